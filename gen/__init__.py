@@ -1,0 +1,4 @@
+"""Verilog generation, synthesis, proofs and mutation."""
+
+if __name__ != "hopforge.gen":
+    raise ImportError(f"import this package as hopforge.gen, not {__name__}")
