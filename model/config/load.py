@@ -1,5 +1,6 @@
 """Read a YAML file, check it, and say file, line and key of what is wrong."""
 
+import json
 from pathlib import Path
 
 import yaml
@@ -21,6 +22,6 @@ def parse_config(text: str, source: str = "<string>") -> Config:
     """Check YAML text; `source` stands in error messages."""
     try:
         # JSON mode: YAML lists become tuples and strings paths, while ints, floats and booleans stay strict
-        return Config.model_validate(yaml.safe_load(text))
+        return Config.model_validate_json(json.dumps(yaml.safe_load(text)))
     except ValidationError as error:
         raise ConfigError(f"{source}: {error}") from error
