@@ -7,9 +7,10 @@ import yaml
 from pydantic import ValidationError
 
 from hopforge.model.config.root import Config
+from hopforge.model.errors import UserError
 
 
-class ConfigError(ValueError):
+class ConfigError(UserError, ValueError):
     """A user's mistake: file, line, key and reason in one line each."""
 
 
