@@ -1,0 +1,46 @@
+"""Networks as arrays: one builder per kind, found by name in `TOPOLOGIES`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hopforge.model.config.lookup import AddressConfig
+from hopforge.model.config.topology import TopologyConfig
+from hopforge.model.topology.base import Channels, Topology, TopologyError
+from hopforge.model.topology.dragonfly import build_dragonfly
+from hopforge.model.topology.edge_list import build_edge_list, read_edges
+from hopforge.model.topology.fat_tree import build_fat_tree
+from hopforge.model.topology.grid import build_grid
+from hopforge.model.topology.limits import check_addresses
+
+__all__ = ["TOPOLOGIES", "Channels", "Topology", "TopologyError", "build", "check_addresses", "read_edges"]
+
+#: kind of a `topology` section → builder(section, address section)
+TOPOLOGIES: dict[str, Callable[..., Topology]] = {
+    "mesh": build_grid,
+    "torus": build_grid,
+    "fat_tree": build_fat_tree,
+    "dragonfly": build_dragonfly,
+    "edge_list": build_edge_list,
+}
+
+
+def build(topology: TopologyConfig, address: AddressConfig, folder: Path = Path()) -> Topology:
+    """Build the network of a `topology` section.
+
+    Parameters
+    ----------
+    topology : TopologyConfig
+        The section.
+    address : AddressConfig
+        Section `address`, which fixes `Topology.host_address`.
+    folder : Path
+        Where a relative file name of the section starts (an edge list's).
+
+    Raises
+    ------
+    TopologyError
+        Naming the key (or file and line), the limit and the value.
+    """
+    more: dict[str, Any] = {"folder": folder} if topology.kind == "edge_list" else {}
+    return TOPOLOGIES[topology.kind](topology, address, **more)

@@ -1,0 +1,158 @@
+"""The frozen description of a network that everything else reads: arrays of ports, peers and hosts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+
+MAX_ROUTERS = 1 << 20
+MAX_PORT_SLOTS = 1 << 26
+
+
+class TopologyError(UserError, ValueError):
+    """A network that cannot be built: the message names key, limit and value."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key}: {reason}")
+        self.key = key
+        self.reason = reason
+
+
+class Channels(NamedTuple):
+    """All directed channels between routers, in the order of (source router, source port).
+
+    Attributes
+    ----------
+    src_router, src_port, dst_router, dst_port : ndarray, int32[channel]
+        The two ends. ``dst_port`` is the input port at which the destination router sees the packet.
+    """
+
+    src_router: NDArray[np.int32]
+    src_port: NDArray[np.int32]
+    dst_router: NDArray[np.int32]
+    dst_port: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """A network of routers and hosts as arrays (numbering: docs/architecture.md).
+
+    Attributes
+    ----------
+    name : str
+        One line for people, for example ``4x4x4 torus``.
+    kind : str
+        Key of `TOPOLOGIES`: mesh, torus, fat_tree, dragonfly or edge_list.
+    routers, hosts : int
+        How many of each.
+    peer_router, peer_port : ndarray, int32[router, port]
+        The router and its input port at the other end of a port; -1: no link, or a host.
+    host_at : ndarray, int32[router, port]
+        The host at a port; -1: not a host port.
+    host_router, host_port : ndarray, int32[host]
+        Where a host is attached.
+    host_address : ndarray, int64[host]
+        The destination address of a host.
+    ports : ndarray, int32[router]
+        Number of ports of a router, linked or not; columns beyond it hold -1.
+    params : Mapping
+        What it was built from (for reports): radices, k, n, p, a, h, g, ...
+    """
+
+    name: str
+    kind: str
+    routers: int
+    hosts: int
+    peer_router: NDArray[np.int32]
+    peer_port: NDArray[np.int32]
+    host_at: NDArray[np.int32]
+    host_router: NDArray[np.int32]
+    host_port: NDArray[np.int32]
+    host_address: NDArray[np.int64]
+    ports: NDArray[np.int32]
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
+        for array in (self.peer_router, self.peer_port, self.host_at, self.host_router, self.host_port,
+                      self.host_address, self.ports):
+            array.setflags(write=False)
+
+    @property
+    def max_ports(self) -> int:
+        """Columns of the port arrays: the largest number of ports of a router."""
+        return int(self.peer_router.shape[1])
+
+    def channels(self) -> Channels:
+        """All directed channels between routers."""
+        router, port = np.nonzero(self.peer_router >= 0)
+        return Channels(
+            router.astype(np.int32), port.astype(np.int32), self.peer_router[router, port], self.peer_port[router, port]
+        )
+
+    def host_of_address(self, address: int) -> int:
+        """Host with destination address `address`.
+
+        Raises
+        ------
+        TopologyError
+            No host has this address.
+        """
+        found = np.flatnonzero(self.host_address == address)
+        if len(found) == 0:
+            raise TopologyError("address", f"no host of the {self.name} has the address {address:#x}")
+        return int(found[0])
+
+
+def check_size(key: str, routers: int, ports: int) -> None:
+    """Refuse a network that does not fit in memory before any array is made.
+
+    Raises
+    ------
+    TopologyError
+        More than `MAX_ROUTERS` routers or `MAX_PORT_SLOTS` ports.
+    """
+    if routers > MAX_ROUTERS:
+        raise TopologyError(key, f"{routers} routers are more than the {MAX_ROUTERS} that hopforge handles")
+    if routers * ports > MAX_PORT_SLOTS:
+        raise TopologyError(key, f"{routers * ports} ports are more than the {MAX_PORT_SLOTS} that hopforge handles")
+
+
+def assemble(
+    *,
+    name: str,
+    kind: str,
+    peer_router: NDArray[np.integer[Any]],
+    peer_port: NDArray[np.integer[Any]],
+    host_router: NDArray[np.integer[Any]],
+    host_port: NDArray[np.integer[Any]],
+    host_address: NDArray[np.integer[Any]],
+    ports: NDArray[np.integer[Any]],
+    params: Mapping[str, Any],
+) -> Topology:
+    """Make a `Topology` and check our own work: links have two ends, addresses are distinct."""
+    routers, width = peer_router.shape
+    host_at = np.full((routers, width), -1, dtype=np.int32)
+    host_at[host_router, host_port] = np.arange(len(host_router), dtype=np.int32)
+    router, port = np.nonzero(peer_router >= 0)
+    far_router, far_port = peer_router[router, port], peer_port[router, port]
+    assert np.array_equal(peer_router[far_router, far_port], router), "a link does not lead back to its router"
+    assert np.array_equal(peer_port[far_router, far_port], port), "a link does not lead back to its port"
+    assert not np.any((host_at >= 0) & (peer_router >= 0)), "a port has a host and a link"
+    assert len(np.unique(host_address)) == len(host_address), "two hosts share an address"
+    return Topology(
+        name=name, kind=kind, routers=routers, hosts=len(host_router),
+        peer_router=np.ascontiguousarray(peer_router, dtype=np.int32),
+        peer_port=np.ascontiguousarray(peer_port, dtype=np.int32),
+        host_at=host_at,
+        host_router=np.ascontiguousarray(host_router, dtype=np.int32),
+        host_port=np.ascontiguousarray(host_port, dtype=np.int32),
+        host_address=np.ascontiguousarray(host_address, dtype=np.int64),
+        ports=np.ascontiguousarray(ports, dtype=np.int32),
+        params=params,
+    )
