@@ -1,7 +1,15 @@
 """The YAML description of a switch and its network: the only place where a user's value is checked."""
 
 from hopforge.model.config.load import ConfigError, load_config, parse_config
-from hopforge.model.config.lookup import AddressConfig, CacheConfig, CrcConfig, LagConfig, LookupConfig, SecondLevelConfig, TcamConfig
+from hopforge.model.config.lookup import (
+    AddressConfig,
+    CacheConfig,
+    CrcConfig,
+    LagConfig,
+    LookupConfig,
+    SecondLevelConfig,
+    TcamConfig,
+)
 from hopforge.model.config.root import Config, CosimConfig, TimingConfig
 from hopforge.model.config.topology import (
     DragonflyConfig,
@@ -14,7 +22,24 @@ from hopforge.model.config.topology import (
 from hopforge.model.config.workload import WorkloadConfig
 
 __all__ = [
-    "AddressConfig", "CacheConfig", "Config", "ConfigError", "CosimConfig", "CrcConfig", "DragonflyConfig", "EdgeListConfig",
-    "FatTreeConfig", "LagConfig", "LookupConfig", "MeshConfig", "SecondLevelConfig", "TcamConfig", "TimingConfig", "TopologyConfig",
-    "TorusConfig", "WorkloadConfig", "load_config", "parse_config",
+    "AddressConfig",
+    "CacheConfig",
+    "Config",
+    "ConfigError",
+    "CosimConfig",
+    "CrcConfig",
+    "DragonflyConfig",
+    "EdgeListConfig",
+    "FatTreeConfig",
+    "LagConfig",
+    "LookupConfig",
+    "MeshConfig",
+    "SecondLevelConfig",
+    "TcamConfig",
+    "TimingConfig",
+    "TopologyConfig",
+    "TorusConfig",
+    "WorkloadConfig",
+    "load_config",
+    "parse_config",
 ]

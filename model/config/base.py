@@ -1,9 +1,47 @@
 """Base of every configuration section."""
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Iterator
+from typing import NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+
+class Problem(NamedTuple):
+    """What is wrong with one key: ``ways`` and ``must divide entries=2048, not 3``."""
+
+    key: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return key and reason as in an error message."""
+        return f"{self.key}: {self.reason}"
+
+
+class SectionError(ValueError):
+    """Values of one section that are fine alone and wrong together."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
 
 
 class Section(BaseModel):
-    """A frozen section of the YAML file; unknown keys and wrong types are errors."""
+    """A frozen section of the YAML file; unknown keys and wrong types are errors.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    The string under a key is its documentation (`hopforge schema`, ``docs/configuration.md``).
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    def problems(self) -> Iterator[Problem]:
+        """Return what is wrong between values of this section; keys are relative to the section."""
+        return iter(())
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        problems = tuple(self.problems())
+        if problems:
+            raise SectionError(problems)
+        return self

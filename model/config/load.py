@@ -3,26 +3,74 @@
 import json
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
+from hopforge.model.config.explain import explain
+from hopforge.model.config.limits import hardware_problems
 from hopforge.model.config.root import Config
+from hopforge.model.config.source import SourceError, read_source, undotted
 from hopforge.model.errors import UserError
+
+MAX_BYTES = 1 << 20  # a configuration is written by a person
 
 
 class ConfigError(UserError, ValueError):
-    """A user's mistake: file, line, key and reason in one line each."""
+    """A user's mistake: file, line, key and reason, one line for each."""
 
 
-def load_config(path: Path) -> Config:
-    """Read and check the YAML file `path`."""
-    return parse_config(Path(path).read_text(encoding="utf-8"), source=str(path))
+def load_config(path: Path, *, hardware: bool = False) -> Config:
+    """Read and check the YAML file `path`; paths in it are relative to its folder.
 
+    Parameters
+    ----------
+    path : Path
+        The file.
+    hardware : bool
+        Refuse also what the functional model can do and the hardware cannot.
 
-def parse_config(text: str, source: str = "<string>") -> Config:
-    """Check YAML text; `source` stands in error messages."""
+    Raises
+    ------
+    ConfigError
+        One line ``file:line: key: reason`` for each problem.
+    """
+    path = Path(path)
     try:
-        # JSON mode: YAML lists become tuples and strings paths, while ints, floats and booleans stay strict
-        return Config.model_validate_json(json.dumps(yaml.safe_load(text)))
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the configuration: {error.strerror}") from error
+    if len(raw) > MAX_BYTES:
+        raise ConfigError(f"{path}: more than {MAX_BYTES} bytes; this is no configuration")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: not UTF-8 text (byte {raw[error.start]:#04x})") from error
+    return parse_config(text, source=str(path), folder=path.parent, hardware=hardware)
+
+
+def parse_config(text: str, source: str = "<string>", *, folder: Path | None = None, hardware: bool = False) -> Config:
+    """Check YAML text; `source` stands in error messages, paths are relative to `folder` (default: as they are).
+
+    Raises
+    ------
+    ConfigError
+        One line ``source:line: key: reason`` for each problem.
+    """
+    try:
+        read = read_source(text)
+    except SourceError as error:
+        raise _error(source, error.problems) from error
+    try:
+        # JSON mode: lists become tuples and strings paths, while ints, floats and booleans stay strict
+        config = Config.model_validate_json(json.dumps(read.data), context={"folder": folder})
     except ValidationError as error:
-        raise ConfigError(f"{source}: {error}") from error
+        raise _error(source, list(explain(error, read, Config))) from error
+    problems = list(hardware_problems(config.lookup)) if hardware else []
+    if problems:
+        raise _error(source, [(read.line(undotted(problem.key)), str(problem)) for problem in problems])
+    return config
+
+
+def _error(source: str, problems: list[tuple[int, str]]) -> ConfigError:
+    return ConfigError("\n".join(f"{source}:{line}: {reason}" for line, reason in sorted(problems)))

@@ -1,85 +1,182 @@
 """Sections `address` and `lookup`: what one lookup engine is made of."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from hopforge.model.config.base import Section
+from hopforge.model.config.base import Problem, Section
 
 Policy = Literal["lru", "plru", "fifo", "random"]
 KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
+ChunkBits = Literal[2, 3, 4, 6, 8]
+KEY_MODE_BITS = 4  # a cache key is the address plus its mode (docs/architecture.md)
 
 
 class AddressConfig(Section):
     """Destination addresses: total width and the width of one chunk (digit)."""
 
     width_bits: Annotated[int, Field(ge=12, le=48)] = 24
-    chunk_bits: Literal[2, 3, 4, 6, 8] = 4
+    """Width of a destination address."""
+    chunk_bits: ChunkBits = 4
+    """Width of one digit of an address in this network; holds radices up to 2^chunk_bits."""
 
 
 class CrcConfig(Section):
     """A CRC that is not in the catalogue (Rocksoft parameters)."""
 
     width: Annotated[int, Field(ge=1, le=64)]
+    """Width of the register in bits."""
     poly: Annotated[int, Field(ge=0)]
+    """Polynomial without its leading 1, highest power first (hexadecimal 0x... is allowed)."""
     init: Annotated[int, Field(ge=0)] = 0
+    """Start value of the register."""
     refin: bool = False
+    """Take each byte with its lowest bit first."""
     refout: bool = False
+    """Reflect the result."""
     xorout: Annotated[int, Field(ge=0)] = 0
+    """Value that the result is combined with by exclusive or."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that every value fits the register."""
+        for key in ("poly", "init", "xorout"):
+            value = getattr(self, key)
+            if value >> self.width:
+                yield Problem(key, f"must be less than 2^{self.width} (width={self.width}), not {value:#x}")
+
+
+def _geometry(entries: int, ways: int, policy: Policy) -> Iterator[Problem]:
+    if entries % ways:
+        yield Problem("ways", f"must divide entries={entries}, not {ways}")
+    elif (sets := entries // ways) & (sets - 1):
+        yield Problem("entries", f"must give a power of two of sets, not {entries}/{ways} = {sets}")
+    if policy == "plru" and ways & (ways - 1):
+        yield Problem("policy", f"plru needs a power of two of ways, not ways={ways}")
 
 
 class SecondLevelConfig(Section):
-    """Optional second-level cache (functional model only)."""
+    """Optional second-level cache behind each first-level cache (functional model only)."""
 
     entries: Annotated[int, Field(ge=1)] = 8192
+    """Lines in all."""
     ways: Annotated[int, Field(ge=1)] = 4
+    """Lines of a set; must divide `entries` into a power of two of sets."""
     policy: Policy = "lru"
+    """Replacement policy."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check sets and ways."""
+        yield from _geometry(self.entries, self.ways, self.policy)
+
+
+def _crc_tag(value: Any) -> str:
+    return "<parameters>" if isinstance(value, dict | CrcConfig) else "<name>"
 
 
 class CacheConfig(Section):
     """Geometry and policy of the routing cache of one input port."""
 
     enabled: bool = True
+    """Off: every lookup asks the TCAM."""
     entries: Annotated[int, Field(ge=1)] = 2048
+    """Lines in all."""
     ways: Annotated[int, Field(ge=1, le=64)] = 4
+    """Lines of a set; must divide `entries` into a power of two of sets."""
     policy: Policy = "lru"
+    """Replacement policy; `plru` needs a power of two of ways."""
     skewed: bool = False
+    """Each way has an index function of its own; the hardware then needs `policy: random`."""
     tag_bits: Annotated[int, Field(ge=16, le=64)] = 64
+    """Width of the stored tag; at least `address.width_bits` + 4."""
     output_bits: Annotated[int, Field(ge=1, le=64)] = 16
+    """Width of the stored output port or port set."""
     output_kind: Literal["port", "port_set"] = "port"
+    """A line holds one port number, or a bit for each allowed port."""
     epoch_bits: Annotated[int, Field(ge=1, le=8)] = 8
-    crc: str | CrcConfig = "CRC-32C"
+    """A flush moves on to the next of 2^epoch_bits epochs at once; lines of old epochs are removed meanwhile."""
+    crc: Annotated[
+        Annotated[str, Tag("<name>")] | Annotated[CrcConfig, Tag("<parameters>")], Discriminator(_crc_tag)
+    ] = "CRC-32C"
+    """Hash of the set index: a name of the catalogue, or a section of parameters (`CrcConfig`)."""
     random_seed: Annotated[int, Field(ge=1, le=65535)] = 0xACE1
+    """Start value of the shift register of the random policy."""
     second_level: SecondLevelConfig | None = None
+    """Second-level cache, if any."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check sets, ways, policy and hash."""
+        yield from _geometry(self.entries, self.ways, self.policy)
+        if self.skewed and self.policy == "plru":
+            yield Problem("policy", "plru is not defined for skewed association; take random, lru or fifo")
 
 
 class LagConfig(Section):
     """Link aggregation: members per logical port, and how a member is chosen."""
 
     max_members: Annotated[int, Field(ge=1, le=16)] = 1
+    """Most members that the hardware supports."""
     members: Annotated[int, Field(ge=1, le=16)] = 1
+    """Members in use; at most `max_members`."""
     hash: Literal["crc", "modulo"] = "crc"
+    """Member = CRC of the destination modulo members, or the destination modulo members."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check the number of members."""
+        if self.members > self.max_members:
+            yield Problem("members", f"must be at most max_members={self.max_members}, not {self.members}")
 
 
 class TcamConfig(Section):
     """The ternary CAM asked on a miss."""
 
     kind: Literal["auto", "flops", "sram", "external"] = "auto"
+    """Built of flip-flops, of SRAM blocks, or outside behind a port; `auto` chooses by `rows`."""
     rows: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Rows (value, mask, output); the lowest matching row wins."""
     latency_cycles: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Cycles from a request to its answer; `sram` needs at least 2."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check the latency."""
+        if self.kind == "sram" and self.latency_cycles < 2:
+            yield Problem("latency_cycles", f"must be at least 2 for kind=sram, not {self.latency_cycles}")
 
 
 class LookupConfig(Section):
     """One lookup engine: key functions, cache, MSHRs, TCAM, pipeline."""
 
     reduction: bool = True
+    """Keys from node reduction (a key per output); off: the whole destination address is the key."""
     functions: tuple[KeyMode, ...] = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly")
-    chunk_bits: tuple[Literal[2, 3, 4, 6, 8], ...] = (2, 3, 4, 6, 8)
+    """Key functions in the hardware; `arbitrary` is always among them, it is the mode after reset."""
+    chunk_bits: tuple[ChunkBits, ...] = (2, 3, 4, 6, 8)
+    """Chunk widths that the hardware can be switched to; `address.chunk_bits` is among them."""
     comparators: Annotated[int, Field(ge=1, le=24)] = 12
+    """Interval comparators, one per digit that can decide."""
     up_choice: Literal["d_mod_k", "highest_mismatch"] = "d_mod_k"
+    """Up port in a fat tree: by the digit of this level (balanced), or by the highest differing digit."""
     lag: LagConfig = LagConfig()
+    """Link aggregation."""
     cache: CacheConfig = CacheConfig()
+    """Routing cache."""
     mshrs: Annotated[int, Field(ge=1, le=64)] = 8
+    """Misses that can wait at the same time (miss status holding registers)."""
     request_tag_bits: Annotated[int, Field(ge=1, le=32)] = 8
+    """Width of the tag that leads an answer back to its request."""
     pipeline_depth: Literal[1, 2, 3, 4] = 3
+    """Cycles from a request to its answer on a hit."""
     tcam: TcamConfig = TcamConfig()
+    """Ternary CAM."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check the lists."""
+        if "arbitrary" not in self.functions:
+            yield Problem("functions", "must contain 'arbitrary', the mode after reset and after a topology change")
+        for key in ("functions", "chunk_bits"):
+            values = getattr(self, key)
+            if not values:
+                yield Problem(key, "must not be empty")
+            for value in dict.fromkeys(values):
+                if values.count(value) > 1:
+                    yield Problem(key, f"names {value} twice")

@@ -1,10 +1,12 @@
 """The whole file."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hopforge.model.config.base import Section
+from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.limits import address_problems, engine_problems
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.workload import WorkloadConfig
@@ -14,34 +16,61 @@ class TimingConfig(Section):
     """Times and energies for the derived figures (seed 004, ch. 4)."""
 
     cache_ns: Annotated[float, Field(gt=0)] = 1.0
+    """Time per lookup that hits."""
     second_level_ns: Annotated[float, Field(gt=0)] = 4.0
+    """Time per lookup that hits in the second-level cache."""
     tcam_ns: Annotated[float, Field(gt=0)] = 25.0
+    """Time per lookup in the TCAM."""
     switch_base_ns: Annotated[float, Field(ge=0)] = 51.0
+    """Latency of a switch without lookup penalty (S_base)."""
     miss_penalty_ns: Annotated[float, Field(ge=0)] = 25.0
+    """Latency that a miss adds (S_pnl)."""
     conventional_switch_ns: Annotated[float, Field(ge=0)] = 75.0
+    """Latency of a switch that asks its TCAM for every packet."""
     cable_ns: Annotated[float, Field(ge=0)] = 50.0
+    """Latency of one cable (C)."""
     slot_bytes: Annotated[int, Field(ge=1)] = 84
+    """Bytes that the smallest packet takes on the link (Ethernet: 64 + preamble + gap)."""
     cache_energy_nj: Annotated[float, Field(ge=0)] = 0.039
+    """Energy of a cache lookup (E_cache)."""
     cache_power_mw: Annotated[float, Field(ge=0)] = 13.0
+    """Static power of a cache (P_cache)."""
     tcam_energy_nj: Annotated[float, Field(ge=0)] = 42.0
+    """Energy of a TCAM lookup (E_cam)."""
     tcam_power_mw: Annotated[float, Field(ge=0)] = 36.0
+    """Static power of a TCAM (P_cam)."""
 
 
 class CosimConfig(Section):
     """Co-simulation of the generated engine."""
 
     simulator: Literal["icarus", "verilator"] = "icarus"
+    """Icarus starts fast, Verilator runs fast."""
     lookups: Annotated[int, Field(ge=1)] = 2000
+    """Lookups to compare."""
 
 
 class Config(Section):
     """One switch and its network."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """Name of the design: prefix of the Verilog modules and of every output."""
     seed: Annotated[int, Field(ge=0)] = 1
+    """Seed of every random choice."""
     topology: TopologyConfig
+    """Network."""
     address: AddressConfig = AddressConfig()
+    """Destination addresses."""
     lookup: LookupConfig = LookupConfig()
+    """Lookup engine of every input port."""
     workload: WorkloadConfig | None = None
+    """Traffic for `hopforge hits`."""
     timing: TimingConfig = TimingConfig()
+    """Times and energies."""
     cosim: CosimConfig = CosimConfig()
+    """Co-simulation."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check what concerns several sections."""
+        yield from address_problems(self.topology, self.address)
+        yield from engine_problems(self.topology, self.address, self.lookup)

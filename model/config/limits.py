@@ -1,0 +1,119 @@
+"""Checks between sections: the network against the address, and both against the lookup engine."""
+
+from collections.abc import Iterator
+
+from hopforge.model.config.base import Problem
+from hopforge.model.config.lookup import KEY_MODE_BITS, AddressConfig, LookupConfig
+from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TopologyConfig, TorusConfig
+
+KEY_KIND_BITS = 6  # link-aggregation member and kind, above the value of a reduced key (docs/architecture.md)
+
+
+def address_problems(topology: TopologyConfig, address: AddressConfig) -> Iterator[Problem]:
+    """Return what of `topology` does not fit the digits of `address`; keys are from the root of the file.
+
+    An edge list is checked when its file is read.
+    """
+    if isinstance(topology, MeshConfig | TorusConfig):
+        for index, radix in enumerate(topology.radices):
+            yield from _digit(f"topology.radices[{index}]", radix, address)
+        terminal = int(topology.hosts_per_router > 1)
+        if terminal:
+            yield from _digit("topology.hosts_per_router", topology.hosts_per_router, address)
+        yield from _digits("topology.radices", len(topology.radices) + terminal, address)
+    elif isinstance(topology, FatTreeConfig):
+        yield from _digit("topology.k", topology.k, address)
+        yield from _digits("topology.n", topology.n + 1, address)
+    elif isinstance(topology, DragonflyConfig):
+        yield from _digit("topology.p", topology.p, address)
+        yield from _digit("topology.a", topology.a, address)
+        yield from _groups(topology, address)
+
+
+def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:
+    """Return what of the lookup engine does not fit the address or the network; keys are from the root of the file."""
+    cache = lookup.cache
+    key_bits = address.width_bits + KEY_MODE_BITS
+    if cache.tag_bits < key_bits:
+        yield Problem(
+            "lookup.cache.tag_bits",
+            f"must be at least address.width_bits + {KEY_MODE_BITS} = {key_bits}, not {cache.tag_bits}",
+        )
+    ports = _ports(topology)
+    if cache.output_kind == "port_set" and ports > cache.output_bits:
+        yield Problem(
+            "lookup.cache.output_bits", f"must hold a bit for each of {ports} ports, not {cache.output_bits} bits"
+        )
+    elif cache.output_kind == "port" and ports > 1 << cache.output_bits:
+        yield Problem(
+            "lookup.cache.output_bits", f"must hold the numbers of {ports} ports, not {cache.output_bits} bits"
+        )
+    if not lookup.reduction:
+        return
+    if topology.kind != "edge_list" and topology.kind not in lookup.functions:
+        yield Problem("lookup.functions", f"must contain topology.kind={topology.kind!r}")
+    if address.chunk_bits not in lookup.chunk_bits:
+        yield Problem("lookup.chunk_bits", f"must contain address.chunk_bits={address.chunk_bits}")
+    digits = _deciding_digits(topology)
+    if digits > lookup.comparators:
+        yield Problem(
+            "lookup.comparators", f"must be at least the {digits} digits that decide, not {lookup.comparators}"
+        )
+
+
+def hardware_problems(lookup: LookupConfig) -> Iterator[Problem]:
+    """Return what the functional model can do and the hardware cannot; keys are from the root of the file."""
+    if lookup.cache.skewed and lookup.cache.policy != "random":
+        yield Problem(
+            "lookup.cache.policy", f"must be random with skewed association in hardware, not {lookup.cache.policy}"
+        )
+
+
+def _ports(topology: TopologyConfig) -> int:
+    if isinstance(topology, MeshConfig | TorusConfig):
+        return topology.hosts_per_router + 2 * len(topology.radices)
+    if isinstance(topology, FatTreeConfig):
+        return 2 * topology.k
+    if isinstance(topology, DragonflyConfig):
+        return topology.p + topology.a - 1 + topology.h
+    return topology.hosts_per_router + 1
+
+
+def _deciding_digits(topology: TopologyConfig) -> int:
+    if isinstance(topology, MeshConfig | TorusConfig):
+        return len(topology.radices)
+    if isinstance(topology, FatTreeConfig):
+        return max(topology.n, 1)
+    return 1
+
+
+def _groups(topology: DragonflyConfig, address: AddressConfig) -> Iterator[Problem]:
+    most = topology.a * topology.h + 1
+    if topology.groups > most:
+        yield Problem("topology.g", f"{topology.groups} groups are more than the a*h + 1 = {most} that can be linked")
+    group_bits = min(address.width_bits - 2 * address.chunk_bits, address.width_bits - KEY_KIND_BITS)
+    if topology.groups > 1 << group_bits:
+        yield Problem(
+            "topology.g",
+            f"{topology.groups} groups are more than the {1 << group_bits} values of the {group_bits} group bits"
+            f" (address.width_bits={address.width_bits}, address.chunk_bits={address.chunk_bits})",
+        )
+
+
+def _digit(key: str, values: int, address: AddressConfig) -> Iterator[Problem]:
+    if values > 1 << address.chunk_bits:
+        yield Problem(
+            key,
+            f"{values} is more than the {1 << address.chunk_bits} values of a chunk of"
+            f" address.chunk_bits={address.chunk_bits}",
+        )
+
+
+def _digits(key: str, digits: int, address: AddressConfig) -> Iterator[Problem]:
+    need = digits * address.chunk_bits
+    if need > address.width_bits:
+        yield Problem(
+            key,
+            f"{digits} digits of address.chunk_bits={address.chunk_bits} need {need} bits,"
+            f" more than address.width_bits={address.width_bits}",
+        )

@@ -1,0 +1,187 @@
+"""YAML text as plain data that remembers the line of every key.
+
+YAML 1.2's core schema: only ``true`` and ``false`` are booleans, ``1e-3`` is a number, ``010`` is ten and a date is
+text. Keys stand once; tags, anchors and aliases are refused, so that a small file cannot become large.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+Path = tuple[str | int, ...]
+MAX_DEPTH = 50
+MAX_NUMBER = 100  # characters; longer digits are text
+
+_PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq")}
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
+}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+|0b[01]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+
+
+class Source(NamedTuple):
+    """Plain data and the line (from 1) of every key and item by its path from the root."""
+
+    data: Any
+    lines: dict[Path, int]
+
+    def line(self, path: Path) -> int:
+        """Return the line of `path`, or of the nearest section around it that is in the file."""
+        while path not in self.lines and path:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+
+class SourceError(ValueError):
+    """Text that is not YAML as hopforge reads it.
+
+    Attributes
+    ----------
+    problems : list of (int, str)
+        Line (from 1) and reason.
+    """
+
+    def __init__(self, problems: list[tuple[int, str]]) -> None:
+        super().__init__("; ".join(f"line {line}: {reason}" for line, reason in problems))
+        self.problems = problems
+
+
+class _Composer(yaml.SafeLoader):
+    """YAML's own parser without its types: every plain scalar stays a string until `_scalar` reads it."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise SourceError(
+                [
+                    (
+                        event.start_mark.line + 1,
+                        f"anchors and aliases are not supported (near {event.anchor!r}); repeat the value",
+                    )
+                ]
+            )
+        return super().compose_node(parent, index)
+
+
+def read_source(text: str) -> Source:
+    """Read YAML `text`.
+
+    Raises
+    ------
+    SourceError
+        With line and reason: syntax, duplicate key, key that is no text, tag, anchor or alias, too deep.
+    """
+    try:
+        loader = _Composer(text)
+        node = loader.get_single_node()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise SourceError([(mark.line + 1 if mark else 1, _syntax(error))]) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise SourceError([(line, f"character {error.character!r} is not allowed in YAML text")]) from error
+    except RecursionError as error:
+        raise SourceError([(1, "nested too deeply")]) from error
+    if node is None:
+        raise SourceError([(1, "the file is empty")])
+    reader = _Reader()
+    data = reader.value(node, ())
+    if reader.problems:
+        raise SourceError(reader.problems)
+    return Source(data, reader.lines)
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
+    problem = str(error.problem or error.context)
+    if "'\\t'" in problem:
+        return "a tab; YAML is indented with spaces"
+    if error.context and error.problem:
+        problem = f"{error.context}, {problem}"
+    return f"not valid YAML: {' '.join(problem.split())}"
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.lines: dict[Path, int] = {}
+        self.problems: list[tuple[int, str]] = []
+
+    def value(self, node: Node, path: Path) -> Any:
+        line = node.start_mark.line + 1
+        self.lines.setdefault(path, line)
+        if node.tag not in _PLAIN_TAGS:
+            self.problems.append((line, f"tag {node.tag!r} is not supported"))
+        elif len(path) > MAX_DEPTH:
+            self.problems.append((line, "nested too deeply"))
+        elif isinstance(node, MappingNode):
+            return self._mapping(node, path)
+        elif isinstance(node, SequenceNode):
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+        elif isinstance(node, ScalarNode):
+            if _SURROGATE.search(node.value):
+                self.problems.append((line, "text with half a character (a lone surrogate)"))
+            return node.value if node.style else _plain(node.value)
+        return None
+
+    def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, ScalarNode):
+                self.problems.append((line, "a key must be plain text"))
+                continue
+            key = key_node.value
+            where = (*path, key)
+            if key in data:
+                self.problems.append((line, f"{dotted(where)}: key stands twice, first on line {self.lines[where]}"))
+                continue
+            self.lines[where] = line
+            data[key] = self.value(value_node, where)
+        return data
+
+
+def dotted(path: Path) -> str:
+    """Return `path` as people write it.
+
+    Examples
+    --------
+    >>> dotted(("topology", "radices", 2))
+    'topology.radices[2]'
+    """
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def undotted(key: str) -> Path:
+    """Return the path that `dotted` writes as `key`.
+
+    Examples
+    --------
+    >>> undotted("topology.radices[2]")
+    ('topology', 'radices', 2)
+    """
+    return tuple(int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", key))
+
+
+def _plain(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if len(text) > MAX_NUMBER:
+        return text
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _BASED.fullmatch(text):
+        return int(text, 0)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return text
