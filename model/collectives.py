@@ -1,0 +1,319 @@
+"""Collective operations of MPI as rounds of point-to-point messages, by named algorithm.
+
+A schedule says which *blocks* of data move; what a block is depends on the operation:
+
+============================  =====================================================================
+operation                     blocks
+============================  =====================================================================
+bcast, barrier, scan          one, number 0
+reduce, allreduce             one (or one per rank, the pieces of the vector, where the algorithm cuts it)
+gather, allgather             block r = the contribution of rank r
+scatter, reduce_scatter       block r = what rank r gets
+alltoall                      block s·p + d = from rank s to rank d
+============================  =====================================================================
+
+Transfers of one round are independent of each other: each carries what its source had before the round.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Transfer(NamedTuple):
+    """`blocks` go from rank `src` to rank `dst`, which keeps them or, with `combine`, reduces them into its own."""
+
+    src: int
+    dst: int
+    blocks: tuple[int, ...]
+    combine: bool = False
+
+
+Schedule = tuple[tuple[Transfer, ...], ...]
+Algorithm = Callable[[int, int], Schedule]
+
+
+def _rounds(rounds: list[list[Transfer]]) -> Schedule:
+    return tuple(tuple(part) for part in rounds if part)
+
+
+def _power_below(p: int) -> int:
+    """Return the largest power of two that is at most p."""
+    return 1 << (p.bit_length() - 1)
+
+
+# ---- one root -------------------------------------------------------------------------------------------------------
+
+def _tree(p: int, root: int) -> list[list[tuple[int, int, int]]]:
+    """Return rounds of (parent, child, size of the child's subtree) of the binomial tree, root first."""
+    rounds = []
+    mask = 1 << max(p - 1, 0).bit_length() >> 1
+    while mask:
+        rounds.append([
+            ((rank + root) % p, (rank + mask + root) % p, min(mask, p - rank - mask))
+            for rank in range(0, p - mask, 2 * mask)
+        ])
+        mask >>= 1
+    return rounds
+
+
+def _subtree(p: int, root: int, child: int, size: int) -> tuple[int, ...]:
+    start = (child - root) % p
+    return tuple((start + step + root) % p for step in range(size))
+
+
+def bcast_binomial(p: int, root: int) -> Schedule:
+    """Root to all down a binomial tree, ⌈log₂ p⌉ rounds."""
+    return _rounds([[Transfer(a, b, (0,)) for a, b, _ in part] for part in _tree(p, root)])
+
+
+def bcast_linear(p: int, root: int) -> Schedule:
+    """Root sends to every other rank, one round."""
+    return _rounds([[Transfer(root, (root + i) % p, (0,)) for i in range(1, p)]])
+
+
+def bcast_ring(p: int, root: int) -> Schedule:
+    """From neighbour to neighbour around the ring, p − 1 rounds."""
+    return _rounds([[Transfer((root + i) % p, (root + i + 1) % p, (0,))] for i in range(p - 1)])
+
+
+def reduce_binomial(p: int, root: int) -> Schedule:
+    """All to root up a binomial tree, ⌈log₂ p⌉ rounds."""
+    return _rounds([[Transfer(b, a, (0,), True) for a, b, _ in part] for part in reversed(_tree(p, root))])
+
+
+def reduce_linear(p: int, root: int) -> Schedule:
+    """Every other rank sends to the root, one round."""
+    return _rounds([[Transfer((root + i) % p, root, (0,), True) for i in range(1, p)]])
+
+
+def gather_binomial(p: int, root: int) -> Schedule:
+    """Subtrees' blocks move up a binomial tree."""
+    return _rounds([
+        [Transfer(b, a, _subtree(p, root, b, size)) for a, b, size in part] for part in reversed(_tree(p, root))
+    ])
+
+
+def gather_linear(p: int, root: int) -> Schedule:
+    """Every other rank sends its block to the root, one round."""
+    return _rounds([[Transfer((root + i) % p, root, ((root + i) % p,)) for i in range(1, p)]])
+
+
+def scatter_binomial(p: int, root: int) -> Schedule:
+    """Subtrees' blocks move down a binomial tree."""
+    return _rounds([[Transfer(a, b, _subtree(p, root, b, size)) for a, b, size in part] for part in _tree(p, root)])
+
+
+def scatter_linear(p: int, root: int) -> Schedule:
+    """Root sends every other rank its block, one round."""
+    return _rounds([[Transfer(root, (root + i) % p, ((root + i) % p,)) for i in range(1, p)]])
+
+
+# ---- all ranks alike ------------------------------------------------------------------------------------------------
+
+def allreduce_recursive_doubling(p: int, root: int = 0) -> Schedule:
+    """Exchange with partners at distance 1, 2, 4 and so on.
+
+    If p is no power of two, each of the first 2·(p − 2^k) even ranks first folds into its odd neighbour and gets the
+    result from it at the end.
+    """
+    core = _power_below(p)
+    extra = p - core
+    members = [2 * i + 1 if i < extra else i + extra for i in range(core)]
+    rounds = [[Transfer(2 * i, 2 * i + 1, (0,), True) for i in range(extra)]]
+    mask = 1
+    while mask < core:
+        rounds.append([Transfer(members[i], members[i ^ mask], (0,), True) for i in range(core)])
+        mask *= 2
+    rounds.append([Transfer(2 * i + 1, 2 * i, (0,)) for i in range(extra)])
+    return _rounds(rounds)
+
+
+def allreduce_ring(p: int, root: int = 0) -> Schedule:
+    """Reduce-scatter, then allgather around the ring; the vector is cut in p pieces."""
+    rounds = [
+        [Transfer(r, (r + 1) % p, ((r - step) % p,), True) for r in range(p)] for step in range(p - 1)
+    ] + [
+        [Transfer(r, (r + 1) % p, ((r + 1 - step) % p,)) for r in range(p)] for step in range(p - 1)
+    ]
+    return _rounds(rounds if p > 1 else [])
+
+
+def allreduce_binomial(p: int, root: int = 0) -> Schedule:
+    """Reduce to rank 0 and broadcast, both by binomial tree."""
+    return reduce_binomial(p, 0) + bcast_binomial(p, 0)
+
+
+def alltoall_pairwise(p: int, root: int = 0) -> Schedule:
+    """Make p − 1 rounds; partners r xor i if p is a power of two, else to r + i and from r − i."""
+    if p & (p - 1):
+        return alltoall_ring(p)
+    return _rounds([[Transfer(r, r ^ i, (r * p + (r ^ i),)) for r in range(p)] for i in range(1, p)])
+
+
+def alltoall_ring(p: int, root: int = 0) -> Schedule:
+    """Make p − 1 rounds; in round i rank r sends to r + i."""
+    return _rounds([[Transfer(r, (r + i) % p, (r * p + (r + i) % p,)) for r in range(p)] for i in range(1, p)])
+
+
+def alltoall_linear(p: int, root: int = 0) -> Schedule:
+    """Everything is sent at once, each rank beginning with its successor."""
+    return _rounds([[Transfer(r, (r + i) % p, (r * p + (r + i) % p,)) for i in range(1, p) for r in range(p)]])
+
+
+def alltoall_bruck(p: int, root: int = 0) -> Schedule:
+    """⌈log₂ p⌉ rounds; in round k rank r sends to r + 2^k all blocks whose remaining way has bit k."""
+    rounds = []
+    mask = 1
+    while mask < p:
+        part = []
+        for r in range(p):
+            # a block with way w = (d - s) mod p sits at s + (lower bits of w) before the round of bit k
+            blocks = tuple(
+                s * p + (s + way) % p
+                for way in range(1, p) if way & mask
+                for s in [(r - (way & (mask - 1))) % p]
+            )
+            part.append(Transfer(r, (r + mask) % p, blocks))
+        rounds.append(part)
+        mask *= 2
+    return _rounds(rounds)
+
+
+def allgather_ring(p: int, root: int = 0) -> Schedule:
+    """Make p − 1 rounds; each rank passes on the block it got last."""
+    return _rounds([[Transfer(r, (r + 1) % p, ((r - step) % p,)) for r in range(p)] for step in range(p - 1)])
+
+
+def allgather_recursive_doubling(p: int, root: int = 0) -> Schedule:
+    """Exchange all blocks with partners at distance 1, 2, 4, …; ranks beyond the power of two hand in and get back."""
+    core = _power_below(p)
+    have: list[tuple[int, ...]] = [(r, r + core) if r + core < p else (r,) for r in range(core)]
+    rounds = [[Transfer(r + core, r, (r + core,)) for r in range(p - core)]]
+    mask = 1
+    while mask < core:
+        rounds.append([Transfer(r, r ^ mask, have[r]) for r in range(core)])
+        have = [have[r] + have[r ^ mask] for r in range(core)]
+        mask *= 2
+    rounds.append([Transfer(r, r + core, tuple(b for b in range(p) if b != r + core)) for r in range(p - core)])
+    return _rounds(rounds)
+
+
+def allgather_bruck(p: int, root: int = 0) -> Schedule:
+    """⌈log₂ p⌉ rounds; in round k rank r sends up to 2^k blocks to r − 2^k."""
+    rounds = []
+    mask = 1
+    while mask < p:
+        size = min(mask, p - mask)
+        rounds.append([
+            Transfer(r, (r - mask) % p, tuple((r + step) % p for step in range(size))) for r in range(p)
+        ])
+        mask *= 2
+    return _rounds(rounds)
+
+
+def reduce_scatter_pairwise(p: int, root: int = 0) -> Schedule:
+    """Make p − 1 rounds; in round i rank r sends rank r + i its contribution to that rank's block."""
+    return _rounds([[Transfer(r, (r + i) % p, ((r + i) % p,), True) for r in range(p)] for i in range(1, p)])
+
+
+def reduce_scatter_recursive_halving(p: int, root: int = 0) -> Schedule:
+    """Halve the vector with partners at distance 2^k, …, 2, 1; folding as in `allreduce_recursive_doubling`."""
+    core = _power_below(p)
+    extra = p - core
+    members = [2 * i + 1 if i < extra else i + extra for i in range(core)]
+    owned = [(2 * i, 2 * i + 1) if i < extra else (i + extra,) for i in range(core)]
+    rounds = [[Transfer(2 * i, 2 * i + 1, tuple(range(p)), True) for i in range(extra)]]
+    mask = core >> 1
+    while mask:
+        part = []
+        for i in range(core):
+            partner = i ^ mask
+            start = partner & ~(mask - 1)
+            blocks = tuple(block for other in range(start, start + mask) for block in owned[other])
+            part.append(Transfer(members[i], members[partner], blocks, True))
+        rounds.append(part)
+        mask >>= 1
+    rounds.append([Transfer(2 * i + 1, 2 * i, (2 * i,)) for i in range(extra)])
+    return _rounds(rounds)
+
+
+def barrier_bruck(p: int, root: int = 0) -> Schedule:
+    """Dissemination: in round k rank r tells r + 2^k."""
+    rounds = []
+    mask = 1
+    while mask < p:
+        rounds.append([Transfer(r, (r + mask) % p, (0,), True) for r in range(p)])
+        mask *= 2
+    return _rounds(rounds)
+
+
+def barrier_recursive_doubling(p: int, root: int = 0) -> Schedule:
+    """As `allreduce_recursive_doubling`, without data."""
+    return allreduce_recursive_doubling(p)
+
+
+def scan_linear(p: int, root: int = 0) -> Schedule:
+    """Rank r waits for r − 1 and passes the sum on to r + 1."""
+    return _rounds([[Transfer(r, r + 1, (0,), True)] for r in range(p - 1)])
+
+
+def scan_recursive_doubling(p: int, root: int = 0) -> Schedule:
+    """Exchange sums of aligned groups with partners r xor 2^k where they exist."""
+    rounds = []
+    mask = 1
+    while mask < p:
+        rounds.append([Transfer(r, r ^ mask, (0,), True) for r in range(p) if r ^ mask < p])
+        mask *= 2
+    return _rounds(rounds)
+
+
+#: operation → name of the algorithm in the configuration → schedule(ranks, root)
+ALGORITHMS: dict[str, dict[str, Algorithm]] = {
+    "bcast": {"binomial": bcast_binomial, "linear": bcast_linear, "ring": bcast_ring},
+    "reduce": {"binomial": reduce_binomial, "linear": reduce_linear},
+    "allreduce": {
+        "recursive_doubling": allreduce_recursive_doubling, "ring": allreduce_ring, "binomial": allreduce_binomial,
+    },
+    "alltoall": {
+        "pairwise": alltoall_pairwise, "bruck": alltoall_bruck, "ring": alltoall_ring, "linear": alltoall_linear,
+    },
+    "allgather": {
+        "ring": allgather_ring, "recursive_doubling": allgather_recursive_doubling, "bruck": allgather_bruck,
+    },
+    "gather": {"binomial": gather_binomial, "linear": gather_linear},
+    "scatter": {"binomial": scatter_binomial, "linear": scatter_linear},
+    "reduce_scatter": {
+        "pairwise": reduce_scatter_pairwise, "recursive_halving": reduce_scatter_recursive_halving,
+    },
+    "barrier": {"bruck": barrier_bruck, "recursive_doubling": barrier_recursive_doubling},
+    "scan": {"linear": scan_linear, "recursive_doubling": scan_recursive_doubling},
+}
+
+
+@lru_cache(maxsize=256)
+def schedule(operation: str, algorithm: str, ranks: int, root: int = 0) -> Schedule:
+    """Return the rounds of an operation.
+
+    Parameters
+    ----------
+    operation, algorithm : str
+        Keys of `ALGORITHMS`.
+    ranks : int
+        Number of ranks, at least 1 (any number, not only powers of two).
+    root : int
+        Root rank of bcast, reduce, gather and scatter.
+
+    Raises
+    ------
+    ValueError
+        Unknown name, or root outside the ranks.
+    """
+    if operation not in ALGORITHMS:
+        raise ValueError(f"operation must be one of {', '.join(ALGORITHMS)}, not {operation!r}")
+    if algorithm not in ALGORITHMS[operation]:
+        known = ", ".join(ALGORITHMS[operation])
+        raise ValueError(f"algorithm of {operation} must be one of {known}, not {algorithm!r}")
+    if not 0 <= root < ranks:
+        raise ValueError(f"root must be below ranks={ranks}, not {root}")
+    return ALGORITHMS[operation][algorithm](ranks, root)
