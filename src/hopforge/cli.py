@@ -1,20 +1,177 @@
 """Command line of hopforge: every command parses, calls one function, and turns a user's mistake into one line."""
 
+import os
 import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 
-app = typer.Typer(name="hopforge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+from hopforge import __version__
+from hopforge.model.errors import UserError
+
+START = "Start here"
+HARDWARE = "From gates"
+NETWORK = "To networks"
+PAPERS = "Against the papers"
+
+app = typer.Typer(
+    name="hopforge",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with **hopforge doctor** and **hopforge demo**; each command tells more with --help.",
+)
+
+ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file of a switch and its network.")]
+"""Argument of every command that reads a configuration."""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hopforge {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
-def hopforge() -> None:
-    """From one YAML file of a switch and its network: Verilog, co-simulation, hit rates, reproduced figures."""
+def hopforge(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error came from (also: HOPFORGE_TRACEBACK=1).")
+    ] = False,
+) -> None:
+    """Switches and routing of high-performance networks, from one YAML file.
+
+    The file describes a switch and the network that it is built into (see configs/ and docs/configuration.md). From it
+    come Verilog of the lookup path with its routing cache, a co-simulation that checks the Verilog cycle by cycle, and
+    the hit rates of the caches when a workload runs over the whole network.
+    """
+    if debug:
+        os.environ["HOPFORGE_TRACEBACK"] = "1"
 
 
-def main() -> None:
-    """Entry point of the console script."""
-    sys.exit(app())
+@app.command(rich_help_panel=START)
+def doctor() -> None:
+    """Show which tools and extras are here, what each is for, and how to get what is missing."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.sim.doctor import survey
+
+    findings = survey()
+    table = Table("tool", "found", "needed for", box=None, pad_edge=False)
+    for finding in findings:
+        table.add_row(finding.name, finding.found or "[yellow]missing[/]", finding.purpose)
+    console = Console()
+    console.print(table)
+    missing = [finding for finding in findings if finding.found is None]
+    console.print("\nEverything is here." if not missing else "\nOptional parts that are missing, and how to get each:")
+    for finding in missing:
+        console.print(f"  {finding.name}: {finding.remedy}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command(rich_help_panel=START)
+def check(config: ConfigPath) -> None:
+    """Check a configuration and show what it amounts to."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.model.summary import summarize
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for subject, words in summarize(load_config(config)):
+        table.add_row(f"[bold]{subject}[/]", words)
+    Console().print(table)
+
+
+@app.command(rich_help_panel=START)
+def schema(
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="The page of every key instead (docs/configuration.md).")
+    ] = False,
+) -> None:
+    """Print the JSON schema of a configuration, for editors that complete and check YAML."""
+    from hopforge.model.config import reference
+
+    typer.echo(reference.markdown() if markdown else reference.json_schema(), nl=False)
+
+
+@app.command(rich_help_panel=PAPERS)
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures, also as patterns: lookup.fig4.5, 'lookup.*'.")
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/reproduce"),
+    liberty: Annotated[
+        Path | None, typer.Option(help="Cell library for areas and delays, e.g. Nangate 45 nm; without: gates and levels.")
+    ] = None,
+    traces: Annotated[Path | None, typer.Option(help="Folder with more recorded programs (*.tar.xz).")] = None,
+    full: Annotated[bool, typer.Option("--full", help="The long variant: more trials, more points.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of every random draw.")] = 1,
+) -> None:
+    """Measure figures of the papers again: the paper's value, ours, the deviation and what was assumed.
+
+    Writes data (CSV), figure (PNG), comparison (CSV) and metadata (JSON) of each. A run that was stopped continues where it was.
+    """
+    from rich.console import Console
+
+    from hopforge.sim.reproduce import REPRODUCTIONS, Options
+    from hopforge.sim.reproduce.report import list_table, run_and_show
+
+    console = Console()
+    if show_list or not names:
+        console.print(list_table(REPRODUCTIONS))
+        return
+    options = Options(full=full, seed=seed, liberty=liberty, traces=traces)
+    run_and_show(names, output, options, REPRODUCTIONS, console)
+
+
+def _complain(text: str) -> None:
+    for line in text.splitlines() or [""]:
+        typer.echo(f"hopforge: {line}", err=True)
+
+
+def _os_error(error: OSError) -> str:
+    """Return ``file: reason`` without number and class."""
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def main() -> NoReturn:
+    """Run the command line.
+
+    Exit status 0: done; 1: a check failed or an error of hopforge itself; 2: a user's mistake, a missing tool or a file
+    that cannot be read or written; 130: interrupted.
+    """
+    try:
+        app()
+    except SystemExit as error:
+        if error.code == 130:
+            _complain("interrupted")
+        raise
+    except (UserError, OSError, MemoryError) as error:
+        if os.environ.get("HOPFORGE_TRACEBACK"):
+            raise
+        _complain(
+            _os_error(error)
+            if isinstance(error, OSError)
+            else "not enough memory"
+            if isinstance(error, MemoryError)
+            else str(error)
+        )
+        sys.exit(2)
+    except Exception as error:
+        if os.environ.get("HOPFORGE_TRACEBACK"):
+            raise
+        _complain(f"error in hopforge itself: {type(error).__name__}: {error}; please report it (--debug shows where)")
+        sys.exit(1)
+    sys.exit(0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,86 @@
+"""The configuration's own documentation: JSON schema for editors, a page of every key for people."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hopforge.model.config.root import Config
+
+_INTRO = """# Configuration
+
+Every key of a configuration file. This page is written from the code by `make docs`; a test fails if it is out of date.
+
+A file is YAML 1.2: only `true` and `false` are booleans, an unknown or repeated key is an error, anchors and tags are
+refused. Paths are relative to the file itself. `hopforge check FILE` tells what is wrong with a file, one line for each
+problem, and shows what it amounts to; `hopforge schema` prints the JSON schema for editors that complete and check
+YAML. `configs/` holds commented examples.
+"""
+
+
+def json_schema() -> str:
+    """Return the JSON schema of a configuration file as text."""
+    schema = Config.model_json_schema()
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def markdown() -> str:
+    """Return the page of every key as Markdown."""
+    schema = Config.model_json_schema()
+    return _INTRO + "".join(_section("", schema, schema["$defs"]))
+
+
+def _section(path: str, section: dict[str, Any], definitions: dict[str, Any]) -> Iterator[str]:
+    """Return heading and table of one section, then those of the sections in it, in the order of the file."""
+    kind = section["properties"].get("kind", {})
+    kinds = [kind["const"]] if "const" in kind else kind.get("enum", []) if "default" not in kind else []
+    title = f"`{path}`" if path else "Top level"
+    if kinds:
+        title += f" with `kind: {'`, `'.join(kinds)}`"
+    yield f"\n## {title}\n\n{section['description']}\n\n"
+    yield "| key | value | default | meaning |\n|---|---|---|---|\n"
+    required = section.get("required", [])
+    for key, node in section["properties"].items():
+        default = "required" if key in required else _default(node.get("default"))
+        yield f"| `{key}` | {_kind(node, definitions)} | {default} | {node.get('description', '')} |\n"
+    for key, node in section["properties"].items():
+        for inner in _sections(node, definitions):
+            yield from _section(f"{path}.{key}" if path else key, inner, definitions)
+
+
+def _sections(node: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:
+    if "$ref" in node:
+        return [definitions[node["$ref"].rsplit("/", 1)[-1]]]
+    return [found for choice in node.get("anyOf", node.get("oneOf", [])) for found in _sections(choice, definitions)]
+
+
+def _kind(node: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """Return type and bounds of a value in words."""
+    if "const" in node:
+        return f"`{node['const']}`"
+    if "enum" in node:
+        return ", ".join(f"`{value}`" for value in node["enum"])
+    if "$ref" in node:
+        return "section"
+    choices = node.get("anyOf", node.get("oneOf"))
+    if choices is not None:
+        return " or ".join(_kind(choice, definitions) for choice in choices if choice.get("type") != "null")
+    if node["type"] == "array":
+        return f"list of {_kind(node['items'], definitions).replace('number', 'numbers')}"
+    words = {"integer": "whole number", "number": "number", "boolean": "`true`, `false`", "string": "text"}[
+        node["type"]
+    ]
+    if "pattern" in node:
+        words = f"text like `{node['pattern']}`"
+    bounds = [
+        f"{sign} {node[bound]}"
+        for bound, sign in {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}.items()
+        if bound in node
+    ]
+    return " ".join([words, ", ".join(bounds)]).strip()
+
+
+def _default(value: Any) -> str:
+    if value is None:
+        return "none"
+    return "see below" if isinstance(value, dict) else f"`{json.dumps(value)}`"

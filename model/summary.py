@@ -1,0 +1,39 @@
+"""What a configuration amounts to, in a few lines for people."""
+
+from hopforge.model.config import Config
+from hopforge.model.topology import build
+
+
+def summarize(config: Config) -> list[tuple[str, str]]:
+    """Return (subject, words) of the network, the engine, its cache and its TCAM.
+
+    The network is built, so that an edge list is read and checked too.
+    """
+    network = build(config.topology, config.address)
+    lookup, cache, tcam = config.lookup, config.lookup.cache, config.lookup.tcam
+    sets = cache.entries // cache.ways
+    association = "skewed" if cache.skewed else "set-associative"
+    line_bits = cache.tag_bits + cache.output_bits
+    return [
+        ("name", f"{config.name}, seed {config.seed}"),
+        ("network", f"{network.name}: {network.routers} routers of {network.max_ports} ports, {network.hosts} hosts"),
+        ("addresses", f"{config.address.width_bits} bits, digits of {config.address.chunk_bits} bits"),
+        ("keys", f"node reduction with {lookup.comparators} comparators" if lookup.reduction else "whole address"),
+        (
+            "cache",
+            f"{cache.entries} lines, {cache.ways}-way {association} ({sets} sets), {cache.policy},"
+            f" {cache.entries * line_bits / 8192:.1f} KiB of tags and outputs"
+            if cache.enabled
+            else "off",
+        ),
+        ("pipeline", f"{lookup.pipeline_depth} cycles on a hit, {lookup.mshrs} misses at a time"),
+        ("TCAM", f"{tcam.kind}, {tcam.rows} rows, {tcam.latency_cycles} cycles"),
+        ("workload", _workload(config)),
+    ]
+
+
+def _workload(config: Config) -> str:
+    workload = config.workload
+    if workload is None:
+        return "none"
+    return f"trace {workload.file}" if workload.kind == "trace" else workload.kind
