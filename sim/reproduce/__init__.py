@@ -1,0 +1,24 @@
+"""The figures and tables of the papers, measured again: paper value, ours, deviation and assumption.
+
+`REPRODUCTIONS` maps a name such as ``lookup.fig4.5`` to what it takes to measure and draw it; `run_reproduction` does
+so.
+"""
+
+from hopforge.sim.reproduce import lookup_model
+from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
+from hopforge.sim.reproduce.runner import Outcome, point_key, run_reproduction, select
+
+REPRODUCTIONS = index_by_name(lookup_model.REPRODUCTIONS)
+
+__all__ = [
+    "REPRODUCTIONS",
+    "Comparison",
+    "Options",
+    "Outcome",
+    "Point",
+    "Reproduction",
+    "Row",
+    "point_key",
+    "run_reproduction",
+    "select",
+]
