@@ -104,12 +104,13 @@ def schema(
 @app.command(rich_help_panel=PAPERS)
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures, also as patterns: lookup.fig4.5, 'lookup.*'.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures, or patterns: lookup.fig4.5, 'lookup.*'.")
     ] = None,
+    *,
     show_list: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/reproduce"),
     liberty: Annotated[
-        Path | None, typer.Option(help="Cell library for areas and delays, e.g. Nangate 45 nm; without: gates and levels.")
+        Path | None, typer.Option(help="Cell library (.lib, .lib.gz) for areas and delays; without: gates, levels.")
     ] = None,
     traces: Annotated[Path | None, typer.Option(help="Folder with more recorded programs (*.tar.xz).")] = None,
     full: Annotated[bool, typer.Option("--full", help="The long variant: more trials, more points.")] = False,
@@ -117,7 +118,8 @@ def reproduce(
 ) -> None:
     """Measure figures of the papers again: the paper's value, ours, the deviation and what was assumed.
 
-    Writes data (CSV), figure (PNG), comparison (CSV) and metadata (JSON) of each. A run that was stopped continues where it was.
+    Writes data (CSV), figure (PNG), comparison (CSV) and metadata (JSON) of each. A run that was stopped continues
+    where it was.
     """
     from rich.console import Console
 
