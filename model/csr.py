@@ -209,7 +209,7 @@ def _control(params: LookupParams) -> Iterator[Register]:
     yield Register(
         name="CTRL", address=0x02, description="Enable and one-time actions.",
         fields=(
-            Field(name="enable", lsb=0, width=1, access="rw", description="Use the cache; 1 also ends a topology change."),
+            Field(name="enable", lsb=0, width=1, access="rw", description="Use the cache; 1 ends a topology change."),
             Field(name="flush", lsb=1, width=1, access="w1", description="Forget all lines."),
             Field(
                 name="topology_change", lsb=2, width=1, access="w1",
@@ -275,7 +275,8 @@ def _configuration(params: LookupParams) -> Iterator[Register]:
         "Destination whose line is removed; writing LO starts it and is ignored while STATUS.invalidate_busy",
     )  # fmt: skip
     for index in range(params.radices):
-        yield _word(f"RADIX{index}", _RADIX_BASE + index, "rw", 9, f"Radix k of dimension {index}; a write flushes.", reset=1)
+        text = f"Radix k of dimension {index}; a write flushes."
+        yield _word(f"RADIX{index}", _RADIX_BASE + index, "rw", 9, text, reset=1)
 
 
 def _fields(name: str, address: int, fields: tuple[tuple[str, int, int, int, str], ...], description: str) -> Register:
