@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig
 from hopforge.model.topology.base import Topology, assemble, check_size
-from hopforge.model.topology.limits import check_addresses, dragonfly_groups
+from hopforge.model.topology.limits import check_addresses
 
 Numbers = NDArray[np.int64]
 Arrangement = Callable[[Numbers, Numbers, int], Numbers]
@@ -56,7 +56,7 @@ def build_dragonfly(config: DragonflyConfig, address: AddressConfig) -> Topology
         p, a or g beyond their address bits, g > a·h + 1, or too many routers.
     """
     check_addresses(config, address)
-    p, a, h, g = config.p, config.a, config.h, dragonfly_groups(config)
+    p, a, h, g = config.p, config.a, config.h, config.groups
     routers, width = a * g, p + a - 1 + h
     check_size("topology.g", routers, width)
     number = np.arange(routers, dtype=np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import MeshConfig, TorusConfig
 from hopforge.model.topology.base import Topology, assemble, check_size
-from hopforge.model.topology.limits import check_addresses, grid_name
+from hopforge.model.topology.limits import check_addresses
 
 
 def build_grid(config: MeshConfig | TorusConfig, address: AddressConfig) -> Topology:
@@ -56,7 +56,8 @@ def build_grid(config: MeshConfig | TorusConfig, address: AddressConfig) -> Topo
         stride *= radix
     host = np.arange(routers * terminals, dtype=np.int64)
     return assemble(
-        name=grid_name(config.kind, radices), kind=config.kind, peer_router=peer_router, peer_port=peer_port,
+        name=f"{'x'.join(map(str, radices))} {config.kind}", kind=config.kind,
+        peer_router=peer_router, peer_port=peer_port,
         host_router=host // terminals, host_port=host % terminals,
         host_address=router_address[host // terminals] | (host % terminals) << (dims * address.chunk_bits),
         ports=np.full(routers, width),

@@ -1,4 +1,4 @@
-"""Does every host address of a topology fit the address section? Checked before anything is built."""
+"""Does every host address of a topology fit the address section? Asked before anything is built."""
 
 import math
 
@@ -11,7 +11,8 @@ from hopforge.model.topology.base import TopologyError
 def check_addresses(topology: TopologyConfig, address: AddressConfig) -> None:
     """Check that every digit fits its chunk and all digits fit the address width.
 
-    An edge list is checked when its file is read (`check_host_numbers`).
+    `model.config` has checked this for a whole file; a builder called with sections made in Python checks it here. An
+    edge list is checked when its file is read (`check_host_numbers`).
 
     Raises
     ------
@@ -37,16 +38,6 @@ def check_host_numbers(key: str, hosts: int, address: AddressConfig) -> None:
         )
 
 
-def dragonfly_groups(config: DragonflyConfig) -> int:
-    """Return the number of groups, a·h + 1 unless given."""
-    return config.groups
-
-
-def grid_name(kind: str, radices: tuple[int, ...]) -> str:
-    """Return a name like ``4x4x4 torus``."""
-    return f"{'x'.join(map(str, radices))} {kind}"
-
-
 def router_count(topology: TopologyConfig) -> int | None:
     """Return the number of routers of a regular topology, None for an edge list."""
     if isinstance(topology, MeshConfig | TorusConfig):
@@ -54,5 +45,5 @@ def router_count(topology: TopologyConfig) -> int | None:
     if isinstance(topology, FatTreeConfig):
         return int((topology.n + 1) * topology.k**topology.n)
     if isinstance(topology, DragonflyConfig):
-        return topology.a * dragonfly_groups(topology)
+        return topology.a * topology.groups
     return None

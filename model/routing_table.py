@@ -1,0 +1,133 @@
+"""Routes: which port leads one hop nearer, for any graph by shortest paths, for regular networks by the key rules."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.topology import Topology, TopologyError
+
+MAX_TABLE_ROUTERS = 20_000
+UNREACHABLE = -1
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _distances_to(target, peer_router, distance, queue):  # type: ignore[no-untyped-def]
+    distance[:] = -1
+    distance[target] = 0
+    queue[0] = target
+    head, tail = 0, 1
+    while head < tail:
+        router = queue[head]
+        head += 1
+        for port in range(peer_router.shape[1]):
+            other = peer_router[router, port]
+            if other >= 0 and distance[other] < 0:
+                distance[other] = distance[router] + 1
+                queue[tail] = other
+                tail += 1
+    return tail
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _shortest_ports(peer_router, table):  # type: ignore[no-untyped-def]
+    routers, ports = peer_router.shape
+    distance = np.empty(routers, np.int32)
+    queue = np.empty(routers, np.int32)
+    for target in range(routers):
+        if _distances_to(target, peer_router, distance, queue) < routers:
+            return target
+        for router in range(routers):
+            if router == target:
+                continue
+            for port in range(ports):
+                other = peer_router[router, port]
+                if other >= 0 and distance[other] == distance[router] - 1:
+                    table[router, target] = port
+                    break
+    return -1
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _all_distances(peer_router, targets, table):  # type: ignore[no-untyped-def]
+    queue = np.empty(peer_router.shape[0], np.int32)
+    for index in range(len(targets)):
+        _distances_to(targets[index], peer_router, table[index], queue)
+
+
+def shortest_path_ports(topology: Topology) -> NDArray[np.int32]:
+    """Next-hop table of shortest paths; of several ports the lowest wins, so that the table is the same on every run.
+
+    All links must work in both directions, as those of a `Topology` do.
+
+    Returns
+    -------
+    ndarray, int32[router, destination router]
+        Output port; -1 on the diagonal.
+
+    Raises
+    ------
+    TopologyError
+        A pair without a path, or more than `MAX_TABLE_ROUTERS` routers.
+    """
+    if topology.routers > MAX_TABLE_ROUTERS:
+        raise TopologyError(
+            "topology", f"{topology.routers} routers are more than the {MAX_TABLE_ROUTERS} of a shortest-path table"
+        )
+    table = np.full((topology.routers, topology.routers), UNREACHABLE, dtype=np.int32)
+    lost = _shortest_ports(topology.peer_router, table)
+    if lost >= 0:
+        source = int(np.flatnonzero(distances(topology, np.array([lost]))[0] < 0)[0])
+        raise TopologyError("topology", f"no path from router {source} to router {lost}")
+    return table
+
+
+def distances(topology: Topology, targets: NDArray[np.integer] | None = None) -> NDArray[np.int32]:
+    """Hops between routers.
+
+    Parameters
+    ----------
+    topology : Topology
+        Its links work in both directions.
+    targets : ndarray, int[target], optional
+        Routers to measure from; all by default.
+
+    Returns
+    -------
+    ndarray, int32[target, router]
+        -1: no path.
+    """
+    chosen = np.arange(topology.routers) if targets is None else np.asarray(targets)
+    table = np.empty((len(chosen), topology.routers), dtype=np.int32)
+    _all_distances(topology.peer_router, chosen.astype(np.int64), table)
+    return table
+
+
+class HopStatistics(NamedTuple):
+    """Distances between the routers of a network.
+
+    Attributes
+    ----------
+    diameter : int
+        Largest number of links between two routers that have hosts.
+    mean_hops : float
+        Mean number of links between the routers of two different hosts, over all ordered pairs of hosts.
+    """
+
+    diameter: int
+    mean_hops: float
+
+
+def hop_statistics(topology: Topology) -> HopStatistics:
+    """Diameter and mean distance between hosts, by breadth-first search from every router with hosts."""
+    weights = np.bincount(topology.host_router, minlength=topology.routers).astype(np.float64)
+    with_hosts = np.flatnonzero(weights)
+    diameter, total = 0, 0.0
+    for start in range(0, len(with_hosts), 256):
+        part = with_hosts[start:start + 256]
+        hops = distances(topology, part)[:, with_hosts]
+        diameter = max(diameter, int(hops.max()))
+        total += float(weights[part] @ hops @ weights[with_hosts])
+    pairs = topology.hosts * (topology.hosts - 1)
+    return HopStatistics(diameter, total / pairs if pairs else 0.0)
