@@ -266,8 +266,6 @@ def _configuration(params: LookupParams) -> Iterator[Register]:
     level = (
         ("level", 0, 5, 0, "Fat tree: level of this switch, 0 = leaf."),
         ("digits", 8, 5, 0, "Mesh, torus: dimensions n; fat tree: digits n of a switch (comparators limit both)."),
-        ("terminal_enable", 16, 1, 0, "Mesh, torus: the Local key carries the terminal digit, else 0."),
-        ("terminal_digit", 20, 5, 0, "Mesh, torus: which digit is the terminal digit."),
     )
     yield _fields("LEVEL", 0x07, level, "Place of this switch and number of digits; a write flushes.")
     yield from _wide(
