@@ -180,44 +180,42 @@ class ReductionParameters:
     @property
     def positions(self) -> tuple[int, ...]:
         """Bit positions at which the digit of a terminal or of a fat-tree port can start, ascending."""
-        found = set()
-        for chunk in self.chunk_bits:
-            if self.fat_tree:
-                found |= {level * chunk for level in range(min(self.address_bits // chunk, self.comparators))}
-            if self.grid and self.terminals:
-                found |= {dims * chunk for dims in range(1, self.digits(chunk) + 1) if dims * chunk < self.address_bits}
-        if self.dragonfly:
-            found.add(0)
-        return tuple(sorted(found))
+        if not (self.fat_tree or (self.grid and self.terminals)):
+            return (0,) if self.dragonfly else ()
+        starts = {
+            digit * chunk for chunk in self.chunk_bits for digit in range(32) if digit * chunk < self.address_bits
+        }
+        return tuple(sorted(starts))
 
     @property
     def shadow_layout(self) -> StructLayout:
-        """What the control registers hold.
+        """What the control registers hold, as in the register map (`hopforge.model.csr`).
 
-        ``mode`` (number in `MODES`), ``chunk`` (bits), ``dims`` (mesh, torus, fat tree: n), ``level`` (fat tree: of
-        this switch), ``own`` (own address, digits as in a
-        destination; fat tree: c_i is digit i), ``radix`` (k per dimension, 0 acts as 1), ``members`` (0 acts as 1),
-        ``lag_modulo`` (1: d mod m), ``up_highest`` (1: highest mismatch).
-        A field without hardware behind it is ignored.
+        ``mode`` (number in `MODES`), ``chunk_select`` (number in `chunk_bits`, one that does not exist acts as 0),
+        ``digits`` (mesh, torus, fat tree: n), ``level`` (fat tree: of this switch), ``terminal_enable`` and
+        ``terminal_digit`` (mesh, torus), ``own`` (own address; fat tree: c_i is digit i), ``radix`` (k per dimension,
+        0 acts as 1), ``members`` (outside of 1 … max_members acts as 1), ``member_hash`` (1: d mod m) and ``up_choice``
+        (1: highest mismatch). A field without hardware behind it is ignored.
         """
         return StructLayout(
             {
                 "mode": unsigned(3),
-                "chunk": unsigned(4),
-                "dims": unsigned(5),
+                "chunk_select": unsigned(3),
+                "digits": unsigned(5),
                 "level": unsigned(5),
+                "terminal_enable": unsigned(1),
+                "terminal_digit": unsigned(5),
                 "own": unsigned(self.address_bits),
-                "radix": ArrayLayout(unsigned(self.widest + 1), self.most_digits),
+                "radix": ArrayLayout(unsigned(9), self.most_digits),
                 "members": unsigned(5),
-                "lag_modulo": unsigned(1),
-                "up_highest": unsigned(1),
+                "member_hash": unsigned(1),
+                "up_choice": unsigned(1),
             }
         )
 
     @property
     def active_layout(self) -> StructLayout:
-        """Registers that the comparators see; `ReductionSetup` computes their next value, its docstring explains
-        them."""
+        """Registers that the comparators see; `ReductionSetup` explains them and computes their next value."""
         fields: dict[str, Any] = {}
         if self.reduces:
             fields["mode"] = unsigned(3)
@@ -322,8 +320,7 @@ class _CompareTree:
 
     @staticmethod
     def _split(start: int, width: int) -> int:
-        """Bits of the low part: even widths in halves, odd ones so that the pairs stay aligned with the pairs of even
-        widths."""
+        """Width of the low part: half, or for odd widths so that pairs stay aligned with those of even widths."""
         if width % 2 == 0:
             return width // 2
         if width == 3:
@@ -396,8 +393,9 @@ class ReductionSetup(Component):
         grid = _any([is_mode[name] for name in ("mesh", "torus") if name in is_mode])
         fat_tree = is_mode.get("fat_tree", Const(0, 1))
         chunk = {width: Signal(name=f"is_chunk{width}") for width in p.chunk_bits}
-        for width, flag in chunk.items():
-            m.d.comb += flag.eq(shadow.chunk == width)
+        for number, flag in enumerate(chunk.values()):
+            absent = shadow.chunk_select >= len(chunk) if number == 0 and len(chunk) < 8 else 0
+            m.d.comb += flag.eq((shadow.chunk_select == number) | absent)
         m.d.comb += [
             active.chunk.eq(Cat(*chunk.values())),
             active.digit_mask.eq(
@@ -422,20 +420,19 @@ class ReductionSetup(Component):
             allowed = Signal(p.most_digits)
             for digit in range(p.most_digits):
                 m.d.comb += allowed[digit].eq(
-                    (grid & (shadow.dims > digit)) | (fat_tree & (shadow.level < digit) & (shadow.dims >= digit))
+                    (grid & (shadow.digits > digit)) | (fat_tree & (shadow.level < digit) & (shadow.digits >= digit))
                 )
             for width, flag in chunk.items():
                 compare = getattr(active.compare, f"chunk{width}")
                 m.d.comb += compare.eq(allowed[: p.digits(width)] & flag.replicate(p.digits(width)))
         if p.both_up_choices:
-            m.d.comb += active.up_highest.eq(shadow.up_highest)
+            m.d.comb += active.up_highest.eq(shadow.up_choice)
         if p.members:
-            for count in range(1, p.max_members + 1):
-                m.d.comb += active.members[count - 1].eq(
-                    (shadow.members == count) | (shadow.members == 0 if count == 1 else 0)
-                )
+            for count in range(2, p.max_members + 1):
+                m.d.comb += active.members[count - 1].eq(shadow.members == count)
+            m.d.comb += active.members[0].eq(~active.members[1:].any())
         if p.both_lag_hashes:
-            m.d.comb += active.lag_modulo.eq(shadow.lag_modulo)
+            m.d.comb += active.lag_modulo.eq(shadow.member_hash)
         return m
 
     def _positions(self, m: Module, chunk: Mapping[int, Value], grid: Value, fat_tree: Value) -> None:
@@ -444,13 +441,13 @@ class ReductionSetup(Component):
         for number, position in enumerate(p.positions):
             reasons: list[Value] = []
             for width, flag in chunk.items():
-                if position % width:
+                if position % width or position >= 32 * width:
                     continue
                 digit = position // width
-                if p.fat_tree and digit < p.digits(width):
+                if p.fat_tree:
                     reasons.append(flag & fat_tree & (shadow.level == digit))
-                if p.grid and p.terminals and 1 <= digit <= p.digits(width):
-                    reasons.append(flag & grid & (shadow.dims == digit))
+                if p.grid and p.terminals:
+                    reasons.append(flag & grid & shadow.terminal_enable & (shadow.terminal_digit == digit))
             if p.dragonfly and position == 0:
                 reasons.append(shadow.mode == MODES.index("dragonfly"))
             m.d.comb += self.active.position[number].eq(_any(reasons))
@@ -475,7 +472,9 @@ class ReductionSetup(Component):
                         [(chunk[width], shadow.own[digit * width : (digit + 1) * width]) for width in widths], widest
                     )
                 ),
-                half.eq(shadow.radix[digit] >> 1),
+                half.eq(
+                    shadow.radix[digit][1 : widest + 1] | shadow.radix[digit][widest + 1 :].any().replicate(widest)
+                ),
                 most.eq(_select([(chunk[width], Const((1 << width) - 1, widest)) for width in widths], widest)),
                 below.eq(own + ~half),  # own − half − 1 with the borrow inverted in the top bit: set if own > half
                 above.eq(own + half),

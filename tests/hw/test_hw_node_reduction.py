@@ -33,13 +33,15 @@ class Setting:
 
     mode: str
     chunk: int
-    dims: int
+    digits: int
     own: int
     radices: tuple[int, ...] = ()
     level: int = 0
+    terminal_enable: int = 0
+    terminal_digit: int = 0
     members: int = 1
-    lag_modulo: int = 0
-    up_highest: int = 0
+    member_hash: int = 0
+    up_choice: int = 0
 
 
 def expected_key(p: ReductionParameters, s: Setting, dst: int) -> int:
@@ -50,23 +52,23 @@ def expected_key(p: ReductionParameters, s: Setting, dst: int) -> int:
         return word >> number * width & (1 << width) - 1
 
     def encode(kind: int, value: int) -> int:
-        member = (dst if s.lag_modulo else crc32c(dst, A)) % s.members
+        member = (dst if s.member_hash else crc32c(dst, A)) % s.members
         return MODES.index(s.mode) << A | member << A - 4 | kind << A - 6 | value & (1 << A - 6) - 1
 
     if s.mode == "arbitrary":
         return dst
     if s.mode in ("mesh", "torus"):
-        for i in range(s.dims):
+        for i in range(s.digits):
             o, half = digit(dst, i) - digit(s.own, i), s.radices[i] // 2
             if o:
                 plus = o > 0 if s.mode == "mesh" or abs(o) <= half else o < 0
                 return encode(1 if plus else 2, i)
-        return encode(0, digit(dst, s.dims) if p.terminals else 0)
+        return encode(0, digit(dst, s.terminal_digit) if p.terminals and s.terminal_enable else 0)
     if s.mode == "fat_tree":
-        wrong = [i for i in range(s.level, s.dims) if digit(dst, i + 1) != digit(s.own, i)]
+        wrong = [i for i in range(s.level, s.digits) if digit(dst, i + 1) != digit(s.own, i)]
         if not wrong:
             return encode(2, digit(dst, s.level))
-        return encode(1, digit(dst, wrong[-1] if s.up_highest else s.level))
+        return encode(1, digit(dst, wrong[-1] if s.up_choice else s.level))
     if dst >> 2 * width != s.own >> 2 * width:
         return encode(2, dst >> 2 * width)
     if digit(dst, 1) != digit(s.own, 1):
@@ -88,14 +90,17 @@ def random_setting(rng: np.random.Generator, p: ReductionParameters) -> Setting:
         dims = int(rng.integers(0, most))
         own = int(rng.integers(1 << chunk * dims)) if dims else 0
         return Setting(
-            mode, chunk, dims, own, level=int(rng.integers(dims + 1)), members=members, lag_modulo=hash_, up_highest=up
+            mode, chunk, dims, own, level=int(rng.integers(dims + 1)), members=members, member_hash=hash_, up_choice=up
         )
     if mode in ("mesh", "torus"):
         dims = int(rng.integers(1, most + 1))
         radices = tuple(int(k) for k in rng.integers(1, (1 << chunk) + 1, dims))
         own = sum(int(rng.integers(k)) << i * chunk for i, k in enumerate(radices))
-        return Setting(mode, chunk, dims, own, radices, members=members, lag_modulo=hash_)
-    return Setting(mode, chunk, 0, int(rng.integers(1 << p.address_bits)), members=members, lag_modulo=hash_)
+        terminal = {"terminal_enable": int(rng.integers(5) > 0), "terminal_digit": int(rng.integers(32))}
+        if rng.integers(4):
+            terminal["terminal_digit"] = dims
+        return Setting(mode, chunk, dims, own, radices, members=members, member_hash=hash_, **terminal)
+    return Setting(mode, chunk, 0, int(rng.integers(1 << p.address_bits)), members=members, member_hash=hash_)
 
 
 _HASHES = ("crc", "modulo")
@@ -105,7 +110,7 @@ _UPS = ("d_mod_k", "highest_mismatch")
 def random_destination(rng: np.random.Generator, p: ReductionParameters, s: Setting) -> int:
     """A destination of the network: each digit is the own one with probability 4/5 and more."""
     if s.mode in ("mesh", "torus"):
-        dst = int(rng.integers(1 << p.address_bits - s.dims * s.chunk)) << s.dims * s.chunk
+        dst = int(rng.integers(1 << p.address_bits - s.digits * s.chunk)) << s.digits * s.chunk
         for i, k in enumerate(s.radices):
             own = s.own >> i * s.chunk & (1 << s.chunk) - 1
             dst |= (own if rng.integers(5) else int(rng.integers(k))) << i * s.chunk
@@ -156,14 +161,16 @@ def test_keys_equal_the_definition(build):
                 setup.shadow,
                 {
                     "mode": MODES.index(s.mode),
-                    "chunk": s.chunk,
-                    "dims": s.dims,
+                    "chunk_select": p.chunk_bits.index(s.chunk),
+                    "digits": s.digits,
                     "level": s.level,
+                    "terminal_enable": s.terminal_enable,
+                    "terminal_digit": s.terminal_digit,
                     "own": s.own,
                     "radix": radix,
                     "members": s.members,
-                    "lag_modulo": s.lag_modulo,
-                    "up_highest": s.up_highest,
+                    "member_hash": s.member_hash,
+                    "up_choice": s.up_choice,
                 },
             )
             for _ in range(25):
@@ -191,7 +198,7 @@ def test_a_mode_that_is_not_built_is_arbitrary():
 
     async def bench(ctx):
         for mode in (0, 2, 3, 4, 7):
-            ctx.set(setup.shadow, {"mode": mode, "chunk": 4, "dims": 6, "own": 0x123456, "radix": [16] * 12})
+            ctx.set(setup.shadow, {"mode": mode, "chunk_select": 0, "digits": 6, "own": 0x123456, "radix": [16] * 12})
             ctx.set(dut.dst, 0xABCDEF)
             await ctx.delay(1e-9)
             assert ctx.get(dut.key) == 0xABCDEF
