@@ -209,7 +209,7 @@ def draw_paper_points(
         textcoords="offset points",
         fontsize=9,
         color=PAPER,
-        ha="left" if offset[0] >= 0 else "right",
+        ha="center" if offset[0] == 0 else "left" if offset[0] > 0 else "right",
         va="center",
     )
 

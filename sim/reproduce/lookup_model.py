@@ -93,7 +93,7 @@ def _draw_latency(
         log_x=True,
         x_ticks=ticks,
     )
-    draw_paper_points(right, list(paper), list(paper.values()), label="paper", offset=(-10, -12))
+    draw_paper_points(right, list(paper), list(paper.values()), label="paper", offset=(0, -15))
     right.set_ylim(0, 22)
     draw_lines(
         right,

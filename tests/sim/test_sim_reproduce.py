@@ -1,0 +1,260 @@
+"""Reproduced figures: the machinery (resume, interruption, files) and each figure's numbers against its definition."""
+
+import dataclasses
+import json
+import math
+
+import pandas as pd
+import pytest
+
+from hopforge.model.errors import UserError
+from hopforge.model.plots import new_figure
+from hopforge.sim.reproduce import (
+    REPRODUCTIONS,
+    Comparison,
+    Options,
+    Reproduction,
+    point_key,
+    run_reproduction,
+    select,
+)
+from hopforge.sim.reproduce.registry import index_by_name, integer, number, pick
+from hopforge.sim.reproduce.report import deviation_text, markdown_rows, outcome_group, paper_text
+
+FILES = {"data.csv", "figure.png", "comparison.csv", "metadata.json"}
+
+
+class Squares:
+    """A reproduction of four points that counts what it measures and can be interrupted."""
+
+    def __init__(self):
+        self.measured = []
+        self.stop_at = None
+        self.reproduction = Reproduction(
+            "test.squares", "Squares", "nowhere", ("none",),
+            points=lambda options: [{"x": x} for x in range(8 if options.full else 4)],
+            measure=self.measure,
+            compare=lambda data, _options: [Comparison("sum", "", 14.0, float(data["y"].sum()), "")],
+            draw=lambda _data, _options: new_figure()[0],
+            uses=("liberty",),
+        )
+
+    def measure(self, point, options):
+        if point["x"] == self.stop_at:
+            raise KeyboardInterrupt
+        self.measured.append(point["x"])
+        return [{"x": point["x"], "y": point["x"] ** 2, "seed": options.seed}]
+
+
+def test_a_run_writes_four_files_and_keeps_its_points(tmp_path):
+    squares = Squares()
+    outcome = run_reproduction(squares.reproduction, tmp_path, Options())
+    assert {p.name for p in outcome.files} == FILES
+    assert {p.name for p in outcome.folder.iterdir()} == FILES | {"points"}
+    assert len(list((outcome.folder / "points").iterdir())) == 4
+    assert pd.read_csv(outcome.folder / "data.csv")["y"].tolist() == [0, 1, 4, 9]
+    comparison = pd.read_csv(outcome.folder / "comparison.csv")
+    assert comparison.loc[0, ["paper", "ours", "deviation_percent"]].tolist() == [14, 14, 0]
+    metadata = json.loads((outcome.folder / "metadata.json").read_text())
+    assert metadata["seed"] == 1
+    assert metadata["variant"] == "quick"
+    assert len(metadata["program_sha256"]) == 64
+
+
+def test_an_interrupted_run_continues_where_it_was(tmp_path):
+    squares = Squares()
+    squares.stop_at = 2
+    with pytest.raises(KeyboardInterrupt):
+        run_reproduction(squares.reproduction, tmp_path, Options())
+    assert squares.measured == [0, 1]
+    assert not (tmp_path / "test.squares" / "data.csv").exists()
+    squares.stop_at = None
+    outcome = run_reproduction(squares.reproduction, tmp_path, Options())
+    assert squares.measured == [0, 1, 2, 3]
+    assert (outcome.points, outcome.resumed_points) == (4, 2)
+    # the long variant shares what it has in common with the quick one
+    assert run_reproduction(squares.reproduction, tmp_path, Options(full=True)).resumed_points == 4
+    assert squares.measured == list(range(8))
+
+
+def test_another_seed_or_library_is_measured_again(tmp_path):
+    squares = Squares()
+    library = tmp_path / "a.lib"
+    library.write_text("one")
+    run_reproduction(squares.reproduction, tmp_path, Options())
+    run_reproduction(squares.reproduction, tmp_path, Options(seed=2))
+    outcome = run_reproduction(squares.reproduction, tmp_path, Options(liberty=library))
+    assert len(squares.measured) == 12
+    inputs = json.loads((outcome.folder / "metadata.json").read_text())["inputs"]
+    assert inputs["liberty"]["name"] == "a.lib"
+    # a figure that takes no library does not care
+    bare = dataclasses.replace(squares.reproduction, uses=())
+    assert point_key(bare, {"x": 1}, Options()) == point_key(bare, {"x": 1}, Options(liberty=library))
+
+
+def test_a_damaged_point_is_measured_again(tmp_path):
+    squares = Squares()
+    outcome = run_reproduction(squares.reproduction, tmp_path, Options())
+    paths = sorted((outcome.folder / "points").iterdir())
+    paths[0].write_text('{"point": {"x"')
+    paths[1].write_text('{"rows": []}')
+    outcome = run_reproduction(squares.reproduction, tmp_path, Options())
+    assert outcome.resumed_points == 2
+    assert pd.read_csv(outcome.folder / "data.csv")["y"].tolist() == [0, 1, 4, 9]
+
+
+def test_progress_counts_up_to_the_number_of_points(tmp_path):
+    seen = []
+    run_reproduction(Squares().reproduction, tmp_path, Options(), lambda _, done, total: seen.append((done, total)))
+    assert seen == [(i, 4) for i in range(5)]
+
+
+def test_mistakes_are_one_line(tmp_path):
+    squares = Squares()
+    with pytest.raises(UserError, match=r"--liberty: no such file: .*none\.lib$"):
+        run_reproduction(squares.reproduction, tmp_path, Options(liberty=tmp_path / "none.lib"))
+    with pytest.raises(UserError, match=r"--traces: no such folder: .*none$"):
+        run_reproduction(squares.reproduction, tmp_path, Options(traces=tmp_path / "none"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"file.*(Not a directory|File exists)"):
+        run_reproduction(squares.reproduction, tmp_path / "file", Options())
+    assert squares.measured in ([], [0])
+
+
+def test_selection_by_pattern_is_in_the_order_of_the_table_and_unique():
+    chosen = [r.name for r in select(["lookup.fig5.?", "lookup.fig4.10", "lookup.fig4.1*"], REPRODUCTIONS)]
+    assert chosen == [n for n in REPRODUCTIONS if n in {*chosen}]
+    assert len(chosen) == len(set(chosen)) >= 4
+    with pytest.raises(UserError, match=r"no reproduction is named 'lookup.fig9'; known: .*lookup\.fig4\.10, "):
+        select(["lookup.fig9"], REPRODUCTIONS)
+    with pytest.raises(ValueError, match=r"name must be unique, not 'test\.squares' twice"):
+        index_by_name([Squares().reproduction], [Squares().reproduction])
+
+
+def test_every_name_is_its_key_and_says_where_it_comes_from():
+    assert len(REPRODUCTIONS) >= 5
+    for name, reproduction in REPRODUCTIONS.items():
+        assert reproduction.name == name
+        assert name.startswith("lookup.")
+        assert reproduction.source.startswith("seed 004")
+        assert reproduction.assumptions
+        assert reproduction.points(Options())
+
+
+def test_deviation_and_texts():
+    assert Comparison("q", "%", 20.0, 19.0, "").deviation_percent == pytest.approx(-5.0)
+    assert deviation_text(Comparison("q", "%", 20.0, 19.0, "")) == "−5.0 %"
+    for paper, ours in ((None, 1.0), (1.0, None), (0.0, 1.0)):
+        missing = Comparison("q", "", paper, ours, "")
+        assert missing.deviation_percent is None
+        assert deviation_text(missing) == "–"
+    assert paper_text(Comparison("q", "Gbps", 0.1, 0.4, "", claim="less than 0.1 %")) == "less than 0.1 %"
+    assert paper_text(Comparison("q", "Gbps", 933.0, 1.0, "")) == "933 Gbps"
+
+
+def test_point_and_table_accessors():
+    assert integer({"a": 3}, "a") == 3
+    assert number({"a": 3}, "a") == 3.0
+    for bad in (True, "3", None):
+        with pytest.raises(AssertionError, match="not a number"):
+            number({"a": bad}, "a")
+    with pytest.raises(AssertionError, match="not an integer"):
+        integer({"a": 3.0}, "a")
+    with pytest.raises(AssertionError, match="selects 2 rows, not 1"):
+        pick(pd.DataFrame({"x": [1, 1], "y": [1, 2]}), "y", x=1)
+
+
+# --- the formulas' figures
+
+
+def run(name, tmp_path, **options):
+    outcome = run_reproduction(REPRODUCTIONS[name], tmp_path, Options(**options))
+    assert outcome.comparisons
+    assert (outcome.folder / "figure.png").stat().st_size > 10_000
+    assert outcome_group(outcome)
+    assert markdown_rows(outcome).count("\n") == len(outcome.comparisons) - 1
+    return outcome, pd.read_csv(outcome.folder / "data.csv")
+
+
+def test_figure_4_10_and_4_11_against_the_written_out_sum(tmp_path):
+    for name in ("lookup.fig4.10", "lookup.fig4.11"):
+        _, data = run(name, tmp_path)
+        assert len(data) >= 18
+        for row in data.itertuples():
+            base, penalty, conventional = (51, 25, 75) if row.latencies == "consistent" else (51, 10, 60)
+            half, nodes = row.radix // 2, row.radix**3
+            hits = [row.entries / (nodes - 1)] + [row.entries / (row.radix ** (3 - i) * half) for i in (1, 2, 3)]
+            expected = 50.0
+            for hops, hit in zip((1, half, half, half), hits, strict=True):
+                expected += hops * (base + penalty * (1 - min(1, hit)) + 50)
+            assert row.equation_ns == pytest.approx(expected)
+            assert row.conventional_ns == (1 + 3 * half) * (conventional + 50) + 50
+            assert row.equation_ns >= row.lru_ns >= (1 + 3 * half) * (base + 50) + 50
+
+
+def test_figure_4_12_against_equation_4_5(tmp_path):
+    outcome, data = run("lookup.fig4.12", tmp_path)
+    for row in data.itertuples():
+        n = row.load_gbps * 1e9 / 672
+        expected = {
+            "no cache": n * 42e-9 + 0.036,
+            "cache, 1 % misses": n * (0.039e-9 + 0.42e-9) + 0.127,
+            "cache, 0 % misses": n * 0.039e-9 + 0.127,
+        }[row.case]
+        assert row.power_w == pytest.approx(expected)
+    stated = [c for c in outcome.comparisons if c.unit == "Mpps"]
+    assert len(stated) == 3
+    assert all(c.deviation_percent == pytest.approx(0) for c in stated)
+
+
+def test_figure_5_1_separates_the_ports(tmp_path):
+    _, data = run("lookup.fig5.1", tmp_path)
+    assert set(data["model"]) == {"equation", "lru"}
+    at_64 = data[data["radix"] == 64]
+    assert (at_64["injection_percent"] > 99.9).all()
+    assert (at_64["dimension_1_percent"] > 99.9).all()
+    assert (at_64["dimension_4_percent"] == 0).all()
+    assert (data[data["radix"] <= 6]["mean_percent"] == 0).all()  # 6⁴ = 1296 nodes fit in 2048 entries
+
+
+def test_figure_5_2_bounds(tmp_path):
+    _, data = run("lookup.fig5.2", tmp_path)
+    for row in data.itertuples():
+        first, second = max(0, 1 - 512 / row.nodes), max(0, 1 - 8192 / row.nodes)
+        assert row.real_serial_gbps == pytest.approx(672 / (0.4 + 4 * first + 25 * second))
+        assert row.real_pipelined_gbps == pytest.approx(672 / max(0.4, 4 * first, 25 * second))
+    assert math.isclose(data["tcam_25ns_gbps"].iloc[0], 26.88)
+
+
+# --- the command
+
+
+def command(arguments, monkeypatch):
+    from hopforge import cli
+
+    monkeypatch.setattr("sys.argv", ["hopforge", "reproduce", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return stopped.value.code or 0
+
+
+def test_list_and_run_and_unknown_name(tmp_path, monkeypatch, capsys):
+    assert command(["--list"], monkeypatch) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in REPRODUCTIONS)
+    assert command(["lookup.fig5.2", "-o", str(tmp_path)], monkeypatch) == 0
+    assert (tmp_path / "lookup.fig5.2" / "figure.png").exists()
+    assert command(["lookup.fig0", "-o", str(tmp_path)], monkeypatch) == 2
+    complaint = capsys.readouterr().err.strip()
+    assert complaint.startswith("hopforge: no reproduction is named 'lookup.fig0'; known: ")
+    assert "\n" not in complaint
+
+
+def test_ctrl_c_says_that_points_are_kept(tmp_path, monkeypatch, capsys):
+    squares = Squares()
+    squares.stop_at = 1
+    monkeypatch.setattr("hopforge.sim.reproduce.REPRODUCTIONS", {"test.squares": squares.reproduction})
+    assert command(["test.squares", "-o", str(tmp_path)], monkeypatch) == 130
+    output = capsys.readouterr()
+    assert "stopped; finished points are kept" in output.out
+    assert len(list((tmp_path / "test.squares" / "points").iterdir())) == 1
