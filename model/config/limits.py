@@ -54,6 +54,10 @@ def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: Lo
         yield Problem("lookup.functions", f"must contain topology.kind={topology.kind!r}")
     if address.chunk_bits not in lookup.chunk_bits:
         yield Problem("lookup.chunk_bits", f"must contain address.chunk_bits={address.chunk_bits}")
+    widest = max(lookup.chunk_bits)
+    if widest > address.width_bits - KEY_KIND_BITS:
+        limit = f"address.width_bits - {KEY_KIND_BITS} = {address.width_bits - KEY_KIND_BITS}"
+        yield Problem("lookup.chunk_bits", f"must be at most {limit}, not {widest}")
     digits = _deciding_digits(topology)
     if digits > lookup.comparators:
         yield Problem(
@@ -63,6 +67,8 @@ def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: Lo
 
 def hardware_problems(lookup: LookupConfig) -> Iterator[Problem]:
     """Return what the functional model can do and the hardware cannot; keys are from the root of the file."""
+    if not lookup.cache.enabled:
+        yield Problem("lookup.cache.enabled", "must be true for a lookup engine in hardware, not false")
     if lookup.cache.skewed and lookup.cache.policy != "random":
         yield Problem(
             "lookup.cache.policy", f"must be random with skewed association in hardware, not {lookup.cache.policy}"
@@ -83,11 +89,15 @@ def _deciding_digits(topology: TopologyConfig) -> int:
     if isinstance(topology, MeshConfig | TorusConfig):
         return len(topology.radices)
     if isinstance(topology, FatTreeConfig):
-        return max(topology.n, 1)
+        return topology.n + 1
     return 1
 
 
 def _groups(topology: DragonflyConfig, address: AddressConfig) -> Iterator[Problem]:
+    if address.width_bits <= 2 * address.chunk_bits:
+        limit = f"half of address.width_bits={address.width_bits}"
+        yield Problem("address.chunk_bits", f"must be less than {limit} for a dragonfly, not {address.chunk_bits}")
+        return
     most = topology.a * topology.h + 1
     if topology.groups > most:
         yield Problem("topology.g", f"{topology.groups} groups are more than the a*h + 1 = {most} that can be linked")

@@ -109,6 +109,9 @@ class CacheConfig(Section):
         yield from _geometry(self.entries, self.ways, self.policy)
         if self.skewed and self.policy == "plru":
             yield Problem("policy", "plru is not defined for skewed association; take random, lru or fifo")
+        index_bits = (self.entries // self.ways - 1).bit_length()
+        if isinstance(self.crc, CrcConfig) and self.crc.width < index_bits:
+            yield Problem("crc", f"must be at least as wide as the set index, {index_bits} bits, not {self.crc.width}")
 
 
 class LagConfig(Section):

@@ -91,7 +91,7 @@ def read_source(text: str) -> Source:
         raise SourceError([(line, f"character {error.character!r} is not allowed in YAML text")]) from error
     except RecursionError as error:
         raise SourceError([(1, "nested too deeply")]) from error
-    if node is None:
+    if node is None or (isinstance(node, ScalarNode) and not node.value):
         raise SourceError([(1, "the file is empty")])
     reader = _Reader()
     data = reader.value(node, ())
