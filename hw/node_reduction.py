@@ -180,21 +180,22 @@ class ReductionParameters:
     @property
     def positions(self) -> tuple[int, ...]:
         """Bit positions at which the digit of a terminal or of a fat-tree port can start, ascending."""
-        if not (self.fat_tree or (self.grid and self.terminals)):
-            return (0,) if self.dragonfly else ()
-        starts = {
-            digit * chunk for chunk in self.chunk_bits for digit in range(32) if digit * chunk < self.address_bits
-        }
-        return tuple(sorted(starts))
+        found = {0} if self.dragonfly else set()
+        for chunk in self.chunk_bits:
+            most = self.digits(chunk)
+            if self.fat_tree:
+                found |= {level * chunk for level in range(most)}
+            if self.grid and self.terminals:
+                found |= {dimensions * chunk for dimensions in range(1, most + 1)}
+        return tuple(sorted(position for position in found if position < self.address_bits))
 
     @property
     def shadow_layout(self) -> StructLayout:
         """What the control registers hold, as in the register map (`hopforge.model.csr`).
 
         ``mode`` (number in `MODES`), ``chunk_select`` (number in `chunk_bits`, one that does not exist acts as 0),
-        ``digits`` (mesh, torus, fat tree: n), ``level`` (fat tree: of this switch), ``terminal_enable`` and
-        ``terminal_digit`` (mesh, torus), ``own`` (own address; fat tree: c_i is digit i), ``radix`` (k per dimension,
-        0 acts as 1), ``members`` (outside of 1 … max_members acts as 1), ``member_hash`` (1: d mod m) and ``up_choice``
+        ``digits`` (mesh, torus, fat tree: n), ``level`` (fat tree: of this switch), ``own`` (own
+        address; fat tree: c_i is digit i), ``radix`` (k per dimension, 0 acts as 1), ``members`` (outside of 1 … max_members acts as 1), ``member_hash`` (1: d mod m) and ``up_choice``
         (1: highest mismatch). A field without hardware behind it is ignored.
         """
         return StructLayout(
@@ -203,8 +204,6 @@ class ReductionParameters:
                 "chunk_select": unsigned(3),
                 "digits": unsigned(5),
                 "level": unsigned(5),
-                "terminal_enable": unsigned(1),
-                "terminal_digit": unsigned(5),
                 "own": unsigned(self.address_bits),
                 "radix": ArrayLayout(unsigned(9), self.most_digits),
                 "members": unsigned(5),
@@ -441,13 +440,13 @@ class ReductionSetup(Component):
         for number, position in enumerate(p.positions):
             reasons: list[Value] = []
             for width, flag in chunk.items():
-                if position % width or position >= 32 * width:
+                if position % width:
                     continue
                 digit = position // width
-                if p.fat_tree:
+                if p.fat_tree and digit < p.digits(width):
                     reasons.append(flag & fat_tree & (shadow.level == digit))
-                if p.grid and p.terminals:
-                    reasons.append(flag & grid & shadow.terminal_enable & (shadow.terminal_digit == digit))
+                if p.grid and p.terminals and 1 <= digit <= p.digits(width):
+                    reasons.append(flag & grid & (shadow.digits == digit))
             if p.dragonfly and position == 0:
                 reasons.append(shadow.mode == MODES.index("dragonfly"))
             m.d.comb += self.active.position[number].eq(_any(reasons))

@@ -37,8 +37,6 @@ class Setting:
     own: int
     radices: tuple[int, ...] = ()
     level: int = 0
-    terminal_enable: int = 0
-    terminal_digit: int = 0
     members: int = 1
     member_hash: int = 0
     up_choice: int = 0
@@ -63,7 +61,7 @@ def expected_key(p: ReductionParameters, s: Setting, dst: int) -> int:
             if o:
                 plus = o > 0 if s.mode == "mesh" or abs(o) <= half else o < 0
                 return encode(1 if plus else 2, i)
-        return encode(0, digit(dst, s.terminal_digit) if p.terminals and s.terminal_enable else 0)
+        return encode(0, digit(dst, s.digits) if p.terminals else 0)
     if s.mode == "fat_tree":
         wrong = [i for i in range(s.level, s.digits) if digit(dst, i + 1) != digit(s.own, i)]
         if not wrong:
@@ -96,10 +94,7 @@ def random_setting(rng: np.random.Generator, p: ReductionParameters) -> Setting:
         dims = int(rng.integers(1, most + 1))
         radices = tuple(int(k) for k in rng.integers(1, (1 << chunk) + 1, dims))
         own = sum(int(rng.integers(k)) << i * chunk for i, k in enumerate(radices))
-        terminal = {"terminal_enable": int(rng.integers(5) > 0), "terminal_digit": int(rng.integers(32))}
-        if rng.integers(4):
-            terminal["terminal_digit"] = dims
-        return Setting(mode, chunk, dims, own, radices, members=members, member_hash=hash_, **terminal)
+        return Setting(mode, chunk, dims, own, radices, members=members, member_hash=hash_)
     return Setting(mode, chunk, 0, int(rng.integers(1 << p.address_bits)), members=members, member_hash=hash_)
 
 
@@ -164,8 +159,6 @@ def test_keys_equal_the_definition(build):
                     "chunk_select": p.chunk_bits.index(s.chunk),
                     "digits": s.digits,
                     "level": s.level,
-                    "terminal_enable": s.terminal_enable,
-                    "terminal_digit": s.terminal_digit,
                     "own": s.own,
                     "radix": radix,
                     "members": s.members,
