@@ -272,9 +272,9 @@ def _configuration(params: LookupParams) -> Iterator[Register]:
         "INVALIDATE", 0x08, "wo", params.address_bits,
         "Destination whose line is removed; writing LO starts it and is ignored while STATUS.invalidate_busy",
     )  # fmt: skip
-    for index in range(params.radices):
+    for index, bits in enumerate(params.comparator_bits):
         text = f"Radix k of dimension {index}; a write flushes."
-        yield _word(f"RADIX{index}", _RADIX_BASE + index, "rw", 9, text, reset=1)
+        yield _word(f"RADIX{index}", _RADIX_BASE + index, "rw", bits + 1, text, reset=1)
 
 
 def _fields(name: str, address: int, fields: tuple[tuple[str, int, int, int, str], ...], description: str) -> Register:
