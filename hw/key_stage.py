@@ -1,0 +1,220 @@
+"""Stage A of the lookup engine: from a destination to its cache key and set index."""
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import In, Out
+
+from hopforge.hw.crc_hash import CrcHash
+from hopforge.hw.node_reduction import NodeReduction, ReductionCompare, ReductionParameters, ReductionSelect
+
+
+class KeyStage(wiring.Component):
+    """Key and index of lookups and invalidations, in 0, 1 or 2 register stages.
+
+    An invalidation enters before a request (``req_ready`` is low meanwhile). At the exit, ``lookup`` or ``invalidate``
+    says what is there; it leaves with ``accept_lookup`` or ``accept_invalidate``, and is held otherwise. ``fresh`` goes
+    low with a ``flush`` after the cycle in which the key began to be computed. ``active`` must be a register.
+
+    Latency: ``stages`` cycles; throughput: one per cycle; ``req_ready`` does not depend on ``req_valid``. Reset: empty.
+
+    Parameters
+    ----------
+    reduction : ReductionParameters
+        Key functions.
+    stages : {0, 1, 2}
+        Registers; the first of two lies between compare and select.
+    tag_bits : int
+        Width of a request's tag.
+    index_masks : tuple of int
+        Masks of the payload whose parities are the index, bit 0 first (skewed: way after way); none: the index is 0.
+    index_constant : int
+        Index of payload 0.
+
+    Raises
+    ------
+    ValueError
+        ``stages`` out of range or ``tag_bits`` below 1.
+    """
+
+    req_valid: Signal
+    req_ready: Signal
+    req_dst: Signal
+    req_tag: Signal
+    invalidate_pending: Signal
+    invalidate_dst: Signal
+    invalidate_taken: Signal
+    active: Signal
+    flush: Signal
+    lookup: Signal
+    invalidate: Signal
+    fresh: Signal
+    key: Signal
+    index: Signal
+    dst: Signal
+    tag: Signal
+    accept_lookup: Signal
+    accept_invalidate: Signal
+
+    def __init__(
+        self,
+        *,
+        reduction: ReductionParameters,
+        stages: int,
+        tag_bits: int,
+        index_masks: tuple[int, ...],
+        index_constant: int = 0,
+    ):
+        if stages not in {0, 1, 2}:
+            raise ValueError(f"stages must be 0, 1 or 2, not {stages}")
+        if tag_bits < 1:
+            raise ValueError(f"tag_bits must be at least 1, not {tag_bits}")
+        self.reduction = reduction
+        self.stages = stages
+        self.tag_bits = tag_bits
+        self.index_masks = index_masks
+        self.index_constant = index_constant
+        self.index_bits = max(1, len(index_masks))
+        super().__init__(
+            {
+                "req_valid": In(1),
+                "req_ready": Out(1),
+                "req_dst": In(reduction.address_bits),
+                "req_tag": In(tag_bits),
+                "invalidate_pending": In(1),
+                "invalidate_dst": In(reduction.address_bits),
+                "invalidate_taken": Out(1),
+                "active": In(reduction.active_layout),
+                "flush": In(1),
+                "lookup": Out(1),
+                "invalidate": Out(1),
+                "fresh": Out(1),
+                "key": Out(reduction.key_bits),
+                "index": Out(self.index_bits),
+                "dst": Out(reduction.address_bits),
+                "tag": Out(tag_bits),
+                "accept_lookup": In(1),
+                "accept_invalidate": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the reduction with as many registers as wanted."""
+        m = Module()
+        entering_dst = Signal(self.reduction.address_bits)
+        entering_lookup = Signal()
+        entering_invalidate = Signal()
+        m.d.comb += [
+            entering_invalidate.eq(self.invalidate_pending),
+            entering_lookup.eq(self.req_valid & ~self.invalidate_pending),
+        ]
+        with m.If(self.invalidate_pending):
+            m.d.comb += entering_dst.eq(self.invalidate_dst)
+        with m.Else():
+            m.d.comb += entering_dst.eq(self.req_dst)
+
+        if self.stages == 0:
+            key, index = self._whole(m, entering_dst)
+            m.d.comb += [
+                self.lookup.eq(entering_lookup),
+                self.invalidate.eq(entering_invalidate),
+                self.fresh.eq(1),
+                self.key.eq(key),
+                self.index.eq(index),
+                self.dst.eq(entering_dst),
+                self.tag.eq(self.req_tag),
+                self.req_ready.eq(self.accept_lookup & ~self.invalidate_pending),
+                self.invalidate_taken.eq(self.invalidate_pending & self.accept_invalidate),
+            ]
+            return m
+
+        leaving = Signal()
+        last_ready = Signal()
+        first_ready = Signal()
+        m.d.comb += [
+            leaving.eq((self.lookup & self.accept_lookup) | (self.invalidate & self.accept_invalidate)),
+            last_ready.eq(leaving | ~(self.lookup | self.invalidate)),
+            self.req_ready.eq(first_ready & ~self.invalidate_pending),
+            self.invalidate_taken.eq(first_ready & self.invalidate_pending),
+        ]
+        if self.stages == 1:
+            key, index = self._whole(m, entering_dst)
+            m.d.comb += first_ready.eq(last_ready)
+            self._last_register(
+                m,
+                last_ready,
+                entering_lookup,
+                entering_invalidate,
+                Const(1, 1),
+                [key, index, entering_dst, self.req_tag],
+            )
+            return m
+
+        m.submodules.compare = compare = ReductionCompare(self.reduction)
+        m.submodules.select = select = ReductionSelect(self.reduction)
+        first = Signal(
+            StructLayout(
+                {
+                    "lookup": unsigned(1),
+                    "invalidate": unsigned(1),
+                    "fresh": unsigned(1),
+                    "tag": unsigned(self.tag_bits),
+                    "partial": self.reduction.partial_layout,
+                }
+            )
+        )
+        m.d.comb += [
+            compare.dst.eq(entering_dst),
+            compare.active.eq(self.active),
+            select.partial.eq(first.partial),
+            first_ready.eq(last_ready | ~(first.lookup | first.invalidate)),
+        ]
+        with m.If(first_ready):
+            m.d.sync += [
+                first.lookup.eq(entering_lookup),
+                first.invalidate.eq(entering_invalidate),
+                first.fresh.eq(~self.flush),
+                first.tag.eq(self.req_tag),
+                first.partial.eq(compare.partial),
+            ]
+        with m.Elif(self.flush):
+            m.d.sync += first.fresh.eq(0)
+        index = self._index(m, select.payload)
+        self._last_register(
+            m,
+            last_ready,
+            first.lookup,
+            first.invalidate,
+            first.fresh,
+            [select.key, index, first.partial.dst, first.tag],
+        )
+        return m
+
+    def _whole(self, m: Module, dst: Value) -> tuple[Value, Value]:
+        """Key and index without a register between."""
+        m.submodules.reduction = reduction = NodeReduction(self.reduction)
+        m.d.comb += [reduction.dst.eq(dst), reduction.active.eq(self.active)]
+        return reduction.key, self._index(m, reduction.payload)
+
+    def _index(self, m: Module, payload: Value) -> Value:
+        if not self.index_masks:
+            return Const(0, 1)
+        m.submodules.set_index = set_index = CrcHash(
+            width_bits=self.reduction.address_bits, masks=self.index_masks, constant=self.index_constant
+        )
+        m.d.comb += set_index.data.eq(payload)
+        return set_index.hash
+
+    def _last_register(
+        self, m: Module, ready: Value, lookup: Value, invalidate: Value, fresh: Value, fields: list[Value]
+    ) -> None:
+        """Register before the exit; `fields` are key, index, dst, tag."""
+        with m.If(ready):
+            m.d.sync += [
+                self.lookup.eq(lookup),
+                self.invalidate.eq(invalidate),
+                self.fresh.eq(fresh & ~self.flush),
+                Cat(self.key, self.index, self.dst, self.tag).eq(Cat(fields)),
+            ]
+        with m.Elif(self.flush):
+            m.d.sync += self.fresh.eq(0)

@@ -1,0 +1,425 @@
+"""The pipelined lookup engine: node reduction, routing cache, MSHRs, TCAM, control."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import In, Out
+
+from hopforge.hw.csr import ControlStatus
+from hopforge.hw.epoch import EpochControl
+from hopforge.hw.key_stage import KeyStage
+from hopforge.hw.mshr import MshrFile
+from hopforge.hw.node_reduction import LagMember, ReductionParameters, ReductionSetup
+from hopforge.hw.routing_cache import RoutingCache
+from hopforge.hw.tcam import Tcam
+from hopforge.model.crc import crc_matrix
+from hopforge.model.csr import CSR_ADDR_BITS, WORD_BITS
+from hopforge.model.lookup_params import MEMBER_BITS, LookupParams
+from hopforge.model.routing_cache import skew_matrices
+
+
+class Lookup(wiring.Component):
+    """Lookup engine of one input port, as defined cycle by cycle in ``docs/lookup-engine.md``.
+
+    Latency: a hit answers ``pipeline_depth`` cycles after its request was accepted. Throughput: one lookup per cycle
+    while it hits and ``resp_ready`` is high. Back-pressure: while ``resp_ready`` is low the response is held and the
+    pipeline fills; while the MSHRs are all in use no request leaves stage A. Reset: cache disabled and empty, mode
+    arbitrary, counters 0.
+
+    Ports: see the table *Ports of Lookup* in the definition.
+
+    Parameters
+    ----------
+    params : LookupParams
+        The engine; its own checks name what is wrong.
+    """
+
+    req_valid: Signal
+    req_ready: Signal
+    req_dst: Signal
+    req_tag: Signal
+    resp_valid: Signal
+    resp_ready: Signal
+    resp_tag: Signal
+    resp_output: Signal
+    resp_match: Signal
+    resp_hit: Signal
+    tcam_req_valid: Signal
+    tcam_req_ready: Signal
+    tcam_req_id: Signal
+    tcam_req_dst: Signal
+    tcam_resp_valid: Signal
+    tcam_resp_id: Signal
+    tcam_resp_match: Signal
+    tcam_resp_output: Signal
+    csr_addr: Signal
+    csr_we: Signal
+    csr_re: Signal
+    csr_wdata: Signal
+    csr_rdata: Signal
+    link_change: Signal
+
+    def __init__(self, *, params: LookupParams):
+        self.params = p = params
+        ports = {
+            "req_valid": In(1),
+            "req_ready": Out(1),
+            "req_dst": In(p.address_bits),
+            "req_tag": In(p.request_tag_bits),
+            "resp_valid": Out(1),
+            "resp_ready": In(1),
+            "resp_tag": Out(p.request_tag_bits),
+            "resp_output": Out(p.output_bits),
+            "resp_match": Out(1),
+            "resp_hit": Out(1),
+            "csr_addr": In(CSR_ADDR_BITS),
+            "csr_we": In(1),
+            "csr_re": In(1),
+            "csr_wdata": In(WORD_BITS),
+            "csr_rdata": Out(WORD_BITS),
+            "link_change": In(1),
+        }
+        if p.tcam_kind == "external":
+            ports |= {
+                "tcam_req_valid": Out(1),
+                "tcam_req_ready": In(1),
+                "tcam_req_id": Out(p.mshr_id_bits),
+                "tcam_req_dst": Out(p.address_bits),
+                "tcam_resp_valid": In(1),
+                "tcam_resp_id": In(p.mshr_id_bits),
+                "tcam_resp_match": In(1),
+                "tcam_resp_output": In(p.output_bits),
+            }
+        super().__init__(ports)
+
+    @property
+    def direct(self) -> bool:
+        """Whether an operation is chosen, looked up and completed in one cycle."""
+        return self.params.pipeline_depth == 1
+
+    @property
+    def row_bits(self) -> int:
+        """Width of a row number, at least 1."""
+        return max(1, self.params.index_bits)
+
+    @property
+    def index_width(self) -> int:
+        """Width of the index that an operation carries: one row number, or one per way."""
+        return self.row_bits * (self.params.ways if self.params.skewed else 1)
+
+    def reduction_parameters(self) -> ReductionParameters:
+        """Return what is built into the node reduction."""
+        p = self.params
+        masks, constant = crc_matrix(p.crc, p.address_bits)
+        return ReductionParameters(
+            address_bits=p.address_bits,
+            functions=p.functions,
+            chunk_bits=p.chunk_bits,
+            comparators=p.comparators,
+            up_choices=("d_mod_k", "highest_mismatch"),
+            max_members=p.max_members,
+            crc_masks=tuple(masks),
+            crc_constant=constant,
+        )
+
+    def index_function(self) -> tuple[tuple[int, ...], int]:
+        """Return the masks of the payload whose parities are the index, and the index of payload 0."""
+        p = self.params
+        if not p.index_bits:
+            return (), 0
+        if p.skewed:
+            matrices = skew_matrices(p.address_bits, p.index_bits, p.ways)
+            return tuple(int(mask) for matrix in matrices for mask in matrix), 0
+        masks, constant = crc_matrix(p.crc, p.address_bits)
+        return tuple(masks[: p.index_bits]), constant & (p.sets - 1)
+
+    def elaborate(self, platform: object) -> Module:
+        """Connect the blocks and the pipeline between them."""
+        p = self.params
+        m = Module()
+        m.submodules.control = control = ControlStatus(params=p)
+        m.submodules.epoch = epoch = EpochControl(epoch_bits=p.epoch_bits, rows=p.sets)
+        m.submodules.cache = cache = RoutingCache(
+            sets=p.sets,
+            ways=p.ways,
+            policy=p.policy,
+            skewed=p.skewed,
+            key_bits=p.key_bits,
+            tag_bits=p.tag_bits,
+            output_bits=p.output_bits,
+            epoch_bits=p.epoch_bits,
+            seed=p.random_seed,
+            asynchronous=self.direct,
+        )
+        m.submodules.mshrs = mshrs = MshrFile(
+            entries=p.mshrs,
+            key_bits=p.key_bits,
+            index_bits=self.index_width,
+            address_bits=p.address_bits,
+            tag_bits=p.request_tag_bits,
+            output_bits=p.output_bits,
+            direct=self.direct,
+        )
+        reduction = self.reduction_parameters()
+        active = self._active_registers(m, reduction, control)
+        index_masks, index_constant = self.index_function()
+        m.submodules.keys = keys = KeyStage(
+            reduction=reduction,
+            stages=max(0, p.pipeline_depth - 2),
+            tag_bits=p.request_tag_bits,
+            index_masks=index_masks,
+            index_constant=index_constant,
+        )
+        row_changed = self._tcam(m, reduction, active, control, mshrs)
+        self._control(m, control, epoch, mshrs, row_changed)
+        m.d.comb += [
+            keys.req_valid.eq(self.req_valid),
+            self.req_ready.eq(keys.req_ready),
+            keys.req_dst.eq(self.req_dst),
+            keys.req_tag.eq(self.req_tag),
+            keys.invalidate_pending.eq(control.invalidate_pending),
+            keys.invalidate_dst.eq(control.invalidate_dst),
+            control.invalidate_taken.eq(keys.invalidate_taken),
+            keys.active.eq(active),
+            keys.flush.eq(epoch.event),
+            cache.epoch.eq(epoch.epoch),
+        ]
+
+        out_free = Signal()
+        m.d.comb += out_free.eq(~self.resp_valid | self.resp_ready)
+        op = self._stage_b(m, out_free, keys, mshrs, cache, epoch)
+        self._stage_c(m, out_free, op, mshrs, cache, epoch, control)
+        return m
+
+    def _active_registers(self, m: Module, reduction: ReductionParameters, control: ControlStatus) -> Value:
+        """Register what `ReductionSetup` makes of the shadows."""
+        m.submodules.setup = setup = ReductionSetup(reduction)
+        for name in reduction.shadow_layout.members:
+            shadow = getattr(setup.shadow, name)
+            if name == "radix":
+                for digit in range(len(shadow)):
+                    m.d.comb += shadow[digit].eq(getattr(control, f"radix{digit}"))
+            else:
+                m.d.comb += shadow.eq(getattr(control, name))
+        active = Signal(reduction.active_layout)
+        m.d.sync += active.eq(setup.active)
+        return active
+
+    def _tcam(
+        self, m: Module, reduction: ReductionParameters, active: Value, control: ControlStatus, mshrs: MshrFile
+    ) -> Value:
+        """TCAM inside, or its port; returns whether a row has become effective."""
+        p = self.params
+        if p.tcam_kind == "external":
+            m.d.comb += [
+                self.tcam_req_valid.eq(mshrs.issue_valid),
+                mshrs.issue_ready.eq(self.tcam_req_ready),
+                self.tcam_req_id.eq(mshrs.issue_id),
+                self.tcam_req_dst.eq(mshrs.issue_dst),
+                mshrs.answer_valid.eq(self.tcam_resp_valid),
+                mshrs.answer_id.eq(self.tcam_resp_id),
+                mshrs.answer_match.eq(self.tcam_resp_match),
+                mshrs.answer_output.eq(self.tcam_resp_output),
+            ]
+            return Signal(name="no_row_changed")
+        members = p.max_members > 1
+        m.submodules.tcam = tcam = Tcam(
+            kind=p.tcam_kind,
+            rows=p.tcam_rows,
+            address_bits=p.address_bits,
+            output_bits=p.output_bits,
+            id_bits=p.mshr_id_bits,
+            latency_cycles=p.tcam_latency_cycles,
+            member_bits=MEMBER_BITS if members else 0,
+        )
+        m.d.comb += [
+            tcam.req_valid.eq(mshrs.issue_valid),
+            mshrs.issue_ready.eq(tcam.req_ready),
+            tcam.req_id.eq(mshrs.issue_id),
+            tcam.req_dst.eq(mshrs.issue_dst),
+            mshrs.answer_valid.eq(tcam.resp_valid),
+            mshrs.answer_id.eq(tcam.resp_id),
+            mshrs.answer_match.eq(tcam.resp_match),
+            mshrs.answer_output.eq(tcam.resp_output),
+            tcam.commit.eq(control.tcam_commit),
+            tcam.commit_row.eq(control.tcam_row),
+            tcam.commit_value.eq(control.tcam_value),
+            tcam.commit_mask.eq(control.tcam_mask),
+            tcam.commit_output.eq(control.tcam_output),
+            tcam.commit_valid.eq(control.tcam_valid),
+            control.tcam_busy.eq(tcam.busy),
+            control.tcam_overrun.eq(tcam.overrun),
+        ]
+        if members:
+            m.submodules.tcam_member = member = LagMember(reduction)
+            m.d.comb += [
+                tcam.commit_lag.eq(control.tcam_lag),
+                member.dst.eq(tcam.member_dst),
+                member.active.eq(active),
+                tcam.member.eq(member.member),
+            ]
+        return tcam.effective
+
+    def _control(
+        self, m: Module, control: ControlStatus, epoch: EpochControl, mshrs: MshrFile, row_changed: Value
+    ) -> None:
+        for name in ("csr_addr", "csr_we", "csr_re", "csr_wdata", "link_change"):
+            m.d.comb += getattr(control, name).eq(getattr(self, name))
+        m.d.comb += [
+            self.csr_rdata.eq(control.csr_rdata),
+            epoch.request.eq(control.flush_request | (row_changed & control.enable)),
+            mshrs.flush.eq(epoch.event),
+            mshrs.hold.eq(control.hold),
+            control.scrub_active.eq(epoch.active),
+            control.flush_wait.eq(epoch.flush_wait),
+            control.epoch.eq(epoch.epoch),
+        ]
+
+    def _stage_b(
+        self, m: Module, out_free: Value, keys: KeyStage, mshrs: MshrFile, cache: RoutingCache, epoch: EpochControl
+    ) -> Value:
+        """Choose the next operation and read the arrays for it; returns the operation in C."""
+        p = self.params
+        layout = StructLayout(
+            {
+                "lookup": unsigned(1),
+                "fill": unsigned(1),
+                "invalidate": unsigned(1),
+                "scrub": unsigned(1),
+                "fresh": unsigned(1),
+                "match": unsigned(1),
+                "key": unsigned(p.key_bits),
+                "index": unsigned(self.index_width),
+                "dst": unsigned(p.address_bits),
+                "tag": unsigned(p.request_tag_bits),
+                "output": unsigned(p.output_bits),
+            }
+        )
+        taken = Signal(layout)
+        op = taken if self.direct else Signal(layout, name="op")
+        c_free = Signal()
+        room = Signal()
+        lookup_waits = Signal()
+        scrub_possible = Signal()
+        scrub_first = Signal()
+        if self.direct:
+            m.d.comb += [c_free.eq(1), room.eq(mshrs.any_free), scrub_possible.eq(epoch.active)]
+        else:
+            m.d.comb += [
+                c_free.eq(~(op.lookup | op.fill) | out_free),
+                room.eq(mshrs.several_free | (mshrs.any_free & ~op.lookup)),
+                scrub_possible.eq(epoch.active & ~op.scrub),
+            ]
+        m.d.comb += [
+            scrub_first.eq(scrub_possible & epoch.flush_wait),
+            lookup_waits.eq(keys.lookup & room),
+            taken.fill.eq(c_free & ~scrub_first & mshrs.fill_valid),
+            keys.accept_invalidate.eq(c_free & ~scrub_first & ~mshrs.fill_valid),
+            # Depth 1: C is never held over, so that a lookup whose answer has no place must not be taken.
+            keys.accept_lookup.eq(keys.accept_invalidate & room & (out_free if self.direct else 1)),
+            taken.invalidate.eq(keys.invalidate & keys.accept_invalidate),
+            taken.lookup.eq(keys.lookup & keys.accept_lookup),
+            taken.scrub.eq(
+                c_free & scrub_possible & (epoch.flush_wait | ~(mshrs.fill_valid | keys.invalidate | lookup_waits))
+            ),
+        ]
+
+        scrub_selected = Signal()
+        m.d.comb += [
+            scrub_selected.eq(scrub_first | ~(mshrs.fill_valid | keys.invalidate | lookup_waits)),
+            taken.match.eq(mshrs.fill_match),
+            taken.output.eq(mshrs.fill_output),
+            taken.dst.eq(keys.dst),
+            taken.key.eq(Mux(mshrs.fill_valid, mshrs.fill_key, keys.key)),
+            taken.tag.eq(Mux(mshrs.fill_valid, mshrs.fill_tag, keys.tag)),
+            taken.fresh.eq(scrub_selected | Mux(mshrs.fill_valid, mshrs.fill_fresh, keys.fresh)),
+            taken.index.eq(
+                Mux(
+                    scrub_selected,
+                    epoch.row.replicate(self.index_width // self.row_bits),
+                    Mux(mshrs.fill_valid, mshrs.fill_index, keys.index),
+                )
+            ),
+        ]
+        if self.direct:
+            m.d.comb += mshrs.inject.eq(taken.fill & out_free)
+            return op
+        m.d.comb += [
+            mshrs.inject.eq(taken.fill),
+            cache.read.eq(taken.lookup | taken.fill | taken.invalidate | taken.scrub),
+            cache.read_index.eq(taken.index),
+        ]
+        with m.If(c_free):
+            m.d.sync += [op.eq(taken), op.fresh.eq(taken.fresh & ~epoch.event)]
+        with m.Elif(epoch.event):
+            m.d.sync += op.fresh.eq(0)
+        return op
+
+    def _stage_c(
+        self,
+        m: Module,
+        out_free: Value,
+        op: Value,
+        mshrs: MshrFile,
+        cache: RoutingCache,
+        epoch: EpochControl,
+        control: ControlStatus,
+    ) -> None:
+        """Compare, answer, update."""
+        usable = Signal()
+        fill_alive = Signal()
+        hit = Signal()
+        m.d.comb += [
+            usable.eq(control.active_enable & ~epoch.flush_wait & op.fresh),
+            fill_alive.eq(op.fill & (1 if self.direct else mshrs.alive)),
+            hit.eq(cache.present & usable),
+            cache.index.eq(op.index),
+            cache.key.eq(op.key),
+            cache.lookup.eq(op.lookup & usable & out_free),
+            cache.fill.eq(fill_alive & usable & op.match & out_free),
+            cache.invalidate.eq(op.invalidate),
+            cache.scrub.eq(op.scrub & op.fresh),
+            cache.fill_output.eq(op.output),
+            epoch.scrubbed.eq(op.scrub & op.fresh),
+            mshrs.allocate.eq(op.lookup & out_free),
+            mshrs.miss.eq(~hit),
+            mshrs.may_merge.eq(usable),
+            mshrs.fresh.eq(op.fresh),
+            mshrs.key.eq(op.key),
+            mshrs.index.eq(op.index),
+            mshrs.dst.eq(op.dst),
+            mshrs.tag.eq(op.tag),
+            mshrs.invalidate.eq(op.invalidate),
+            control.invalidate_done.eq(op.invalidate),
+        ]
+        if not self.direct:
+            m.d.comb += mshrs.release.eq(op.fill & out_free)
+        with m.If(out_free):
+            m.d.sync += [
+                self.resp_valid.eq((op.lookup & hit) | fill_alive),
+                self.resp_tag.eq(op.tag),
+                self.resp_match.eq(op.lookup | op.match),
+                self.resp_hit.eq(op.lookup),
+                self.resp_output.eq(
+                    (cache.output & op.lookup.replicate(len(cache.output)))
+                    | (op.output & op.fill.replicate(len(op.output)))
+                ),
+            ]
+        missed = Signal()
+        m.d.comb += [
+            missed.eq(mshrs.allocate & ~hit),
+            control.events.eq(
+                Cat(
+                    mshrs.allocate,
+                    mshrs.allocate & hit,
+                    missed & ~mshrs.merged,
+                    mshrs.merged,
+                    cache.filled,
+                    cache.evicted,
+                    fill_alive & ~op.match & out_free,
+                    mshrs.retried,
+                    epoch.begin,
+                    op.invalidate,
+                )
+            ),
+        ]

@@ -1,0 +1,312 @@
+"""Miss status holding registers: what waits for the TCAM, merged, retried, and filled into the cache."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hopforge.hw.round_robin import RoundRobin, lowest_one
+
+
+def select(one_hot: Value, words: list[Value]) -> Value:
+    """AND-OR multiplexer.
+
+    Parameters
+    ----------
+    one_hot : Value
+        One select bit per word; 0 selects 0.
+    words : list of Value
+        Words of equal width.
+
+    Returns
+    -------
+    Value
+        The selected word.
+    """
+    return Cat(Cat(one_hot[i] & word[bit] for i, word in enumerate(words)).any() for bit in range(len(words[0])))
+
+
+class MshrFile(wiring.Component):
+    """Miss status holding registers of one lookup engine (states and races: ``docs/lookup-engine.md``, *MSHRs*).
+
+    States are one-hot: FREE, WAIT_ISSUE, ISSUED (with *stale*), WAIT_PRIMARY, DONE, INJECTED. Within a cycle a flush
+    beats an invalidation, which beats everything else.
+
+    Ports, all for the current cycle and by the registers at its start:
+
+    - From stage C: ``allocate``: a LOOKUP completes (its ``key``, ``index``, ``dst``, ``tag``, ``fresh`` beside it);
+      ``miss``: it did not hit (the only late input: it comes out of the tag compare, and only state bits wait for it);
+      ``may_merge``; ``invalidate``: an INVALIDATE of ``key`` completes; ``release``: the FILL in C completes.
+      ``alive``: the FILL in C has not been killed.
+    - To stage B: ``fill_valid`` and the fields of the FILL chosen round-robin, taken with ``inject``; ``any_free``,
+      ``several_free``: at least one and at least two FREE.
+    - TCAM: ``issue_*`` is held until ``issue_ready`` (unless ``hold``); ``answer_*`` is always accepted.
+    - Events to count: ``merged``, ``retried``.
+
+    Parameters
+    ----------
+    entries : int
+        Registers.
+    key_bits, index_bits, address_bits, tag_bits, output_bits : int
+        Widths of the fields.
+    direct : bool
+        A FILL completes in the cycle in which it is injected (pipeline depth 1): no INJECTED state, no ``release``.
+
+    Raises
+    ------
+    ValueError
+        A parameter below 1.
+    """
+
+    allocate: Signal
+    miss: Signal
+    may_merge: Signal
+    invalidate: Signal
+    fresh: Signal
+    key: Signal
+    index: Signal
+    dst: Signal
+    tag: Signal
+    flush: Signal
+    hold: Signal
+    release: Signal
+    alive: Signal
+    any_free: Signal
+    several_free: Signal
+    inject: Signal
+    fill_valid: Signal
+    fill_key: Signal
+    fill_index: Signal
+    fill_tag: Signal
+    fill_fresh: Signal
+    fill_match: Signal
+    fill_output: Signal
+    issue_valid: Signal
+    issue_ready: Signal
+    issue_id: Signal
+    issue_dst: Signal
+    answer_valid: Signal
+    answer_id: Signal
+    answer_match: Signal
+    answer_output: Signal
+    merged: Signal
+    retried: Signal
+
+    def __init__(
+        self,
+        *,
+        entries: int,
+        key_bits: int,
+        index_bits: int,
+        address_bits: int,
+        tag_bits: int,
+        output_bits: int,
+        direct: bool = False,
+    ):
+        for name, value in (
+            ("entries", entries),
+            ("key_bits", key_bits),
+            ("index_bits", index_bits),
+            ("address_bits", address_bits),
+            ("tag_bits", tag_bits),
+            ("output_bits", output_bits),
+        ):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        self.entries = entries
+        self.key_bits = key_bits
+        self.index_bits = index_bits
+        self.address_bits = address_bits
+        self.tag_bits = tag_bits
+        self.output_bits = output_bits
+        self.direct = direct
+        self.id_bits = max(1, ceil_log2(entries))
+        ports = {
+            "allocate": In(1),
+            "miss": In(1),
+            "may_merge": In(1),
+            "invalidate": In(1),
+            "fresh": In(1),
+            "key": In(key_bits),
+            "index": In(index_bits),
+            "dst": In(address_bits),
+            "tag": In(tag_bits),
+            "flush": In(1),
+            "hold": In(1),
+            "any_free": Out(1),
+            "several_free": Out(1),
+            "inject": In(1),
+            "fill_valid": Out(1),
+            "fill_key": Out(key_bits),
+            "fill_index": Out(index_bits),
+            "fill_tag": Out(tag_bits),
+            "fill_fresh": Out(1),
+            "fill_match": Out(1),
+            "fill_output": Out(output_bits),
+            "issue_valid": Out(1),
+            "issue_ready": In(1),
+            "issue_id": Out(self.id_bits),
+            "issue_dst": Out(address_bits),
+            "answer_valid": In(1),
+            "answer_id": In(self.id_bits),
+            "answer_match": In(1),
+            "answer_output": In(output_bits),
+            "merged": Out(1),
+            "retried": Out(1),
+        }
+        if not direct:
+            ports |= {"release": In(1), "alive": Out(1)}
+        super().__init__(ports)
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the entries, the two round-robin choices and the merge."""
+        m = Module()
+        N = self.entries
+        free = Signal(N, init=(1 << N) - 1)
+        wait_issue = Signal(N)
+        issued = Signal(N)
+        stale = Signal(N)
+        wait_primary = Signal(N)
+        done = Signal(N)
+        injected = Signal(N)
+        fresh = Signal(N)
+        keys = [Signal(self.key_bits, name=f"key{i}") for i in range(N)]
+        indices = [Signal(self.index_bits, name=f"index{i}") for i in range(N)]
+        destinations = [Signal(self.address_bits, name=f"dst{i}") for i in range(N)]
+        tags = [Signal(self.tag_bits, name=f"tag{i}") for i in range(N)]
+        primaries = [Signal(N, name=f"primary{i}") for i in range(N)]
+        results = [Signal(1 + self.output_bits, name=f"result{i}") for i in range(N)]
+
+        # --- choices from the registers
+        m.submodules.fill_choice = fill_choice = RoundRobin(width=N)
+        m.submodules.issue_choice = issue_choice = RoundRobin(width=N)
+        accepted = Signal(N)
+        m.d.comb += [
+            self.any_free.eq(free.any()),
+            self.several_free.eq(Cat(free[i] & free[:i].any() for i in range(1, N)).any() if N > 1 else 0),
+            fill_choice.requests.eq(done),
+            fill_choice.advance.eq(self.inject),
+            self.fill_valid.eq(done.any()),
+            self.fill_key.eq(select(fill_choice.grant, keys)),
+            self.fill_index.eq(select(fill_choice.grant, indices)),
+            self.fill_tag.eq(select(fill_choice.grant, tags)),
+            self.fill_fresh.eq((fill_choice.grant & fresh).any()),
+            Cat(self.fill_output, self.fill_match).eq(select(fill_choice.grant, results)),
+            issue_choice.requests.eq(wait_issue),
+            self.issue_valid.eq(wait_issue.any() & ~self.hold),
+            issue_choice.advance.eq(self.issue_valid & self.issue_ready),
+            issue_choice.stay.eq(self.issue_valid & ~self.issue_ready),
+            self.issue_id.eq(
+                Cat(
+                    Cat(issue_choice.grant[i] for i in range(N) if i >> bit & 1).any() if N > 1 else 0
+                    for bit in range(self.id_bits)
+                )
+            ),
+            self.issue_dst.eq(select(issue_choice.grant, destinations)),
+            accepted.eq(issue_choice.grant & issue_choice.advance.replicate(N)),
+        ]
+
+        # --- answers
+        answered = Signal(N)
+        same_key = Signal(N)
+        invalidated = Signal(N)
+        usable_answer = Signal(N)
+        answer = Signal(1 + self.output_bits)
+        m.d.comb += [
+            answered.eq(Cat(issued[i] & self.answer_valid & (self.answer_id == i) for i in range(N))),
+            same_key.eq(Cat(fresh[i] & (keys[i] == self.key) for i in range(N))),
+            invalidated.eq(same_key & self.invalidate.replicate(N)),
+            usable_answer.eq(answered & ~stale & ~invalidated),
+            answer.eq(Cat(self.answer_output & self.answer_match.replicate(self.output_bits), self.answer_match)),
+            self.retried.eq((answered & stale).any()),
+        ]
+        primary_answered = Signal(N)
+        for i in range(N):
+            m.d.comb += primary_answered[i].eq(wait_primary[i] & (primaries[i] & usable_answer).any())
+
+        # --- allocation and merge: the fields are written for every LOOKUP in C, only the state waits for `miss`
+        target = Signal(N)
+        mergeable = Signal(N)
+        merge_with = Signal(N)
+        merge = Signal()
+        merge_done = Signal()
+        merge_result = Signal(1 + self.output_bits)
+        m.d.comb += [
+            target.eq(lowest_one(free)),
+            mergeable.eq(same_key & (wait_issue | issued | done)),
+            merge_with.eq(lowest_one(mergeable)),
+            merge.eq(mergeable.any() & self.may_merge),
+            merge_done.eq((merge_with & (done | usable_answer)).any()),
+            merge_result.eq(Mux((merge_with & done).any(), select(merge_with, results), answer)),
+            self.merged.eq(self.allocate & self.miss & merge),
+        ]
+
+        for i in range(N):
+            written = Signal(name=f"written{i}")
+            new = Signal(name=f"new{i}")
+            injection = Signal(name=f"injection{i}")
+            m.d.comb += [
+                written.eq(self.allocate & target[i]),
+                new.eq(written & self.miss),
+                injection.eq(self.inject & fill_choice.grant[i]),
+            ]
+            with m.If(written):
+                m.d.sync += [
+                    keys[i].eq(self.key),
+                    indices[i].eq(self.index),
+                    destinations[i].eq(self.dst),
+                    tags[i].eq(self.tag),
+                    primaries[i].eq(merge_with),
+                ]
+            with m.If(written):
+                m.d.sync += fresh[i].eq(self.fresh & ~self.flush)
+            with m.Elif(self.flush):
+                m.d.sync += fresh[i].eq(0)
+            with m.If(answered[i] | primary_answered[i]):
+                m.d.sync += results[i].eq(answer)
+            with m.Elif(written):
+                m.d.sync += results[i].eq(merge_result)
+
+            if self.direct:
+                freed: Value = injection
+                recalled = done[i] & ~injection
+            else:
+                freed = Signal(name=f"freed{i}")
+                recalled = Signal(name=f"recalled{i}")
+                m.d.comb += [
+                    freed.eq(injected[i] & self.release),
+                    recalled.eq(done[i] | (injected[i] & ~self.release)),
+                ]
+                # INVALIDATE and FILL are never in C at the same time: an INJECTED entry can't be invalidated.
+                m.d.sync += injected[i].eq(
+                    ~self.flush & ((injection & ~invalidated[i]) | (injected[i] & ~self.release))
+                )
+            m.d.sync += [
+                free[i].eq((free[i] & ~new) | freed),
+                wait_issue[i].eq(
+                    (wait_issue[i] & ~accepted[i])
+                    | (new & (self.flush | ~merge))
+                    | (answered[i] & (stale[i] | invalidated[i] | self.flush))
+                    | (done[i] & invalidated[i])
+                    | (self.flush & (wait_primary[i] | recalled))
+                ),
+                issued[i].eq((issued[i] & ~answered[i]) | accepted[i]),
+                stale[i].eq(
+                    (issued[i] & ~answered[i] & (stale[i] | invalidated[i] | self.flush)) | (accepted[i] & self.flush)
+                ),
+                wait_primary[i].eq(
+                    ~self.flush & ((wait_primary[i] & ~primary_answered[i]) | (new & merge & ~merge_done))
+                ),
+                done[i].eq(
+                    ~self.flush
+                    & (
+                        (done[i] & ~injection & ~invalidated[i])
+                        | usable_answer[i]
+                        | primary_answered[i]
+                        | (new & merge & merge_done)
+                    )
+                ),
+            ]
+        if not self.direct:
+            m.d.comb += self.alive.eq(injected.any())
+        return m
