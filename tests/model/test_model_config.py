@@ -268,7 +268,10 @@ def test_digits_must_fit_a_narrow_address() -> None:
 
 def test_group_number_must_fit_the_value_field_of_a_key() -> None:
     # 12-bit address, 2-bit digits: 8 bits of group in the address, but 6 bits of value in a key
-    text = "name: x\naddress: {width_bits: 12, chunk_bits: 2}\ntopology: {kind: dragonfly, p: 4, a: 4, h: 17, g: G}\nlookup: {chunk_bits: [2]}\n"
+    text = (
+        "name: x\naddress: {width_bits: 12, chunk_bits: 2}\nlookup: {chunk_bits: [2]}\n"
+        "topology: {kind: dragonfly, p: 4, a: 4, h: 17, g: G}\n"
+    )
     assert parse_config(text.replace("G", "64")).topology.kind == "dragonfly"
     assert "topology.g: 65 groups are more than the 64 values of the 6 group bits" in complaint(text.replace("G", "65"))
 

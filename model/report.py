@@ -1,0 +1,282 @@
+"""One self-contained HTML page of tables and interactive plots.
+
+A page is plain data: a `Report` of sections, each with cards, tables and figures. Whatever makes results returns a
+`Section`; pages are put together from sections of any origin. Nothing is loaded from outside.
+"""
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from plotly.offline import get_plotlyjs
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number that matters, on a card.
+
+    Attributes
+    ----------
+    label, value : str
+        What it is, and its value with unit.
+    note : str
+        One line below: what it is compared with, or where it comes from.
+    """
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : str
+        Heading, with the unit if there is one.
+    digits : int or None
+        Digits after the point of numbers; None writes them as they are.
+    bar : bool
+        Draw each number also as a bar against the largest of the column.
+    """
+
+    name: str
+    digits: int | None = None
+    bar: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that the reader can sort and filter.
+
+    Attributes
+    ----------
+    title, caption : str
+        Heading, and what to see in it.
+    columns : sequence of Column
+        Columns.
+    rows : sequence of sequence
+        Cells: text, numbers or None.
+    command : str
+        Command that repeats the result.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+    caption: str = ""
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ValueError(f"rows[{number}] must have columns={len(self.columns)} cells, not {len(row)}")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An interactive plot.
+
+    Attributes
+    ----------
+    title, caption : str
+        Heading, and what to see in it.
+    traces : sequence of mapping
+        Plotly traces; numpy arrays are allowed. Colours are the page's unless given.
+    layout : mapping
+        Plotly layout: axes, bar mode and the like. Fonts and background are the page's.
+    command : str
+        Command that repeats the result.
+    height_px : int
+        Height on the page.
+    """
+
+    title: str
+    traces: Sequence[Mapping[str, Any]]
+    layout: Mapping[str, Any] = field(default_factory=dict)
+    caption: str = ""
+    command: str = ""
+    height_px: int = 380
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the page.
+
+    Attributes
+    ----------
+    title, text : str
+        Heading and introduction; blank lines separate paragraphs.
+    facts : sequence of Fact
+        Cards, first.
+    items : sequence of Table or Figure
+        What follows, in this order.
+    """
+
+    title: str
+    text: str = ""
+    facts: Sequence[Fact] = ()
+    items: Sequence[Table | Figure] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole page.
+
+    Attributes
+    ----------
+    title, summary : str
+        Heading, and the result in one or two sentences.
+    sections : sequence of Section
+        Parts.
+    provenance : mapping of str to str
+        What is needed to repeat it: command, configuration, seed, versions.
+    """
+
+    title: str
+    summary: str
+    sections: Sequence[Section]
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+
+def bars(
+    title: str,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    *,
+    y: str,
+    stacked: bool = False,
+    x: str = "",
+    caption: str = "",
+    command: str = "",
+    log: bool = False,
+) -> Figure:
+    """Return a bar chart: one value of each series for each group; `x` and `y` are the titles of the axes."""
+    for name, values in series.items():
+        if len(values) != len(groups):
+            raise ValueError(f"series {name!r} must have groups={len(groups)} values, not {len(values)}")
+    traces = [{"type": "bar", "name": name, "x": list(groups), "y": values} for name, values in series.items()]
+    layout = {
+        "barmode": "stack" if stacked else "group",
+        "xaxis": {"title": {"text": x}, "type": "category"},
+        "yaxis": {"title": {"text": y}, "type": "log" if log else "linear", "rangemode": "tozero"},
+        "showlegend": len(series) > 1,
+    }
+    return Figure(title, traces, layout, caption, command)
+
+
+def heatmap(
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Any,
+    *,
+    x: str,
+    y: str,
+    unit: str,
+    caption: str = "",
+    command: str = "",
+) -> Figure:
+    """Return a map of ``values[row, column]``; NaN leaves a gap, `unit` stands at the colour bar."""
+    traces = [{
+        "type": "heatmap", "x": list(columns), "y": list(rows), "z": values, "colorscale": "Cividis",
+        "colorbar": {"title": {"text": unit, "side": "right"}, "thickness": 12}, "xgap": 1, "ygap": 1,
+        "hovertemplate": f"{y} %{{y}}, {x} %{{x}}: %{{z:.4~g}} {unit}<extra></extra>",
+    }]  # fmt: skip
+    layout = {"xaxis": {"title": {"text": x}, "type": "category"}, "yaxis": {"title": {"text": y}, "type": "category"}}
+    return Figure(title, traces, layout, caption, command, height_px=min(900, 160 + 18 * len(rows)))
+
+
+def render(report: Report) -> str:
+    """Return the page as text."""
+    templates = resources.files("hopforge.model") / "templates"
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["cell"] = _cell
+    environment.filters["largest"] = _largest
+    page = environment.from_string((templates / "report.html.j2").read_text(encoding="utf-8"))
+    numbered = [(f"section-{number}", section) for number, section in enumerate(report.sections, start=1)]
+    figures = [item for section in report.sections for item in section.items if isinstance(item, Figure)]
+    return page.render(
+        report=report,
+        sections=numbered,
+        figure_number={id(figure): number for number, figure in enumerate(figures, start=1)},
+        figures=_embed([{"data": figure.traces, "layout": figure.layout, "title": figure.title} for figure in figures]),
+        plotly=_plotly() if figures else "",
+        is_figure=lambda item: isinstance(item, Figure),
+        id=id,
+    )
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write the page to `path`, under a temporary name first, so that no half-written page is left."""
+    text = render(report)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _plotly() -> str:
+    source = get_plotlyjs()
+    if "</script" in source.lower():
+        raise RuntimeError("plotly.js contains </script and cannot stand inside a page")
+    return source
+
+
+def _embed(value: Any) -> str:
+    """Return JSON that can stand inside a script element."""
+    return json.dumps(_plain(value), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` of lists, dicts and finite numbers only; what is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def _cell(value: Any, column: Column) -> tuple[str, float | None]:
+    """Return the text of a cell and, if it is a number, what it is sorted by."""
+    number = _number(value)
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–", None
+    if number is None:
+        return str(value), None
+    if column.digits is None and number == int(number):
+        return f"{int(number):,}".replace(",", "\u202f"), number
+    text = f"{number:,.{column.digits}f}" if column.digits is not None else f"{number:.6g}"
+    return text.replace(",", "\u202f"), number
+
+
+def _largest(table: Table) -> list[float | None]:
+    """Return the largest magnitude of each column, None for a column without numbers."""
+    columns = [[_number(row[index]) for row in table.rows] for index in range(len(table.columns))]
+    return [max((abs(number) for number in column if number is not None), default=None) for column in columns]
