@@ -1,0 +1,113 @@
+"""Results on disk: tidy tables as CSV and Parquet, metadata as JSON, all or nothing."""
+
+import contextlib
+import json
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+
+_PACKAGES = ("hopforge", "numpy", "numba", "pandas", "pyarrow", "matplotlib", "pydantic")
+
+
+class ResultError(UserError):
+    """Results that could not be written: names the folder and the reason."""
+
+
+@contextlib.contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """Collect files in a hidden folder and move them to `folder` when the block ends well.
+
+    If anything fails, `folder` is as before: nothing half-written, no folder that was not there.
+
+    Yields
+    ------
+    Path
+        Where the block writes; names (also of subfolders) stay.
+
+    Raises
+    ------
+    ResultError
+        The folder cannot be made or written, or the disk is full.
+    """
+    target = Path(folder)
+    made: list[Path] = []
+    scratch: Path | None = None
+    try:
+        for part in [*reversed(target.parents), target]:
+            if not part.exists():
+                part.mkdir()
+                made.append(part)
+        scratch = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=target))
+        yield scratch
+        for source in sorted(scratch.rglob("*")):
+            place = target / source.relative_to(scratch)
+            if source.is_dir():
+                place.mkdir(exist_ok=True)
+            else:
+                source.replace(place)
+        made.clear()
+    except OSError as error:
+        raise ResultError(f"{target}: cannot write results: {error.strerror or error}") from error
+    finally:
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
+        for part in reversed(made):
+            with contextlib.suppress(OSError):
+                part.rmdir()
+
+
+def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write each table as NAME.csv and NAME.parquet (floats in full precision in both)."""
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+        table.to_parquet(folder / f"{name}.parquet", index=False)
+
+
+def write_metadata(folder: Path, metadata: Mapping[str, Any], name: str = "metadata") -> None:
+    """Write NAME.json, keys in the given order."""
+    text = json.dumps(metadata, indent=2, ensure_ascii=False, default=_plain)
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def run_metadata(config: Config, command: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return what is needed to repeat a run: command, seed, versions and the whole configuration.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration; defaults are written out.
+    command : sequence of str, optional
+        By default the command line of this process, its program as a bare name.
+    """
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]] if command is None else list(command)
+    return {
+        "command": words,
+        "seed": config.seed,
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "config": config.model_dump(mode="json"),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "item"):
+        return value.item()
+    return str(value)
