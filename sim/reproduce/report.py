@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hopforge.sim.reproduce.registry import Comparison, Options, Reproduction
-from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select
+from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select, write_text
 
 
 def format_value(value: float | None) -> str:
@@ -36,6 +36,12 @@ def deviation_text(comparison: Comparison) -> str:
     return "–" if deviation is None else f"{deviation:+.1f} %".replace("-", "−")
 
 
+def cells(comparison: Comparison) -> tuple[str, str, str, str, str]:
+    """Quantity, paper, ours, deviation and assumption as texts."""
+    ours = with_unit(comparison.ours, comparison.unit)
+    return comparison.quantity, paper_text(comparison), ours, deviation_text(comparison), comparison.assumption
+
+
 def list_table(reproductions: Mapping[str, Reproduction]) -> Table:
     """Names, titles, sources and the options that each reproduction takes."""
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -56,7 +62,7 @@ def outcome_group(outcome: Outcome) -> Group:
     for column in ("quantity", "paper", "ours", "deviation", "assumption"):
         table.add_column(column, justify="right" if column in ("ours", "deviation") else "left")
     for c in outcome.comparisons:
-        table.add_row(c.quantity, paper_text(c), with_unit(c.ours, c.unit), deviation_text(c), c.assumption)
+        table.add_row(*cells(c))
     lines = [Text(f"assumed: {text}", style="dim") for text in reproduction.assumptions]
     resumed = (
         f" ({outcome.resumed_points} of {outcome.points} points from an earlier run)" if outcome.resumed_points else ""
@@ -65,18 +71,58 @@ def outcome_group(outcome: Outcome) -> Group:
     return Group(table, *lines, written, Text(""))
 
 
-def markdown_rows(outcome: Outcome) -> str:
-    """Rows of a Markdown table: quantity, paper, ours, deviation, assumption."""
+_PAGE_HEAD = """# Reproduced figures
+
+What the papers state beside what we measure. The papers' plots are lost: a dash means that their text states no
+value. Deviation is (ours − paper)/paper. Each command also writes the data (CSV), the figure (PNG) and what is needed
+to repeat it (JSON).
+
+This page is written by `{command}`.
+"""
+
+
+def markdown_section(outcome: Outcome, options: Options) -> str:
+    """Heading, command, assumptions and table of one reproduction, as Markdown."""
+    reproduction = outcome.reproduction
+    flags = "".join(f" --{name} {path.name}" for name in reproduction.uses if (path := getattr(options, name)))
+    full = " --full" if options.full else ""
+    source = reproduction.source[0].upper() + reproduction.source[1:]
     return "\n".join(
-        f"| {c.quantity} | {paper_text(c)} | {with_unit(c.ours, c.unit)} | {deviation_text(c)} | {c.assumption} |"
-        for c in outcome.comparisons
+        [
+            f"## {reproduction.name}: {reproduction.title}",
+            "",
+            f"{source}. `hopforge reproduce {reproduction.name}{flags}{full}`",
+            "",
+            *(f"- {text}" for text in reproduction.assumptions),
+            "",
+            "| quantity | paper | ours | deviation | assumption |",
+            "|---|---|---|---|---|",
+            *(f"| {' | '.join(cells(c))} |" for c in outcome.comparisons),
+            "",
+        ]
     )
 
 
+def markdown_page(outcomes: Sequence[Outcome], patterns: Sequence[str], options: Options) -> str:
+    """Page of all outcomes; it names the command that wrote it, with bare file names."""
+    quoted = [f"'{pattern}'" if set(pattern) & set("*?[") else pattern for pattern in patterns]
+    flags = [f"--{name} {path.name}" for name in ("liberty", "traces") if (path := getattr(options, name))]
+    full = ["--full"] if options.full else []
+    command = " ".join(["hopforge reproduce", *quoted, *flags, *full, "--page FILE"])
+    return "\n".join([_PAGE_HEAD.format(command=command), *(markdown_section(o, options) for o in outcomes)])
+
+
 def run_and_show(
-    patterns: Sequence[str], folder: Path, options: Options, reproductions: Mapping[str, Reproduction], console: Console
+    patterns: Sequence[str],
+    folder: Path,
+    options: Options,
+    reproductions: Mapping[str, Reproduction],
+    console: Console,
+    page: Path | None = None,
 ) -> list[Outcome]:
     """Run what `patterns` select, with a progress bar, and print each comparison as it is finished.
+
+    `page` receives all comparisons as one Markdown page.
 
     Raises
     ------
@@ -109,4 +155,6 @@ def run_and_show(
     except KeyboardInterrupt:
         console.print(f"stopped; finished points are kept in {folder}, the same command continues from there")
         raise
+    if page is not None:
+        write_text(page, markdown_page(outcomes, patterns, options))
     return outcomes

@@ -90,7 +90,8 @@ def point_key(reproduction: Reproduction, point: Point, options: Options) -> str
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all, making its folder if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -146,7 +147,7 @@ def run_reproduction(
             measured = _finished_rows(path)
             if measured is None:
                 measured = list(reproduction.measure(point, options))
-                _write_text(path, json.dumps({"point": point, "rows": measured}, indent=1, sort_keys=True) + "\n")
+                write_text(path, json.dumps({"point": point, "rows": measured}, indent=1, sort_keys=True) + "\n")
             else:
                 resumed += 1
             rows.extend(measured)
@@ -168,10 +169,10 @@ def _write_results(
     options: Options,
 ) -> tuple[Path, ...]:
     paths = tuple(target / name for name in ("data.csv", "figure.png", "comparison.csv", "metadata.json"))
-    _write_text(paths[0], data.to_csv(index=False))
+    write_text(paths[0], data.to_csv(index=False))
     save_figure(reproduction.draw(data, options), paths[1])
     table = pd.DataFrame([{**asdict(c), "deviation_percent": c.deviation_percent} for c in comparisons])
-    _write_text(paths[2], table.to_csv(index=False))
+    write_text(paths[2], table.to_csv(index=False))
     metadata = {
         "name": reproduction.name,
         "title": reproduction.title,
@@ -188,5 +189,5 @@ def _write_results(
         "python": platform.python_version(),
         "comparisons": [{**asdict(c), "deviation_percent": c.deviation_percent} for c in comparisons],
     }
-    _write_text(paths[3], json.dumps(metadata, indent=1, ensure_ascii=False) + "\n")
+    write_text(paths[3], json.dumps(metadata, indent=1, ensure_ascii=False) + "\n")
     return paths

@@ -115,6 +115,7 @@ def reproduce(
     traces: Annotated[Path | None, typer.Option(help="Folder with more recorded programs (*.tar.xz).")] = None,
     full: Annotated[bool, typer.Option("--full", help="The long variant: more trials, more points.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of every random draw.")] = 1,
+    page: Annotated[Path | None, typer.Option(help="Write all comparisons to this file, as Markdown.")] = None,
 ) -> None:
     """Measure figures of the papers again: the paper's value, ours, the deviation and what was assumed.
 
@@ -131,7 +132,7 @@ def reproduce(
         console.print(list_table(REPRODUCTIONS))
         return
     options = Options(full=full, seed=seed, liberty=liberty, traces=traces)
-    run_and_show(names, output, options, REPRODUCTIONS, console)
+    run_and_show(names, output, options, REPRODUCTIONS, console, page)
 
 
 def _complain(text: str) -> None:

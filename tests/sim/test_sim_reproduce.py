@@ -19,7 +19,7 @@ from hopforge.sim.reproduce import (
     select,
 )
 from hopforge.sim.reproduce.registry import index_by_name, integer, number, pick
-from hopforge.sim.reproduce.report import deviation_text, markdown_rows, outcome_group, paper_text
+from hopforge.sim.reproduce.report import deviation_text, markdown_section, outcome_group, paper_text
 
 FILES = {"data.csv", "figure.png", "comparison.csv", "metadata.json"}
 
@@ -172,7 +172,8 @@ def run(name, tmp_path, **options):
     assert outcome.comparisons
     assert (outcome.folder / "figure.png").stat().st_size > 10_000
     assert outcome_group(outcome)
-    assert markdown_rows(outcome).count("\n") == len(outcome.comparisons) - 1
+    section = markdown_section(outcome, Options(**options))
+    assert sum(line.startswith("| ") for line in section.splitlines()) == len(outcome.comparisons) + 1
     return outcome, pd.read_csv(outcome.folder / "data.csv")
 
 
@@ -242,7 +243,10 @@ def test_list_and_run_and_unknown_name(tmp_path, monkeypatch, capsys):
     assert command(["--list"], monkeypatch) == 0
     listed = capsys.readouterr().out
     assert all(name in listed for name in REPRODUCTIONS)
-    assert command(["lookup.fig5.2", "-o", str(tmp_path)], monkeypatch) == 0
+    page = tmp_path / "page.md"
+    assert command(["lookup.fig5.?", "lookup.fig4.12", "-o", str(tmp_path), "--page", str(page)], monkeypatch) == 0
+    assert page.read_text().count("\n## lookup.fig") == 3
+    assert "`hopforge reproduce 'lookup.fig5.?' lookup.fig4.12 --page FILE`" in page.read_text()
     assert (tmp_path / "lookup.fig5.2" / "figure.png").exists()
     assert command(["lookup.fig0", "-o", str(tmp_path)], monkeypatch) == 2
     complaint = capsys.readouterr().err.strip()
