@@ -56,6 +56,16 @@ class ControlStatus(wiring.Component):
     flush_wait: Signal
     epoch: Signal
     events: Signal
+    own: Signal
+    tcam_busy: Signal
+    tcam_overrun: Signal
+    tcam_commit: Signal
+    tcam_row: Signal
+    tcam_value: Signal
+    tcam_mask: Signal
+    tcam_output: Signal
+    tcam_lag: Signal
+    tcam_valid: Signal
 
     def __init__(self, *, params: LookupParams):
         self.params = params

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
 from amaranth.lib import wiring
-from amaranth.lib.data import StructLayout
+from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.crc_hash import CrcHash
@@ -152,17 +152,16 @@ class KeyStage(wiring.Component):
 
         m.submodules.compare = compare = ReductionCompare(self.reduction)
         m.submodules.select = select = ReductionSelect(self.reduction)
-        first = Signal(
-            StructLayout(
-                {
-                    "lookup": unsigned(1),
-                    "invalidate": unsigned(1),
-                    "fresh": unsigned(1),
-                    "tag": unsigned(self.tag_bits),
-                    "partial": self.reduction.partial_layout,
-                }
-            )
+        layout = StructLayout(
+            {
+                "lookup": unsigned(1),
+                "invalidate": unsigned(1),
+                "fresh": unsigned(1),
+                "tag": unsigned(self.tag_bits),
+                "partial": self.reduction.partial_layout,
+            }
         )
+        first = View(layout, Signal(layout.size, name="first"))
         m.d.comb += [
             compare.dst.eq(entering_dst),
             compare.active.eq(self.active),

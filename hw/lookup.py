@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import wiring
-from amaranth.lib.data import StructLayout
+from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.csr import ControlStatus
@@ -277,7 +277,7 @@ class Lookup(wiring.Component):
 
     def _stage_b(
         self, m: Module, out_free: Value, keys: KeyStage, mshrs: MshrFile, cache: RoutingCache, epoch: EpochControl
-    ) -> Value:
+    ) -> View:
         """Choose the next operation and read the arrays for it; returns the operation in C."""
         p = self.params
         layout = StructLayout(
@@ -295,8 +295,8 @@ class Lookup(wiring.Component):
                 "output": unsigned(p.output_bits),
             }
         )
-        taken = Signal(layout)
-        op = taken if self.direct else Signal(layout, name="op")
+        taken = View(layout, Signal(layout.size, name="taken"))
+        op = taken if self.direct else View(layout, Signal(layout.size, name="op"))
         c_free = Signal()
         room = Signal()
         lookup_waits = Signal()
@@ -359,7 +359,7 @@ class Lookup(wiring.Component):
         self,
         m: Module,
         out_free: Value,
-        op: Value,
+        op: View,
         mshrs: MshrFile,
         cache: RoutingCache,
         epoch: EpochControl,

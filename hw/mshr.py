@@ -1,5 +1,7 @@
 """Miss status holding registers: what waits for the TCAM, merged, retried, and filled into the cache."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -8,14 +10,14 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.round_robin import RoundRobin, lowest_one
 
 
-def select(one_hot: Value, words: list[Value]) -> Value:
+def select(one_hot: Value, words: Sequence[Value]) -> Value:
     """AND-OR multiplexer.
 
     Parameters
     ----------
     one_hot : Value
         One select bit per word; 0 selects 0.
-    words : list of Value
+    words : sequence of Value
         Words of equal width.
 
     Returns
