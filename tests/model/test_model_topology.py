@@ -17,6 +17,7 @@ from hopforge.model.config import (
 )
 from hopforge.model.routing_table import distances, hop_statistics, shortest_path_ports
 from hopforge.model.topology import TOPOLOGIES, Topology, TopologyError, build, read_edges
+from hopforge.model.topology.export import EXPORTS, parallel_links
 
 ADDRESS = AddressConfig()
 WIDE = AddressConfig(chunk_bits=8)
@@ -302,3 +303,42 @@ def test_distances_and_tables_against_networkx(network):
     statistics = hop_statistics(network)
     assert statistics.diameter == max(pairs)
     assert statistics.mean_hops == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_exports(network, tmp_path):
+    """What is written is the network again when read (parallel links once where the format knows no more)."""
+    oracle = graph(network)
+    simple = {(a, b) for a, b in oracle.edges() if a < b}
+    assert parallel_links(network) == oracle.number_of_edges() // 2 - len(simple)
+
+    (tmp_path / "edges.txt").write_text(EXPORTS["edges"](network))
+    assert set(read_edges(tmp_path / "edges.txt")) == simple
+
+    (tmp_path / "net.graphml").write_text(EXPORTS["graphml"](network))
+    read = nx.read_graphml(tmp_path / "net.graphml", force_multigraph=True)
+    assert read.number_of_nodes() == network.routers + network.hosts
+    assert read.number_of_edges() == oracle.number_of_edges() // 2 + network.hosts
+    assert [read.nodes[f"h{h}"]["address"] for h in range(network.hosts)] == network.host_address.tolist()
+    for a, b, ports in read.edges(data=True):
+        if a[0] == b[0] == "r":
+            ends = {(int(a[1:]), ports["source_port"]), (int(b[1:]), ports["target_port"])}
+            swapped = {(int(a[1:]), ports["target_port"]), (int(b[1:]), ports["source_port"])}
+            good = [
+                pair
+                for pair in (ends, swapped)
+                for (r, p), (s, q) in [sorted(pair)]
+                if network.peer_router[r, p] == s and network.peer_port[r, p] == q
+            ]
+            assert good
+
+    found, nodes = set(), {}
+    for line in EXPORTS["anynet"](network).splitlines():
+        words = line.split()
+        assert words[0] == "router"
+        for kind, number in zip(words[2::2], words[3::2], strict=True):
+            if kind == "node":
+                nodes[int(number)] = int(words[1])
+            else:
+                found.add((int(words[1]), int(number)))
+    assert found == {(a, b) for a, b in oracle.edges()}
+    assert [nodes[h] for h in range(network.hosts)] == network.host_router.tolist()
