@@ -1,36 +1,68 @@
-"""Cyclic redundancy checks: any width, polynomial and reflection; one at a time, over arrays, in kernels, as a matrix.
+"""Cyclic redundancy checks as hash functions of addresses, for the golden model and as tables for the hardware.
 
-The message of an address is its ⌈A/8⌉ bytes, most significant first (spec/lookup.md).
+One definition (`crc`, bit by bit), and faster forms that are tested against it: byte tables (`crc_tables`, in numba
+kernels `table_crc`) and the affine map over GF(2) that a CRC of a fixed number of bits is (`crc_matrix`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, Protocol
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
 
-from hopforge.model.config.lookup import CrcConfig
+__all__ = [
+    "CRC", "Crc", "CrcMatrix", "CrcSpec", "crc", "crc_address", "crc_addresses", "crc_matrix", "crc_spec", "crc_tables",
+    "table_crc",
+]
 
-F = TypeVar("F", bound=Callable[..., object])
-_jit: Callable[[F], F] = numba.njit(cache=True)
+MAX_WIDTH = 64
 
-_CHECK_MESSAGE = b"123456789"
+
+class CrcParameters(Protocol):
+    """Anything with the parameters of a CRC: a `CrcSpec` or the section `CrcConfig` of a configuration."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def poly(self) -> int: ...
+    @property
+    def init(self) -> int: ...
+    @property
+    def refin(self) -> bool: ...
+    @property
+    def refout(self) -> bool: ...
+    @property
+    def xorout(self) -> int: ...
+
+
+Crc = str | CrcParameters
+"""What names a CRC: an entry of `CRC`, or parameters."""
 
 
 @dataclass(frozen=True)
 class CrcSpec:
-    """Parameters of a CRC in the usual (Rocksoft) model.
+    """Parameters of a CRC in the usual notation (Rocksoft; Williams, 1993).
 
-    Attributes
+    Parameters
     ----------
     width : int
-        Bits of the register, 1 to 64.
-    poly, init, xorout : int
-        Generator polynomial without its leading term, start value, and what is XORed to the result.
-    refin, refout : bool
-        Whether the bits of each message byte, and of the result, are reflected.
+        Width of the register in bits, 1 to 64.
+    poly : int
+        Polynomial without its leading 1, highest power in the highest bit, never reflected.
+    init : int
+        Register at the start (as if nothing were reflected).
+    refin : bool
+        Take each byte with its lowest bit first.
+    refout : bool
+        Reflect the register at the end.
+    xorout : int
+        Combined with the result by exclusive or.
+
+    Raises
+    ------
+    ValueError
+        If the width is outside of 1 to 64, or a value does not fit it.
     """
 
     width: int
@@ -41,167 +73,194 @@ class CrcSpec:
     xorout: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.width <= 64:
-            raise ValueError(f"width must be 1 to 64, not {self.width}")
+        if not 1 <= self.width <= MAX_WIDTH:
+            raise ValueError(f"width must be 1 to {MAX_WIDTH}, not {self.width}")
         for name in ("poly", "init", "xorout"):
             value = getattr(self, name)
             if not 0 <= value < 1 << self.width:
-                raise ValueError(f"{name} must be at least 0 and fit width={self.width} bits, not {value:#x}")
+                raise ValueError(f"{name} must be less than 2^{self.width} (width={self.width}), not {value:#x}")
 
 
-CRC = {
-    "CRC-24/OPENPGP": CrcSpec(24, 0x864CFB, 0xB704CE, False, False, 0),
-    "CRC-24/BLE": CrcSpec(24, 0x00065B, 0x555555, True, True, 0),
-    "CRC-24/INTERLAKEN": CrcSpec(24, 0x328B63, 0xFFFFFF, False, False, 0xFFFFFF),
-    "CRC-32": CrcSpec(32, 0x04C11DB7, 0xFFFFFFFF, True, True, 0xFFFFFFFF),
-    "CRC-32C": CrcSpec(32, 0x1EDC6F41, 0xFFFFFFFF, True, True, 0xFFFFFFFF),
-    "CRC-32/BZIP2": CrcSpec(32, 0x04C11DB7, 0xFFFFFFFF, False, False, 0xFFFFFFFF),
+CRC: dict[str, CrcSpec] = {
+    "CRC-24/OPENPGP": CrcSpec(24, 0x864CFB, 0xB704CE),
+    "CRC-24/BLE": CrcSpec(24, 0x00065B, 0x555555, refin=True, refout=True),
+    "CRC-24/INTERLAKEN": CrcSpec(24, 0x328B63, 0xFFFFFF, xorout=0xFFFFFF),
+    "CRC-32": CrcSpec(32, 0x04C11DB7, 0xFFFFFFFF, refin=True, refout=True, xorout=0xFFFFFFFF),
+    "CRC-32C": CrcSpec(32, 0x1EDC6F41, 0xFFFFFFFF, refin=True, refout=True, xorout=0xFFFFFFFF),
+    "CRC-32/BZIP2": CrcSpec(32, 0x04C11DB7, 0xFFFFFFFF, xorout=0xFFFFFFFF),
 }
-"""The catalogue by name (reveng.sourceforge.io names)."""
+"""Catalogue of CRCs by name."""
+
+DEFAULT_CRC = "CRC-32C"
 
 
-def crc_spec(crc: str | CrcConfig | CrcSpec) -> CrcSpec:
-    """Return the parameters of a catalogue name, a section of the configuration, or a `CrcSpec` itself.
+class CrcMatrix(NamedTuple):
+    """A CRC of words of a fixed width as an affine map over GF(2).
+
+    Attributes
+    ----------
+    masks : tuple of int
+        One input mask per output bit, output bit 0 first: the bit is the parity of ``word & mask``.
+    constant : int
+        Exclusive-ored with the parities: the CRC of word 0.
+    """
+
+    masks: tuple[int, ...]
+    constant: int
+
+
+def crc_spec(which: Crc) -> CrcSpec:
+    """Return the parameters that `which` names or holds.
 
     Raises
     ------
     ValueError
-        An unknown name (the message lists the known ones), or a value that does not fit the width.
+        For a name that is not in the catalogue; the message lists those that are.
     """
-    if isinstance(crc, CrcSpec):
-        return crc
-    if isinstance(crc, CrcConfig):
-        return CrcSpec(crc.width, crc.poly, crc.init, crc.refin, crc.refout, crc.xorout)
-    if crc not in CRC:
-        raise ValueError(f"crc must be one of {', '.join(CRC)}, not {crc!r}")
-    return CRC[crc]
+    if isinstance(which, CrcSpec):
+        return which
+    if not isinstance(which, str):
+        return CrcSpec(which.width, which.poly, which.init, which.refin, which.refout, which.xorout)
+    if which not in CRC:
+        raise ValueError(f"crc must be one of {', '.join(CRC)}, not {which!r}")
+    return CRC[which]
 
 
-def crc(spec: CrcSpec, message: bytes) -> int:
-    """Return the CRC of `message`, bit by bit from the definition.
+def crc(which: Crc, data: bytes) -> int:
+    """Return the CRC of `data`, bit by bit from the definition.
 
     Examples
     --------
-    >>> hex(crc(CRC["CRC-32C"], b"123456789"))
+    >>> hex(crc("CRC-32C", b"123456789"))
     '0xe3069283'
     """
-    top = 1 << spec.width - 1
+    spec = crc_spec(which)
     register = spec.init
-    for byte in message:
+    for byte in data:
         for position in range(8):
             bit = byte >> (position if spec.refin else 7 - position) & 1
-            feedback = bool(register & top) ^ bool(bit)
+            carry = register >> (spec.width - 1) ^ bit
             register = register << 1 & (1 << spec.width) - 1
-            if feedback:
+            if carry:
                 register ^= spec.poly
     if spec.refout:
         register = int(f"{register:0{spec.width}b}"[::-1], 2)
     return register ^ spec.xorout
 
 
-def check_value(spec: CrcSpec) -> int:
-    """Return the CRC of the ASCII digits 1 to 9, by which catalogues identify a CRC."""
-    return crc(spec, _CHECK_MESSAGE)
-
-
-def address_bytes(width_bits: int) -> int:
-    """Return the number of message bytes of an address of `width_bits`.
+def crc_address(which: Crc, address: int, width_bits: int = 24) -> int:
+    """Return the CRC of an address of `width_bits` bits, taken as ⌈width_bits/8⌉ big-endian bytes.
 
     Raises
     ------
     ValueError
-        A width outside 1 to 64.
-    """
-    if not 1 <= width_bits <= 64:
-        raise ValueError(f"width_bits must be 1 to 64, not {width_bits}")
-    return -(-width_bits // 8)
-
-
-def crc_address(spec: CrcSpec, address: int, width_bits: int = 24) -> int:
-    """Return the CRC of one address as ⌈width_bits/8⌉ big-endian bytes.
-
-    Raises
-    ------
-    ValueError
-        An address that does not fit `width_bits`.
+        If the address does not fit.
 
     Examples
     --------
-    >>> hex(crc_address(CRC["CRC-32C"], 0x123456))
+    >>> hex(crc_address("CRC-32C", 0x123456))
     '0x26e9c299'
     """
-    length = address_bytes(width_bits)
     if not 0 <= address < 1 << width_bits:
-        raise ValueError(f"address must be at least 0 and fit width_bits={width_bits}, not {address:#x}")
-    return crc(spec, address.to_bytes(length, "big"))
+        raise ValueError(f"address must be less than 2^{width_bits} (width_bits={width_bits}), not {address:#x}")
+    return crc(which, address.to_bytes(-(-width_bits // 8), "big"))
 
 
-def crc_matrix(crc: str | CrcConfig | CrcSpec, width_bits: int) -> tuple[tuple[int, ...], int]:
-    """Return the CRC of a `width_bits` address as an affine map over GF(2).
+def crc_matrix(which: Crc, width_bits: int) -> CrcMatrix:
+    """Return the CRC of addresses of `width_bits` bits as an affine map over GF(2).
 
-    A CRC of messages of one length is linear but for a constant: output bit j is the parity of
-    ``address & masks[j]``, inverted where bit j of `constant` is set. The hardware is made of exactly this.
+    Examples
+    --------
+    A CRC of one bit with polynomial 1 is the parity:
 
-    Returns
-    -------
-    masks : tuple of int
-        Input mask per output bit, output bit 0 first; as many as the CRC is wide.
-    constant : int
-        The CRC of address 0.
+    >>> crc_matrix(CrcSpec(1, 1), 4)
+    CrcMatrix(masks=(15,), constant=0)
     """
-    spec = crc_spec(crc)
+    spec = crc_spec(which)
     constant = crc_address(spec, 0, width_bits)
     columns = [crc_address(spec, 1 << bit, width_bits) ^ constant for bit in range(width_bits)]
-    masks = tuple(sum((column >> row & 1) << bit for bit, column in enumerate(columns)) for row in range(spec.width))
-    return masks, constant
+    masks = tuple(
+        sum((column >> row & 1) << bit for bit, column in enumerate(columns)) for row in range(spec.width)
+    )  # fmt: skip
+    return CrcMatrix(masks, constant)
 
 
-def crc_tables(crc: str | CrcConfig | CrcSpec, width_bits: int = 24) -> NDArray[np.uint64]:
-    """Return byte tables for `crc_kernel`: ``uint64[byte + 1, 256]``.
-
-    Row b holds the contribution of byte b (0 = least significant); the constant is in entry ``[-1, 0]``.
-    """
-    spec = crc_spec(crc)
-    masks, constant = crc_matrix(spec, width_bits)
-    length = address_bytes(width_bits)
-    tables = np.zeros((length + 1, 256), dtype=np.uint64)
-    words = np.arange(256, dtype=np.uint64)
-    for byte in range(length):
-        for row, mask in enumerate(masks):
-            part = words & np.uint64(mask >> 8 * byte & 0xFF)
-            tables[byte] |= (np.bitwise_count(part).astype(np.uint64) & np.uint64(1)) << np.uint64(row)
-    tables[length, 0] = constant
+def affine_tables(matrix: CrcMatrix, width_bits: int) -> NDArray[np.uint64]:
+    """Return the byte tables of an affine map of `width_bits` bits; see `crc_tables`."""
+    columns = [
+        sum((mask >> bit & 1) << row for row, mask in enumerate(matrix.masks)) for bit in range(width_bits)
+    ]  # fmt: skip
+    tables = np.zeros((-(-width_bits // 8), 256), dtype=np.uint64)
+    for bit, column in enumerate(columns):
+        byte, position = divmod(bit, 8)
+        tables[byte, np.arange(256) >> position & 1 == 1] ^= np.uint64(column)
+    tables[0] ^= np.uint64(matrix.constant)
     return tables
 
 
-@_jit
-def crc_kernel(tables, address):  # type: ignore[no-untyped-def]
-    """CRC of one address inside a kernel; `tables` from `crc_tables`."""
-    length = tables.shape[0] - 1
-    value = tables[length, 0]
-    for byte in range(length):
-        value ^= tables[byte, (address >> (8 * byte)) & 255]
-    return value
+def crc_tables(which: Crc, width_bits: int) -> NDArray[np.uint64]:
+    """Return the byte tables of the CRC of addresses of `width_bits` bits, for `table_crc`.
+
+    Returns
+    -------
+    ndarray, uint64[byte, 256]
+        Byte 0 is the least significant byte of the address; the CRC is the exclusive or of one entry of each row.
+    """
+    return affine_tables(crc_matrix(which, width_bits), width_bits)
 
 
-@_jit
-def _crc_loop(tables, addresses, values):  # type: ignore[no-untyped-def]
-    for i in range(len(addresses)):
-        values[i] = crc_kernel(tables, addresses[i])
+@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def table_crc(tables, word):  # type: ignore[no-untyped-def]
+    """CRC of one address from `crc_tables`; for use in kernels.
+
+    Parameters
+    ----------
+    tables : ndarray, uint64[byte, 256]
+    word : int64
+
+    Returns
+    -------
+    uint64
+    """
+    result = tables[0, word & 255]
+    for byte in range(1, tables.shape[0]):
+        result ^= tables[byte, (word >> (8 * byte)) & 255]
+    return result
 
 
-def crc_addresses(spec: CrcSpec, addresses: NDArray[np.integer], width_bits: int = 24) -> NDArray[np.uint64]:
-    """Return the CRCs of many addresses, ``uint64`` in the shape of `addresses`.
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _crc_words(tables, words, result):  # type: ignore[no-untyped-def]
+    for index in range(len(words)):
+        result[index] = table_crc(tables, words[index])
+
+
+def crc_addresses(which: Crc, addresses: ArrayLike, width_bits: int = 24) -> NDArray[np.uint64]:
+    """Return the CRC of every address, as `crc_address` does for one.
+
+    Parameters
+    ----------
+    which : str or parameters
+        The CRC.
+    addresses : array_like of int
+        Any shape.
+    width_bits : int
+        Width of an address, at most 63.
+
+    Returns
+    -------
+    ndarray, uint64
+        Of the same shape.
 
     Raises
     ------
     ValueError
-        An address that does not fit `width_bits`.
+        If an address does not fit.
     """
-    flat = np.asarray(addresses).reshape(-1)
-    if len(flat) and (int(flat.min()) < 0 or int(flat.max()) >> width_bits):
-        bad = int(flat.min()) if int(flat.min()) < 0 else int(flat.max())
-        raise ValueError(f"addresses must be at least 0 and fit width_bits={width_bits}, not {bad:#x}")
-    values = np.empty(flat.shape, dtype=np.uint64)
-    _crc_loop(crc_tables(spec, width_bits), flat.astype(np.int64), values)
-    return values.reshape(np.shape(addresses))
+    words = np.ascontiguousarray(addresses, dtype=np.int64)
+    outside = (words < 0) | (words >> width_bits != 0)
+    if outside.any():
+        first = int(words[outside][0])
+        raise ValueError(f"address must be less than 2^{width_bits} (width_bits={width_bits}), not {first:#x}")
+    result = np.empty(words.shape, dtype=np.uint64)
+    _crc_words(crc_tables(which, width_bits), words.reshape(-1), result.reshape(-1))
+    return result
