@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 _WORD = (1 << 64) - 1
+_SKEW_CANDIDATES = 16
 
 
 def _splitmix(seed: int) -> Iterator[int]:
@@ -19,18 +20,20 @@ def _rank(rows: list[int]) -> int:
     """Rank over GF(2) of rows given as integers."""
     basis: list[int] = []
     for row in rows:
+        rest = row
         for known in basis:
-            row = min(row, row ^ known)
-        if row:
-            basis.append(row)
+            rest = min(rest, rest ^ known)
+        if rest:
+            basis.append(rest)
     return len(basis)
 
 
 def skew_matrices(width_bits: int, row_bits: int, ways: int, seed: int = 1) -> tuple[tuple[int, ...], ...]:
     """Return the index functions of the ways of a skewed cache, as matrices over GF(2).
 
-    Every matrix has full rank, so that keys spread evenly over each way, and so have any two of them together, so that
-    keys which collide in one way spread evenly over every other.
+    Every matrix has full rank, so that keys spread evenly over each way. Of several candidates for a way the one is
+    taken whose rank together with each earlier matrix is largest, so that keys which collide in one way spread over
+    every other; with few ways that is full rank, too.
 
     Parameters
     ----------
@@ -51,19 +54,20 @@ def skew_matrices(width_bits: int, row_bits: int, ways: int, seed: int = 1) -> t
     Raises
     ------
     ValueError
-        If `row_bits` is beyond `width_bits`, or there are too few bits for so many different ways.
+        If `row_bits` is beyond `width_bits`, or `width_bits` is beyond 64.
     """
-    if not 0 <= row_bits <= width_bits:
-        raise ValueError(f"row_bits must be 0 to width_bits={width_bits}, not {row_bits}")
+    if not 0 <= row_bits <= width_bits <= _WORD.bit_length():
+        raise ValueError(f"row_bits must be 0 to width_bits={width_bits} and that at most 64, not {row_bits}")
     numbers = _splitmix(seed)
-    together = min(2 * row_bits, width_bits)
     matrices: list[tuple[int, ...]] = []
-    for _ in range(1000 * ways):
-        if len(matrices) == ways:
-            return tuple(matrices)
+    for _ in range(ways):
+        candidates = [_full_rank(numbers, row_bits, width_bits) for _ in range(_SKEW_CANDIDATES)]
+        matrices.append(max(candidates, key=lambda rows: sorted(_rank([*rows, *other]) for other in matrices)))
+    return tuple(matrices)
+
+
+def _full_rank(numbers: Iterator[int], row_bits: int, width_bits: int) -> tuple[int, ...]:
+    while True:
         rows = [next(numbers) >> (64 - width_bits) for _ in range(row_bits)]
-        if _rank(rows) == row_bits and all(_rank([*rows, *other]) == together for other in matrices):
-            matrices.append(tuple(rows))
-    if len(matrices) == ways:
-        return tuple(matrices)
-    raise ValueError(f"ways must be fewer for matrices of {row_bits} x {width_bits} bits, not {ways}")
+        if _rank(rows) == row_bits:
+            return tuple(rows)
