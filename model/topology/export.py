@@ -1,10 +1,14 @@
 """Networks as files for other programs: GraphML, BookSim's anynet, plain edge lists."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import networkx as nx
 
-from hopforge.model.topology.base import Topology
+from hopforge.model.config import Config
+from hopforge.model.results import staged
+from hopforge.model.routing_table import hop_statistics
+from hopforge.model.topology import Topology, TopologyError, build
 
 
 def links(topology: Topology) -> Iterator[tuple[int, int, int, int]]:
@@ -27,7 +31,7 @@ def edge_list_text(topology: Topology) -> str:
 
 
 def anynet_text(topology: Topology) -> str:
-    """Return the network file of BookSim 2's ``topology = anynet``; parallel links appear once, anynet knows no more."""
+    """Return the network file of BookSim 2's ``topology = anynet``; parallel links appear once."""
     lines = []
     for router in range(topology.routers):
         hosts = topology.host_at[router]
@@ -57,3 +61,57 @@ def graphml_text(topology: Topology) -> str:
 EXPORTS: dict[str, Callable[[Topology], str]] = {
     "graphml": graphml_text, "anynet": anynet_text, "edges": edge_list_text,
 }
+
+
+def describe(config: Config) -> list[tuple[str, str]]:
+    """Return (subject, words) of the network of a configuration."""
+    topology = build(config.topology, config.address)
+    hops = hop_statistics(topology)
+    found = sum(1 for _ in links(topology))
+    twins = parallel_links(topology)
+    lines = [
+        ("network", topology.name),
+        ("parameters", ", ".join(f"{key} = {value}" for key, value in topology.params.items())),
+        ("routers", f"{topology.routers}, of {_span(topology.ports.tolist())} ports"),
+        ("hosts", str(topology.hosts)),
+        ("links", f"{found}" + (f", of which {twins} parallel to others" if twins else "")),
+        ("addresses", f"{config.address.width_bits} bits, digits of {config.address.chunk_bits} bits"),
+        ("diameter", f"{hops.diameter} links between routers with hosts"),
+        ("mean distance", f"{hops.mean_hops:.4g} links between two different hosts"),
+    ]
+    return lines
+
+
+def export_file(config: Config, form: str | None = None, path: Path | None = None) -> Path:
+    """Write the network of a configuration; the file appears only when it is complete.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration.
+    form : str, optional
+        Key of `EXPORTS`; by default the suffix of `path`, else graphml.
+    path : Path, optional
+        By default ``build/NAME.FORMAT``.
+
+    Raises
+    ------
+    TopologyError
+        Unknown format.
+    ResultError
+        The file cannot be written.
+    """
+    if form is None:
+        form = path.suffix.removeprefix(".") if path is not None else "graphml"
+    if form not in EXPORTS:
+        raise TopologyError("--export", f"the format must be one of {', '.join(EXPORTS)}, not {form!r}")
+    target = Path("build") / f"{config.name}.{form}" if path is None else path
+    text = EXPORTS[form](build(config.topology, config.address))
+    with staged(target.parent) as scratch:
+        (scratch / target.name).write_text(text, encoding="utf-8")
+    return target
+
+
+def _span(values: list[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"

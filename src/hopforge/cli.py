@@ -101,6 +101,37 @@ def schema(
     typer.echo(reference.markdown() if markdown else reference.json_schema(), nl=False)
 
 
+@app.command(rich_help_panel=NETWORK)
+def topology(
+    config: ConfigPath,
+    export: Annotated[
+        str | None, typer.Option("--export", metavar="FORMAT", help="Write the network: graphml, anynet or edges.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (default: build/NAME.FORMAT).")
+    ] = None,
+) -> None:
+    """Show the size, diameter and mean distance of a network, or write it for other programs.
+
+    The formats are GraphML, BookSim 2's anynet and an edge list that `kind: edge_list` reads.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.model.topology.export import describe, export_file
+
+    checked = load_config(config)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for subject, words in describe(checked):
+        table.add_row(f"[bold]{subject}[/]", words)
+    console = Console()
+    console.print(table)
+    if export is not None or output is not None:
+        path = export_file(checked, export, output)
+        console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+
+
 @app.command(rich_help_panel=PAPERS)
 def reproduce(
     names: Annotated[
