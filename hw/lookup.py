@@ -9,7 +9,7 @@ from hopforge.hw.csr import ControlStatus
 from hopforge.hw.epoch import EpochControl
 from hopforge.hw.key_stage import KeyStage
 from hopforge.hw.mshr import MshrFile
-from hopforge.hw.node_reduction import LagMember, ReductionParameters, ReductionSetup
+from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
 from hopforge.hw.routing_cache import RoutingCache
 from hopforge.hw.tcam import Tcam
 from hopforge.model.crc import crc_matrix
@@ -251,6 +251,8 @@ class Lookup(wiring.Component):
             control.tcam_overrun.eq(tcam.overrun),
         ]
         if members:
+            from hopforge.hw.node_reduction import LagMember  # noqa: PLC0415
+
             m.submodules.tcam_member = member = LagMember(reduction)
             m.d.comb += [
                 tcam.commit_lag.eq(control.tcam_lag),
