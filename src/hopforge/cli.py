@@ -122,13 +122,13 @@ def topology(
     from hopforge.model.topology.export import describe, export_file
 
     checked = load_config(config)
+    path = export_file(checked, export, output) if export is not None or output is not None else None
     table = Table(box=None, show_header=False, pad_edge=False)
     for subject, words in describe(checked):
         table.add_row(f"[bold]{subject}[/]", words)
     console = Console()
     console.print(table)
-    if export is not None or output is not None:
-        path = export_file(checked, export, output)
+    if path is not None:
         console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
 
 
