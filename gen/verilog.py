@@ -11,7 +11,7 @@ from amaranth.lib.wiring import Component
 from hopforge import __version__
 from hopforge.gen.yosys import run_yosys, yosys_version
 
-__all__ = ["tool_versions", "to_rtlil", "to_verilog"]
+__all__ = ["to_rtlil", "to_verilog", "tool_versions"]
 
 _MODULE_NAME = re.compile(r"^(module |  cell )(\\[^\s$]+)(.*)$", re.MULTILINE)
 

@@ -34,9 +34,7 @@ __all__ = ["MODES", "NodeReduction", "ReductionCompare", "ReductionParameters", 
 MODES = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly")
 """Modes in the order of their numbers (docs/architecture.md)."""
 
-KIND_LOCAL, KIND_PLUS, KIND_MINUS = 0, 1, 2
-KIND_UP, KIND_DOWN = 1, 2
-KIND_TERMINAL, KIND_ROUTER, KIND_GROUP = 0, 1, 2
+_FLAGS = ("grid", "fat_tree", "dragonfly")
 
 _UP_CHOICES = ("d_mod_k", "highest_mismatch")
 _LAG_HASHES = ("crc", "modulo")
@@ -53,7 +51,8 @@ class ReductionParameters:
     chunk_bits : tuple of int
         Chunk widths that can be chosen at run time, each at most A − 6 (a value of the key has A − 6 bits).
     functions : tuple of str
-        Modes that are built. Arbitrary always is; a mode that is not built behaves as arbitrary.
+        Modes that are built; one that is not built behaves as arbitrary. Without ``arbitrary`` there is no such way
+        out (key 0), and a single topology needs no mode register at all: hardware for one fixed network.
     comparators : int
         Digits 0 … comparators − 1 can be compared; fewer comparators save area and limit the dimensions (mesh, torus:
         n ≤ comparators; fat tree: n < comparators).
@@ -134,6 +133,22 @@ class ReductionParameters:
         return "dragonfly" in self.functions
 
     @property
+    def arbitrary(self) -> bool:
+        """Whether the whole address can be the key."""
+        return "arbitrary" in self.functions
+
+    @property
+    def only(self) -> str | None:
+        """Name of the flag of the only topology, if nothing else is built."""
+        built = [name for name in _FLAGS if getattr(self, name)]
+        return built[0] if len(built) == 1 and not self.arbitrary else None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Topologies that need a flag."""
+        return () if self.only else tuple(name for name in _FLAGS if getattr(self, name))
+
+    @property
     def reduces(self) -> bool:
         """Whether anything but arbitrary is built."""
         return self.grid or self.fat_tree or self.dragonfly
@@ -195,8 +210,9 @@ class ReductionParameters:
 
         ``mode`` (number in `MODES`), ``chunk_select`` (number in `chunk_bits`, one that does not exist acts as 0),
         ``digits`` (mesh, torus, fat tree: n), ``level`` (fat tree: of this switch), ``own`` (own
-        address; fat tree: c_i is digit i), ``radix`` (k per dimension, 0 acts as 1), ``members`` (outside of 1 … max_members acts as 1), ``member_hash`` (1: d mod m) and ``up_choice``
-        (1: highest mismatch). A field without hardware behind it is ignored.
+        address; fat tree: c_i is digit i), ``radix`` (k per dimension, 0 acts as 1), ``members`` (outside of
+        1 … max_members acts as 1), ``member_hash`` (1: d mod m) and ``up_choice`` (1: highest mismatch). A field
+        without hardware behind it is ignored.
         """
         return StructLayout(
             {
@@ -221,15 +237,12 @@ class ReductionParameters:
             fields["chunk"] = unsigned(len(self.chunk_bits))
             fields["own"] = unsigned(self.address_bits)
             fields["position"] = unsigned(len(self.positions))
-            fields["digit_mask"] = unsigned(self.widest)
+            if len(self.chunk_bits) > 1:
+                fields["digit_mask"] = unsigned(self.widest)
         if self.grid:
-            fields["grid"] = unsigned(1)
             fields["threshold"] = unsigned(self.address_bits)
             fields["wrap"] = unsigned(self.most_digits)
-        if self.fat_tree:
-            fields["fat_tree"] = unsigned(1)
-        if self.dragonfly:
-            fields["dragonfly"] = unsigned(1)
+        fields |= {name: unsigned(1) for name in self.flags}
         if self.grid or self.fat_tree:
             fields["compare"] = StructLayout(
                 {f"chunk{chunk}": unsigned(self.digits(chunk)) for chunk in self.chunk_bits}
@@ -254,7 +267,8 @@ class ReductionParameters:
         fields: dict[str, Any] = {"dst": unsigned(self.address_bits)}
         if self.reduces:
             fields["mode"] = unsigned(3)
-            fields["pick_address"] = unsigned(1)
+            if self.arbitrary:
+                fields["pick_address"] = unsigned(1)
             fields["kind"] = unsigned(2)
             fields["digit"] = unsigned(self.widest)
             fields["pick_digit"] = unsigned(1)
@@ -390,17 +404,17 @@ class ReductionSetup(Component):
             m.d.comb += flag.eq(shadow.mode == MODES.index(name))
         m.d.comb += active.mode.eq(_select([(flag, Const(MODES.index(name), 3)) for name, flag in is_mode.items()], 3))
         grid = _any([is_mode[name] for name in ("mesh", "torus") if name in is_mode])
-        fat_tree = is_mode.get("fat_tree", Const(0, 1))
+        fat_tree: Value = is_mode.get("fat_tree", Const(0, 1))
+        if p.only:
+            grid, fat_tree = Const(p.only == "grid"), Const(p.only == "fat_tree")
         chunk = {width: Signal(name=f"is_chunk{width}") for width in p.chunk_bits}
         for number, flag in enumerate(chunk.values()):
             absent = shadow.chunk_select >= len(chunk) if number == 0 and len(chunk) < 8 else 0
             m.d.comb += flag.eq((shadow.chunk_select == number) | absent)
-        m.d.comb += [
-            active.chunk.eq(Cat(*chunk.values())),
-            active.digit_mask.eq(
-                _select([(flag, Const((1 << width) - 1, p.widest)) for width, flag in chunk.items()], p.widest)
-            ),
-        ]
+        m.d.comb += active.chunk.eq(Cat(*chunk.values()))
+        if len(chunk) > 1:
+            masks = [(flag, Const((1 << width) - 1, p.widest)) for width, flag in chunk.items()]
+            m.d.comb += active.digit_mask.eq(_select(masks, p.widest))
 
         shifted = _select(
             [(flag, (shadow.own << width)[: p.address_bits]) for width, flag in chunk.items()], p.address_bits
@@ -409,12 +423,11 @@ class ReductionSetup(Component):
 
         self._positions(m, chunk, grid, fat_tree)
         if p.grid:
-            m.d.comb += active.grid.eq(grid)
             self._intervals(m, chunk, is_mode)
-        if p.fat_tree:
-            m.d.comb += active.fat_tree.eq(fat_tree)
-        if p.dragonfly:
-            m.d.comb += active.dragonfly.eq(is_mode["dragonfly"])
+        dragonfly: Value = is_mode.get("dragonfly", Const(0, 1))
+        for name, flag in (("grid", grid), ("fat_tree", fat_tree), ("dragonfly", dragonfly)):
+            if name in p.flags:
+                m.d.comb += getattr(active, name).eq(flag)
         if p.grid or p.fat_tree:
             allowed = Signal(p.most_digits)
             for digit in range(p.most_digits):
@@ -448,13 +461,15 @@ class ReductionSetup(Component):
                 if p.grid and p.terminals and 1 <= digit <= p.digits(width):
                     reasons.append(flag & grid & (shadow.digits == digit))
             if p.dragonfly and position == 0:
-                reasons.append(shadow.mode == MODES.index("dragonfly"))
+                reasons.append(Const(1) if p.only else shadow.mode == MODES.index("dragonfly"))
             m.d.comb += self.active.position[number].eq(_any(reasons))
 
     def _intervals(self, m: Module, chunk: Mapping[int, Value], is_mode: Mapping[str, Value]) -> None:
         """Drive ``active.threshold`` and ``active.wrap``: one subtractor and one adder per digit."""
         p, shadow = self.parameters, self.shadow
-        torus = is_mode.get("torus", Const(0, 1))
+        torus: Value = is_mode.get("torus", Const(0, 1))
+        if p.only and "mesh" not in p.functions:
+            torus = Const(1)
         places: dict[int, list[Value]] = {width: [] for width in p.chunk_bits}
         for digit in range(p.most_digits):
             widths = [width for width in p.chunk_bits if digit < p.digits(width)]
@@ -526,8 +541,9 @@ class ReductionCompare(Component):
         kinds: list[Value] = []
         m.d.comb += partial.mode.eq(active.mode)
 
+        flags = {name: getattr(active, name) if name in p.flags else Const(1) for name in _FLAGS}
         digit = Signal(p.widest)
-        m.d.comb += digit.eq(self._digit_at_position() & active.digit_mask)
+        m.d.comb += digit.eq(self._digit_at_position() & (active.digit_mask if len(p.chunk_bits) > 1 else ~0))
         m.d.comb += partial.digit.eq(digit)
         picks_digit: list[Value] = []
 
@@ -539,36 +555,32 @@ class ReductionCompare(Component):
                 {"plus": side, "dimension": Const(number, len(partial.dimension))} for number, side in enumerate(plus)
             ]
             _, nearest = _first(m, list(zip(differs, attributes, strict=True)), "first")
-            other = active.grid & differ
+            other = flags["grid"] & differ
             kinds.append(Cat(other & nearest["plus"], other & ~nearest["plus"]))
             m.d.comb += [partial.dimension.eq(nearest["dimension"]), partial.pick_dimension.eq(other)]
-            picks_digit.append(active.grid & ~differ)
+            picks_digit.append(flags["grid"] & ~differ)
         if p.fat_tree:
-            kinds.append(Cat(active.fat_tree & differ, active.fat_tree & ~differ))
-            picks_digit.append(active.fat_tree)
+            kinds.append(Cat(flags["fat_tree"] & differ, flags["fat_tree"] & ~differ))
+            picks_digit.append(flags["fat_tree"])
             if "highest_mismatch" in p.up_choices:
-                use = active.fat_tree & differ & (active.up_highest if p.both_up_choices else 1)
+                use = flags["fat_tree"] & differ & (active.up_highest if p.both_up_choices else 1)
                 m.d.comb += partial.digit.eq(Mux(use, self._digit_below_highest(m, differs), digit))
         if p.dragonfly:
             group_differs, router_differs = self._hierarchy(own)
-            kinds.append(Cat(active.dragonfly & ~group_differs & router_differs, active.dragonfly & group_differs))
-            picks_digit.append(active.dragonfly & ~group_differs & ~router_differs)
+            kinds.append(Cat(flags["dragonfly"] & ~group_differs & router_differs, flags["dragonfly"] & group_differs))
+            picks_digit.append(flags["dragonfly"] & ~group_differs & ~router_differs)
             m.d.comb += [
                 partial.router.eq(self._of_chunk(lambda width: self.dst[width : 2 * width], p.widest)),
                 partial.group.eq(self._of_chunk(lambda width: self.dst[2 * width :], p.value_bits)),
-                partial.pick_router.eq(active.dragonfly & ~group_differs & router_differs),
-                partial.pick_group.eq(active.dragonfly & group_differs),
+                partial.pick_router.eq(flags["dragonfly"] & ~group_differs & router_differs),
+                partial.pick_group.eq(flags["dragonfly"] & group_differs),
             ]
-        flags = [
-            getattr(active, name)
-            for name, built in (("grid", p.grid), ("fat_tree", p.fat_tree), ("dragonfly", p.dragonfly))
-            if built
-        ]
         m.d.comb += [
             partial.kind.eq(Cat(_any([kind[bit] for kind in kinds]) for bit in range(2))),
             partial.pick_digit.eq(_any(picks_digit)),
-            partial.pick_address.eq(~_any(flags)),
         ]
+        if p.arbitrary:
+            m.d.comb += partial.pick_address.eq(~_any([flags[name] for name in p.flags]))
         if p.members:
             self._residues(m)
         return m
@@ -713,11 +725,12 @@ class ReductionSelect(Component):
         m.d.comb += value.eq(_select(candidates, p.value_bits))
         if p.members:
             m.d.comb += member.eq(self._sum_of_residues(m))
-        reduced = Cat(value, partial.kind, member & (~partial.pick_address).replicate(4))
-        m.d.comb += [
-            self.payload.eq(reduced | (partial.dst & partial.pick_address.replicate(p.address_bits))),
-            self.key.eq(Cat(self.payload, partial.mode)),
-        ]
+        if p.arbitrary:
+            reduced = Cat(value, partial.kind, member & ~partial.pick_address.replicate(4))
+            m.d.comb += self.payload.eq(reduced | (partial.dst & partial.pick_address.replicate(p.address_bits)))
+        else:
+            m.d.comb += self.payload.eq(Cat(value, partial.kind, member))
+        m.d.comb += self.key.eq(Cat(self.payload, partial.mode))
         return m
 
     def _sum_of_residues(self, m: Module) -> Value:

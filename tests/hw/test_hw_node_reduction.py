@@ -126,6 +126,9 @@ BUILDS = {
     "modulo": ReductionParameters(max_members=5, lag_hashes=("modulo",)),
     "six comparators": ReductionParameters(comparators=6),
     "mesh": ReductionParameters(functions=("mesh",), chunk_bits=(3,)),
+    "grid": ReductionParameters(functions=("mesh", "torus"), address_bits=30, chunk_bits=(6,)),
+    "two": ReductionParameters(functions=("torus", "fat_tree"), chunk_bits=(4, 6)),
+    "mesh or not": ReductionParameters(functions=("mesh", "arbitrary")),
     "torus 48": ReductionParameters(
         address_bits=48, functions=("torus",), chunk_bits=(8,), comparators=6, terminals=False
     ),
@@ -183,7 +186,7 @@ def test_keys_equal_the_definition(build):
 
 
 def test_a_mode_that_is_not_built_is_arbitrary():
-    p = ReductionParameters(functions=("mesh",))
+    p = ReductionParameters(functions=("arbitrary", "mesh"))
     m = Module()
     m.submodules.setup = setup = ReductionSetup(p)
     m.submodules.dut = dut = NodeReduction(p)
