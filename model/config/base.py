@@ -1,6 +1,7 @@
 """Base of every configuration section."""
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -23,6 +24,13 @@ class SectionError(ValueError):
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("; ".join(map(str, problems)))
         self.problems = problems
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'ways'?`` if `word` is close to a known one, else the known ones."""
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
 
 
 class Section(BaseModel):

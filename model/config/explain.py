@@ -1,13 +1,12 @@
 """Turn what pydantic finds into one sentence a key, as a person would say it."""
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from hopforge.model.config.base import SectionError
+from hopforge.model.config.base import SectionError, suggestion
 from hopforge.model.config.source import Path, Source, dotted, undotted
 
 _KINDS = {
@@ -42,13 +41,6 @@ def explain(error: ValidationError, source: Source, model: type[BaseModel]) -> I
         path, section = _walk(details["loc"], schema)
         for where, reason in _reasons(details, path, section):
             yield source.line(where), f"{dotted(where)}: {reason}" if where else reason
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ``did you mean 'ways'?`` if `word` is close to a known one, else the known ones."""
-    known = list(known)
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
 
 
 def describe(value: Any) -> str:

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.base import Problem, Section, suggestion
+from hopforge.model.crc import CRC
 
 Policy = Literal["lru", "plru", "fifo", "random"]
 KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
@@ -98,7 +99,7 @@ class CacheConfig(Section):
     crc: Annotated[
         Annotated[str, Tag("<name>")] | Annotated[CrcConfig, Tag("<parameters>")], Discriminator(_crc_tag)
     ] = "CRC-32C"
-    """Hash of the set index: a name of the catalogue, or a section of parameters (`CrcConfig`)."""
+    """Hash of the set index: `CRC-32C` and others of the catalogue (model/crc.py), or a section of parameters."""
     random_seed: Annotated[int, Field(ge=1, le=65535)] = 0xACE1
     """Start value of the shift register of the random policy."""
     second_level: SecondLevelConfig | None = None
@@ -109,9 +110,13 @@ class CacheConfig(Section):
         yield from _geometry(self.entries, self.ways, self.policy)
         if self.skewed and self.policy == "plru":
             yield Problem("policy", "plru is not defined for skewed association; take random, lru or fifo")
+        if isinstance(self.crc, str) and self.crc not in CRC:
+            yield Problem("crc", f"unknown {self.crc!r}; {suggestion(self.crc, CRC)}")
+            return
+        width = CRC[self.crc].width if isinstance(self.crc, str) else self.crc.width
         index_bits = (self.entries // self.ways - 1).bit_length()
-        if isinstance(self.crc, CrcConfig) and self.crc.width < index_bits:
-            yield Problem("crc", f"must be at least as wide as the set index, {index_bits} bits, not {self.crc.width}")
+        if width < index_bits:
+            yield Problem("crc", f"must be at least as wide as the set index, {index_bits} bits, not {width}")
 
 
 class LagConfig(Section):
