@@ -31,7 +31,9 @@ setup: system $(STAMP)
 
 # command=package pairs; sta and chromium are optional (OpenSTA timing, test of the report page)
 SYSTEM_PACKAGES := iverilog=iverilog g++=g++ sta=opensta chromium=chromium
-apt = $$([ "$$(id -u)" = 0 ] || echo sudo) env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends install
+sudo = $$([ "$$(id -u)" = 0 ] || echo sudo)
+apt-update = $(sudo) apt-get -qq update || true
+apt-install = $(sudo) env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq -y --no-install-recommends install
 
 system:
 	@missing=(); \
@@ -40,23 +42,23 @@ system:
 	if ! command -v apt-get >/dev/null || { [ "$$(id -u)" != 0 ] && ! command -v sudo >/dev/null; }; then \
 	  echo "make setup: please install with your system's package manager: $${missing[*]} (see hopforge doctor)" >&2; exit 0; fi; \
 	echo "make setup: installing $${missing[*]}"; \
-	$$([ "$$(id -u)" = 0 ] || echo sudo) apt-get -qq update || true; \
+	$(apt-update); \
 	for package in "$${missing[@]}"; do \
-	  $(apt) "$$package" >/dev/null || echo "make setup: apt-get could not install $$package (see hopforge doctor)" >&2; done
+	  $(apt-install) "$$package" >/dev/null || echo "make setup: apt-get could not install $$package (see hopforge doctor)" >&2; done
 
 $(STAMP): requirements.lock pyproject.toml
 	@if [ ! -x $(BIN)/python ] || ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11) or sys.prefix != "$(CURDIR)/$(VENV)")' 2>/dev/null; then \
 	  python=; for name in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
 	    if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$name; break; fi; done; \
 	  [ -n "$$python" ] || { echo "make setup: needs Python 3.11 or newer (or say make setup PYTHON=...)" >&2; exit 1; }; \
-	  "$$python" -c 'import ensurepip' 2>/dev/null || $(apt) python3-venv >/dev/null || { echo "make setup: $$python has no venv: install python3-venv" >&2; exit 1; }; \
+	  "$$python" -c 'import ensurepip' 2>/dev/null || { $(apt-update); $(apt-install) python3-venv >/dev/null; } || { echo "make setup: $$python has no venv: install python3-venv" >&2; exit 1; }; \
 	  echo "make setup: $(VENV) with $$($$python --version)"; \
 	  "$$python" -m venv --clear $(VENV); \
 	fi
 	@echo "make setup: packages of requirements.lock"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@$(BIN)/find_libpython | grep -q . || $(apt) libpython3.11 >/dev/null || \
+	@$(BIN)/find_libpython | grep -q . || { $(apt-update); $(apt-install) libpython3.11 >/dev/null; } || \
 	  echo "make setup: cocotb needs the shared library of Python (Debian: libpython3.11)" >&2
 	@printf '%s' '$(CURDIR)' > $(STAMP)
 
