@@ -84,8 +84,6 @@ class KeyFunctions:
     def __init__(self, params: LookupParams) -> None:
         self.params = params
         self._masks, self._constant = crc_matrix(params.crc, params.address_bits)
-        if len(self._masks) < params.index_bits:
-            raise ValueError(f"crc must have at least the {params.index_bits} bits of a set index, not {len(self._masks)}")
         self._skew = skew_matrices(params.address_bits, params.index_bits, params.ways) if params.skewed else ()
 
     def crc(self, word: int) -> int:
@@ -201,8 +199,8 @@ class _State(Enum):
 
 
 class _Result(NamedTuple):
-    match: int
-    output: int
+    match: int = 0
+    output: int = 0
 
 
 @dataclass
@@ -214,7 +212,7 @@ class _Mshr:
     key: int = 0
     dst: int = 0
     tag: int = 0
-    result: _Result = _Result(0, 0)
+    result: _Result = field(default_factory=_Result)
 
 
 class _Response(NamedTuple):

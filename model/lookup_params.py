@@ -10,6 +10,7 @@ from typing import Literal, Self
 from hopforge.model.config import Config, CrcConfig
 from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
 from hopforge.model.config.lookup import KEY_MODE_BITS, KeyMode, Policy
+from hopforge.model.crc import crc_spec
 
 TcamKind = Literal["flops", "sram", "external"]
 
@@ -226,5 +227,7 @@ class LookupParams:
             yield f"policy plru needs a power of two of ways, not ways={self.ways}"
         if self.skewed and self.policy != "random":
             yield f"policy must be random with skewed association in hardware, not {self.policy}"
+        if crc_spec(self.crc).width < self.index_bits:
+            yield f"crc must have at least the {self.index_bits} bits of a set index, not {crc_spec(self.crc).width}"
         if not self.key_bits <= self.tag_bits <= 64:
             yield f"tag_bits must be address_bits + {KEY_MODE_BITS} = {self.key_bits} to 64, not {self.tag_bits}"
