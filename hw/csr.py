@@ -57,6 +57,8 @@ class ControlStatus(wiring.Component):
     epoch: Signal
     events: Signal
     own: Signal
+    members: Signal
+    member_hash: Signal
     tcam_busy: Signal
     tcam_overrun: Signal
     tcam_commit: Signal

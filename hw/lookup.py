@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hopforge.hw.csr import ControlStatus
 from hopforge.hw.epoch import EpochControl
 from hopforge.hw.key_stage import KeyStage
+from hopforge.hw.lag_member import LagMember
 from hopforge.hw.mshr import MshrFile
 from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
 from hopforge.hw.routing_cache import RoutingCache
@@ -170,7 +171,7 @@ class Lookup(wiring.Component):
             index_masks=index_masks,
             index_constant=index_constant,
         )
-        row_changed = self._tcam(m, reduction, active, control, mshrs)
+        row_changed = self._tcam(m, reduction, control, mshrs)
         self._control(m, control, epoch, mshrs, row_changed)
         m.d.comb += [
             keys.req_valid.eq(self.req_valid),
@@ -205,9 +206,7 @@ class Lookup(wiring.Component):
         m.d.sync += active.eq(setup.active)
         return active
 
-    def _tcam(
-        self, m: Module, reduction: ReductionParameters, active: Value, control: ControlStatus, mshrs: MshrFile
-    ) -> Value:
+    def _tcam(self, m: Module, reduction: ReductionParameters, control: ControlStatus, mshrs: MshrFile) -> Value:
         """TCAM inside, or its port; returns whether a row has become effective."""
         p = self.params
         if p.tcam_kind == "external":
@@ -251,13 +250,12 @@ class Lookup(wiring.Component):
             control.tcam_overrun.eq(tcam.overrun),
         ]
         if members:
-            from hopforge.hw.node_reduction import LagMember  # noqa: PLC0415
-
-            m.submodules.tcam_member = member = LagMember(reduction)
+            m.submodules.tcam_member = member = LagMember(reduction=reduction)
             m.d.comb += [
                 tcam.commit_lag.eq(control.tcam_lag),
                 member.dst.eq(tcam.member_dst),
-                member.active.eq(active),
+                member.members.eq(control.members),
+                member.member_hash.eq(control.member_hash),
                 tcam.member.eq(member.member),
             ]
         return tcam.effective
