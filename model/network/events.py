@@ -1,0 +1,293 @@
+"""What happens to flits outside the allocators: into the FIFO, RC, out of the FIFO, over the link, to the host."""
+
+from collections.abc import Callable
+
+from numba import int32, int64, njit, uint32, uint64
+
+from hopforge.model.network.bits import trailing_zeros
+from hopforge.model.network.memory import floats, int8s, int32s, int64s, words
+from hopforge.model.network.records import (
+    ACTIVE,
+    DRAIN,
+    DRAINED,
+    GRANTED,
+    HEAD,
+    HISTOGRAM_BINS,
+    IDLE,
+    RC,
+    RECEIVED,
+    STORE_AND_FORWARD,
+    TAIL,
+    VA,
+    Net,
+    host_at,
+    input_port,
+    input_vc,
+    output_port,
+    output_vc,
+    packet_at,
+    router_at,
+)
+
+
+@njit
+def note(net: Net, kind: int, now: int, source: int, target: int, flit: int) -> None:
+    """Append an event to the log: cycle, kind, input VC or host, output VC or VC, source and number of the packet, flit kind."""
+    row = net.log_length
+    if row >= net.log_capacity:
+        return
+    packet = packet_at(net, flit >> 2)
+    int64s(net.log)[6 * row + 0] = now
+    int64s(net.log)[6 * row + 1] = kind
+    int64s(net.log)[6 * row + 2] = source
+    int64s(net.log)[6 * row + 3] = target
+    int64s(net.log)[6 * row + 4] = (int64(packet.src) << 40) | packet.number
+    int64s(net.log)[6 * row + 5] = flit & 3
+    net.log_length = row + 1
+
+
+@njit
+def send_credit(net: Net, target: int, when: int) -> None:
+    """Let a credit count at output VC `target` (or output_vcs + host VC) from cycle `when` on."""
+    slot = when & net.wheel_mask
+    place = int32s(net.credit_events)[slot]
+    int32s(net.credit_event)[slot * net.event_capacity + place] = target
+    int32s(net.credit_events)[slot] = place + 1
+
+
+@njit
+def put_flit(net: Net, target: int, flit: int, when: int) -> None:
+    """Deliver `flit` to input VC `target` (or input_vcs + host VC) at the start of cycle `when`."""
+    slot = when & net.wheel_mask
+    place = int32s(net.flit_events)[slot]
+    int64s(net.flit_event)[slot * net.event_capacity + place] = (int64(target) << 32) | int64(flit)
+    int32s(net.flit_events)[slot] = place + 1
+
+
+@njit
+def send_flit(net: Net, n: int, m: int, flit_time: int, flit: int, now: int) -> None:
+    """Put a granted flit of input VC `n` on the link behind output VC `m`."""
+    put_flit(net, output_vc(net, m).target, flit, now + flit_time)
+    if flit & HEAD != 0:
+        packet_at(net, flit >> 2).hops += 1
+    if net.log_capacity > 0:
+        note(net, GRANTED, now, n, m, flit)
+
+
+@njit
+def pop_flit(net: Net, n: int, now: int) -> int:
+    """Take the first flit of input VC `n`, return the credit upstream, and note the next packet after a tail."""
+    vc = input_vc(net, n)
+    buffer = net.buffer
+    flit = int32s(net.fifo)[n * buffer + vc.head]
+    vc.head = vc.head + 1 if vc.head + 1 < buffer else 0
+    vc.flits = vc.flits - 1
+    net.last_move = now
+    send_credit(net, vc.credit_to, now + input_port(net, vc.port).credit_time)
+    if flit & TAIL != 0:
+        vc.state = IDLE
+        if vc.flits > 0:
+            int32s(net.heads_next)[net.heads_count] = n
+            net.heads_count += 1
+    return flit
+
+
+@njit
+def enter(net: Net, n: int) -> None:
+    """RC of input VC `n` has ended: to VA, or to DRAIN without candidates."""
+    vc = input_vc(net, n)
+    port = input_port(net, vc.port)
+    router = router_at(net, port.router)
+    bit = uint32(1) << vc.vc
+    port_bit = uint64(1) << uint64(port.port)
+    word = port.router >> 6
+    router_bit = uint64(1) << uint64(port.router & 63)
+    if vc.candidates == 0:
+        vc.state = DRAIN
+        port.drain_mask |= bit
+        router.drain_ports |= port_bit
+        words(net.draining)[word] |= router_bit
+    else:
+        vc.state = VA
+        port.waiting_mask |= bit
+        router.waiting_ports |= port_bit
+        words(net.waiting)[word] |= router_bit
+
+
+@njit
+def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None:
+    """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
+    vc = input_vc(net, n)
+    flit = int32s(net.fifo)[n * net.buffer + vc.head]
+    if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet_at(net, flit >> 2).length:
+        return
+    port = input_port(net, vc.port)
+    vc.candidates = route(
+        int64(port.router), int64(port.port), int64(vc.vc), packet_at(net, flit >> 2), net, int32s(net.table),
+        floats(net.memory), int64s(net.candidate + 8 * n * net.max_candidates),
+    )
+    if net.rc_cycles == 0:
+        enter(net, n)
+        return
+    vc.state = RC
+    slot = (now + net.rc_cycles) & net.wheel_mask
+    int32s(net.ready_event)[slot * net.event_capacity + int32s(net.ready_events)[slot]] = n
+    int32s(net.ready_events)[slot] += 1
+
+
+@njit
+def receive(net: Net, target: int, flit: int, now: int) -> None:
+    """A host takes a flit: credit back at once, statistics with the tail, the packet's record becomes free."""
+    host = target // net.vcs
+    receiver = host_at(net, host)
+    m = receiver.output_vc + (target - host * net.vcs)
+    send_credit(net, m, now + output_port(net, receiver.output_port).return_time)
+    receiver.flits_received += 1
+    net.flits_ejected += 1
+    net.last_move = now
+    if net.log_capacity > 0:
+        note(net, RECEIVED, now, host, target - host * net.vcs, flit)
+    if flit & TAIL == 0:
+        return
+    packet = packet_at(net, flit >> 2)
+    latency = now - packet.created
+    net.packets_ejected += 1
+    net.measured += 1
+    net.latency_sum += latency
+    net.network_latency_sum += now - packet.sent
+    net.hops_sum += packet.hops
+    net.latency_max = max(net.latency_max, latency)
+    net.latency_min = min(net.latency_min, latency)
+    int64s(net.histogram)[min(latency, HISTOGRAM_BINS - 1)] += 1
+    int32s(net.free_packet)[net.free_packets] = flit >> 2
+    net.free_packets += 1
+
+
+@njit
+def take_credit(net: Net, target: int) -> None:
+    """A credit counts from this cycle on at output VC `target` (or output_vcs + host VC)."""
+    if target >= net.output_vcs:
+        h = target - net.output_vcs
+        int32s(net.host_credits)[h] += 1
+        if int8s(net.host_tail_sent)[h] != 0 and int32s(net.host_credits)[h] == host_at(net, h // net.vcs).depth:
+            int8s(net.host_tail_sent)[h] = 0
+            int32s(net.release_next)[net.release_count] = target
+            net.release_count += 1
+        return
+    output = output_vc(net, target)
+    output.credits = output.credits + 1
+    if output.owner < 0:
+        return
+    if output.tail_sent != 0:
+        if output.credits == output.depth:
+            output.tail_sent = 0
+            int32s(net.release_next)[net.release_count] = target
+            net.release_count += 1
+        return
+    if output.credits == 1:
+        vc = input_vc(net, output.owner)
+        if vc.flits > 0:
+            want_switch(net, output.owner)
+
+
+@njit
+def want_switch(net: Net, n: int) -> None:
+    """Input VC `n` asks for the switch from this cycle on."""
+    vc = input_vc(net, n)
+    port = input_port(net, vc.port)
+    port.switch_mask |= uint32(1) << vc.vc
+    router_at(net, port.router).switch_ports |= uint64(1) << uint64(port.port)
+    words(net.switching)[port.router >> 6] |= uint64(1) << uint64(port.router & 63)
+
+
+@njit
+def release(net: Net, target: int) -> None:
+    """Output VC `target` (or output_vcs + host VC) becomes free (vc_release: credits)."""
+    if target >= net.output_vcs:
+        h = target - net.output_vcs
+        host = host_at(net, h // net.vcs)
+        host.free_mask = host.free_mask | (uint32(1) << uint32(h % net.vcs))
+        return
+    output = output_vc(net, target)
+    output.owner = -1
+    port = output_port(net, target // net.vcs)
+    port.free_mask = port.free_mask | (uint32(1) << output.vc)
+
+
+@njit
+def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> None:
+    """A flit that was written at the end of the last cycle stands in the FIFO of input VC `n`."""
+    vc = input_vc(net, n)
+    buffer = net.buffer
+    place = int64(vc.head) + vc.flits
+    if place >= buffer:
+        place -= buffer
+    int32s(net.fifo)[n * buffer + place] = int32(flit)
+    vc.flits = vc.flits + 1
+    if vc.state == IDLE:
+        start_routing(net, route, n, now)
+    elif vc.state == ACTIVE and vc.flits == 1 and output_vc(net, vc.out_vc).credits > 0:
+        want_switch(net, n)
+
+
+@njit
+def deliver(net: Net, route: Callable[..., int], now: int) -> None:
+    """Everything that becomes visible at the start of cycle `now`."""
+    slot = now & net.wheel_mask
+    for k in range(net.release_count):
+        release(net, int32s(net.release_next)[k])
+    net.release_count = 0
+    for k in range(int32s(net.credit_events)[slot]):
+        take_credit(net, int32s(net.credit_event)[slot * net.event_capacity + k])
+    int32s(net.credit_events)[slot] = 0
+    for k in range(net.heads_count):
+        start_routing(net, route, int32s(net.heads_next)[k], now)
+    net.heads_count = 0
+    for k in range(int32s(net.flit_events)[slot]):
+        event = int64s(net.flit_event)[slot * net.event_capacity + k]
+        target = event >> 32
+        flit = event & 0xFFFFFFFF
+        if target < net.input_vcs:
+            accept(net, route, target, flit, now)
+        else:
+            receive(net, target - net.input_vcs, flit, now)
+    int32s(net.flit_events)[slot] = 0
+    for k in range(int32s(net.ready_events)[slot]):
+        enter(net, int32s(net.ready_event)[slot * net.event_capacity + k])
+    int32s(net.ready_events)[slot] = 0
+
+
+@njit
+def drain(net: Net, now: int) -> None:
+    """Unroutable packets: one flit per input port that has no switch grant in this cycle."""
+    ports, vcs = net.ports, net.vcs
+    for word in range(net.router_words):
+        routers = words(net.draining)[word]
+        while routers != uint64(0):
+            router = word * 64 + trailing_zeros(routers)
+            routers &= routers - uint64(1)
+            state = router_at(net, router)
+            for i in range(ports):
+                port = input_port(net, router * ports + i)
+                if port.drain_mask == 0:
+                    continue
+                if state.granted_cycle == now and (state.granted_inputs >> uint64(i)) & uint64(1):
+                    continue
+                for v in range(vcs):
+                    n = (router * ports + i) * vcs + v
+                    if (port.drain_mask >> uint32(v)) & 1 and input_vc(net, n).flits > 0:
+                        flit = pop_flit(net, n, now)
+                        net.flits_dropped += 1
+                        if net.log_capacity > 0:
+                            note(net, DRAINED, now, n, 0, flit)
+                        if flit & TAIL != 0:
+                            port.drops += 1
+                            port.drain_mask = port.drain_mask & ~(uint32(1) << uint32(v))
+                            net.packets_dropped += 1
+                            int32s(net.free_packet)[net.free_packets] = flit >> 2
+                            net.free_packets += 1
+                        break
+                if port.drain_mask == 0:
+                    state.drain_ports &= ~(uint64(1) << uint64(i))
+            if state.drain_ports == uint64(0):
+                words(net.draining)[word] &= ~(uint64(1) << uint64(router & 63))

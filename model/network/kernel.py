@@ -1,0 +1,86 @@
+"""The step function: one cycle of every router, link and host of a network (docs/router.md).
+
+It is compiled once: the routing algorithm and the traffic pattern come in as first-class functions with fixed signatures, so a
+user's own function costs its own compilation only.
+"""
+
+from collections.abc import Callable
+
+from numba import int64, types
+
+from hopforge.model.network.cache import compile_cached
+from hopforge.model.network.events import deliver, drain
+from hopforge.model.network.records import (
+    DEADLOCK,
+    DONE,
+    FINISHED,
+    GROW,
+    NET_RECORD,
+    PATTERN_SIGNATURE,
+    ROUTE_SIGNATURE,
+    SCRIPT,
+    Net,
+)
+from hopforge.model.network.sources import inject
+from hopforge.model.network.switch_allocation import (
+    activate_granted,
+    allocate_switch,
+    grant_speculative,
+    match_speculative,
+)
+from hopforge.model.network.vc_allocation import allocate_vcs
+
+
+def _make_run_cycles(digest: str) -> Callable[..., int]:
+    def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net, cycles: int) -> int:
+        """Simulate up to `cycles` cycles.
+
+        Parameters
+        ----------
+        route, pattern : function
+            Routing algorithm (`ROUTE_SIGNATURE`) and traffic pattern (`PATTERN_SIGNATURE`).
+        net : Net
+            State, changed in place.
+        cycles : int
+            How many.
+
+        Returns
+        -------
+        int
+            DONE; GROW: the pool of packets is too small, enlarge it and call again; DEADLOCK: flits in flight and none has moved for
+            ``deadlock_cycles``; FINISHED: all listed packets have arrived.
+        """
+        if len(digest) == 0:  # mentions the digest: see cache.py
+            return DONE
+        end = net.cycle + cycles
+        while net.cycle < end:
+            if net.free_packets < net.hosts:
+                return GROW
+            now = int64(net.cycle)
+            deliver(net, route, now)
+            allocate_vcs(net, now)
+            if net.speculation != 0:
+                match_speculative(net, now)
+            allocate_switch(net, now)
+            if net.speculation != 0:
+                grant_speculative(net, now)
+            drain(net, now)
+            activate_granted(net)
+            inject(net, pattern, now)
+            net.cycle = now + 1
+            in_flight = net.flits_injected - net.flits_ejected - net.flits_dropped
+            if in_flight == 0:
+                if net.source_kind == SCRIPT and net.flits_injected == net.script_flits:
+                    return FINISHED
+            elif now - net.last_move > net.deadlock_cycles:
+                return DEADLOCK
+        return DONE
+
+    return run_cycles
+
+
+#: the compiled step function
+run_cycles = compile_cached(
+    _make_run_cycles,
+    int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64),
+)

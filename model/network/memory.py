@@ -1,0 +1,51 @@
+"""Pointers for the kernels: the whole state of a network is passed as one pointer to its `NET` record.
+
+A tuple of fifty arrays would be copied (350 words) at every call of a small function; a record of addresses costs one word.
+Only `build` fills in addresses, and `Network` keeps the arrays behind them alive.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+def _pointer_to(element: types.Type) -> Any:
+    """Intrinsic: address (int64) → pointer to `element`, indexable like an array."""
+
+    @intrinsic
+    def pointer(_typing: Any, _address: Any) -> Any:
+        signature = types.CPointer(element)(types.int64)
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(sig.return_type))
+
+        return signature, generate
+
+    return pointer
+
+
+def record_reader(record: types.Record) -> Any:
+    """Intrinsic: (address, index) → record number `index` of the array at `address`, as a reference."""
+    size = record.size
+
+    @intrinsic
+    def read(_typing: Any, _address: Any, _index: Any) -> Any:
+        signature = record(types.int64, types.int64)
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            offset = builder.mul(args[1], ir.Constant(cgutils.intp_t, size))
+            return builder.inttoptr(builder.add(args[0], offset), context.get_value_type(sig.return_type))
+
+        return signature, generate
+
+    return read
+
+
+int8s = _pointer_to(types.uint8)
+int32s = _pointer_to(types.int32)
+int64s = _pointer_to(types.int64)
+words = _pointer_to(types.uint64)
+floats = _pointer_to(types.float64)

@@ -1,0 +1,240 @@
+"""VA: which input VC gets which output VC (docs/router.md, VA). One call serves all routers in one cycle."""
+
+from numba import int64, njit, uint32, uint64
+
+from hopforge.model.network.bits import first_at_or_after, trailing_zeros
+from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_need, candidate_port
+from hopforge.model.network.memory import int32s, int64s, words
+from hopforge.model.network.records import (
+    ACTIVE,
+    INPUT_FIRST,
+    OUTPUT_FIRST,
+    WORMHOLE,
+    Net,
+    input_port,
+    input_vc,
+    output_port,
+    output_vc,
+    packet_at,
+    router_at,
+)
+
+
+@njit
+def available_vcs(net: Net, router: int, packed: int, length: int) -> int:
+    """Mask of the candidate's VCs that are free and have the room that switching mode and candidate ask for."""
+    port = router * net.ports + candidate_port(packed)
+    mask = candidate_mask(packed) & int64(output_port(net, port).free_mask)
+    need = candidate_need(packed)
+    if net.switching_mode != WORMHOLE and need < length:
+        need = length
+    if need > 0:
+        rest = mask
+        while rest != 0:
+            vc = trailing_zeros(uint64(rest))
+            rest &= rest - 1
+            if output_vc(net, port * net.vcs + vc).credits < need:
+                mask &= ~(1 << vc)
+    return mask
+
+
+@njit
+def credits_of(net: Net, router: int, packed: int) -> int:
+    """Sum of the credits of all VCs of the candidate."""
+    base = (router * net.ports + candidate_port(packed)) * net.vcs
+    total = 0
+    rest = candidate_mask(packed)
+    while rest != 0:
+        total += output_vc(net, base + trailing_zeros(uint64(rest))).credits
+        rest &= rest - 1
+    return total
+
+
+@njit
+def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
+    """Output port and mask of available VCs that input VC `vc` asks for in this cycle (mask 0: none)."""
+    length = 0
+    if net.switching_mode != WORMHOLE:
+        flit = int32s(net.fifo)[vc * net.buffer + input_vc(net, vc).head]
+        length = packet_at(net, flit >> 2).length
+    if input_vc(net, vc).candidates == 1:
+        packed = int64s(net.candidate)[vc * net.max_candidates + 0]
+        return candidate_port(packed), available_vcs(net, router, packed, length)
+    best_port, best_mask, best_level, best_credits = 0, 0, 256, -1
+    for k in range(input_vc(net, vc).candidates):
+        packed = int64s(net.candidate)[vc * net.max_candidates + k]
+        level = candidate_level(packed)
+        if level > best_level:
+            continue
+        mask = available_vcs(net, router, packed, length)
+        if mask == 0:
+            continue
+        credits = credits_of(net, router, packed)
+        if level < best_level or credits > best_credits:
+            best_port, best_mask, best_level, best_credits = candidate_port(packed), mask, level, credits
+    return best_port, best_mask
+
+
+@njit
+def pick_output(net: Net, vc: int, port: int, mask: int) -> int:
+    """The input arbiter of `vc`: one VC of `mask` at output `port` (its own number in the router)."""
+    if net.matrix == 0:
+        start = int64(input_vc(net, vc).pointer) - port * net.vcs
+        if start < 0 or start >= net.vcs:
+            start = 0
+        return first_at_or_after(uint64(mask), start)
+    width = net.ports * net.vcs
+    base = (net.input_vcs + vc) * width + port * net.vcs
+    best, best_time = -1, int64(0)
+    while mask != 0:
+        w = trailing_zeros(uint64(mask))
+        mask &= mask - 1
+        if best < 0 or int64s(net.va_recent)[base + w] < best_time:
+            best, best_time = w, int64s(net.va_recent)[base + w]
+    return best
+
+
+@njit
+def output_rank(net: Net, router: int, output: int, requester: int) -> int:
+    """Order in which the arbiter of output VC `output` (number in the router) prefers `requester`: lower is better."""
+    width = net.ports * net.vcs
+    if net.matrix == 0:
+        rank = requester - int64(output_vc(net, router * width + output).pointer)
+        return rank if rank >= 0 else rank + width
+    return (int64s(net.va_recent)[(router * width + output) * width + requester] + 1) * width + requester
+
+
+@njit
+def grant_vc(net: Net, router: int, requester: int, output: int, now: int) -> None:
+    """Give output VC `output` to input VC `requester` (numbers in the router)."""
+    width = net.ports * net.vcs
+    n = router * width + requester
+    m = router * width + output
+    given = output_vc(net, m)
+    given.owner = n
+    given.pointer = requester + 1 if requester + 1 < width else 0
+    taker = input_vc(net, n)
+    taker.pointer = output + 1 if output + 1 < width else 0
+    taker.state = ACTIVE
+    taker.out_vc = m
+    if net.matrix != 0:
+        int64s(net.va_recent)[m * width + requester] = now
+        int64s(net.va_recent)[(net.input_vcs + n) * width + output] = now
+    port = input_port(net, taker.port)
+    port.waiting_mask = port.waiting_mask & ~(uint32(1) << taker.vc)
+    if port.waiting_mask == 0:
+        router_at(net, router).waiting_ports = router_at(net, router).waiting_ports & ~(uint64(1) << uint64(port.port))
+    out = output_port(net, router * net.ports + taker.out_port)
+    out.free_mask = out.free_mask & ~(uint32(1) << given.vc)
+    int32s(net.granted)[net.granted_count] = n
+    net.granted_count += 1
+
+
+@njit
+def allocate_router(net: Net, router: int, requests: int, now: int) -> None:
+    """Match the `requests` collected in ``net.request_vc`` and so on (at least two) and grant."""
+    vcs = net.vcs
+    request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
+    winner_stamp, winner_rank, winner_request = int64s(net.winner_stamp), int64s(net.winner_rank), int64s(net.winner_request)
+    stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
+    if net.va_kind == OUTPUT_FIRST or net.va_kind == INPUT_FIRST:
+        for k in range(requests):
+            mask = request_mask[k]
+            if net.va_kind == INPUT_FIRST:
+                n = router * net.ports * vcs + request_vc[k]
+                mask = int64(1) << pick_output(net, n, request_port[k], mask)
+                request_mask[k] = mask
+            while mask != 0:
+                m = request_port[k] * vcs + trailing_zeros(uint64(mask))
+                mask &= mask - 1
+                rank = output_rank(net, router, m, request_vc[k])
+                if winner_stamp[m] != stamp or rank < winner_rank[m]:
+                    winner_stamp[m] = stamp
+                    winner_rank[m] = rank
+                    winner_request[m] = k
+        for k in range(requests):
+            mask = request_mask[k]
+            won = 0
+            while mask != 0:
+                w = trailing_zeros(uint64(mask))
+                mask &= mask - 1
+                if winner_request[request_port[k] * vcs + w] == k:
+                    won |= 1 << w
+            if won != 0:
+                n = router * net.ports * vcs + request_vc[k]
+                w = pick_output(net, n, request_port[k], won)
+                grant_vc(net, router, request_vc[k], request_port[k] * vcs + w, now)
+        return
+    # wavefront: the pairs in the order of their diagonals; pairs of one diagonal never conflict
+    width = net.ports * vcs
+    diagonal = int64(router_at(net, router).va_diagonal)
+    pair_order, pair_request, pair_output = int64s(net.pair_order), int64s(net.pair_request), int64s(net.pair_output)
+    count = 0
+    for k in range(requests):
+        mask = request_mask[k]
+        while mask != 0:
+            m = request_port[k] * vcs + trailing_zeros(uint64(mask))
+            mask &= mask - 1
+            order = (request_vc[k] + m - diagonal) % width
+            place = count
+            while place > 0 and pair_order[place - 1] > order:
+                pair_order[place] = pair_order[place - 1]
+                pair_request[place] = pair_request[place - 1]
+                pair_output[place] = pair_output[place - 1]
+                place -= 1
+            pair_order[place] = order
+            pair_request[place] = k
+            pair_output[place] = m
+            count += 1
+    for k in range(requests):
+        request_mask[k] = -1
+    for p in range(count):
+        k, m = pair_request[p], pair_output[p]
+        if request_mask[k] < 0 and winner_stamp[m] != stamp:
+            winner_stamp[m] = stamp
+            request_mask[k] = m
+            grant_vc(net, router, request_vc[k], m, now)
+    router_at(net, router).va_diagonal = (diagonal + 1) % width
+
+
+@njit
+def allocate_vcs(net: Net, now: int) -> None:
+    """VA of all routers in cycle `now`. Grants are listed in ``net.granted_count``; they ask for the switch from `now` + 1 on."""
+    ports, vcs = net.ports, net.vcs
+    request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
+    net.granted_count = 0
+    net.speculative = 0
+    for word in range(net.router_words):
+        routers = words(net.waiting)[word]
+        while routers != uint64(0):
+            router = word * 64 + trailing_zeros(routers)
+            routers &= routers - uint64(1)
+            requests = 0
+            inputs = router_at(net, router).waiting_ports
+            while inputs != uint64(0):
+                i = trailing_zeros(inputs)
+                inputs &= inputs - uint64(1)
+                p = router * ports + i
+                waiting = uint64(input_port(net, p).waiting_mask)
+                while waiting != uint64(0):
+                    v = trailing_zeros(waiting)
+                    waiting &= waiting - uint64(1)
+                    output, mask = choose_candidate(net, router, p * vcs + v)
+                    if mask != 0:
+                        request_vc[requests] = i * vcs + v
+                        request_port[requests] = output
+                        request_mask[requests] = mask
+                        requests += 1
+                        input_vc(net, p * vcs + v).out_port = output
+                        if net.speculation != 0:
+                            int32s(net.spec_vc)[net.speculative] = p * vcs + v
+                            int32s(net.spec_port)[net.speculative] = output
+                            net.speculative += 1
+            if requests == 1 and net.va_kind <= OUTPUT_FIRST:
+                n = router * ports * vcs + request_vc[0]
+                w = pick_output(net, n, request_port[0], request_mask[0])
+                grant_vc(net, router, request_vc[0], request_port[0] * vcs + w, now)
+            elif requests > 0:
+                allocate_router(net, router, requests, now)
+            if router_at(net, router).waiting_ports == uint64(0):
+                words(net.waiting)[word] &= ~(uint64(1) << uint64(router & 63))
