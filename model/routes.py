@@ -18,7 +18,6 @@ from hopforge.model.node_reduction import KIND_BITS, KeyTables, NodeReduction, U
 from hopforge.model.routing_table import shortest_path_ports
 from hopforge.model.topology import Topology
 
-
 _Arrays = tuple[KeyTables, NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], *tuple[NDArray[Any], ...]]
 
 
