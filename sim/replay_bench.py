@@ -1,0 +1,103 @@
+"""The cocotb bench that plays a `Replay`: a driver, a monitor and a scoreboard. Runs inside the simulator.
+
+`sim.runner.replay_cocotb` starts it; two environment variables name the recorded replay and the file for the result.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge, RisingEdge, Timer
+
+from hopforge.sim.replay import Replay, Scoreboard
+
+REPLAY_VARIABLE = "HOPFORGE_REPLAY"
+RESULT_VARIABLE = "HOPFORGE_REPLAY_RESULT"
+PERIOD_NS = 2
+_RESET_CYCLES = 2
+
+
+class Driver:
+    """Sets the inputs of a cycle; only those that change, since every write costs simulation time.
+
+    Parameters
+    ----------
+    dut : handle
+        Top level of the design.
+    ports : sequence of str
+        Input ports in the order of a row.
+    """
+
+    def __init__(self, dut: Any, ports: Sequence[str]) -> None:
+        self._handles = [getattr(dut, name) for name in ports]
+        self._before: list[int | None] = [None] * len(ports)
+
+    def drive(self, row: Sequence[int]) -> None:
+        """Set the inputs to `row`."""
+        for index, word in enumerate(row):
+            if word != self._before[index]:
+                self._handles[index].value = word
+                self._before[index] = word
+
+
+class Monitor:
+    """Reads the outputs.
+
+    Parameters
+    ----------
+    dut : handle
+        Top level of the design.
+    ports : sequence of str
+        Output ports in the order of a row.
+    """
+
+    def __init__(self, dut: Any, ports: Sequence[str]) -> None:
+        self._handles = [getattr(dut, name) for name in ports]
+
+    def sample(self) -> list[int | None]:
+        """Return the outputs; None for a port with unknown bits."""
+        row: list[int | None] = []
+        for handle in self._handles:
+            value = handle.value
+            row.append(int(value) if value.is_resolvable else None)
+        return row
+
+
+@cocotb.test()
+async def replay(dut: Any) -> None:
+    """Play all cycles; fail if an output differs in any of them."""
+    recorded = Replay.load(Path(os.environ[REPLAY_VARIABLE]))
+    driver = Driver(dut, recorded.inputs)
+    monitor = Monitor(dut, [output.name for output in recorded.outputs])
+    scoreboard = Scoreboard(recorded)
+    if recorded.clocked:
+        await _reset(dut, driver, recorded)
+    for row in recorded.driven.tolist():
+        driver.drive(row)
+        if recorded.clocked:
+            await FallingEdge(dut.clk)
+            scoreboard.compare(monitor.sample())
+            await RisingEdge(dut.clk)
+        else:
+            await Timer(PERIOD_NS, "ns")
+            scoreboard.compare(monitor.sample())
+    result = scoreboard.result
+    target = Path(os.environ[RESULT_VARIABLE])
+    part = target.with_suffix(".part")
+    part.write_text(json.dumps(result._asdict()))
+    part.rename(target)
+    assert result.mismatches == 0, f"{result.mismatches} of {result.cycles} cycles differ; {result.first}"
+
+
+async def _reset(dut: Any, driver: Driver, recorded: Replay) -> None:
+    """Start the clock and reset the design; returns right after a rising edge."""
+    Clock(dut.clk, PERIOD_NS, "ns").start()
+    driver.drive([0] * len(recorded.inputs))
+    dut.rst.value = 1
+    for _ in range(_RESET_CYCLES):
+        await RisingEdge(dut.clk)
+    dut.rst.value = 0

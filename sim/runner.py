@@ -1,0 +1,334 @@
+"""Runs replays on Icarus and Verilator: finds the tools, builds below a given folder, reads the results.
+
+Two ways: with cocotb, Python in every cycle (`replay_cocotb`), and on Verilator with a C++ loop that reads the recorded
+replay from a file (`replay_verilator`), ten times as fast.
+"""
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from hopforge.gen.verilator import MissingVerilatorError, run_verilator, verilator_environment
+from hopforge.model.errors import UserError
+from hopforge.sim.replay import Progress, Replay, ReplayResult, first_of
+
+SimulatorName = Literal["icarus", "verilator"]
+
+BENCH = "hopforge.sim.replay_bench"
+_BUILD_TIMEOUT_S = 900
+_BLOCK_CYCLES = 1 << 16
+
+
+class SimulatorError(UserError):
+    """A simulator is missing, or did not do its work."""
+
+
+class SimulatorRun(NamedTuple):
+    """One replay on one simulator.
+
+    Attributes
+    ----------
+    result : ReplayResult
+        The comparison.
+    build_s, run_s : float
+        Wall-clock seconds to compile the design and to play.
+    waves : Path or None
+        The waveforms, if wanted.
+    """
+
+    result: ReplayResult
+    build_s: float
+    run_s: float
+    waves: Path | None
+
+
+def check_simulator(simulator: SimulatorName, *, cocotb: bool = True) -> None:
+    """Check that everything that `simulator` needs is here.
+
+    Raises
+    ------
+    SimulatorError
+        Naming the first tool that is missing and how to get it.
+    """
+    if cocotb and importlib.util.find_spec("cocotb") is None:
+        raise SimulatorError("cocotb is missing: pip install 'hopforge[cosim]'")
+    commands = {"icarus": ("iverilog", "vvp"), "verilator": ("g++", "make", "perl")}[simulator]
+    for command in commands:
+        if shutil.which(command) is None:
+            package = "iverilog" if simulator == "icarus" else command
+            raise SimulatorError(f"{simulator} needs {command}, which is missing: apt-get install {package}")
+    if simulator == "verilator":
+        try:
+            verilator_environment()
+        except MissingVerilatorError as error:
+            raise SimulatorError(str(error)) from None
+
+
+def replay_cocotb(
+    verilog: str, top: str, replay: Replay, folder: Path, *, simulator: SimulatorName, waves: bool = False
+) -> SimulatorRun:
+    """Play with cocotb: driver, monitor and scoreboard in Python (`sim.replay_bench`).
+
+    Parameters
+    ----------
+    verilog : str
+        Source text of the design.
+    top : str
+        Its top module.
+    replay : Replay
+        What to play.
+    folder : Path
+        Where everything is built; files of earlier runs in it are replaced.
+    simulator : str
+        ``icarus`` or ``verilator``.
+    waves : bool
+        Record all signals.
+
+    Returns
+    -------
+    SimulatorRun
+
+    Raises
+    ------
+    SimulatorError
+        If a tool is missing, or the simulation ended without a result.
+    """
+    check_simulator(simulator)
+    from cocotb_tools.runner import get_runner  # noqa: PLC0415  (an extra)
+
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    source, recorded, outcome = folder / f"{top}.sv", folder / "replay.npz", folder / "result.json"
+    source.write_text(verilog)
+    replay.save(recorded)
+    outcome.unlink(missing_ok=True)
+    runner = get_runner(simulator)
+    build_arguments = ["-Wno-fatal", "-Wno-WIDTH", *(["--trace"] if waves else [])] if simulator == "verilator" else []
+    start = time.perf_counter()
+    with _tools(simulator):
+        _quietly(
+            lambda: runner.build(
+                sources=[source], hdl_toplevel=top, build_dir=folder / simulator, build_args=build_arguments,
+                always=True, waves=waves, timescale=("1ns", "1ps"), log_file=folder / "build.log",
+            ),
+            folder / "build.log",
+        )  # fmt: skip
+        built = time.perf_counter()
+        _quietly(
+            lambda: runner.test(
+                test_module=BENCH, hdl_toplevel=top, build_dir=folder / simulator, test_dir=folder, waves=waves,
+                extra_env={
+                    "HOPFORGE_REPLAY": str(recorded), "HOPFORGE_REPLAY_RESULT": str(outcome),
+                    "COCOTB_ANSI_OUTPUT": "0",
+                },
+                results_xml=str(folder / "results.xml"), log_file=folder / "run.log",
+            ),
+            folder / "run.log",
+        )  # fmt: skip
+    done = time.perf_counter()
+    if not outcome.exists():
+        raise SimulatorError(f"{simulator} ended without a result; see {folder / 'run.log'}")
+    result = first_of(json.loads(outcome.read_text()))
+    _agree(folder / "results.xml", result)
+    return SimulatorRun(result, built - start, done - built, _waves(folder, simulator, top) if waves else None)
+
+
+def replay_verilator(
+    verilog: str,
+    top: str,
+    replay: Replay,
+    folder: Path,
+    *,
+    waves: bool = False,
+    progress: Progress | None = None,
+) -> SimulatorRun:
+    """Play on Verilator with a loop in C++: the fast way.
+
+    The compiled model stays in `folder` and is used again for the same design.
+
+    Parameters
+    ----------
+    verilog, top, replay, folder, waves
+        As for `replay_cocotb`.
+    progress : callable, optional
+        Called with (cycles done, cycles in all).
+
+    Returns
+    -------
+    SimulatorRun
+        ``build_s`` is almost 0 if the model was there already.
+
+    Raises
+    ------
+    SimulatorError
+        If a tool is missing, or the model cannot be built or ends without a result.
+    """
+    check_simulator("verilator", cocotb=False)
+    folder = folder.resolve()
+    start = time.perf_counter()
+    program = _build_player(verilog, top, replay, folder, waves=waves)
+    built = time.perf_counter()
+    dump = folder / f"{top}.vcd"
+    command = [str(program), str(dump)] if waves else [str(program)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as player:
+        assert player.stdin is not None
+        assert player.stdout is not None
+        try:
+            for begin in range(0, replay.cycles, _BLOCK_CYCLES):
+                block = slice(begin, begin + _BLOCK_CYCLES)
+                player.stdin.write(np.hstack([replay.driven[block], replay.expected[block]]).tobytes())
+                if progress is not None:
+                    progress(min(begin + _BLOCK_CYCLES, replay.cycles), replay.cycles)
+            player.stdin.close()
+        except BrokenPipeError:
+            pass  # the status below says why
+        answer = player.stdout.read()
+    if player.returncode != 0 or not answer:
+        raise SimulatorError(f"the verilated model ended with status {player.returncode} and no result ({program})")
+    result = first_of(json.loads(answer))
+    return SimulatorRun(result, built - start, time.perf_counter() - built, dump if waves else None)
+
+
+def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, waves: bool) -> Path:
+    """Return the program that plays on stdin; built only if the design or the loop is new."""
+    loop = _player_source(top, replay)
+    digest = hashlib.sha256("\0".join([verilog, loop, str(waves)]).encode()).hexdigest()[:16]
+    build = folder / f"player-{digest}"
+    program = build / "obj_dir" / f"V{top}"
+    if program.exists():
+        return program
+    shutil.rmtree(build, ignore_errors=True)
+    build.mkdir(parents=True)
+    (build / f"{top}.sv").write_text(verilog)
+    (build / "player.cpp").write_text(loop)
+    arguments = [
+        "--cc", "--exe", "--build", "-j", "2", "-O3", "--x-assign", "unique", "-Wno-fatal", "-Wno-lint", "-Wno-style",
+        "-CFLAGS", "-O2", "--top-module", top, *(["--trace"] if waves else []), f"{top}.sv", "player.cpp",
+    ]  # fmt: skip
+    done = run_verilator(arguments, build, timeout_s=_BUILD_TIMEOUT_S)
+    (build / "build.log").write_text(done.stdout)
+    if done.returncode != 0 or not program.exists():
+        raise SimulatorError(f"verilator could not build {top}: see {build / 'build.log'}")
+    return program
+
+
+def _player_source(top: str, replay: Replay) -> str:
+    """Return the C++ loop: rows of (inputs, expected outputs) from stdin, the result as JSON to stdout."""
+    inputs, outputs = len(replay.inputs), len(replay.outputs)
+    sets = "\n".join(f"        top->{name} = row[{index}];" for index, name in enumerate(replay.inputs))
+    gets = "\n".join(f"        got[{index}] = top->{output.name};" for index, output in enumerate(replay.outputs))
+    names = ", ".join(f'"{output.name}"' for output in replay.outputs)
+    gates = ", ".join(map(str, replay.gates))
+    tick = "top->clk = 1; top->eval(); DUMP(); top->clk = 0;" if replay.clocked else ""
+    reset = f"top->rst = 1; for (int i = 0; i < 2; i++) {{ top->eval(); DUMP(); {tick} }} top->rst = 0;"
+    return f"""\
+// Plays a recorded replay: rows of inputs and expected outputs on stdin, the comparison as JSON on stdout.
+#include "V{top}.h"
+#include "verilated.h"
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#define DUMP() do {{ if (trace) trace->dump(now++); }} while (0)
+#else
+#define DUMP() do {{ now++; }} while (0)
+#endif
+
+static const char *const names[] = {{{names}}};
+static const int gates[] = {{{gates}}};
+
+int main(int argc, char **argv) {{
+    const auto context = std::make_unique<VerilatedContext>();
+    const auto top = std::make_unique<V{top}>(context.get());
+    uint64_t now = 0;
+#if VM_TRACE
+    std::unique_ptr<VerilatedVcdC> trace;
+    if (argc > 1) {{
+        context->traceEverOn(true);
+        trace = std::make_unique<VerilatedVcdC>();
+        top->trace(trace.get(), 99);
+        trace->open(argv[1]);
+    }}
+#endif
+    uint64_t row[{inputs + outputs}], got[{outputs}];
+    uint64_t cycles = 0, mismatches = 0, cycle = 0, expected = 0, wrong = 0;
+    int signal = -1;
+    {reset if replay.clocked else ""}
+    while (fread(row, sizeof row, 1, stdin) == 1) {{
+{sets}
+        top->eval();
+        DUMP();
+{gets}
+        const uint64_t *const want = row + {inputs};
+        for (int i = 0; i < {outputs}; i++) {{
+            if (got[i] == want[i] || (gates[i] >= 0 && !want[gates[i]])) continue;
+            if (mismatches++ == 0) {{ cycle = cycles; signal = i; expected = want[i]; wrong = got[i]; }}
+            break;
+        }}
+        {tick}
+        cycles++;
+    }}
+#if VM_TRACE
+    if (trace) trace->close();
+#endif
+    top->final();
+    printf("{{\\"cycles\\": %" PRIu64 ", \\"mismatches\\": %" PRIu64 ", \\"first\\": ", cycles, mismatches);
+    if (signal < 0) printf("null}}\\n");
+    else printf("[%" PRIu64 ", \\"%s\\", %" PRIu64 ", %" PRIu64 "]}}\\n", cycle, names[signal], expected, wrong);
+    return 0;
+}}
+"""
+
+
+@contextlib.contextmanager
+def _tools(simulator: SimulatorName) -> Iterator[None]:
+    """Let cocotb's runner find Verilator: it knows the environment only."""
+    additions = verilator_environment() if simulator == "verilator" else {}
+    before = {name: os.environ.get(name) for name in additions}
+    os.environ.update(additions)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _quietly(action: object, log: Path) -> None:
+    """Call cocotb's runner, which ends the program or raises when a tool fails."""
+    assert callable(action)
+    try:
+        action()
+    except (SystemExit, RuntimeError, subprocess.CalledProcessError) as error:
+        raise SimulatorError(f"{_first_line(error)}; see {log}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _agree(results: Path, result: ReplayResult) -> None:
+    """Check cocotb's own results file: its runner ends with status 0 whatever happened."""
+    from cocotb_tools.check_results import get_results  # noqa: PLC0415  (an extra)
+
+    tests, failures = get_results(results)
+    if tests != 1 or bool(failures) != bool(result.mismatches):
+        raise SimulatorError(f"cocotb ran {tests} tests, {failures} of them failed, against {result}: see {results}")
+
+
+def _waves(folder: Path, simulator: SimulatorName, top: str) -> Path:
+    return folder / "icarus" / f"{top}.fst" if simulator == "icarus" else folder / "dump.vcd"
