@@ -36,7 +36,8 @@ def every_pair(topology, **choices):
 ADDRESS = AddressConfig()
 MINIMAL = [
     grid("mesh", 3, 3), grid("mesh", 4, 1, 3, terminals=2), grid("torus", 5, 5), grid("torus", 7, 7),
-    grid("torus", 2, 2, 2, 4), grid("torus", 4, 4, 4), grid("torus", 3, 6, terminals=3), FatTreeConfig(kind="fat_tree", k=2, n=0),
+    grid("torus", 2, 2, 2, 4), grid("torus", 4, 4, 4), grid("torus", 3, 6, terminals=3),
+    FatTreeConfig(kind="fat_tree", k=2, n=0),
     FatTreeConfig(kind="fat_tree", k=2, n=3), FatTreeConfig(kind="fat_tree", k=4, n=2),
 ]  # fmt: skip
 
