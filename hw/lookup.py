@@ -346,6 +346,8 @@ class Lookup(wiring.Component):
             return op
         m.d.comb += [
             mshrs.inject.eq(taken.fill),
+            mshrs.advance.eq(c_free),
+            mshrs.next_key.eq(keys.key),
             cache.read.eq(taken.lookup | taken.fill | taken.invalidate | taken.scrub),
             cache.read_index.eq(taken.index),
         ]

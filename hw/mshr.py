@@ -7,25 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.round_robin import RoundRobin, lowest_one
-
-
-def select(one_hot: Value, words: Sequence[Value]) -> Value:
-    """AND-OR multiplexer.
-
-    Parameters
-    ----------
-    one_hot : Value
-        One select bit per word; 0 selects 0.
-    words : sequence of Value
-        Words of equal width.
-
-    Returns
-    -------
-    Value
-        The selected word.
-    """
-    return Cat(Cat(one_hot[i] & word[bit] for i, word in enumerate(words)).any() for bit in range(len(words[0])))
+from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 
 
 class MshrFile(wiring.Component):
@@ -39,7 +21,8 @@ class MshrFile(wiring.Component):
     - From stage C: ``allocate``: a LOOKUP completes (its ``key``, ``index``, ``dst``, ``tag``, ``fresh`` beside it);
       ``miss``: it did not hit (the only late input: it comes out of the tag compare, and only state bits wait for it);
       ``may_merge``; ``invalidate``: an INVALIDATE of ``key`` completes; ``release``: the FILL in C completes.
-      ``alive``: the FILL in C has not been killed.
+      ``alive``: the FILL in C has not been killed. With ``advance`` a LOOKUP or INVALIDATE of ``next_key`` moves to C
+      at the end of the cycle: the keys are compared a cycle ahead.
     - To stage B: ``fill_valid`` and the fields of the FILL chosen round-robin, taken with ``inject``; ``any_free``,
       ``several_free``: at least one and at least two FREE.
     - TCAM: ``issue_*`` is held until ``issue_ready`` (unless ``hold``); ``answer_*`` is always accepted.
@@ -52,7 +35,8 @@ class MshrFile(wiring.Component):
     key_bits, index_bits, address_bits, tag_bits, output_bits : int
         Widths of the fields.
     direct : bool
-        A FILL completes in the cycle in which it is injected (pipeline depth 1): no INJECTED state, no ``release``.
+        A FILL completes in the cycle in which it is injected (pipeline depth 1): no INJECTED state, no
+        ``release``, no ``advance``.
 
     Raises
     ------
@@ -73,6 +57,8 @@ class MshrFile(wiring.Component):
     hold: Signal
     release: Signal
     alive: Signal
+    advance: Signal
+    next_key: Signal
     any_free: Signal
     several_free: Signal
     inject: Signal
@@ -157,7 +143,7 @@ class MshrFile(wiring.Component):
             "retried": Out(1),
         }
         if not direct:
-            ports |= {"release": In(1), "alive": Out(1)}
+            ports |= {"release": In(1), "alive": Out(1), "advance": In(1), "next_key": In(key_bits)}
         super().__init__(ports)
 
     def elaborate(self, platform: object) -> Module:
@@ -179,21 +165,30 @@ class MshrFile(wiring.Component):
         primaries = [Signal(N, name=f"primary{i}") for i in range(N)]
         results = [Signal(1 + self.output_bits, name=f"result{i}") for i in range(N)]
 
+        # Number of FREE entries as a thermometer code, because `room` is at the head of the longest chain of readiness.
+        at_least = Signal(N, init=(1 << N) - 1)
+        one_freed = Signal()
+        one_allocated = Signal()
+        with m.If(one_freed & ~one_allocated):
+            m.d.sync += at_least.eq(Cat(1, at_least[:-1]))
+        with m.Elif(one_allocated & ~one_freed):
+            m.d.sync += at_least.eq(at_least[1:])
+
         # --- choices from the registers
         m.submodules.fill_choice = fill_choice = RoundRobin(width=N)
         m.submodules.issue_choice = issue_choice = RoundRobin(width=N)
         accepted = Signal(N)
         m.d.comb += [
-            self.any_free.eq(free.any()),
-            self.several_free.eq(Cat(free[i] & free[:i].any() for i in range(1, N)).any() if N > 1 else 0),
+            self.any_free.eq(at_least[0]),
+            self.several_free.eq(at_least[1] if N > 1 else 0),
             fill_choice.requests.eq(done),
             fill_choice.advance.eq(self.inject),
             self.fill_valid.eq(done.any()),
-            self.fill_key.eq(select(fill_choice.grant, keys)),
-            self.fill_index.eq(select(fill_choice.grant, indices)),
-            self.fill_tag.eq(select(fill_choice.grant, tags)),
-            self.fill_fresh.eq((fill_choice.grant & fresh).any()),
-            Cat(self.fill_output, self.fill_match).eq(select(fill_choice.grant, results)),
+            self.fill_key.eq(fill_choice.select(keys)),
+            self.fill_index.eq(fill_choice.select(indices)),
+            self.fill_tag.eq(fill_choice.select(tags)),
+            self.fill_fresh.eq(fill_choice.select([fresh[i] for i in range(N)])),
+            Cat(self.fill_output, self.fill_match).eq(fill_choice.select(results)),
             issue_choice.requests.eq(wait_issue),
             self.issue_valid.eq(wait_issue.any() & ~self.hold),
             issue_choice.advance.eq(self.issue_valid & self.issue_ready),
@@ -204,7 +199,7 @@ class MshrFile(wiring.Component):
                     for bit in range(self.id_bits)
                 )
             ),
-            self.issue_dst.eq(select(issue_choice.grant, destinations)),
+            self.issue_dst.eq(issue_choice.select(destinations)),
             accepted.eq(issue_choice.grant & issue_choice.advance.replicate(N)),
         ]
 
@@ -213,10 +208,12 @@ class MshrFile(wiring.Component):
         same_key = Signal(N)
         invalidated = Signal(N)
         usable_answer = Signal(N)
+        target = Signal(N)
+        written = Signal(N)
         answer = Signal(1 + self.output_bits)
         m.d.comb += [
             answered.eq(Cat(issued[i] & self.answer_valid & (self.answer_id == i) for i in range(N))),
-            same_key.eq(Cat(fresh[i] & (keys[i] == self.key) for i in range(N))),
+            same_key.eq(fresh & (self._equal_keys(m, keys, written))),
             invalidated.eq(same_key & self.invalidate.replicate(N)),
             usable_answer.eq(answered & ~stale & ~invalidated),
             answer.eq(Cat(self.answer_output & self.answer_match.replicate(self.output_bits), self.answer_match)),
@@ -227,7 +224,6 @@ class MshrFile(wiring.Component):
             m.d.comb += primary_answered[i].eq(wait_primary[i] & (primaries[i] & usable_answer).any())
 
         # --- allocation and merge: the fields are written for every LOOKUP in C, only the state waits for `miss`
-        target = Signal(N)
         mergeable = Signal(N)
         merge_with = Signal(N)
         merge = Signal()
@@ -235,24 +231,25 @@ class MshrFile(wiring.Component):
         merge_result = Signal(1 + self.output_bits)
         m.d.comb += [
             target.eq(lowest_one(free)),
+            written.eq(target & self.allocate.replicate(N)),
             mergeable.eq(same_key & (wait_issue | issued | done)),
             merge_with.eq(lowest_one(mergeable)),
             merge.eq(mergeable.any() & self.may_merge),
             merge_done.eq((merge_with & (done | usable_answer)).any()),
             merge_result.eq(Mux((merge_with & done).any(), select(merge_with, results), answer)),
             self.merged.eq(self.allocate & self.miss & merge),
+            one_allocated.eq(self.allocate & self.miss),
+            one_freed.eq(self.inject if self.direct else injected.any() & self.release),
         ]
 
         for i in range(N):
-            written = Signal(name=f"written{i}")
             new = Signal(name=f"new{i}")
             injection = Signal(name=f"injection{i}")
             m.d.comb += [
-                written.eq(self.allocate & target[i]),
-                new.eq(written & self.miss),
+                new.eq(written[i] & self.miss),
                 injection.eq(self.inject & fill_choice.grant[i]),
             ]
-            with m.If(written):
+            with m.If(written[i]):
                 m.d.sync += [
                     keys[i].eq(self.key),
                     indices[i].eq(self.index),
@@ -260,13 +257,14 @@ class MshrFile(wiring.Component):
                     tags[i].eq(self.tag),
                     primaries[i].eq(merge_with),
                 ]
-            with m.If(written):
+            with m.If(written[i]):
                 m.d.sync += fresh[i].eq(self.fresh & ~self.flush)
             with m.Elif(self.flush):
                 m.d.sync += fresh[i].eq(0)
-            with m.If(answered[i] | primary_answered[i]):
+            # Whether the answer counts is late, and a matter of the state alone: a result is read in DONE only.
+            with m.If(answered[i] | (wait_primary[i] & (primaries[i] & answered).any())):
                 m.d.sync += results[i].eq(answer)
-            with m.Elif(written):
+            with m.Elif(written[i]):
                 m.d.sync += results[i].eq(merge_result)
 
             if self.direct:
@@ -312,3 +310,15 @@ class MshrFile(wiring.Component):
         if not self.direct:
             m.d.comb += self.alive.eq(injected.any())
         return m
+
+    def _equal_keys(self, m: Module, keys: Sequence[Value], written: Value) -> Value:
+        """Entries whose key is the one in C; compared in B already, where that does not lengthen the way of C."""
+        equal = Signal(self.entries, name="equal_key")
+        if self.direct:
+            m.d.comb += equal.eq(Cat(key == self.key for key in keys))
+            return equal
+        follows_same = Signal(name="follows_same")
+        m.d.comb += follows_same.eq(self.next_key == self.key)
+        with m.If(self.advance):
+            m.d.sync += equal.eq(Cat(Mux(written[i], follows_same, key == self.next_key) for i, key in enumerate(keys)))
+        return equal

@@ -1,5 +1,7 @@
 """Round-robin choice with a pointer that the user moves."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -21,11 +23,30 @@ def lowest_one(requests: Value) -> Value:
     return Cat(requests[i] & ~requests[:i].any() if i else requests[0] for i in range(len(requests)))
 
 
+def select(one_hot: Value, words: Sequence[Value]) -> Value:
+    """AND-OR multiplexer.
+
+    Parameters
+    ----------
+    one_hot : Value
+        One select bit per word; 0 selects 0.
+    words : sequence of Value
+        Words of equal width.
+
+    Returns
+    -------
+    Value
+        The selected word.
+    """
+    return Cat(Cat(one_hot[i] & word[bit] for i, word in enumerate(words)).any() for bit in range(len(words[0])))
+
+
 class RoundRobin(wiring.Component):
     """Choose the first request at or after a pointer, wrapping around.
 
     Combinational from ``requests`` to ``grant``; the pointer (0 after reset) moves at the end of a cycle: with
-    ``advance`` to the number after the grant, with ``stay`` to the grant itself, else not at all.
+    ``advance`` to the number after the grant, with ``stay`` to the grant itself, else not at all. ``grant`` is
+    ``first_preferred`` if ``any_preferred``, else ``first``.
 
     Parameters
     ----------
@@ -40,6 +61,9 @@ class RoundRobin(wiring.Component):
 
     requests: Signal
     grant: Signal
+    first_preferred: Signal
+    first: Signal
+    any_preferred: Signal
     advance: Signal
     stay: Signal
 
@@ -47,23 +71,39 @@ class RoundRobin(wiring.Component):
         if width < 1:
             raise ValueError(f"width must be at least 1, not {width}")
         self.width = width
-        super().__init__({"requests": In(width), "grant": Out(width), "advance": In(1), "stay": In(1)})
+        super().__init__(
+            {
+                "requests": In(width),
+                "grant": Out(width),
+                "first_preferred": Out(width),
+                "first": Out(width),
+                "any_preferred": Out(1),
+                "advance": In(1),
+                "stay": In(1),
+            }
+        )
+
+    def select(self, words: Sequence[Value]) -> Value:
+        """Return the granted one of `words`, faster than a multiplexer behind ``grant`` would.
+
+        Both candidates are selected while it is being decided which one counts.
+        """
+        return Mux(self.any_preferred, select(self.first_preferred, words), select(self.first, words))
 
     def elaborate(self, platform: object) -> Module:
         """Build the two priority chains and the pointer as a thermometer code."""
         m = Module()
         if self.width == 1:
-            m.d.comb += self.grant.eq(self.requests)
+            m.d.comb += [self.grant.eq(self.requests), self.first.eq(self.requests)]
             return m
         at_or_after = Signal(self.width)
         preferred = Signal(self.width)
-        first_preferred = Signal(self.width)
-        first = Signal(self.width)
         m.d.comb += [
             preferred.eq(self.requests & at_or_after),
-            first_preferred.eq(lowest_one(preferred)),
-            first.eq(lowest_one(self.requests)),
-            self.grant.eq(Mux(preferred.any(), first_preferred, first)),
+            self.first_preferred.eq(lowest_one(preferred)),
+            self.first.eq(lowest_one(self.requests)),
+            self.any_preferred.eq(preferred.any()),
+            self.grant.eq(Mux(self.any_preferred, self.first_preferred, self.first)),
         ]
         # No bit set means the same as all set: pointer 0.
         with m.If(self.advance):

@@ -5,8 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.mshr import select
-from hopforge.hw.round_robin import lowest_one
+from hopforge.hw.round_robin import lowest_one, select
 from hopforge.hw.sram import Sram
 
 KINDS = ("flops", "sram")
