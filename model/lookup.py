@@ -738,8 +738,6 @@ class LookupEngine:
                 self._invalidate_pending = False
         else:
             self._move_a(inputs, chosen, req_ready)
-        if events.completed is not None and events.completed.kind is _Kind.INVALIDATE:
-            self._invalidate_busy = False
 
     def _move_a(self, inputs: LookupInputs, chosen: _Operation | None, req_ready: bool) -> None:
         enters: _Operation | None = None
@@ -840,6 +838,8 @@ class LookupEngine:
             self._write(register, inputs.csr_wdata)
         if inputs.link_change:
             self._topology_change()
+        if events.completed is not None and events.completed.kind is _Kind.INVALIDATE:
+            self._invalidate_busy = False  # after the write, which this cycle still ignores
         self._tcam.edge()
 
     def _write(self, register: Register, data: int) -> None:

@@ -84,11 +84,11 @@ class CsrAddresses(NamedTuple):
 class EngineState(NamedTuple):
     """Everything that an engine holds.
 
-    ``params`` int64[P]; ``regs`` int64[S]; ``config`` int64[C]; ``shadow`` int64[128]; ``csr_kind`` int64[128];
-    ``csr_mask`` int64[128]; ``csr_reset`` int64[128]; ``mshrs``, ``next_mshrs`` int64[mshr, M]; ``operations``
-    int64[stage, F]; ``valid``, ``tags``, ``outputs``, ``epochs`` int64[set, way]; ``order``, ``nodes`` int64[set, way];
-    ``pointer`` int64[set]; ``rows`` int64[row, R]; ``written`` int64[R]; ``pipeline`` int64[latency + 1, T];
-    ``counters`` int64[10]; ``totals`` int64[10], the counters if nobody ever cleared them; ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way, byte, 256].
+    ``params`` int64[P]; ``regs`` int64[S]; ``config`` int64[C]; ``shadow``, ``csr_kind``, ``csr_mask``, ``csr_reset``
+    int64[128]; ``mshrs``, ``next_mshrs`` int64[mshr, M]; ``operations`` int64[stage, F]; ``valid``, ``tags``,
+    ``outputs``, ``epochs``, ``order``, ``nodes`` int64[set, way]; ``pointer`` int64[set]; ``rows`` int64[row, R];
+    ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals`` int64[10], the counters
+    if nobody ever cleared them; ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way, byte, 256].
     """
 
     params: np.ndarray
@@ -756,7 +756,6 @@ def cycle(state, i, o):  # type: ignore[no-untyped-def]
         _complete_fill(state, operation, counts)
     elif done_kind == _INVALIDATE:
         counts[N_INVALIDATIONS] += 1
-        s[S_INV_BUSY] = 0
         way = _find(state, operation[F_KEY])
         if way >= 0:
             state.valid[_row(state, operation[F_KEY] & (1 << p[P_A]) - 1, way), way] = 0
@@ -879,5 +878,7 @@ def cycle(state, i, o):  # type: ignore[no-untyped-def]
         _write(state, i[I_CSR_ADDR], i[I_CSR_WDATA])
     if i[I_LINK_CHANGE]:
         _topology_change(state)
+    if done_kind == _INVALIDATE:
+        s[S_INV_BUSY] = 0  # after the write, which this cycle still ignores
     _tcam_edge(state)
     s[S_CYCLE] += 1

@@ -13,6 +13,7 @@ from numba import njit
 
 from hopforge.model import lookup_kernel as lk
 from hopforge.model.csr import COUNTERS, CSR_ADDR_BITS, MODES, CsrMap, csr_map
+from hopforge.model.kernel_cache import forget_stale
 from hopforge.model.lookup_params import LookupParams
 
 _BLOCK_CYCLES = 1 << 14
@@ -369,3 +370,6 @@ def _external_tcam(state, e, rates, waiting, rng, i, now, closing):  # type: ign
         match, output = _answer_of(waiting[number, 1], waiting[number, 2], state.params[lk.P_OUTPUT_MASK])
         i[lk.I_TCAM_MATCH], i[lk.I_TCAM_OUTPUT] = match, output if match else 0
         waiting[number, 0] = -1
+
+
+forget_stale(_surround, lk)
