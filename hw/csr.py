@@ -261,6 +261,8 @@ class ControlStatus(wiring.Component):
             for register in self.map:
                 with m.Case(register.address):
                     m.d.comb += word.eq(self._contents.get(register.name, Const(self._constant(register), WORD_BITS)))
+            with m.Default():
+                m.d.comb += word.eq(0)
         with m.If(self.csr_re):
             m.d.sync += self.csr_rdata.eq(word)
 

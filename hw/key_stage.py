@@ -14,7 +14,8 @@ class KeyStage(wiring.Component):
 
     An invalidation enters before a request (``req_ready`` is low meanwhile). At the exit, ``lookup`` or ``invalidate``
     says what is there; it leaves with ``accept_lookup`` or ``accept_invalidate``, and is held otherwise. ``fresh`` goes
-    low with a ``flush`` after the cycle in which the key began to be computed. ``active`` must be a register.
+    low with a ``flush`` after the cycle in which the key began to be computed. ``active`` must be a register
+    (absent where the whole address is the only kind of key).
 
     Latency: ``stages`` cycles; throughput: one per cycle; ``req_ready`` does not depend on ``req_valid``. Reset: empty.
 
@@ -75,28 +76,28 @@ class KeyStage(wiring.Component):
         self.index_masks = index_masks
         self.index_constant = index_constant
         self.index_bits = max(1, len(index_masks))
-        super().__init__(
-            {
-                "req_valid": In(1),
-                "req_ready": Out(1),
-                "req_dst": In(reduction.address_bits),
-                "req_tag": In(tag_bits),
-                "invalidate_pending": In(1),
-                "invalidate_dst": In(reduction.address_bits),
-                "invalidate_taken": Out(1),
-                "active": In(reduction.active_layout),
-                "flush": In(1),
-                "lookup": Out(1),
-                "invalidate": Out(1),
-                "fresh": Out(1),
-                "key": Out(reduction.key_bits),
-                "index": Out(self.index_bits),
-                "dst": Out(reduction.address_bits),
-                "tag": Out(tag_bits),
-                "accept_lookup": In(1),
-                "accept_invalidate": In(1),
-            }
-        )
+        ports = {
+            "req_valid": In(1),
+            "req_ready": Out(1),
+            "req_dst": In(reduction.address_bits),
+            "req_tag": In(tag_bits),
+            "invalidate_pending": In(1),
+            "invalidate_dst": In(reduction.address_bits),
+            "invalidate_taken": Out(1),
+            "flush": In(1),
+            "lookup": Out(1),
+            "invalidate": Out(1),
+            "fresh": Out(1),
+            "key": Out(reduction.key_bits),
+            "index": Out(self.index_bits),
+            "dst": Out(reduction.address_bits),
+            "tag": Out(tag_bits),
+            "accept_lookup": In(1),
+            "accept_invalidate": In(1),
+        }
+        if reduction.reduces:
+            ports["active"] = In(reduction.active_layout)
+        super().__init__(ports)
 
     def elaborate(self, platform: object) -> Module:
         """Build the reduction with as many registers as wanted."""
@@ -150,47 +151,52 @@ class KeyStage(wiring.Component):
             )
             return m
 
-        m.submodules.compare = compare = ReductionCompare(self.reduction)
-        m.submodules.select = select = ReductionSelect(self.reduction)
         layout = StructLayout(
             {
                 "lookup": unsigned(1),
                 "invalidate": unsigned(1),
                 "fresh": unsigned(1),
                 "tag": unsigned(self.tag_bits),
-                "partial": self.reduction.partial_layout,
+                "partial": self.reduction.partial_layout if self.reduction.reduces else unsigned(len(self.dst)),
             }
         )
         first = View(layout, Signal(layout.size, name="first"))
-        m.d.comb += [
-            compare.dst.eq(entering_dst),
-            compare.active.eq(self.active),
-            select.partial.eq(first.partial),
-            first_ready.eq(last_ready | ~(first.lookup | first.invalidate)),
-        ]
+        partial, dst, key, payload = self._halves(m, entering_dst, first.partial)
+        m.d.comb += first_ready.eq(last_ready | ~(first.lookup | first.invalidate))
         with m.If(first_ready):
             m.d.sync += [
                 first.lookup.eq(entering_lookup),
                 first.invalidate.eq(entering_invalidate),
                 first.fresh.eq(~self.flush),
                 first.tag.eq(self.req_tag),
-                first.partial.eq(compare.partial),
+                first.partial.eq(partial),
             ]
         with m.Elif(self.flush):
             m.d.sync += first.fresh.eq(0)
-        index = self._index(m, select.payload)
+        index = self._index(m, payload)
         self._last_register(
             m,
             last_ready,
             first.lookup,
             first.invalidate,
             first.fresh,
-            [select.key, index, first.partial.dst, first.tag],
+            [key, index, dst, first.tag],
         )
         return m
 
+    def _halves(self, m: Module, dst: Value, partial: Value | View) -> tuple[Value | View, Value, Value, Value]:
+        """Next value of the register between the stages; from the register: destination, key, payload."""
+        if not self.reduction.reduces:
+            return dst, partial, partial, partial
+        m.submodules.compare = compare = ReductionCompare(self.reduction)
+        m.submodules.select = select = ReductionSelect(self.reduction)
+        m.d.comb += [compare.dst.eq(dst), compare.active.eq(self.active), select.partial.eq(partial)]
+        return compare.partial, select.partial.dst, select.key, select.payload
+
     def _whole(self, m: Module, dst: Value) -> tuple[Value, Value]:
         """Key and index without a register between."""
+        if not self.reduction.reduces:
+            return dst, self._index(m, dst)
         m.submodules.reduction = reduction = NodeReduction(self.reduction)
         m.d.comb += [reduction.dst.eq(dst), reduction.active.eq(self.active)]
         return reduction.key, self._index(m, reduction.payload)

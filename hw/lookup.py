@@ -162,7 +162,6 @@ class Lookup(wiring.Component):
             direct=self.direct,
         )
         reduction = self.reduction_parameters()
-        active = self._active_registers(m, reduction, control)
         index_masks, index_constant = self.index_function()
         m.submodules.keys = keys = KeyStage(
             reduction=reduction,
@@ -171,6 +170,8 @@ class Lookup(wiring.Component):
             index_masks=index_masks,
             index_constant=index_constant,
         )
+        if reduction.reduces:
+            m.d.comb += keys.active.eq(self._active_registers(m, reduction, control))
         row_changed = self._tcam(m, reduction, control, mshrs)
         self._control(m, control, epoch, mshrs, row_changed)
         m.d.comb += [
@@ -181,7 +182,6 @@ class Lookup(wiring.Component):
             keys.invalidate_pending.eq(control.invalidate_pending),
             keys.invalidate_dst.eq(control.invalidate_dst),
             control.invalidate_taken.eq(keys.invalidate_taken),
-            keys.active.eq(active),
             keys.flush.eq(epoch.event),
             cache.epoch.eq(epoch.epoch),
         ]

@@ -175,6 +175,7 @@ ENGINES = {
     "skewed": {"policy": "random", "skewed": True, "ways": 4, "tcam_latency_cycles": 5},
     "one set": {"entries": 4, "ways": 4, "mshrs": 1, "tcam_kind": "external", "output_bits": 40},
     "one way": {"entries": 8, "ways": 1, "policy": "fifo", "mshrs": 2, "epoch_bits": 3},
+    "arbitrary": {"functions": ("arbitrary",), "entries": 32, "mshrs": 2, "tcam_kind": "external"},
     "sram": {"tcam_kind": "sram", "tcam_rows": 9, "tcam_latency_cycles": 4, "mshrs": 8},
 }
 
