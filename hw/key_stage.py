@@ -1,5 +1,7 @@
 """Stage A of the lookup engine: from a destination to its cache key and set index."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout, View
@@ -184,19 +186,23 @@ class KeyStage(wiring.Component):
         )
         return m
 
-    def _halves(self, m: Module, dst: Value, partial: Value | View) -> tuple[Value | View, Value, Value, Value]:
-        """Next value of the register between the stages; from the register: destination, key, payload."""
+    def _halves(self, m: Module, dst: Value, first: Any) -> tuple[Any, Value, Value, Value]:
+        """Next value of the register between the stages; from that register `first`: destination, key, payload."""
         if not self.reduction.reduces:
-            return dst, partial, partial, partial
+            return dst, first, self._address_key(first), first
         m.submodules.compare = compare = ReductionCompare(self.reduction)
         m.submodules.select = select = ReductionSelect(self.reduction)
-        m.d.comb += [compare.dst.eq(dst), compare.active.eq(self.active), select.partial.eq(partial)]
-        return compare.partial, select.partial.dst, select.key, select.payload
+        m.d.comb += [compare.dst.eq(dst), compare.active.eq(self.active), select.partial.eq(first)]
+        return compare.partial, first.dst, select.key, select.payload
+
+    def _address_key(self, dst: Value) -> Value:
+        """Key of mode arbitrary, which is 0."""
+        return Cat(dst, Const(0, self.reduction.key_bits - self.reduction.address_bits))
 
     def _whole(self, m: Module, dst: Value) -> tuple[Value, Value]:
         """Key and index without a register between."""
         if not self.reduction.reduces:
-            return dst, self._index(m, dst)
+            return self._address_key(dst), self._index(m, dst)
         m.submodules.reduction = reduction = NodeReduction(self.reduction)
         m.d.comb += [reduction.dst.eq(dst), reduction.active.eq(self.active)]
         return reduction.key, self._index(m, reduction.payload)
