@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.lookup import KEY_MODE_BITS, Policy
-from hopforge.model.crc import DEFAULT_CRC, Crc, CrcMatrix, affine_tables, crc_matrix, table_crc
+from hopforge.model.crc import DEFAULT_CRC, Crc, CrcMatrix, affine_tables, crc_matrix
 from hopforge.model.node_reduction import NodeReduction, reduce_key
 
 __all__ = [
@@ -170,20 +170,16 @@ class CacheTables(NamedTuple):
     ----------
     rows : ndarray, uint64[way or 1, byte, 256]
         Byte tables of the row number of each way; one for all ways without skewing.
-    payload_mask, row_mask : int
-        Bits of a key that are hashed, and of the hash that are the row number.
+    payload_mask : int
+        Bits of a key that are hashed.
     ways, policy : int
         Ways, and index in (lru, plru, fifo, random).
-    skewed : bool
-        Every way has its own row number.
     """
 
     rows: NDArray[np.uint64]
     payload_mask: int
-    row_mask: int
     ways: int
     policy: int
-    skewed: bool
 
 
 class CacheState(NamedTuple):
@@ -208,139 +204,190 @@ class CacheState(NamedTuple):
     shift_register: NDArray[np.int64]
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def _line(c, key, way):  # type: ignore[no-untyped-def]
-    row = np.int64(table_crc(c.rows[way if c.skewed else 0], key & c.payload_mask)) & c.row_mask
-    return row * c.ways + way
+# Kernels hand plain arrays and numbers to what they call for every lookup: an array taken from a tuple, or a slice, is
+# reference-counted each time, which costs more than the lookup. The bodies of long runs exist twice, once with the
+# constants of the default (lru, not skewed), where the compiler then drops all else; that is three times as fast.
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def _find(c, s, key):  # type: ignore[no-untyped-def]
+def _hash(rows, which, word):  # type: ignore[no-untyped-def]
+    result = rows[which, 0, word & 255]
+    for byte in range(1, rows.shape[1]):
+        result ^= rows[which, byte, (word >> (8 * byte)) & 255]
+    return np.int64(result)
+
+
+@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def _find(rows, skewed, tags, ways, key, word):  # type: ignore[no-untyped-def]
     """Return the line that holds `key`, -1 if none does."""
     found = -1
-    if c.skewed:
-        for way in range(c.ways):
-            line = _line(c, key, way)
-            if s.tags[line] == key:
-                found = line
+    if skewed:
+        for way in range(ways):
+            line = _hash(rows, way, word) * ways + way
+            found = line if tags[line] == key else found
     else:
-        first = _line(c, key, 0)
+        first = _hash(rows, 0, word) * ways
         # no early exit: which way hits is as good as random, and a wrong guess costs more than the compares
-        for line in range(first, first + c.ways):
-            found = line if s.tags[line] == key else found
+        for line in range(first, first + ways):
+            found = line if tags[line] == key else found
     return found
 
 
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _touch_tree(ways, set_state, line):  # type: ignore[no-untyped-def]
+    """Make the path of the tree point away from the line."""
+    row = line // ways
+    nodes = set_state[row]
+    place = line - row * ways + ways  # the leaf; its parent is half of it
+    while place > 1:
+        parent = place >> 1
+        if place & 1:
+            nodes &= ~(1 << parent)
+        else:
+            nodes |= 1 << parent
+        place = parent
+    set_state[row] = nodes
+
+
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def _touch(c, s, line, now):  # type: ignore[no-untyped-def]
-    if c.policy == _LRU:
-        s.stamps[line] = now
-    elif c.policy == _PLRU:
-        row, way = line // c.ways, line % c.ways
-        nodes = s.set_state[row]
-        place = way + c.ways  # the leaf; its parent is half of it
-        while place > 1:
-            parent = place >> 1
-            if place & 1:
-                nodes &= ~(1 << parent)
-            else:
-                nodes |= 1 << parent
-            place = parent
-        s.set_state[row] = nodes
+def _touch(policy, ways, stamps, set_state, line, now):  # type: ignore[no-untyped-def]
+    if policy == _LRU:
+        stamps[line] = now
+    elif policy == _PLRU:
+        _touch_tree(ways, set_state, line)
+
+
+@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def _line(rows, ways, word, way):  # type: ignore[no-untyped-def]
+    """Return the line of `way` in which the key with payload `word` may lie."""
+    return _hash(rows, way if len(rows) > 1 else 0, word) * ways + way
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _victim(c, s, key):  # type: ignore[no-untyped-def]
-    """Return the line to be filled with `key`: the lowest way that is not live, else the policy's choice."""
-    for way in range(c.ways):
-        line = _line(c, key, way)
-        if s.tags[line] == _EMPTY:
+def _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word):  # type: ignore[no-untyped-def]
+    """Return the line to be filled: the lowest way that is not live, else the policy's choice."""
+    for way in range(ways):
+        line = _line(rows, ways, word, way)
+        if tags[line] == _EMPTY:
             return line
-    if c.policy == _RANDOM:
-        return _line(c, key, (s.shift_register[0] * c.ways) >> 16)
-    if c.policy == _LRU or c.skewed:
-        oldest = _line(c, key, 0)
-        for way in range(1, c.ways):
-            line = _line(c, key, way)
-            if s.stamps[line] < s.stamps[oldest]:
+    if policy == _RANDOM:
+        return _line(rows, ways, word, (shift_register[0] * ways) >> 16)
+    if policy == _LRU or len(rows) > 1:
+        oldest = _line(rows, ways, word, 0)
+        for way in range(1, ways):
+            line = _line(rows, ways, word, way)
+            if stamps[line] < stamps[oldest]:
                 oldest = line
         return oldest
-    first = _line(c, key, 0)
-    state = s.set_state[first // c.ways]
-    if c.policy == _FIFO:
+    first = _line(rows, ways, word, 0)
+    state = set_state[first // ways]
+    if policy == _FIFO:
         return first + state
     place = 1
-    while place < c.ways:
+    while place < ways:
         place = 2 * place + ((state >> place) & 1)
-    return first + place - c.ways
+    return first + place - ways
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _fill(c, s, key, output, now):  # type: ignore[no-untyped-def]
-    """Write `key`, which no line holds; return the key that was evicted, -1 if none."""
-    line = _victim(c, s, key)
-    evicted = s.tags[line]
-    s.tags[line] = key
-    s.outputs[line] = output
-    if c.policy == _RANDOM:
-        if evicted != _EMPTY:
-            bits = s.shift_register[0]
+def _claim(rows, ways, policy, tags, stamps, set_state, shift_register, word, now):  # type: ignore[no-untyped-def]
+    """Return the line that a key with payload `word` gets, and do to the replacement state what a fill does."""
+    line = _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word)
+    if policy == _RANDOM:
+        if tags[line] != _EMPTY:
+            bits = shift_register[0]
             new = (bits >> 15) ^ (bits >> 14) ^ (bits >> 12) ^ (bits >> 3)
-            s.shift_register[0] = ((bits << 1) & 0xFFFF) | (new & 1)
-    elif c.policy == _FIFO:
-        s.stamps[line] = now
-        row, way = line // c.ways, line % c.ways
-        if s.set_state[row] == way and not c.skewed:
-            s.set_state[row] = (way + 1) % c.ways
+            shift_register[0] = ((bits << 1) & 0xFFFF) | (new & 1)
+    elif policy == _FIFO:
+        stamps[line] = now
+        row = line // ways
+        way = line - row * ways
+        if len(rows) == 1 and set_state[row] == way:
+            set_state[row] = (way + 1) % ways
     else:
-        _touch(c, s, line, now)
-    return evicted
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _lookup(c, s, key, now):  # type: ignore[no-untyped-def]
-    line = _find(c, s, key)
-    if line >= 0:
-        _touch(c, s, line, now)
+        _touch(policy, ways, stamps, set_state, line, now)
     return line
+
+
+@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def _run_as(  # type: ignore[no-untyped-def]
+    policy, skewed, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys, outputs,
+    now, hits, answers,
+):
+    fills = evictions = drops = 0
+    step = len(outputs) > 1
+    for index in range(len(keys)):
+        key = keys[index]
+        word = key & payload_mask
+        output = outputs[index if step else 0]
+        line = _find(rows, skewed, tags, ways, key, word)
+        if line >= 0:
+            _touch(policy, ways, stamps, set_state, line, now + index)
+            hits[index] = True
+            output = held[line]
+        elif output == NO_MATCH:
+            drops += 1
+        else:
+            line = _claim(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
+            evictions += tags[line] != _EMPTY
+            fills += 1
+            tags[line] = key
+            held[line] = output
+        answers[index] = output
+    return fills, evictions, drops
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _run(c, s, keys, outputs, now, hits, answers):  # type: ignore[no-untyped-def]
-    """Run `keys` through the cache; return (fills, evictions, drops). `answers` may be empty."""
-    fills = evictions = drops = 0
-    answer = len(answers) > 0
-    for index in range(len(keys)):
-        key = keys[index]
-        output = outputs[index % len(outputs)]
-        line = _find(c, s, key)
+    """Run `keys` through the cache; return (fills, evictions, drops)."""
+    rows, payload_mask, ways, policy = c
+    tags, held, stamps, set_state, shift_register = s
+    if policy == _LRU and len(rows) == 1:
+        return _run_as(
+            _LRU, False, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys, outputs,
+            now, hits, answers,
+        )  # fmt: skip
+    return _run_as(
+        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys,
+        outputs, now, hits, answers,
+    )  # fmt: skip
+
+
+@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def _replay_as(  # type: ignore[no-untyped-def]
+    policy, skewed, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own, level,
+    dst, now,
+):
+    hits = evictions = 0
+    for index in range(len(dst)):
+        key = reduce_key(t, own, level, dst[index])
+        word = key & payload_mask
+        line = _find(rows, skewed, tags, ways, key, word)
         if line >= 0:
-            _touch(c, s, line, now + index)
-            hits[index] = True
-            output = s.outputs[line]
-        elif output == NO_MATCH:
-            drops += 1
+            _touch(policy, ways, stamps, set_state, line, now + index)
+            hits += 1
         else:
-            evictions += _fill(c, s, key, output, now + index) != _EMPTY
-            fills += 1
-        if answer:
-            answers[index] = output
-    return fills, evictions, drops
+            line = _claim(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
+            evictions += tags[line] != _EMPTY
+            tags[line] = key
+            held[line] = 0
+    return hits, evictions
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _replay(t, own, level, c, s, dst, now):  # type: ignore[no-untyped-def]
     """Reduce, hash and look up `dst`; return (hits, evictions)."""
-    hits = evictions = 0
-    for index in range(len(dst)):
-        key = reduce_key(t, own, level, dst[index])
-        line = _find(c, s, key)
-        if line >= 0:
-            _touch(c, s, line, now + index)
-            hits += 1
-        else:
-            evictions += _fill(c, s, key, 0, now + index) != _EMPTY
-    return hits, evictions
+    rows, payload_mask, ways, policy = c
+    tags, held, stamps, set_state, shift_register = s
+    if policy == _LRU and len(rows) == 1:
+        return _replay_as(
+            _LRU, False, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own, level,
+            dst, now,
+        )  # fmt: skip
+    return _replay_as(
+        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own,
+        level, dst, now,
+    )  # fmt: skip
 
 
 class CacheRun(NamedTuple):
@@ -431,8 +478,8 @@ class RoutingCache:
             rows = [CrcMatrix(matrix.masks[: self.row_bits], matrix.constant & self.sets - 1)]
         self.tables = CacheTables(
             rows=np.array([affine_tables(row, address_bits) for row in rows]),
-            payload_mask=(1 << address_bits) - 1, row_mask=self.sets - 1, ways=ways,
-            policy=_POLICIES.index(policy), skewed=skewed,
+            payload_mask=(1 << address_bits) - 1, ways=ways,
+            policy=_POLICIES.index(policy),
         )  # fmt: skip
         self.state = CacheState(
             tags=np.empty(entries, dtype=np.int64), outputs=np.zeros(entries, dtype=np.int64),
@@ -504,22 +551,24 @@ class RoutingCache:
 
     def rows(self, key: int) -> tuple[int, ...]:
         """Return the row of each way in which `key` may lie."""
-        self._check_key(key)
-        return tuple(int(_line(self.tables, key, way)) // self.ways for way in range(self.ways))
+        return tuple(line // self.ways for line in self._lines(key))
 
     def lookup(self, key: int) -> int | None:
         """Return the output of `key`, None if it is not in the cache; a hit touches the line."""
-        self._check_key(key)
-        line = _lookup(self.tables, self.state, key, self._tick(1)) if self.enabled else -1
-        self._count(lookups=1, hits=line >= 0, misses=line < 0)
-        return None if line < 0 else int(self.state.outputs[line])
+        line = self._where(key) if self.enabled else None
+        self._count(lookups=1, hits=line is not None, misses=line is None)
+        if line is None:
+            return None
+        s = self.state
+        _touch(self.tables.policy, self.ways, s.stamps, s.set_state, line, self._tick(1))
+        return int(s.outputs[line])
 
     def fill(self, key: int, output: int) -> int | None:
         """Write a line after a miss; return the key that was evicted, None if none was.
 
-        A key that is in the cache already keeps its line, with the new output. `NO_MATCH` is not cached.
+        A key that is in the cache already keeps its line and its output and is touched. `NO_MATCH` is not cached.
         """
-        self._check_key(key)
+        line = self._where(key)
         if output < NO_MATCH:
             raise ValueError(f"output must be at least 0, or NO_MATCH = {NO_MATCH}, not {output}")
         if output == NO_MATCH:
@@ -527,11 +576,14 @@ class RoutingCache:
             return None
         if not self.enabled:
             return None
-        line = _lookup(self.tables, self.state, key, self._tick(1))
-        if line >= 0:
-            self.state.outputs[line] = output
+        c, s, now = self.tables, self.state, self._tick(1)
+        if line is not None:
+            _touch(c.policy, self.ways, s.stamps, s.set_state, line, now)
             return None
-        evicted = int(_fill(self.tables, self.state, key, output, self._now))
+        word = key & c.payload_mask
+        line = _claim(c.rows, self.ways, c.policy, s.tags, s.stamps, s.set_state, s.shift_register, word, now)
+        evicted = int(s.tags[line])
+        s.tags[line], s.outputs[line] = key, output
         self._count(fills=1, evictions=evicted != _EMPTY)
         return None if evicted == _EMPTY else evicted
 
@@ -579,12 +631,11 @@ class RoutingCache:
 
     def invalidate(self, key: int) -> bool:
         """Remove `key`; return whether it was there."""
-        self._check_key(key)
-        line = int(_find(self.tables, self.state, key))
-        if line >= 0:
+        line = self._where(key)
+        if line is not None:
             self.state.tags[line] = _EMPTY
         self._count(invalidations=1)
-        return line >= 0
+        return line is not None
 
     def flush(self) -> None:
         """Forget all lines: the next epoch begins. Replacement state stays."""
@@ -611,6 +662,14 @@ class RoutingCache:
         if tag == _EMPTY:
             return Line(0, 0, False, 0)
         return Line(tag, int(self.state.outputs[index]), True, self.epoch)
+
+    def _lines(self, key: int) -> list[int]:
+        self._check_key(key)
+        c = self.tables
+        return [int(_line(c.rows, self.ways, key & c.payload_mask, way)) for way in range(self.ways)]
+
+    def _where(self, key: int) -> int | None:
+        return next((line for line in self._lines(key) if self.state.tags[line] == key), None)
 
     def _check_key(self, key: int) -> None:
         if not 0 <= key < 1 << self.address_bits + KEY_MODE_BITS:
