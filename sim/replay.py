@@ -18,6 +18,11 @@ from numpy.typing import NDArray
 Progress = Callable[[int, int], None]
 """Called now and then with (cycles done, cycles in all)."""
 
+REPLAY_VARIABLE = "HOPFORGE_REPLAY"
+RESULT_VARIABLE = "HOPFORGE_REPLAY_RESULT"
+CYCLE_VARIABLE = "HOPFORGE_REPLAY_CYCLE"
+"""Environment variables that tell the cocotb bench its files: the replay, the result, how far it is."""
+
 _PROGRESS_CYCLES = 256
 
 

@@ -1,6 +1,7 @@
 """The cocotb bench that plays a `Replay`: a driver, a monitor and a scoreboard. Runs inside the simulator.
 
-`sim.runner.replay_cocotb` starts it; two environment variables name the recorded replay and the file for the result.
+`sim.runner.replay_cocotb` starts it; environment variables name the recorded replay, the file for the result and the
+file in which the bench tells how far it is.
 """
 
 import json
@@ -13,12 +14,11 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
-from hopforge.sim.replay import Replay, Scoreboard
+from hopforge.sim.replay import CYCLE_VARIABLE, REPLAY_VARIABLE, RESULT_VARIABLE, Replay, Scoreboard
 
-REPLAY_VARIABLE = "HOPFORGE_REPLAY"
-RESULT_VARIABLE = "HOPFORGE_REPLAY_RESULT"
 PERIOD_NS = 2
 _RESET_CYCLES = 2
+_REPORT_CYCLES = 1024
 
 
 class Driver:
@@ -76,7 +76,10 @@ async def replay(dut: Any) -> None:
     scoreboard = Scoreboard(recorded)
     if recorded.clocked:
         await _reset(dut, driver, recorded)
-    for row in recorded.driven.tolist():
+    counter = Path(os.environ[CYCLE_VARIABLE])
+    for cycle, row in enumerate(recorded.driven.tolist()):
+        if cycle % _REPORT_CYCLES == 0:
+            counter.write_text(str(cycle))
         driver.drive(row)
         if recorded.clocked:
             await FallingEdge(dut.clk)

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +21,23 @@ import numpy as np
 
 from hopforge.gen.verilator import MissingVerilatorError, run_verilator, verilator_environment
 from hopforge.model.errors import UserError
-from hopforge.sim.replay import Progress, Replay, ReplayResult, first_of
+from hopforge.sim.replay import (
+    CYCLE_VARIABLE,
+    REPLAY_VARIABLE,
+    RESULT_VARIABLE,
+    Progress,
+    Replay,
+    ReplayResult,
+    first_of,
+)
 
 SimulatorName = Literal["icarus", "verilator"]
+SIMULATORS: tuple[SimulatorName, ...] = ("icarus", "verilator")
 
 BENCH = "hopforge.sim.replay_bench"
 _BUILD_TIMEOUT_S = 900
 _BLOCK_CYCLES = 1 << 16
+_POLL_S = 0.2
 
 
 class SimulatorError(UserError):
@@ -52,6 +63,20 @@ class SimulatorRun(NamedTuple):
     waves: Path | None
 
 
+def simulator_name(name: str) -> SimulatorName:
+    """Return `name` if it is a simulator.
+
+    Raises
+    ------
+    SimulatorError
+        Listing the known ones.
+    """
+    for known in SIMULATORS:
+        if name == known:
+            return known
+    raise SimulatorError(f"simulator must be one of {', '.join(SIMULATORS)}, not {name!r}")
+
+
 def check_simulator(simulator: SimulatorName, *, cocotb: bool = True) -> None:
     """Check that everything that `simulator` needs is here.
 
@@ -75,7 +100,14 @@ def check_simulator(simulator: SimulatorName, *, cocotb: bool = True) -> None:
 
 
 def replay_cocotb(
-    verilog: str, top: str, replay: Replay, folder: Path, *, simulator: SimulatorName, waves: bool = False
+    verilog: str,
+    top: str,
+    replay: Replay,
+    folder: Path,
+    *,
+    simulator: SimulatorName,
+    waves: bool = False,
+    progress: Progress | None = None,
 ) -> SimulatorRun:
     """Play with cocotb: driver, monitor and scoreboard in Python (`sim.replay_bench`).
 
@@ -93,6 +125,8 @@ def replay_cocotb(
         ``icarus`` or ``verilator``.
     waves : bool
         Record all signals.
+    progress : callable, optional
+        Called with (cycles done, cycles in all), from another thread.
 
     Returns
     -------
@@ -115,7 +149,7 @@ def replay_cocotb(
     runner = get_runner(simulator)
     build_arguments = ["-Wno-fatal", "-Wno-WIDTH", *(["--trace"] if waves else [])] if simulator == "verilator" else []
     start = time.perf_counter()
-    with _tools(simulator):
+    with _tools(simulator), _watch(folder / "cycle", replay.cycles, progress):
         _quietly(
             lambda: runner.build(
                 sources=[source], hdl_toplevel=top, build_dir=folder / simulator, build_args=build_arguments,
@@ -128,8 +162,8 @@ def replay_cocotb(
             lambda: runner.test(
                 test_module=BENCH, hdl_toplevel=top, build_dir=folder / simulator, test_dir=folder, waves=waves,
                 extra_env={
-                    "HOPFORGE_REPLAY": str(recorded), "HOPFORGE_REPLAY_RESULT": str(outcome),
-                    "COCOTB_ANSI_OUTPUT": "0",
+                    REPLAY_VARIABLE: str(recorded), RESULT_VARIABLE: str(outcome),
+                    CYCLE_VARIABLE: str(folder / "cycle"), "COCOTB_ANSI_OUTPUT": "0",
                 },
                 results_xml=str(folder / "results.xml"), log_file=folder / "run.log",
             ),
@@ -290,6 +324,30 @@ int main(int argc, char **argv) {{
     return 0;
 }}
 """
+
+
+@contextlib.contextmanager
+def _watch(counter: Path, cycles: int, progress: Progress | None) -> Iterator[None]:
+    """Report the cycle that the bench writes to the file `counter` now and then."""
+    counter.unlink(missing_ok=True)
+    if progress is None:
+        yield
+        return
+    over = threading.Event()
+
+    def poll(report: Progress = progress) -> None:
+        while not over.wait(_POLL_S):
+            with contextlib.suppress(OSError, ValueError):
+                report(int(counter.read_text()), cycles)
+
+    watcher = threading.Thread(target=poll, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        progress(cycles, cycles)
 
 
 @contextlib.contextmanager

@@ -47,6 +47,8 @@ class Traffic:
         Exponent of the popularity of destinations: 1 uniform, larger: fewer of them more often.
     change_configuration : bool
         Whether mode, own address, level and radices change on the way.
+    addresses : tuple of int
+        Addresses of the network: three quarters of the destinations are among them. Empty: none is known.
     """
 
     lookups: int
@@ -56,6 +58,7 @@ class Traffic:
     pool: int = 64
     locality: float = 2.0
     change_configuration: bool = True
+    addresses: tuple[int, ...] = ()
 
 
 @dataclass
@@ -129,6 +132,9 @@ def _destinations(params: LookupParams, traffic: Traffic, rng: np.random.Generat
     pools = rng.integers(0, limit, (max(1, traffic.lookups // 2000), traffic.pool))
     # half of the addresses differ from their neighbours in a few low bits only, as in a real network
     pools[:, ::2] &= 0xFFF
+    if traffic.addresses:
+        known = rng.random(pools.shape) < 0.75
+        pools[known] = rng.choice(np.array(traffic.addresses, np.int64), int(known.sum()))
     pick = (rng.random(traffic.lookups) ** traffic.locality * traffic.pool).astype(np.int64)
     return pools[np.arange(traffic.lookups) * len(pools) // max(1, traffic.lookups), pick]
 

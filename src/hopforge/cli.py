@@ -1,7 +1,9 @@
 """Command line of hopforge: every command parses, calls one function, and turns a user's mistake into one line."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -101,6 +103,78 @@ def schema(
     typer.echo(reference.markdown() if markdown else reference.json_schema(), nl=False)
 
 
+@app.command(rich_help_panel=HARDWARE)
+def cosim(
+    config: ConfigPath,
+    *,
+    simulator: Annotated[
+        str | None, typer.Option(help="icarus (with cocotb) or verilator (fast); default: the configuration's.")
+    ] = None,
+    lookups: Annotated[int | None, typer.Option(min=1, help="Requests; default: the configuration's.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the traffic; default: the configuration's.")] = None,
+    waves: Annotated[bool, typer.Option("--waves", help="Record all signals (FST or VCD).")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/cosim/NAME).")
+    ] = None,
+) -> None:
+    """Compare the Verilog of the lookup engine with its golden model, every output in every cycle.
+
+    The traffic is random and unfriendly: idle cycles, back-pressure, flushes, invalidations, TCAM writes, changes of
+    the configuration, TCAM answers out of order. Exit status 1 if anything differs.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.sim.cosim import cosim as run_cosim
+    from hopforge.sim.cosim import report_rows
+    from hopforge.sim.runner import simulator_name
+
+    checked = load_config(config, hardware=True)
+    name = None if simulator is None else simulator_name(simulator)
+    with _progress("cycles") as advance:
+        report = run_cosim(
+            checked, simulator=name, lookups=lookups, seed=seed, waves=waves, output=output, progress=advance
+        )
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for subject, words in report_rows(report):
+        table.add_row(f"[bold]{subject}[/]", words)
+    Console().print(table)
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=NETWORK)
+def hits(
+    config: ConfigPath,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/hits/NAME).")
+    ] = None,
+) -> None:
+    """Replay the workload through a routing cache at every input port of the network.
+
+    Shows hits, misses by cause, and the lookup time, forwarding rate, power and latency that follow; writes them per
+    port, switch and class of port as CSV and Parquet, with two plots and the metadata to repeat the run.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.model.hit_rates import run_hits, summary_rows, write_report
+
+    checked = load_config(config)
+    target = output or Path("build/hits") / checked.name
+    with _progress("packets") as advance:
+        found = run_hits(checked, advance)
+    write_report(found, target)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for subject, words in summary_rows(found):
+        table.add_row(f"[bold]{subject}[/]", words)
+    console = Console()
+    console.print(table)
+    console.print(f"wrote {target}", markup=False, highlight=False, soft_wrap=True)
+
+
 @app.command(rich_help_panel=NETWORK)
 def topology(
     config: ConfigPath,
@@ -164,6 +238,19 @@ def reproduce(
         return
     options = Options(full=full, seed=seed, liberty=liberty, traces=traces)
     run_and_show(names, output, options, REPRODUCTIONS, console, page)
+
+
+@contextlib.contextmanager
+def _progress(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on stderr while the block runs; what it yields is called with (done, in all)."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(unit, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _complain(text: str) -> None:
