@@ -11,8 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from hopforge.model import crc, node_reduction
 from hopforge.model.address import AddressFormat
 from hopforge.model.config.lookup import AddressConfig
+from hopforge.model.kernel_cache import forget_stale
 from hopforge.model.lookup_params import MEMBER_BITS
 from hopforge.model.node_reduction import KIND_BITS, KeyTables, NodeReduction, UpChoice, reduce_key
 from hopforge.model.routing_table import shortest_path_ports
@@ -202,3 +204,6 @@ def _walk(arrays, network, source, destination, first, router, port, output):  #
         if not fill:
             first[index + 1] = hop
     return -1
+
+
+forget_stale(_walk, crc, node_reduction)
