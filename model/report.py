@@ -148,27 +148,50 @@ class Report:
     provenance: Mapping[str, str] = field(default_factory=dict)
 
 
+def thousands(number: float) -> str:
+    r"""Return a whole number with thin spaces between its thousands.
+
+    Examples
+    --------
+    >>> thousands(1234567) == "1\u202f234\u202f567"
+    True
+    """
+    return f"{int(number):,}".replace(",", "\u202f")
+
+
 def bars(
     title: str,
     groups: Sequence[str],
     series: Mapping[str, Sequence[float]],
     *,
     y: str,
-    stacked: bool = False,
     x: str = "",
     caption: str = "",
     command: str = "",
-    log: bool = False,
 ) -> Figure:
-    """Return a bar chart: one value of each series for each group; `x` and `y` are the titles of the axes."""
+    """Return a bar chart from zero, each value on its bar: one of each series for each group.
+
+    `x` and `y` are the titles of the axes.
+    """
     for name, values in series.items():
         if len(values) != len(groups):
             raise ValueError(f"series {name!r} must have groups={len(groups)} values, not {len(values)}")
-    traces = [{"type": "bar", "name": name, "x": list(groups), "y": values} for name, values in series.items()]
+    traces = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": list(groups),
+            "y": values,
+            "texttemplate": "%{y:.3~g}",
+            "textposition": "outside",
+            "cliponaxis": False,
+        }
+        for name, values in series.items()
+    ]
     layout = {
-        "barmode": "stack" if stacked else "group",
         "xaxis": {"title": {"text": x}, "type": "category"},
-        "yaxis": {"title": {"text": y}, "type": "log" if log else "linear", "rangemode": "tozero"},
+        "yaxis": {"title": {"text": y}, "rangemode": "tozero"},
+        "bargap": 0.5,
         "showlegend": len(series) > 1,
     }
     return Figure(title, traces, layout, caption, command)
@@ -185,10 +208,16 @@ def heatmap(
     unit: str,
     caption: str = "",
     command: str = "",
+    limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Return a map of ``values[row, column]``; NaN leaves a gap, `unit` stands at the colour bar."""
+    """Return a map of ``values[row, column]``; NaN leaves a gap, `unit` stands at the colour bar.
+
+    `limits` are the values at the ends of the colour bar, those of the data unless given.
+    """
+    low, high = (None, None) if limits is None else limits
     traces = [{
-        "type": "heatmap", "x": list(columns), "y": list(rows), "z": values, "colorscale": "Cividis",
+        "type": "heatmap", "x": list(columns), "y": list(rows), "z": values, "zmin": low, "zmax": high,
+        "colorscale": "Cividis",
         "colorbar": {"title": {"text": unit, "side": "right"}, "thickness": 12}, "xgap": 1, "ygap": 1,
         "hovertemplate": f"{y} %{{y}}, {x} %{{x}}: %{{z:.4~g}} {unit}<extra></extra>",
     }]  # fmt: skip
@@ -271,7 +300,7 @@ def _cell(value: Any, column: Column) -> tuple[str, float | None]:
     if number is None:
         return str(value), None
     if column.digits is None and number == int(number):
-        return f"{int(number):,}".replace(",", "\u202f"), number
+        return thousands(number), number
     text = f"{number:,.{column.digits}f}" if column.digits is not None else f"{number:.6g}"
     return text.replace(",", "\u202f"), number
 
