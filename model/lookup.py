@@ -86,6 +86,43 @@ class KeyFunctions:
         self._masks, self._constant = crc_matrix(params.crc, params.address_bits)
         self._skew = skew_matrices(params.address_bits, params.index_bits, params.ways) if params.skewed else ()
 
+    def config(
+        self,
+        *,
+        enable: int = 1,
+        mode: int = 0,
+        chunk_select: int = 0,
+        up_choice: int = 0,
+        member_hash: int = 0,
+        members: int = 1,
+        own: int = 0,
+        level: int = 0,
+        digits: int = 0,
+        radices: tuple[int, ...] = (),
+    ) -> ActiveConfig:
+        """Return the configuration that the fields of the registers ask for, with what impossible values act as.
+
+        Parameters
+        ----------
+        enable, mode, chunk_select, up_choice, member_hash, members, own, level, digits : int
+            Fields of CTRL, MODE, OWN and LEVEL.
+        radices : tuple of int
+            RADIX registers.
+        """
+        params = self.params
+        return ActiveConfig(
+            enable=enable,
+            mode=mode if mode < len(MODES) and MODES[mode] in params.functions else 0,
+            chunk_bits=params.chunk_bits[chunk_select if chunk_select < len(params.chunk_bits) else 0],
+            up_choice=up_choice,
+            member_hash=member_hash,
+            members=members if 1 <= members <= params.max_members else 1,
+            own=own,
+            level=level,
+            digits=digits,
+            radices=radices,
+        )
+
     def crc(self, word: int) -> int:
         """Return the CRC of an address or payload."""
         return _parities(self._masks, word) ^ self._constant
@@ -198,7 +235,9 @@ class _State(Enum):
     INJECTED = auto()
 
 
-class _Result(NamedTuple):
+class TcamResult(NamedTuple):
+    """Answer of the TCAM; without a match the output is 0."""
+
     match: int = 0
     output: int = 0
 
@@ -212,7 +251,7 @@ class _Mshr:
     key: int = 0
     dst: int = 0
     tag: int = 0
-    result: _Result = field(default_factory=_Result)
+    result: TcamResult = field(default_factory=TcamResult)
 
 
 class _Response(NamedTuple):
@@ -266,7 +305,9 @@ class _Replacement:
         self.touch(row, way)
 
 
-class _Row(NamedTuple):
+class TcamRow(NamedTuple):
+    """A row of the TCAM: a bit set in `mask` must equal that of `value`; `lag` adds the member to the output."""
+
     valid: int
     value: int
     mask: int
@@ -280,25 +321,37 @@ class _TcamLookup:
     dst: int
     member: int
     due: int  # cycles until the answer
-    result: _Result | None = None
+    result: TcamResult | None = None
 
 
-class _Tcam:
-    """The TCAM inside: flops or sram."""
+class InsideTcam:
+    """The TCAM inside the engine, flops or sram; once per cycle call `answer`, then `accept`, `commit`, then `edge`.
+
+    Parameters
+    ----------
+    params : LookupParams
+        The engine.
+
+    Attributes
+    ----------
+    row_effective : bool
+        Whether this is the first cycle in which a committed row takes part.
+    """
 
     def __init__(self, params: LookupParams) -> None:
         self._params = params
-        self._rows = [_Row(0, 0, 0, 0, 0)] * params.tcam_rows
+        self._rows = [TcamRow(0, 0, 0, 0, 0)] * params.tcam_rows
         self._pipeline: deque[_TcamLookup] = deque()
-        self._write: tuple[int, _Row] | None = None
+        self._write: tuple[int, TcamRow] | None = None
         self._busy_cycles = 0
-        self.row_effective = False  # in this cycle a row became effective
+        self.row_effective = False
 
     @property
     def busy(self) -> bool:
+        """Whether a row is being written: no lookup can be accepted."""
         return self._busy_cycles > 0
 
-    def answer(self) -> tuple[int, _Result] | None:
+    def answer(self) -> tuple[int, TcamResult] | None:
         """Compare and count down at the start of a cycle; return the answer of this cycle."""
         for lookup in self._pipeline:
             lookup.due -= 1
@@ -311,13 +364,14 @@ class _Tcam:
         return None
 
     def accept(self, mshr: int, dst: int, member: int) -> None:
+        """Take the lookup of `dst` for an MSHR."""
         lookup = _TcamLookup(mshr, dst, member, self._params.tcam_latency_cycles)
         compares_later = self._params.tcam_kind == "flops" and self._params.tcam_latency_cycles > 1
         if not compares_later:
             lookup.result = self._match(lookup)
         self._pipeline.append(lookup)
 
-    def commit(self, row: int, content: _Row) -> bool:
+    def commit(self, row: int, content: TcamRow) -> bool:
         """Begin to write a row; return whether that was an overrun."""
         if row >= self._params.tcam_rows:
             return False
@@ -346,12 +400,12 @@ class _Tcam:
         self._write = None
         self.row_effective = True
 
-    def _match(self, lookup: _TcamLookup) -> _Result:
+    def _match(self, lookup: _TcamLookup) -> TcamResult:
         for row in self._rows:
             if row.valid and (lookup.dst ^ row.value) & row.mask == 0:
                 output = row.output + (lookup.member if row.lag else 0)
-                return _Result(1, output & (1 << self._params.output_bits) - 1)
-        return _Result(0, 0)
+                return TcamResult(1, output & (1 << self._params.output_bits) - 1)
+        return TcamResult(0, 0)
 
 
 @dataclass
@@ -423,7 +477,7 @@ class LookupEngine:
         self._mshrs = [_Mshr() for _ in range(params.mshrs)]
         self._issue_pointer = 0
         self._fill_pointer = 0
-        self._tcam = _Tcam(params)
+        self._tcam = InsideTcam(params)
         self._overrun = False
         self._rdata = 0
         self.counters = {name: 0 for name, _ in COUNTERS}
@@ -570,7 +624,7 @@ class LookupEngine:
 
     # ---- stage C
 
-    def _complete(self, operation: _Operation, answer: tuple[int, _Result] | None, events: _CycleEvents) -> None:
+    def _complete(self, operation: _Operation, answer: tuple[int, TcamResult] | None, events: _CycleEvents) -> None:
         """Carry out what C does; MSHRs are only looked at, their changes go to `events`."""
         events.completed = operation
         rows = self.keys.rows(operation.key)
@@ -605,7 +659,7 @@ class LookupEngine:
         return None
 
     def _complete_lookup(
-        self, operation: _Operation, rows: tuple[int, ...], answer: tuple[int, _Result] | None, events: _CycleEvents
+        self, operation: _Operation, rows: tuple[int, ...], answer: tuple[int, TcamResult] | None, events: _CycleEvents
     ) -> None:
         events.count("lookups")
         way = self._find(rows, operation.key) if self._usable(operation) else None
@@ -671,7 +725,7 @@ class LookupEngine:
     def _next_mshrs(
         self,
         events: _CycleEvents,
-        answer: tuple[int, _Result] | None,
+        answer: tuple[int, TcamResult] | None,
         offer: int | None,
         tcam_ready: bool,
         chosen: _Operation | None,
@@ -786,23 +840,13 @@ class LookupEngine:
     # ---- registers of the CSR bus
 
     def _from_shadow(self) -> ActiveConfig:
-        """Return the configuration that the shadow registers ask for, with what impossible values act as."""
-        params = self.params
-        mode = self._map["MODE"].decode(self._shadow["MODE"])
-        level = self._map["LEVEL"].decode(self._shadow["LEVEL"])
-        number, select = mode["mode"], mode["chunk_select"]
-        known = number < len(MODES) and MODES[number] in params.functions
-        return ActiveConfig(
+        """Return the configuration that the shadow registers ask for."""
+        return self.keys.config(
             enable=self._shadow["CTRL"],
-            mode=number if known else 0,
-            chunk_bits=params.chunk_bits[select if select < len(params.chunk_bits) else 0],
-            up_choice=mode["up_choice"],
-            member_hash=mode["member_hash"],
-            members=mode["members"] if 1 <= mode["members"] <= params.max_members else 1,
             own=self._wide("OWN"),
-            level=level["level"],
-            digits=level["digits"],
-            radices=tuple(self._shadow[f"RADIX{index}"] for index in range(params.radices)),
+            radices=tuple(self._shadow[f"RADIX{index}"] for index in range(self.params.radices)),
+            **self._map["MODE"].decode(self._shadow["MODE"]),
+            **self._map["LEVEL"].decode(self._shadow["LEVEL"]),
         )
 
     def _wide(self, name: str) -> int:
@@ -855,7 +899,7 @@ class LookupEngine:
             self._invalidate_dst = register.decode(data)["value"] | self._shadow.get("INVALIDATE_HI", 0) << 32
         elif name == "TCAM_WRITE":
             fields = register.decode(data)
-            row = _Row(
+            row = TcamRow(
                 fields["valid"], self._wide("TCAM_VALUE"), self._wide("TCAM_MASK"), self._wide("TCAM_OUTPUT"),
                 fields["lag"],
             )  # fmt: skip
@@ -881,9 +925,9 @@ class LookupEngine:
         self._shadow["MODE"] = mode.insert(MODES.index("arbitrary"), self._shadow["MODE"])
 
 
-def _external_answer(inputs: LookupInputs) -> tuple[int, _Result] | None:
+def _external_answer(inputs: LookupInputs) -> tuple[int, TcamResult] | None:
     if not inputs.tcam_resp_valid:
         return None
     # the definition: without a match the output is 0
     output = inputs.tcam_resp_output if inputs.tcam_resp_match else 0
-    return inputs.tcam_resp_id, _Result(inputs.tcam_resp_match, output)
+    return inputs.tcam_resp_id, TcamResult(inputs.tcam_resp_match, output)

@@ -6,7 +6,7 @@ in the loop (`sim.runner.replay_verilator`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,6 +89,8 @@ class Replay:
         uint64[cycle, output]. Compared at the end of the same cycle, before the next rising edge.
     clocked : bool
         Whether the component has ``clk`` and ``rst``; reset is active before cycle 0.
+    settle_cycles : int
+        Cycles at the beginning in which the outputs mean nothing yet.
 
     Raises
     ------
@@ -101,6 +103,7 @@ class Replay:
     driven: NDArray[np.uint64]
     expected: NDArray[np.uint64]
     clocked: bool = True
+    settle_cycles: int = 0
 
     def __post_init__(self) -> None:
         if self.driven.ndim != 2 or self.driven.shape[1] != len(self.inputs):
@@ -127,7 +130,7 @@ class Replay:
 
     def head(self, cycles: int) -> "Replay":
         """Return the first `cycles` cycles."""
-        return Replay(self.inputs, self.outputs, self.driven[:cycles], self.expected[:cycles], self.clocked)
+        return replace(self, driven=self.driven[:cycles], expected=self.expected[:cycles])
 
     def save(self, path: Path) -> None:
         """Write everything to a NumPy archive; the file appears only when it is complete."""
@@ -135,6 +138,7 @@ class Replay:
         np.savez(
             part, inputs=np.array(self.inputs), outputs=np.array([name for name, _ in self.outputs]),
             gates=np.array(self.gates), driven=self.driven, expected=self.expected, clocked=np.array(self.clocked),
+            settle_cycles=np.array(self.settle_cycles),
         )  # fmt: skip
         part.rename(path)
 
@@ -150,7 +154,26 @@ class Replay:
                 archive["driven"],
                 archive["expected"],
                 bool(archive["clocked"]),
+                int(archive["settle_cycles"]),
             )
+
+
+class Bench(NamedTuple):
+    """A component, the name of its top module, and what it has to do.
+
+    Attributes
+    ----------
+    top : str
+        Name of the module in Verilog.
+    component : Component
+        Fresh: it can be used once.
+    replay : Replay
+        Recorded from the golden model.
+    """
+
+    top: str
+    component: Component
+    replay: Replay
 
 
 class Scoreboard:
@@ -166,6 +189,7 @@ class Scoreboard:
         self._names = [output.name for output in replay.outputs]
         self._gates = replay.gates
         self._expected = replay.expected.tolist()
+        self._settle_cycles = replay.settle_cycles
         self._cycles = 0
         self._mismatches = 0
         self._first: Mismatch | None = None
@@ -173,7 +197,8 @@ class Scoreboard:
     def compare(self, got: Sequence[int | None]) -> None:
         """Take the outputs of the next cycle, None for unknown bits."""
         expected = self._expected[self._cycles]
-        for column, gate in enumerate(self._gates):
+        compared = enumerate(self._gates) if self._cycles >= self._settle_cycles else ()
+        for column, gate in compared:
             if got[column] != expected[column] and (gate < 0 or expected[gate]):
                 self._mismatches += 1
                 if self._first is None:

@@ -306,7 +306,7 @@ int main(int argc, char **argv) {{
         DUMP();
 {gets}
         const uint64_t *const want = row + {inputs};
-        for (int i = 0; i < {outputs}; i++) {{
+        for (int i = 0; i < {outputs} && cycles >= {replay.settle_cycles}; i++) {{
             if (got[i] == want[i] || (gates[i] >= 0 && !want[gates[i]])) continue;
             if (mismatches++ == 0) {{ cycle = cycles; signal = i; expected = want[i]; wrong = got[i]; }}
             break;
