@@ -300,7 +300,9 @@ def _hardware_rows(variants: Sequence[Variant]) -> Mapping[str, list[object]]:
         "simulation, s": lambda variant: round(variant.cosim.run_s, 1) if variant.cosim else None,
     }
     for name, measure in measures.items():
-        rows[name] = [measure(variant) for variant in variants]
+        values = [measure(variant) for variant in variants]
+        if any(value is not None for value in values):
+            rows[name] = values
     return rows
 
 
