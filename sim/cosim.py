@@ -11,17 +11,12 @@ import numpy as np
 from hopforge.gen.lookup import engine_parameters, top_name
 from hopforge.gen.verilog import to_verilog, tool_versions
 from hopforge.hw.lookup import Lookup
-from hopforge.model.config import (
-    Config,
-    DragonflyConfig,
-    FatTreeConfig,
-    MeshConfig,
-    TorusConfig,
-)
+from hopforge.model.config import Config, MeshConfig, TorusConfig
 from hopforge.model.csr import MEMBER_HASHES, MODES, UP_CHOICES, csr_map
 from hopforge.model.lookup_params import LookupParams
+from hopforge.model.node_reduction import NodeReduction
 from hopforge.model.results import staged
-from hopforge.model.topology import Topology, build
+from hopforge.model.topology import build
 from hopforge.sim.lookup import lookup_replay
 from hopforge.sim.replay import Progress, ReplayResult
 from hopforge.sim.runner import SimulatorName, check_simulator, replay_cocotb, replay_verilator
@@ -166,12 +161,8 @@ def engine_setup(config: Config, params: LookupParams) -> tuple[tuple[str, int],
     registers, lookup, network = csr_map(params), config.lookup, config.topology
     if config.topology.kind not in params.functions:
         return (("MODE", registers["MODE"].encode(members=1)),)
-    level, digits = 0, 0
-    radices: tuple[int, ...] = ()
-    if isinstance(network, MeshConfig | TorusConfig):
-        digits, radices = len(network.radices), network.radices
-    elif isinstance(network, FatTreeConfig):
-        level, digits = min(1, network.n), network.n
+    reduction = NodeReduction.from_config(config)
+    place = reduction.switch(reduction.routers // 2)
     mode = registers["MODE"].encode(
         mode=MODES.index(config.topology.kind),
         chunk_select=params.chunk_bits.index(config.address.chunk_bits),
@@ -179,24 +170,13 @@ def engine_setup(config: Config, params: LookupParams) -> tuple[tuple[str, int],
         member_hash=MEMBER_HASHES.index(lookup.lag.hash),
         members=lookup.lag.members,
     )
-    own = _own_address(config, build(network, config.address), digits)
-    words = [("MODE", mode), ("OWN_LO", own & 0xFFFFFFFF)]
+    words = [("MODE", mode), ("OWN_LO", place.own & 0xFFFFFFFF)]
     if "OWN_HI" in registers:
-        words.append(("OWN_HI", own >> 32))
-    words.append(("LEVEL", registers["LEVEL"].encode(level=level, digits=digits)))
-    words += [(f"RADIX{index}", radix) for index, radix in enumerate(radices)]
+        words.append(("OWN_HI", place.own >> 32))
+    words.append(("LEVEL", registers["LEVEL"].encode(level=place.level, digits=reduction.dimensions)))
+    if isinstance(network, MeshConfig | TorusConfig):
+        words += [(f"RADIX{index}", radix) for index, radix in enumerate(network.radices)]
     return tuple(words)
-
-
-def _own_address(config: Config, topology: Topology, digits: int) -> int:
-    """Return the address of a switch near the middle: that of one of its hosts without the host's own digit."""
-    chunk = config.address.chunk_bits
-    host = int(topology.host_address[topology.hosts // 2])
-    if isinstance(config.topology, FatTreeConfig):
-        return host >> chunk  # c_i is d_{i+1}
-    if isinstance(config.topology, DragonflyConfig):
-        return host >> chunk << chunk
-    return host & (1 << digits * chunk) - 1
 
 
 def _summary(config: Config, report: CosimReport) -> dict[str, object]:
