@@ -4,11 +4,11 @@
 so.
 """
 
-from hopforge.sim.reproduce import lookup_model
+from hopforge.sim.reproduce import lookup_conflicts, lookup_model
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
 from hopforge.sim.reproduce.runner import Outcome, point_key, run_reproduction, select
 
-REPRODUCTIONS = index_by_name(lookup_model.REPRODUCTIONS)
+REPRODUCTIONS = index_by_name(lookup_conflicts.REPRODUCTIONS, lookup_model.REPRODUCTIONS)
 
 __all__ = [
     "REPRODUCTIONS",

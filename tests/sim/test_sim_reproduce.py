@@ -227,6 +227,41 @@ def test_figure_5_2_bounds(tmp_path):
     assert math.isclose(data["tcam_25ns_gbps"].iloc[0], 26.88)
 
 
+# --- conflicts
+
+
+def test_figure_4_5_meets_the_exact_binomial_within_its_error(tmp_path):
+    _, data = run("lookup.fig4.5", tmp_path)
+    random = data[data["addresses"] == "random"]
+    assert len(random) == 20
+    wide = random[random["standard_error_percent"] > 0]
+    assert len(wide) >= 15
+    deviations = (wide["evictions_percent"] - wide["expected_percent"]) / wide["standard_error_percent"]
+    assert (deviations.abs() < 5).all()  # rare events have skewed errors
+    assert deviations.pow(2).mean() < 3
+    contiguous = data[data["addresses"] == "contiguous"]
+    assert len(contiguous) == 4
+    assert (contiguous["evictions_percent"] == 0).all()  # spec: aligned contiguous addresses never conflict with CRC-32C
+
+
+def test_figure_4_6_counts_every_lookup_once(tmp_path):
+    outcome, data = run("lookup.fig4.6", tmp_path)
+    assert set(data["program"]) == {"is.A.64", "ft.A.64"}
+    assert (data["hits"] + data["compulsory"] + data["capacity"] + data["conflict"] == data["lookups"]).all()
+    # what is compulsory does not depend on the cache, and 2048 entries hold all 64 destinations
+    assert (data.groupby("program")["compulsory"].nunique() == 1).all()
+    large = data[data["entries"] == 2048]
+    assert (large["capacity"] == 0).all()
+    assert [c.ours for c in outcome.comparisons if c.quantity.startswith("conflict")] == [0, 0, 0, 0]
+
+
+def test_more_traces_are_found_by_name(tmp_path):
+    (tmp_path / "lu.A.64.tar.xz").write_bytes(b"")
+    (tmp_path / "is.A.64.tar.xz").write_bytes(b"")
+    points = REPRODUCTIONS["lookup.fig4.6"].points(Options(traces=tmp_path))
+    assert list(dict.fromkeys(point["program"] for point in points)) == ["is.A.64", "ft.A.64", "lu.A.64"]
+
+
 # --- the command
 
 
