@@ -121,11 +121,12 @@ class KeyPorts:
         value = keys & (1 << reduction.value_bits) - 1
         kind = keys >> reduction.value_bits & (1 << KIND_BITS) - 1
         if reduction.mode == "fat_tree":
-            port = np.where(kind == 1, reduction.radices[0] + value, value)
+            port = np.where(value >= reduction.radices[0], NO_PORT, value + (kind == 1) * reduction.radices[0])
         elif reduction.mode == "dragonfly":
             port = self._dragonfly(routers, kind, value)
         else:
-            port = np.where(kind == 0, value, reduction.hosts_per_router + 2 * value + (kind == 2))
+            local = np.where(value < reduction.hosts_per_router, value, NO_PORT)
+            port = np.where(kind == 0, local, reduction.hosts_per_router + 2 * value + (kind == 2))
         lost = (port < 0) | (port >= self.topology.max_ports)
         lost |= self._leads_nowhere(routers, np.where(lost, 0, port))
         if lost.any():
@@ -140,8 +141,9 @@ class KeyPorts:
         p, a, g = self.routing.radices
         towards = self._table[routers, np.where((kind == 2) & (value < g), value, routers // a)]
         local = routers % a
-        router_port = np.where(value == local, NO_PORT, p + value - (value > local))
-        return np.where(kind == 2, towards, np.where(kind == 1, router_port, value))
+        router_port = np.where((value == local) | (value >= a), NO_PORT, p + value - (value > local))
+        terminal_port = np.where(value < p, value, NO_PORT)
+        return np.where(kind == 2, towards, np.where(kind == 1, router_port, terminal_port))
 
     def _leads_nowhere(self, routers: NDArray[np.int64], port: NDArray[np.int64]) -> NDArray[np.bool_]:
         topology = self.topology
