@@ -16,10 +16,12 @@ from hopforge.model import reference_stack, routing_cache
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.kernel_cache import forget_stale
+from hopforge.model.key_ports import KeyPorts
 from hopforge.model.node_reduction import NodeReduction
 from hopforge.model.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
 from hopforge.model.routes import Paths, Routes
-from hopforge.model.routing_cache import CacheState, CacheTables, RoutingCache, _claim, _find, _touch
+from hopforge.model.routing_cache import NO_MATCH, CacheState, CacheTables, RoutingCache, _claim, _find, _touch
+from hopforge.model.tcam import Tcam, route_rows
 from hopforge.model.topology import Topology
 from hopforge.model.workload import PacketStream
 
@@ -124,6 +126,24 @@ class _Level:
         self.state = CacheState(*(np.tile(array, caches) for array in one.state))
 
 
+def _matched(config: Config, topology: Topology, reduction: NodeReduction) -> NDArray[np.bool_] | None:
+    """Whether the TCAM of a switch has a row for a host, bool[router, host]; None: all have all.
+
+    Only a TCAM that is built into the switch has a limit: it takes the first rows of the switch's routes.
+    """
+    if config.lookup.tcam.kind not in {"flops", "sram"}:
+        return None
+    rows, width = config.lookup.tcam.rows, config.address.width_bits
+    ports = KeyPorts(reduction, topology)
+    result = np.ones((topology.routers, topology.hosts), np.bool_)
+    for router in range(topology.routers):
+        contents = route_rows(ports, router, drop_unknown=False)
+        if len(contents) > rows:
+            tcam = Tcam.of_rows(contents[:rows], width_bits=width)
+            result[router] = tcam.lookup_many(topology.host_address) != NO_MATCH
+    return None if result.all() else result
+
+
 class Replay:
     """Caches of a network that packets can be sent through.
 
@@ -158,8 +178,7 @@ class Replay:
             )  # fmt: skip
         self._second = _Level(one, self.inputs.caches if self._two else 1)
         self._stacks = ReferenceStacks(self.inputs.caches, section.entries if section.enabled else 0)
-        # only a TCAM that is built in has a limit of its own: rows for the first hosts
-        self.rows = config.lookup.tcam.rows if config.lookup.tcam.kind in {"flops", "sram"} else topology.hosts
+        self._matched = _matched(config, topology, self.reduction)
         self._counts = np.zeros((len(COUNTS), self.inputs.caches), np.int64)
         self._now = 0
         self.packets = 0
@@ -178,10 +197,11 @@ class Replay:
         keys = self.reduction.keys(paths.router, address)
         caches = self._caches(paths, address)
         slots = self._stacks.slots_of(caches, keys)
+        matched = np.ones(1, np.bool_) if self._matched is None else self._matched[paths.router, per_hop]
         delivered, lookups = _send(
             self._first.tables, self._first.state, self._second.tables, self._second.state,
             (self.enabled, self._two, self._first.sets, self._second.sets), self._stacks.arrays,
-            self._stacks.entries, of_packet.reshape(-1), target < self.rows, paths.first, caches, keys, slots,
+            self._stacks.entries, of_packet.reshape(-1), matched, paths.first, caches, keys, slots,
             self._now, self._counts,
         )  # fmt: skip
         self._now += lookups
@@ -264,6 +284,7 @@ def _send(  # type: ignore[no-untyped-def]
     enabled, two, sets1, sets2 = levels
     begin = now
     delivered = 0
+    all_match = len(matched) == 1
     for packet in range(len(of_packet)):
         path = of_packet[packet]
         dropped = False
@@ -277,7 +298,7 @@ def _send(  # type: ignore[no-untyped-def]
                 continue
             found = two and _get(c2, sets2, s2, cache, key, now)
             counts[_SECOND, cache] += found
-            if not found and not matched[path]:
+            if not (found or all_match or matched[hop]):
                 counts[_UNMATCHED, cache] += 1
                 dropped = True
                 break

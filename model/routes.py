@@ -15,6 +15,7 @@ from hopforge.model import crc, node_reduction
 from hopforge.model.address import AddressFormat
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.kernel_cache import forget_stale
+from hopforge.model.key_ports import group_ports
 from hopforge.model.lookup_params import MEMBER_BITS
 from hopforge.model.node_reduction import KIND_BITS, KeyTables, NodeReduction, UpChoice, reduce_key
 from hopforge.model.routing_table import shortest_path_ports
@@ -141,18 +142,7 @@ def key_ports(topology: Topology) -> NDArray[np.int32]:
     for other in range(a):
         here = local != other
         table[here, width + other] = p + other - (other > local[here])
-    group_port = table[:, 2 * width:]
-    for port in reversed(range(p + a - 1, topology.max_ports)):  # of parallel links the lowest port wins
-        peer = topology.peer_router[:, port]
-        group_port[np.flatnonzero(peer >= 0), peer[peer >= 0] // a] = port
-    # a router without a link of its own goes to the first router of its group that has one
-    for router in reversed(range(routers)):
-        base = router - local[router]
-        for group in np.flatnonzero(group_port[router, :g] < 0):
-            if group == router // a:
-                continue
-            owners = np.flatnonzero(group_port[base:base + a, group] >= p + a - 1)
-            group_port[router, group] = table[router, width + owners[0]]
+    table[:, 2 * width:2 * width + g] = group_ports(topology)
     return table
 
 
