@@ -55,11 +55,12 @@ class EpochControl(wiring.Component):
                 "scrubbed": In(1),
             }
         )
+        self.debt = Signal(epoch_bits)  # flushes begun since the last finished scrub
 
     def elaborate(self, platform: object) -> Module:
         """Build the counters of epochs, open flushes and rows."""
         m = Module()
-        debt = Signal(self.epoch_bits)
+        debt = self.debt
         defer = Signal()
         last_row = Signal()
         m.d.comb += [

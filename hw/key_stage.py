@@ -100,6 +100,16 @@ class KeyStage(wiring.Component):
         if reduction.reduces:
             ports["active"] = In(reduction.active_layout)
         super().__init__(ports)
+        layout = StructLayout(
+            {
+                "lookup": unsigned(1),
+                "invalidate": unsigned(1),
+                "fresh": unsigned(1),
+                "tag": unsigned(tag_bits),
+                "partial": reduction.partial_layout if reduction.reduces else unsigned(reduction.address_bits),
+            }
+        )
+        self.first = View(layout, Signal(layout.size, name="first"))
 
     def elaborate(self, platform: object) -> Module:
         """Build the reduction with as many registers as wanted."""
@@ -153,16 +163,7 @@ class KeyStage(wiring.Component):
             )
             return m
 
-        layout = StructLayout(
-            {
-                "lookup": unsigned(1),
-                "invalidate": unsigned(1),
-                "fresh": unsigned(1),
-                "tag": unsigned(self.tag_bits),
-                "partial": self.reduction.partial_layout if self.reduction.reduces else unsigned(len(self.dst)),
-            }
-        )
-        first = View(layout, Signal(layout.size, name="first"))
+        first = self.first
         partial, dst, key, payload = self._halves(m, entering_dst, first.partial)
         m.d.comb += first_ready.eq(last_ready | ~(first.lookup | first.invalidate))
         with m.If(first_ready):

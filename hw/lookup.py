@@ -1,5 +1,7 @@
 """The pipelined lookup engine: node reduction, routing cache, MSHRs, TCAM, control."""
 
+from collections.abc import Callable
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout, View
@@ -12,6 +14,7 @@ from hopforge.hw.lag_member import LagMember
 from hopforge.hw.mshr import MshrFile
 from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
 from hopforge.hw.routing_cache import RoutingCache
+from hopforge.hw.sram import Sram
 from hopforge.hw.tcam import Tcam
 from hopforge.model.crc import crc_matrix
 from hopforge.model.csr import CSR_ADDR_BITS, WORD_BITS
@@ -33,7 +36,23 @@ class Lookup(wiring.Component):
     ----------
     params : LookupParams
         The engine; its own checks name what is wrong.
+    memory : callable
+        Makes the memories of the cache, `Sram`; a proof puts an abstraction in its place.
+
+    Attributes
+    ----------
+    control, epoch, cache, mshrs, keys : ControlStatus, EpochControl, RoutingCache, MshrFile, KeyStage
+        The blocks.
+    op : View
+        The operation in stage C.
     """
+
+    control: ControlStatus
+    epoch: EpochControl
+    cache: RoutingCache
+    mshrs: MshrFile
+    keys: KeyStage
+    op: View
 
     req_valid: Signal
     req_ready: Signal
@@ -60,7 +79,7 @@ class Lookup(wiring.Component):
     csr_rdata: Signal
     link_change: Signal
 
-    def __init__(self, *, params: LookupParams):
+    def __init__(self, *, params: LookupParams, memory: Callable[..., Sram] = Sram):
         self.params = p = params
         ports = {
             "req_valid": In(1),
@@ -92,6 +111,55 @@ class Lookup(wiring.Component):
                 "tcam_resp_output": In(p.output_bits),
             }
         super().__init__(ports)
+
+        self.control = ControlStatus(params=p)
+        self.epoch = EpochControl(epoch_bits=p.epoch_bits, rows=p.sets)
+        self.cache = RoutingCache(
+            sets=p.sets,
+            ways=p.ways,
+            policy=p.policy,
+            skewed=p.skewed,
+            key_bits=p.key_bits,
+            tag_bits=p.tag_bits,
+            output_bits=p.output_bits,
+            epoch_bits=p.epoch_bits,
+            seed=p.random_seed,
+            asynchronous=self.direct,
+            memory=memory,
+        )
+        self.mshrs = MshrFile(
+            entries=p.mshrs,
+            key_bits=p.key_bits,
+            index_bits=self.index_width,
+            address_bits=p.address_bits,
+            tag_bits=p.request_tag_bits,
+            output_bits=p.output_bits,
+            direct=self.direct,
+        )
+        index_masks, index_constant = self.index_function()
+        self.keys = KeyStage(
+            reduction=self.reduction_parameters(),
+            stages=max(0, p.pipeline_depth - 2),
+            tag_bits=p.request_tag_bits,
+            index_masks=index_masks,
+            index_constant=index_constant,
+        )
+        layout = StructLayout(
+            {
+                "lookup": unsigned(1),
+                "fill": unsigned(1),
+                "invalidate": unsigned(1),
+                "scrub": unsigned(1),
+                "fresh": unsigned(1),
+                "match": unsigned(1),
+                "key": unsigned(p.key_bits),
+                "index": unsigned(self.index_width),
+                "dst": unsigned(p.address_bits),
+                "tag": unsigned(p.request_tag_bits),
+                "output": unsigned(p.output_bits),
+            }
+        )
+        self.op = View(layout, Signal(layout.size, name="op"))
 
     @property
     def direct(self) -> bool:
@@ -136,40 +204,14 @@ class Lookup(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         """Connect the blocks and the pipeline between them."""
-        p = self.params
         m = Module()
-        m.submodules.control = control = ControlStatus(params=p)
-        m.submodules.epoch = epoch = EpochControl(epoch_bits=p.epoch_bits, rows=p.sets)
-        m.submodules.cache = cache = RoutingCache(
-            sets=p.sets,
-            ways=p.ways,
-            policy=p.policy,
-            skewed=p.skewed,
-            key_bits=p.key_bits,
-            tag_bits=p.tag_bits,
-            output_bits=p.output_bits,
-            epoch_bits=p.epoch_bits,
-            seed=p.random_seed,
-            asynchronous=self.direct,
-        )
-        m.submodules.mshrs = mshrs = MshrFile(
-            entries=p.mshrs,
-            key_bits=p.key_bits,
-            index_bits=self.index_width,
-            address_bits=p.address_bits,
-            tag_bits=p.request_tag_bits,
-            output_bits=p.output_bits,
-            direct=self.direct,
-        )
+        control, epoch, cache, mshrs, keys = self.control, self.epoch, self.cache, self.mshrs, self.keys
+        m.submodules.control = control
+        m.submodules.epoch = epoch
+        m.submodules.cache = cache
+        m.submodules.mshrs = mshrs
+        m.submodules.keys = keys
         reduction = self.reduction_parameters()
-        index_masks, index_constant = self.index_function()
-        m.submodules.keys = keys = KeyStage(
-            reduction=reduction,
-            stages=max(0, p.pipeline_depth - 2),
-            tag_bits=p.request_tag_bits,
-            index_masks=index_masks,
-            index_constant=index_constant,
-        )
         if reduction.reduces:
             m.d.comb += keys.active.eq(self._active_registers(m, reduction, control))
         row_changed = self._tcam(m, reduction, control, mshrs)
@@ -188,8 +230,8 @@ class Lookup(wiring.Component):
 
         out_free = Signal()
         m.d.comb += out_free.eq(~self.resp_valid | self.resp_ready)
-        op = self._stage_b(m, out_free, keys, mshrs, cache, epoch)
-        self._stage_c(m, out_free, op, mshrs, cache, epoch, control)
+        self._stage_b(m, out_free, keys, mshrs, cache, epoch)
+        self._stage_c(m, out_free, mshrs, cache, epoch, control)
         return m
 
     def _active_registers(self, m: Module, reduction: ReductionParameters, control: ControlStatus) -> Value:
@@ -277,26 +319,10 @@ class Lookup(wiring.Component):
 
     def _stage_b(
         self, m: Module, out_free: Value, keys: KeyStage, mshrs: MshrFile, cache: RoutingCache, epoch: EpochControl
-    ) -> View:
-        """Choose the next operation and read the arrays for it; returns the operation in C."""
-        p = self.params
-        layout = StructLayout(
-            {
-                "lookup": unsigned(1),
-                "fill": unsigned(1),
-                "invalidate": unsigned(1),
-                "scrub": unsigned(1),
-                "fresh": unsigned(1),
-                "match": unsigned(1),
-                "key": unsigned(p.key_bits),
-                "index": unsigned(self.index_width),
-                "dst": unsigned(p.address_bits),
-                "tag": unsigned(p.request_tag_bits),
-                "output": unsigned(p.output_bits),
-            }
-        )
-        taken = View(layout, Signal(layout.size, name="taken"))
-        op = taken if self.direct else View(layout, Signal(layout.size, name="op"))
+    ) -> None:
+        """Choose the next operation and read the arrays for it."""
+        op = self.op
+        taken = op if self.direct else View(op.shape(), Signal(op.shape().size, name="taken"))
         c_free = Signal()
         room = Signal()
         lookup_waits = Signal()
@@ -343,7 +369,7 @@ class Lookup(wiring.Component):
         ]
         if self.direct:
             m.d.comb += mshrs.inject.eq(taken.fill & out_free)
-            return op
+            return
         m.d.comb += [
             mshrs.inject.eq(taken.fill),
             mshrs.advance.eq(c_free),
@@ -355,19 +381,18 @@ class Lookup(wiring.Component):
             m.d.sync += [op.eq(taken), op.fresh.eq(taken.fresh & ~epoch.event)]
         with m.Elif(epoch.event):
             m.d.sync += op.fresh.eq(0)
-        return op
 
     def _stage_c(
         self,
         m: Module,
         out_free: Value,
-        op: View,
         mshrs: MshrFile,
         cache: RoutingCache,
         epoch: EpochControl,
         control: ControlStatus,
     ) -> None:
         """Compare, answer, update."""
+        op = self.op
         usable = Signal()
         fill_alive = Signal()
         hit = Signal()

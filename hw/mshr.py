@@ -146,27 +146,34 @@ class MshrFile(wiring.Component):
             ports |= {"release": In(1), "alive": Out(1), "advance": In(1), "next_key": In(key_bits)}
         super().__init__(ports)
 
+        N = entries
+        self.free = Signal(N, init=(1 << N) - 1)
+        self.wait_issue = Signal(N)
+        self.issued = Signal(N)
+        self.stale = Signal(N)
+        self.wait_primary = Signal(N)
+        self.done = Signal(N)
+        self.injected = Signal(N)
+        self.entry_fresh = Signal(N)
+        self.keys = [Signal(key_bits, name=f"key{i}") for i in range(N)]
+        self.indices = [Signal(index_bits, name=f"index{i}") for i in range(N)]
+        self.destinations = [Signal(address_bits, name=f"dst{i}") for i in range(N)]
+        self.tags = [Signal(tag_bits, name=f"tag{i}") for i in range(N)]
+        self.primaries = [Signal(N, name=f"primary{i}") for i in range(N)]
+        self.results = [Signal(1 + output_bits, name=f"result{i}") for i in range(N)]
+        self.equal_key = Signal(N)
+        # Number of FREE entries as a thermometer code, because `room` is at the head of the longest chain of readiness.
+        self.at_least = Signal(N, init=(1 << N) - 1)
+
     def elaborate(self, platform: object) -> Module:
         """Build the entries, the two round-robin choices and the merge."""
         m = Module()
         N = self.entries
-        free = Signal(N, init=(1 << N) - 1)
-        wait_issue = Signal(N)
-        issued = Signal(N)
-        stale = Signal(N)
-        wait_primary = Signal(N)
-        done = Signal(N)
-        injected = Signal(N)
-        fresh = Signal(N)
-        keys = [Signal(self.key_bits, name=f"key{i}") for i in range(N)]
-        indices = [Signal(self.index_bits, name=f"index{i}") for i in range(N)]
-        destinations = [Signal(self.address_bits, name=f"dst{i}") for i in range(N)]
-        tags = [Signal(self.tag_bits, name=f"tag{i}") for i in range(N)]
-        primaries = [Signal(N, name=f"primary{i}") for i in range(N)]
-        results = [Signal(1 + self.output_bits, name=f"result{i}") for i in range(N)]
+        free, wait_issue, issued, stale = self.free, self.wait_issue, self.issued, self.stale
+        wait_primary, done, injected, fresh = self.wait_primary, self.done, self.injected, self.entry_fresh
+        keys, indices, destinations, tags = self.keys, self.indices, self.destinations, self.tags
+        primaries, results, at_least = self.primaries, self.results, self.at_least
 
-        # Number of FREE entries as a thermometer code, because `room` is at the head of the longest chain of readiness.
-        at_least = Signal(N, init=(1 << N) - 1)
         one_freed = Signal()
         one_allocated = Signal()
         with m.If(one_freed & ~one_allocated):
@@ -313,7 +320,7 @@ class MshrFile(wiring.Component):
 
     def _equal_keys(self, m: Module, keys: Sequence[Value], written: Value) -> Value:
         """Entries whose key is the one in C; compared in B already, where that does not lengthen the way of C."""
-        equal = Signal(self.entries, name="equal_key")
+        equal = self.equal_key
         if self.direct:
             m.d.comb += equal.eq(Cat(key == self.key for key in keys))
             return equal

@@ -1,11 +1,13 @@
 """Arrays of one routing cache: lines, replacement state, tag compare, write paths."""
 
+from collections.abc import Callable
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.replacement import Replacement, check_policy
+from hopforge.hw.replacement import Replacement, check_policy, state_bits
 from hopforge.hw.sram import Sram
 from hopforge.hw.tag_select import TagSelect
 
@@ -52,6 +54,8 @@ class RoutingCache(wiring.Component):
         Start of the random policy.
     asynchronous : bool
         Read and compare in the same cycle.
+    memory : callable
+        Makes an `Sram`; a proof puts an abstraction in its place.
 
     Raises
     ------
@@ -88,6 +92,7 @@ class RoutingCache(wiring.Component):
         epoch_bits: int,
         seed: int = 0xACE1,
         asynchronous: bool = False,
+        memory: Callable[..., Sram] = Sram,
     ):
         if sets < 1 or sets & (sets - 1):
             raise ValueError(f"sets must be a power of two, not {sets}")
@@ -132,6 +137,11 @@ class RoutingCache(wiring.Component):
         if not asynchronous:
             ports |= {"read": In(1), "read_index": In(self.index_bits)}
         super().__init__(ports)
+        self.bypassed = Signal(ways)
+        self.bypass_line = Signal(self.line_bits)
+        self.memories = [memory(depth=sets, width_bits=self.line_bits, asynchronous=asynchronous) for _ in range(ways)]
+        bits = state_bits(policy, ways)
+        self.policy_memory = memory(depth=sets, width_bits=bits, asynchronous=asynchronous) if bits else None
 
     def _row(self, index: Value, way: int) -> Value:
         return index.word_select(way if self.skewed else 0, self.row_bits)
@@ -173,9 +183,7 @@ class RoutingCache(wiring.Component):
         write = Signal(W)
         lines = [Signal(self.line_bits, name=f"line{way}") for way in range(W)]
         for way in range(W):
-            m.submodules[f"way{way}"] = memory = Sram(
-                depth=self.sets, width_bits=self.line_bits, asynchronous=self.asynchronous
-            )
+            m.submodules[f"way{way}"] = memory = self.memories[way]
             self._access(memory, m, way)
             m.d.comb += [
                 memory.w_en.eq(write[way]),
@@ -184,8 +192,7 @@ class RoutingCache(wiring.Component):
             ]
 
         # One register stands in for every way that was written while it was read: only one line can be new.
-        bypassed = Signal(W)
-        bypass_line = Signal(self.line_bits)
+        bypassed, bypass_line = self.bypassed, self.bypass_line
         if not self.asynchronous:
             with m.If(self.read):
                 m.d.sync += [
@@ -244,15 +251,13 @@ class RoutingCache(wiring.Component):
             )
         if replacement.has_step:
             m.d.comb += replacement.step.eq(self.evicted)
-        if replacement.state_bits:
-            self._connect_state(m, replacement, match, victim)
+        if self.policy_memory is not None:
+            self._connect_state(m, self.policy_memory, replacement, match, victim)
         return m
 
-    def _connect_state(self, m: Module, replacement: Replacement, match: Signal, victim: Signal) -> None:
+    def _connect_state(self, m: Module, memory: Sram, replacement: Replacement, match: Signal, victim: Signal) -> None:
         """Read-modify-write of the replacement state, with its own bypass."""
-        m.submodules.policy_state = memory = Sram(
-            depth=self.sets, width_bits=replacement.state_bits, asynchronous=self.asynchronous
-        )
+        m.submodules.policy_state = memory
         self._access(memory, m, 0)
         touch = Signal(self.ways)
         fill_victim = Signal(self.ways)

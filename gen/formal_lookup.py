@@ -1,0 +1,382 @@
+"""Proof about the lookup engine: a hit is the TCAM's answer of the current epoch, and no lookup is lost or doubled.
+
+One symbolic address *a* stands for all of them, and one marked request for all requests. The memories keep
+the row of *a* alone and return anything for other rows, so that the proof does not depend on what they hold. The
+control bus, the requests, the TCAM's timing and its order of answers are free. What the TCAM answers for *a* may change
+
+- in every cycle in which the engine forgets (a flush begins, is deferred or absorbed),
+- while the cache is disabled, and
+- when an invalidation of *a* completes.
+
+The proof is by induction over one cycle, with the invariants below; `MUTANTS` are faults with which it must fail.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Elaboratable, Module, Mux, Signal, Value
+
+from hopforge.gen.yosys import YosysError, run_yosys
+from hopforge.hw.crc_hash import CrcHash
+from hopforge.hw.lookup import Lookup
+from hopforge.hw.sram import Sram
+from hopforge.model.lookup_params import LookupParams
+
+__all__ = ["MUTANTS", "LookupProof", "prove_lookup"]
+
+_ABOUT_A, _MARKED = 0, 1  # bits of a request's tag in the proof
+
+MUTANTS = {
+    "MSHRs do not hear of a flush": ("dut.mshrs.flush", "1'0"),
+    "operations do not hear of a flush": ("dut.keys.flush", "1'0"),
+    "MSHRs do not hear of an invalidation": ("dut.mshrs.invalidate", "1'0"),
+    "no bypass": ("dut.cache.bypassed", "2'00"),
+    "a line of another epoch is live": ("dut.cache.epoch", "2'00"),
+    "flushes do not wait for the scrubber": ("dut.epoch.debt", "2'00"),
+    "a fill is written twice": ("dut.cache.select.match", "2'00"),
+    "every lookup misses and is answered": ("dut.mshrs.miss", "1'1"),
+    "one MSHR is freed too early": ("dut.mshrs.release", "1'1"),
+    "the cache is used as soon as it is enabled": ("dut.control.flush_request", "1'0"),
+}
+"""Faults: (wire of the flattened proof, what it is tied to)."""
+
+
+class _OneRow(Sram):
+    """Memory of which only the row `row` is kept; other rows read as `other`."""
+
+    def __init__(self, row: Value, *, depth: int, width_bits: int, asynchronous: bool = False):
+        super().__init__(depth=depth, width_bits=width_bits, asynchronous=asynchronous)
+        self.row = row
+        self.word = Signal(width_bits)
+        self.other = Signal(width_bits)
+
+    def elaborate(self, platform: object) -> Module:
+        """Keep one word."""
+        m = Module()
+        with m.If(self.w_en & (self.w_addr == self.row if self.depth > 1 else 1)):
+            m.d.sync += self.word.eq(self.w_data)
+        value = Mux(self.r_addr == self.row, self.word, self.other) if self.depth > 1 else self.word
+        if self.asynchronous:
+            m.d.comb += self.r_data.eq(value)
+        else:
+            with m.If(self.r_en):
+                m.d.sync += self.r_data.eq(value)
+        return m
+
+
+class LookupProof(Elaboratable):
+    """The engine, its surroundings as assumptions, the properties and the invariants as assertions.
+
+    Parameters
+    ----------
+    params : LookupParams
+        Engine with ``functions`` ("arbitrary",), ``tcam_kind`` "external", ``request_tag_bits`` 2, not skewed.
+    invariants : bool
+        False: the properties alone, for a search of counterexamples.
+
+    Attributes
+    ----------
+    inputs : list of Signal
+        Free inputs.
+    """
+
+    def __init__(self, params: LookupParams, *, invariants: bool = True):
+        self.params = params
+        self.invariants = invariants
+        self.domain = ClockDomain("sync", reset_less=True)  # the proof begins in the state after reset
+        self.address = Signal(params.address_bits)
+        self.row = Signal(max(1, params.index_bits))
+        self.new_answer = Signal(1 + params.output_bits)
+        self.change = Signal()
+        self.memories: list[_OneRow] = []
+        self.dut = Lookup(params=params, memory=self._memory)
+        driven = ("req_ready", "resp_", "csr_rdata", "tcam_req_valid", "tcam_req_id", "tcam_req_dst")
+        self.inputs = (
+            [self.domain.clk, self.address, self.new_answer, self.change]
+            + [
+                getattr(self.dut, name)
+                for name in self.dut.signature.members
+                if name == "resp_ready" or not name.startswith(driven)
+            ]
+            + [memory.other for memory in self.memories]
+        )
+
+    def _memory(self, **parameters: int) -> _OneRow:
+        memory = _OneRow(self.row, **parameters)  # type: ignore[arg-type]
+        self.memories.append(memory)
+        return memory
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the engine and everything that is said about it."""
+        m = Module()
+        m.domains.sync = self.domain
+        self._m = m
+        m.submodules.dut = self.dut
+        self._symbols()
+        self._surroundings()
+        self._properties()
+        if self.invariants:
+            for number, invariant in enumerate(self._all_invariants()):
+                holds = Signal(name=f"invariant{number}")
+                m.d.comb += [holds.eq(invariant), Assert(holds)]
+        return m
+
+    def _symbols(self) -> None:
+        """Keep the address as it is; its row is what its hash says."""
+        m, p = self._m, self.params
+        started = Signal()
+        before = Signal(p.address_bits)
+        m.d.sync += [started.eq(1), before.eq(self.address)]
+        m.d.comb += Assume(~started | (before == self.address))
+        if p.index_bits:
+            masks, constant = self.dut.index_function()
+            m.submodules.row_of_a = row = CrcHash(width_bits=p.address_bits, masks=masks, constant=constant)
+            m.d.comb += [row.data.eq(self.address), self.row.eq(row.hash)]
+
+    def _surroundings(self) -> None:
+        """Assume what requests and the TCAM do, and when its answer may change."""
+        m, p, dut = self._m, self.params, self.dut
+        control, op = dut.control, dut.op
+        m.d.comb += Assume(dut.req_tag[_ABOUT_A] == (dut.req_dst == self.address))
+
+        self.answer = Signal(1 + p.output_bits)  # match, above it the output
+        self.forgets = Signal()
+        self.may_change = Signal()
+        self.about_a = Signal(p.mshrs)
+        self.changed = Signal(p.mshrs)
+        self.outstanding = Signal(p.mshrs)
+        m.d.comb += [
+            self.forgets.eq(dut.epoch.event | ~control.enable),
+            self.may_change.eq(self.forgets | (op.invalidate & (op.key == self.address))),
+        ]
+        with m.If(self.may_change & self.change):
+            m.d.sync += self.answer.eq(self.new_answer)
+        accepted = dut.tcam_req_valid & dut.tcam_req_ready
+        for i in range(p.mshrs):
+            mine = accepted & (dut.tcam_req_id == i)
+            answered = dut.tcam_resp_valid & (dut.tcam_resp_id == i)
+            m.d.sync += [
+                self.outstanding[i].eq((self.outstanding[i] & ~answered) | mine),
+                # Accepted in the very cycle of an invalidation: software has changed the TCAM before.
+                self.changed[i].eq(Mux(mine, self.forgets, self.changed[i] | self.may_change)),
+            ]
+            with m.If(mine):
+                m.d.sync += self.about_a[i].eq(dut.tcam_req_dst == self.address)
+            right = (dut.tcam_resp_match == self.answer[0]) & (
+                ~dut.tcam_resp_match | (dut.tcam_resp_output == self.answer[1:])
+            )
+            m.d.comb += Assume(~answered | (self.outstanding[i] & (~self.about_a[i] | self.changed[i] | right)))
+        if p.mshrs & (p.mshrs - 1) or p.mshrs == 1:
+            m.d.comb += Assume(~dut.tcam_resp_valid | (dut.tcam_resp_id < p.mshrs))
+
+        # Any one request may be marked.
+        self.pending = Signal()
+        self.marked = Signal()
+        taken = dut.req_valid & dut.req_ready & dut.req_tag[_MARKED]
+        self.given = Signal()
+        m.d.comb += [
+            self.given.eq(dut.resp_valid & dut.resp_ready & dut.resp_tag[_MARKED]),
+            Assume(~(dut.req_valid & dut.req_tag[_MARKED]) | ~self.marked),
+        ]
+        m.d.sync += [self.marked.eq(self.marked | taken), self.pending.eq((self.pending & ~self.given) | taken)]
+
+    def _properties(self) -> None:
+        """Assert what is to be shown, at the ports."""
+        m, p, dut = self._m, self.params, self.dut
+        # The answer that was right when the response was made; it may be held up long after.
+        then = Signal(1 + p.output_bits)
+        with m.If(~dut.resp_valid | dut.resp_ready):
+            m.d.sync += then.eq(self.answer)
+        hit_on_a = dut.resp_valid & dut.resp_hit & dut.resp_tag[_ABOUT_A]
+        m.d.comb += [
+            Assert(~hit_on_a | (then[0] & (dut.resp_output == then[1:]))),
+            Assert(~self.given | self.pending),  # no response twice, none that nobody asked for
+        ]
+
+    def _all_invariants(self) -> Iterator[Value]:
+        yield from self._of_control()
+        yield from self._of_lines()
+        yield from self._of_mshrs()
+        yield from self._of_operations()
+        yield ~self.pending | self.marked
+        yield self._places() == self.pending  # nothing is lost, nothing is there twice
+
+    def _of_control(self) -> Iterator[Value]:
+        control, epoch = self.dut.control, self.dut.epoch
+        yield ~control.enable | control.active_enable | control.flush_request
+        yield epoch.active == epoch.debt.any()
+        yield ~epoch.flush_wait | epoch.debt.all() | ~epoch.active
+        if self.params.sets == 1:
+            yield epoch.row == 0
+
+    @property
+    def _trusted(self) -> Value:
+        """Lines can hit."""
+        return self.dut.control.active_enable & ~self.dut.epoch.flush_wait
+
+    def _right(self, match: Value, output: Value) -> Value:
+        """Compare a result with what the TCAM says of a now."""
+        return (match == self.answer[0]) & (~match | (output == self.answer[1:]))
+
+    def _of_lines(self) -> Iterator[Value]:
+        p, epoch = self.params, self.dut.epoch
+        at_output, at_epoch = p.tag_bits, p.tag_bits + p.output_bits
+        holders = []
+        for memory in self.memories[: p.ways]:
+            line = memory.word
+            valid, tag = line[-1], line[: p.key_bits]
+            old = Signal(p.epoch_bits)
+            self._m.d.comb += old.eq(epoch.epoch - line[at_epoch : at_epoch + p.epoch_bits])
+            holds_a = valid & (old == 0) & (tag == self.address)
+            yield ~valid | (old <= epoch.debt)
+            yield ~(valid & epoch.active & (epoch.row > self.row)) | (old == 0)
+            yield ~(holds_a & self._trusted) | (self.answer[0] & (line[at_output:at_epoch] == self.answer[1:]))
+            holders.append(holds_a)
+        yield ~Cat(first & second for n, first in enumerate(holders) for second in holders[:n]).any()
+
+    def _of_mshrs(self) -> Iterator[Value]:
+        p, mshrs = self.params, self.dut.mshrs
+        active = self.dut.control.active_enable
+        states = (mshrs.free, mshrs.wait_issue, mshrs.issued, mshrs.wait_primary, mshrs.done, mshrs.injected)
+        for i in range(p.mshrs):
+            state = Cat(bits[i] for bits in states)
+            yield state.any() & ((state & (state - 1)[: len(states)]) == 0)
+            used = ~mshrs.free[i]
+            fresh = mshrs.entry_fresh[i]
+            about_a = mshrs.destinations[i] == self.address
+            yield ~used | (mshrs.keys[i] == mshrs.destinations[i])
+            yield ~used | (mshrs.tags[i][_ABOUT_A] == about_a)
+            yield ~(used & about_a) | (mshrs.indices[i] == self.row)
+            yield mshrs.issued[i] == self.outstanding[i]
+            yield ~mshrs.issued[i] | (self.about_a[i] == about_a)
+            yield ~mshrs.stale[i] | mshrs.issued[i]
+            right = self._right(mshrs.results[i][-1], mshrs.results[i][:-1])
+            yield ~(active & (mshrs.done[i] | mshrs.injected[i]) & fresh & about_a) | right
+            yield ~(active & mshrs.issued[i] & ~mshrs.stale[i] & fresh & about_a) | ~self.changed[i]
+            primary = [
+                mshrs.primaries[i][j]
+                & (mshrs.wait_issue[j] | mshrs.issued[j])
+                & mshrs.entry_fresh[j]
+                & (mshrs.keys[i] == mshrs.keys[j])
+                for j in range(p.mshrs)
+            ]
+            one = (mshrs.primaries[i] & (mshrs.primaries[i] - 1)[: p.mshrs]) == 0
+            yield ~mshrs.wait_primary[i] | (fresh & one & Cat(primary).any())
+        free = sum((bit for bit in mshrs.free), start=Signal(1))
+        for count in range(p.mshrs):
+            yield mshrs.at_least[count] == (free > count)
+
+    def _of_operations(self) -> Iterator[Value]:
+        p, dut = self.params, self.dut
+        keys = dut.keys
+        if p.pipeline_depth >= 3:
+            waiting = keys.lookup | keys.invalidate
+            yield ~waiting | (keys.key == keys.dst)
+            yield ~(waiting & (keys.dst == self.address)) | (keys.index == self.row)
+            yield ~keys.lookup | (keys.tag[_ABOUT_A] == (keys.dst == self.address))
+            yield ~(keys.lookup & keys.invalidate)
+        if p.pipeline_depth == 4:
+            yield ~keys.first.lookup | (keys.first.tag[_ABOUT_A] == (keys.first.partial == self.address))
+            yield ~(keys.first.lookup & keys.first.invalidate)
+        if p.pipeline_depth >= 2:
+            yield from self._of_stage_c()
+
+    def _of_stage_c(self) -> Iterator[Value]:
+        p, dut, op = self.params, self.dut, self.dut.op
+        mshrs, cache, epoch = dut.mshrs, dut.cache, dut.epoch
+        kinds = Cat(op.lookup, op.fill, op.invalidate, op.scrub)
+        about_a = op.key == self.address
+        yield (kinds & (kinds - 1)[:4]) == 0
+        yield ~op.lookup | ((op.key == op.dst) & mshrs.free.any())
+        yield ~op.lookup | (op.tag[_ABOUT_A] == about_a)
+        yield ~((op.lookup | op.fill | op.invalidate) & about_a) | (op.index == self.row)
+        for i in range(p.mshrs):
+            yield ~(op.lookup | op.invalidate) | (mshrs.equal_key[i] == (mshrs.keys[i] == op.key))
+            same = (
+                (op.key == mshrs.keys[i])
+                & (op.index == mshrs.indices[i])
+                & (op.tag == mshrs.tags[i])
+                & (op.fresh == mshrs.entry_fresh[i])
+                & (Cat(op.output, op.match) == mshrs.results[i])
+            )
+            yield ~mshrs.injected[i] | (op.fill & same)
+        yield (mshrs.injected & (mshrs.injected - 1)[: p.mshrs]) == 0
+        yield ~(op.scrub & op.fresh) | (epoch.active & (op.index == epoch.row))
+        for way, memory in enumerate(self.memories[: p.ways]):
+            seen = Mux(cache.bypassed[way], cache.bypass_line, memory.r_data)
+            yield ~(kinds.any() & (op.index == self.row)) | (seen == memory.word)
+
+    def _places(self) -> Value:
+        """Count the places that hold the marked request."""
+        p, dut, op = self.params, self.dut, self.dut.op
+        places: list[Value] = [~dut.mshrs.free[i] & dut.mshrs.tags[i][_MARKED] for i in range(p.mshrs)]
+        places.append(dut.resp_valid & dut.resp_tag[_MARKED])
+        if p.pipeline_depth >= 2:
+            places.append(op.lookup & op.tag[_MARKED])
+        if p.pipeline_depth >= 3:
+            places.append(dut.keys.lookup & dut.keys.tag[_MARKED])
+        if p.pipeline_depth == 4:
+            places.append(dut.keys.first.lookup & dut.keys.first.tag[_MARKED])
+        return sum(places, start=Signal(1))
+
+
+def proof_parameters(pipeline_depth: int = 3) -> LookupParams:
+    """Parameters of the small engine of the proof."""
+    return LookupParams(
+        address_bits=12,
+        functions=("arbitrary",),
+        chunk_bits=(4,),
+        comparators=1,
+        entries=4,
+        ways=2,
+        tag_bits=16,
+        output_bits=1,
+        epoch_bits=2,
+        mshrs=2,
+        request_tag_bits=2,
+        pipeline_depth=pipeline_depth,
+        tcam_kind="external",
+    )
+
+
+def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_s: float = 120) -> bool:
+    """Prove the small engine by induction; with a mutant, try to.
+
+    Parameters
+    ----------
+    pipeline_depth : int
+        1 to 4.
+    mutant : str, optional
+        Key of `MUTANTS`.
+    timeout_s : float
+        Limit in seconds.
+
+    Returns
+    -------
+    bool
+        Whether the proof succeeded.
+
+    Raises
+    ------
+    YosysError
+        If yosys fails otherwise, or takes too long.
+    """
+    proof = LookupProof(proof_parameters(pipeline_depth))
+    tie = f"connect -set {MUTANTS[mutant][0]} {MUTANTS[mutant][1]}\n" if mutant else ""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        (path / "proof.il").write_text(rtlil.convert(proof, name="proof", ports=proof.inputs, emit_src=False))
+        script = (
+            "read_rtlil proof.il\nhierarchy -top proof\nproc\nflatten\ncd proof\n"
+            f"{tie}cd\nopt -full\nchformal -lower\nasync2sync\nopt -full\nopt_clean -purge\n"
+            "sat -verify -prove-asserts -set-assumes -tempinduct -seq 1 -maxsteps 3 proof\n"
+        )
+        try:
+            run_yosys(script, path, name="proof", timeout_s=timeout_s)
+        except YosysError as error:
+            if "model found" in str(error) or "proof did fail" in str(error) or "reached maximum" in str(error):
+                return False
+            raise
+    return True
