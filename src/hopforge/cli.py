@@ -278,6 +278,47 @@ def reproduce(
     run_and_show(names, output, options, REPRODUCTIONS, console, page)
 
 
+bench_app = typer.Typer(no_args_is_help=True, help="Measure the speed of hopforge on this machine.")
+app.add_typer(bench_app, name="bench", rich_help_panel=NETWORK)
+
+
+@bench_app.command("lookup")
+def bench_lookup(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/bench/lookup"),
+    repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each case; the best counts.")] = 5,
+    trace: Annotated[
+        Path | None, typer.Option(help="Another recorded program to replay (at most 64 ranks), such as NPB CG.")
+    ] = None,
+) -> None:
+    """Time golden lookups and the replay of recorded programs, on one core.
+
+    The last column is the rate over that of a plain random generator in the same process: it says how fast the code
+    is, not how fast the machine.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.sim.bench import lookup_cases, measure, write_bench
+
+    console = Console()
+    rows = []
+    with console.status("measuring"):
+        for row in measure(lookup_cases(trace), repetitions):
+            rows.append(row)
+    write_bench(rows, output)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("case", no_wrap=True)
+    for heading in ("work", "best", "worst", "rate", "per step"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            str(row["case"]), f"{row['work']:,} {row['unit']}s", f"{row['best_s']:.3g} s", f"{row['worst_s']:.3g} s",
+            f"{row['million_per_s']:.3g} M/s", f"{row['per_yardstick_step']:.3g}",
+        )  # fmt: skip
+    console.print(table)
+    console.print(f"wrote {output}", markup=False, highlight=False, soft_wrap=True)
+
+
 @contextlib.contextmanager
 def _progress(unit: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar on stderr while the block runs; what it yields is called with (done, in all)."""
