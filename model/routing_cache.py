@@ -709,6 +709,20 @@ class TwoLevelCache:
         self.first = first
         self.second = second
 
+    @classmethod
+    def from_config(cls, config: Config) -> Self | None:
+        """Return the two levels that `config` describes, None if it has only one."""
+        section = config.lookup.cache.second_level
+        if section is None:
+            return None
+        first = RoutingCache.from_config(config)
+        second = RoutingCache(
+            entries=section.entries, ways=section.ways, policy=section.policy, address_bits=first.address_bits,
+            crc=config.lookup.cache.crc, epoch_bits=first.epoch_bits, random_seed=first.random_seed,
+        )  # fmt: skip
+        second.enabled = first.enabled
+        return cls(first, second)
+
     def lookup(self, key: int) -> int | None:
         """Return the output of `key`, None if no level holds it."""
         output = self.first.lookup(key)
