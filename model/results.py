@@ -66,6 +66,22 @@ def staged(folder: Path) -> Iterator[Path]:
                 part.rmdir()
 
 
+class _UndoError(Exception):
+    """Leaves `staged` without a trace."""
+
+
+def check_writable(folder: Path) -> None:
+    """Find out before a long run whether its results can be written; leaves nothing behind.
+
+    Raises
+    ------
+    ResultError
+        They cannot.
+    """
+    with contextlib.suppress(_UndoError), staged(folder):
+        raise _UndoError
+
+
 def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     """Write each table as NAME.csv and NAME.parquet (floats in full precision in both)."""
     for name, table in tables.items():

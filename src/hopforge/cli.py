@@ -199,9 +199,11 @@ def hits(
 
     from hopforge.model.config import load_config
     from hopforge.model.hit_rates import run_hits, summary_rows, write_report
+    from hopforge.model.results import check_writable
 
     checked = load_config(config)
     target = output or Path("build/hits") / checked.name
+    check_writable(target)
     with _progress("packets") as advance:
         found = run_hits(checked, advance)
     write_report(found, target)
@@ -298,8 +300,10 @@ def bench_lookup(
     from rich.console import Console
     from rich.table import Table
 
+    from hopforge.model.results import check_writable
     from hopforge.sim.bench import lookup_cases, measure, write_bench
 
+    check_writable(output)
     console = Console()
     rows = []
     with console.status("measuring"):
