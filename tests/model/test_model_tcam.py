@@ -177,7 +177,7 @@ CASES: list[Case] = [
     (FatTreeConfig(kind="fat_tree", k=6, n=0), 3, 6, {}),
     *((DragonflyConfig(kind="dragonfly", p=2, a=4, h=2, arrangement=name), 3, 13, {})
       for name in ("absolute", "relative", "palmtree")),
-    (DragonflyConfig(kind="dragonfly", p=3, a=5, h=1, g=4), 3, 3 + 4 * 2 + 3 * 2 * 2, {}),  # ranges of 3 and of 5 are two prefixes each
+    (DragonflyConfig(kind="dragonfly", p=3, a=5, h=1, g=4), 3, 23, {}),  # 3 + 4*2 + 3*(2*2)
     (DragonflyConfig(kind="dragonfly", p=3, a=5, h=1, g=1), 3, 13, {}),
 ]  # fmt: skip
 
