@@ -1,0 +1,95 @@
+"""Lint of generated Verilog with Verilator, and the waivers that go with the files."""
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from hopforge.gen.verilator import run_verilator
+from hopforge.model.errors import UserError
+
+__all__ = ["WAIVERS", "LintError", "LintReport", "lint_file", "lint_text", "waiver_file"]
+
+WAIVERS: dict[str, str] = {
+    "DECLFILENAME": "one file holds the engine and all its parts, so that only one module can have its name",
+    "PROCASSINIT": "a register has its reset value also as the initial one, which FPGAs and simulators load",
+    "UNUSEDSIGNAL": "bits of operands wider than what is used of them; synthesis drops them",
+    "WIDTHEXPAND": "constants are written in the fewest bits; Verilog extends them with zeros, as meant",
+    "WIDTHTRUNC": "a word is tested for zero with !, which is what the generator's reduction means",
+    "CASEINCOMPLETE": "a default assignment stands before each case, so that nothing is left undriven",
+    "UNSIGNED": "comparisons with a constant that holds always at the end of a range",
+}
+"""Verilator warnings that are turned off, each with its reason."""
+
+_MESSAGE = re.compile(r"^%(Error|Warning)(?:-([A-Z0-9]+))?: (.*)$", re.MULTILINE)
+
+
+class LintError(UserError):
+    """Verilator found something that is not waived; the message is its first finding."""
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """What Verilator said.
+
+    Parameters
+    ----------
+    findings : tuple of str
+        Warnings and errors that are not waived; empty for clean code.
+    waived : dict of str to int
+        Times that each waived rule would have fired.
+    """
+
+    findings: tuple[str, ...]
+    waived: dict[str, int]
+
+
+def waiver_file() -> str:
+    """Text of a Verilator control file with the waivers and their reasons."""
+    lines = ["`verilator_config"]
+    for rule, reason in WAIVERS.items():
+        lines += [f"// {reason}", f"lint_off -rule {rule}"]
+    return "\n".join(lines) + "\n"
+
+
+def lint_file(path: Path, top: str, *, timeout_s: float = 300) -> LintReport:
+    """Run ``verilator --lint-only -Wall`` on a file; see `lint_text`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot read: {error.strerror or error}") from None
+    return lint_text(text, top, timeout_s=timeout_s)
+
+
+def lint_text(text: str, top: str, *, timeout_s: float = 300) -> LintReport:
+    """Run ``verilator --lint-only -Wall`` on Verilog text.
+
+    Parameters
+    ----------
+    text : str
+        SystemVerilog.
+    top : str
+        Name of the top module.
+    timeout_s : float
+        Limit in seconds.
+
+    Raises
+    ------
+    UserError
+        If Verilator is missing or takes too long.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        (path / f"{top}.sv").write_text(text, encoding="utf-8")
+        (path / "waivers.vlt").write_text(waiver_file())
+        arguments = ["--lint-only", "-Wall", "--top-module", top]
+        strict = run_verilator([*arguments, "waivers.vlt", f"{top}.sv"], path, timeout_s=timeout_s)
+        plain = run_verilator([*arguments, f"{top}.sv"], path, timeout_s=timeout_s)
+    findings = [f"{rule or kind}: {message}" for kind, rule, message in _MESSAGE.findall(strict.stdout)]
+    if strict.returncode and not findings:
+        findings.append(f"verilator: exit status {strict.returncode}: {strict.stdout.strip()[-200:]}")
+    waived: dict[str, int] = {}
+    for _, rule, _ in _MESSAGE.findall(plain.stdout):
+        if rule in WAIVERS:
+            waived[rule] = waived.get(rule, 0) + 1
+    return LintReport(tuple(findings), waived)
