@@ -182,6 +182,51 @@ def cosim(
         raise typer.Exit(1)
 
 
+gen_app = typer.Typer(no_args_is_help=True, help="Write Verilog and what goes with it.")
+app.add_typer(gen_app, name="gen", rich_help_panel=HARDWARE)
+
+
+@gen_app.command("lookup")
+def gen_lookup(
+    config: ConfigPath,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/lookup).")
+    ] = None,
+    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+) -> None:
+    """Write the lookup engine: Verilog, lint waivers, constraints, FuseSoC core, manifest, register documentation.
+
+    The same configuration and tools give the same bytes.
+    """
+    from hopforge.gen.lookup import generate_lookup
+    from hopforge.model.config import load_config
+
+    for path in generate_lookup(load_config(config, hardware=True), output, period_ns=period_ns):
+        typer.echo(str(path))
+
+
+@app.command(rich_help_panel=HARDWARE)
+def lint(config: ConfigPath) -> None:
+    """Check the Verilog of the lookup engine with Verilator (-Wall). Exit status 1 if it finds anything.
+
+    What is waived is counted and comes with its reason.
+    """
+    from hopforge.gen.lint import WAIVERS, lint_text
+    from hopforge.gen.lookup import lookup_files, top_name
+    from hopforge.model.config import load_config
+
+    checked = load_config(config, hardware=True)
+    report = lint_text(lookup_files(checked)[f"{top_name(checked)}.sv"], top_name(checked))
+    for rule, count in sorted(report.waived.items()):
+        typer.echo(f"waived {rule} ({count}): {WAIVERS[rule]}")
+    for finding in report.findings:
+        typer.echo(finding)
+    typer.echo(f"{len(report.findings)} findings")
+    if report.findings:
+        raise typer.Exit(1)
+
+
 @app.command(rich_help_panel=NETWORK)
 def hits(
     config: ConfigPath,
