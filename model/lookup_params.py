@@ -116,8 +116,6 @@ class LookupParams:
         lookup, cache, tcam = config.lookup, config.lookup.cache, config.lookup.tcam
         for problem in hardware_problems(lookup):
             raise ValueError(str(problem))
-        if not cache.enabled:
-            raise ValueError("lookup.cache.enabled must be true for a lookup engine, not false")
         kind = tcam.kind
         if kind == "auto":
             kind = "flops" if tcam.rows <= FLOPS_ROWS_MAX or tcam.latency_cycles < 2 else "sram"
