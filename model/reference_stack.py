@@ -124,47 +124,51 @@ def _rehash(table_caches, table_keys, table_numbers, caches, keys, numbers):  # 
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def reference_lookup(stacks, entries, cache, slot):  # type: ignore[no-untyped-def]
+def reference_lookup(  # type: ignore[no-untyped-def]
+    head, tail, held, newer, older, status, entries, cache, slot
+):
     """Look a slot up in its fully associative cache and make it the newest; for use in kernels.
+
+    Takes the fields of `StackArrays` one by one: arrays taken from a tuple would be reference-counted every time.
 
     Returns
     -------
     int
         `HIT`, `COMPULSORY` or `CAPACITY`.
     """
-    before = stacks.status[slot]
+    before = status[slot]
     if before == 2:
-        if stacks.head[cache] == slot:
+        if head[cache] == slot:
             return HIT
-        newer, older = stacks.newer[slot], stacks.older[slot]
-        stacks.older[newer] = older
-        if older >= 0:
-            stacks.newer[older] = newer
+        above, below = newer[slot], older[slot]
+        older[above] = below
+        if below >= 0:
+            newer[below] = above
         else:
-            stacks.tail[cache] = newer
-    elif stacks.held[cache] < entries:
-        stacks.held[cache] += 1
+            tail[cache] = above
+    elif held[cache] < entries:
+        held[cache] += 1
     else:
         if entries == 0:
-            stacks.status[slot] = 1
+            status[slot] = 1
             return CAPACITY if before == 1 else COMPULSORY
-        last = stacks.tail[cache]
-        stacks.status[last] = 1
-        following = stacks.newer[last]
-        stacks.tail[cache] = following
+        last = tail[cache]
+        status[last] = 1
+        following = newer[last]
+        tail[cache] = following
         if following >= 0:
-            stacks.older[following] = _EMPTY
+            older[following] = _EMPTY
         else:
-            stacks.head[cache] = _EMPTY
-    old_head = stacks.head[cache]
-    stacks.older[slot] = old_head
-    stacks.newer[slot] = _EMPTY
+            head[cache] = _EMPTY
+    old_head = head[cache]
+    older[slot] = old_head
+    newer[slot] = _EMPTY
     if old_head >= 0:
-        stacks.newer[old_head] = slot
+        newer[old_head] = slot
     else:
-        stacks.tail[cache] = slot
-    stacks.head[cache] = slot
-    stacks.status[slot] = 2
+        tail[cache] = slot
+    head[cache] = slot
+    status[slot] = 2
     if before == 2:
         return HIT
     return CAPACITY if before == 1 else COMPULSORY

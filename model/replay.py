@@ -20,7 +20,7 @@ from hopforge.model.key_ports import KeyPorts
 from hopforge.model.node_reduction import NodeReduction
 from hopforge.model.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
 from hopforge.model.routes import Paths, Routes
-from hopforge.model.routing_cache import NO_MATCH, CacheState, CacheTables, RoutingCache, _claim, _find, _touch
+from hopforge.model.routing_cache import NO_MATCH, CacheState, CacheTables, RoutingCache, _claim, _find, _hash, _touch
 from hopforge.model.tcam import Tcam, route_rows
 from hopforge.model.topology import Topology
 from hopforge.model.workload import PacketStream
@@ -115,7 +115,7 @@ class _Level:
 
     def __init__(self, one: RoutingCache, caches: int) -> None:
         lines = one.entries * caches
-        need = 24 * lines + 8 * one.sets * caches
+        need = 16 * lines + 8 * one.sets * caches
         if need > MAX_STATE_BYTES:
             raise ReplayError(
                 f"lookup.cache.entries: {caches} caches of {one.entries} entries need {need >> 30} GiB of memory,"
@@ -123,7 +123,8 @@ class _Level:
             )
         self.tables: CacheTables = one.tables
         self.sets = one.sets
-        self.state = CacheState(*(np.tile(array, caches) for array in one.state))
+        start = one.state._replace(outputs=np.empty(0, np.int64))  # every path is known, the lines need not answer
+        self.state = CacheState(*(np.tile(array, caches) for array in start))
 
 
 def _matched(config: Config, topology: Topology, reduction: NodeReduction) -> NDArray[np.bool_] | None:
@@ -198,11 +199,14 @@ class Replay:
         caches = self._caches(paths, address)
         slots = self._stacks.slots_of(caches, keys)
         matched = np.ones(1, np.bool_) if self._matched is None else self._matched[paths.router, per_hop]
+        lines = np.empty((len(keys), len(self._first.tables.rows)), np.int64)
+        if self.enabled:
+            _lines(self._first.tables, self._first.sets, caches, keys, lines)
         delivered, lookups = _send(
             self._first.tables, self._first.state, self._second.tables, self._second.state,
             (self.enabled, self._two, self._first.sets, self._second.sets), self._stacks.arrays,
             self._stacks.entries, of_packet.reshape(-1), matched, paths.first, caches, keys, slots,
-            self._now, self._counts,
+            lines, self._now, self._counts,
         )  # fmt: skip
         self._now += lookups
         self.packets += len(of_packet)
@@ -251,6 +255,19 @@ def replay(
     return network.result
 
 
+# Arrays taken from a tuple, and slices, are reference-counted, which costs more than a lookup: the common case, a hit in
+# the first level, uses neither, and finds the lines of each hop worked out.
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _lines(c, sets, caches, keys, lines):  # type: ignore[no-untyped-def]
+    """First line of the set of each hop in the long arrays, or with skewing the line of each way."""
+    for hop in range(len(keys)):
+        for way in range(lines.shape[1]):
+            row = _hash(c.rows, way, keys[hop] & c.payload_mask)
+            lines[hop, way] = (caches[hop] * sets + row) * c.ways + way
+
+
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _get(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
     """Look `key` up in one of many caches of the kind `c`; return whether it hits."""
@@ -278,10 +295,14 @@ def _put(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _send(  # type: ignore[no-untyped-def]
-    c1, s1, c2, s2, levels, stacks, entries, of_packet, matched, first, caches, keys, slots, now, counts
+    c1, s1, c2, s2, levels, stacks, entries, of_packet, matched, first, caches, keys, slots, lines, now, counts
 ):
     """Send packets; return how many were delivered and how many lookups they made."""
     enabled, two, sets1, sets2 = levels
+    head, tail, held, newer, older, status = stacks
+    tags, stamps, set_state = s1.tags, s1.stamps, s1.set_state
+    ways, policy = c1.ways, c1.policy
+    skewed = lines.shape[1] > 1
     begin = now
     delivered = 0
     all_match = len(matched) == 1
@@ -292,9 +313,16 @@ def _send(  # type: ignore[no-untyped-def]
             cache, key = caches[hop], keys[hop]
             counts[_LOOKUPS, cache] += 1
             now += 1
-            if enabled and _get(c1, sets1, s1, cache, key, now):
+            line = -1
+            if enabled:
+                start = lines[hop, 0]
+                for way in range(ways):
+                    at = lines[hop, way] if skewed else start + way
+                    line = at if tags[at] == key else line
+            if line >= 0:
+                _touch(policy, ways, stamps, set_state, line, now)
                 counts[_HITS, cache] += 1
-                reference_lookup(stacks, entries, cache, slots[hop])
+                reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
                 continue
             found = two and _get(c2, sets2, s2, cache, key, now)
             counts[_SECOND, cache] += found
@@ -306,7 +334,7 @@ def _send(  # type: ignore[no-untyped-def]
                 _put(c2, sets2, s2, cache, key, now)
             if enabled:
                 counts[_EVICTIONS, cache] += _put(c1, sets1, s1, cache, key, now)
-            cause = reference_lookup(stacks, entries, cache, slots[hop])
+            cause = reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
             if cause == COMPULSORY:
                 counts[_COMPULSORY, cache] += 1
             elif cause == CAPACITY:

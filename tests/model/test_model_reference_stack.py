@@ -11,8 +11,11 @@ from hopforge.model.reference_stack import CAPACITY, COMPULSORY, HIT, ReferenceS
 
 @njit
 def run(stacks, entries, caches, slots, result):
+    head, tail, held, newer, older, status = stacks
     for index in range(len(slots)):
-        result[index] = reference_lookup(stacks, entries, caches[index], slots[index])
+        result[index] = reference_lookup(
+            head, tail, held, newer, older, status, entries, caches[index], slots[index]
+        )
 
 
 @pytest.mark.parametrize("entries", [0, 1, 2, 7, 64])
