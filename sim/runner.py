@@ -21,6 +21,7 @@ import numpy as np
 
 from hopforge.gen.verilator import MissingVerilatorError, run_verilator, verilator_environment
 from hopforge.model.errors import UserError
+from hopforge.model.requirements import pip_command
 from hopforge.sim.replay import (
     CYCLE_VARIABLE,
     REPLAY_VARIABLE,
@@ -86,7 +87,7 @@ def check_simulator(simulator: SimulatorName, *, cocotb: bool = True) -> None:
         Naming the first tool that is missing and how to get it.
     """
     if cocotb and importlib.util.find_spec("cocotb") is None:
-        raise SimulatorError("cocotb is missing: pip install 'hopforge[cosim]'")
+        raise SimulatorError(f"cocotb is missing: {pip_command('cocotb')}")
     commands = {"icarus": ("iverilog", "vvp"), "verilator": ("g++", "make", "perl")}[simulator]
     for command in commands:
         if shutil.which(command) is None:
