@@ -255,8 +255,8 @@ def replay(
     return network.result
 
 
-# Arrays taken from a tuple, and slices, are reference-counted, which costs more than a lookup: the common case, a hit in
-# the first level, uses neither, and finds the lines of each hop worked out.
+# Arrays taken from a tuple, and slices, are reference-counted, which costs more than a lookup: the common case, a hit
+# in the first level, uses neither, and finds the lines of each hop worked out.
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
