@@ -252,6 +252,16 @@ def test_group_ports() -> None:
     table = group_ports(fly(p=1, a=2, h=1, g=3))
     # router 0 of group 0 has the link to group 1, router 1 that to group 2
     assert table[:2].tolist() == [[NO_PORT, 2, 1], [NO_PORT, 1, 2]]
+    # several links: the lowest port of the router itself, else the lowest router
+    assert group_ports(fly(p=1, a=1, h=4, g=3)).tolist() == [[NO_PORT, 1, 2], [1, NO_PORT, 2], [1, 2, NO_PORT]]
+    topology = fly(p=1, a=4, h=1, g=3)
+    own = topology.peer_router[:, 4] // 4
+    for router, row in enumerate(group_ports(topology)):
+        for group in set(range(3)) - {router // 4}:
+            owners = [local for local in range(4) if own[router // 4 * 4 + local] == group]
+            first = min(owners)
+            local = router % 4
+            assert row[group] == (4 if local in owners else 1 + first - (first > local))
 
 
 def test_keys_that_lead_nowhere() -> None:
