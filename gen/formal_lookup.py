@@ -16,29 +16,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Const, Elaboratable, Module, Mux, Signal, Value
 
-from hopforge.gen.yosys import YosysError, run_yosys
+from hopforge.gen.yosys import run_yosys
 from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.lookup import Lookup
 from hopforge.hw.sram import Sram
 from hopforge.model.lookup_params import LookupParams
 
-__all__ = ["MUTANTS", "LookupProof", "prove_lookup"]
+__all__ = ["MUTANTS", "LookupProof", "proof_parameters", "prove_lookup", "refute_lookup"]
 
 _ABOUT_A, _MARKED = 0, 1  # bits of a request's tag in the proof
 
 MUTANTS = {
-    "MSHRs do not hear of a flush": ("dut.mshrs.flush", "1'0"),
-    "operations do not hear of a flush": ("dut.keys.flush", "1'0"),
-    "MSHRs do not hear of an invalidation": ("dut.mshrs.invalidate", "1'0"),
-    "no bypass": ("dut.cache.bypassed", "2'00"),
-    "a line of another epoch is live": ("dut.cache.epoch", "2'00"),
-    "flushes do not wait for the scrubber": ("dut.epoch.debt", "2'00"),
-    "a fill is written twice": ("dut.cache.select.match", "2'00"),
-    "every lookup misses and is answered": ("dut.mshrs.miss", "1'1"),
-    "one MSHR is freed too early": ("dut.mshrs.release", "1'1"),
-    "the cache is used as soon as it is enabled": ("dut.control.flush_request", "1'0"),
+    "MSHRs do not hear of a flush": ("dut.mshrs.flush", "1'b0"),
+    "keys under way do not hear of a flush": ("dut.keys.flush", "1'b0"),
+    "MSHRs do not hear of an invalidation": ("dut.mshrs.invalidate", "1'b0"),
+    "lines of every epoch are live": ("dut.cache.live", "2'b11"),
+    "a line written while it was read is overlooked": ("dut.cache.bypass_hit", "1'b0"),
+    "the scrubber leaves old lines": ("dut.cache.valid", "2'b00"),
+    "a hit allocates an MSHR as well": ("dut.mshrs.miss", "1'b1"),
+    "a fill frees nothing": ("dut.mshrs.release", "1'b0"),
+    "a killed fill answers all the same": ("dut.mshrs.alive", "1'b1"),
+    "an answer of before an invalidation is taken": ("dut.mshrs.same_key", "2'b00"),
 }
 """Faults: (wire of the flattened proof, what it is tied to)."""
 
@@ -75,6 +75,8 @@ class LookupProof(Elaboratable):
         Engine with ``functions`` ("arbitrary",), ``tcam_kind`` "external", ``request_tag_bits`` 2, not skewed.
     invariants : bool
         False: the properties alone, for a search of counterexamples.
+    no_hit : bool
+        Claim that nothing hits, to see that something does.
 
     Attributes
     ----------
@@ -82,8 +84,9 @@ class LookupProof(Elaboratable):
         Free inputs.
     """
 
-    def __init__(self, params: LookupParams, *, invariants: bool = True):
+    def __init__(self, params: LookupParams, *, invariants: bool = True, no_hit: bool = False):
         self.params = params
+        self.no_hit = no_hit
         self.invariants = invariants
         self.domain = ClockDomain("sync", reset_less=True)  # the proof begins in the state after reset
         self.address = Signal(params.address_bits)
@@ -194,6 +197,8 @@ class LookupProof(Elaboratable):
             Assert(~hit_on_a | (then[0] & (dut.resp_output == then[1:]))),
             Assert(~self.given | self.pending),  # no response twice, none that nobody asked for
         ]
+        if self.no_hit:
+            m.d.comb += Assert(~hit_on_a)
 
     def _all_invariants(self) -> Iterator[Value]:
         yield from self._of_control()
@@ -264,7 +269,7 @@ class LookupProof(Elaboratable):
             ]
             one = (mshrs.primaries[i] & (mshrs.primaries[i] - 1)[: p.mshrs]) == 0
             yield ~mshrs.wait_primary[i] | (fresh & one & Cat(primary).any())
-        free = sum((bit for bit in mshrs.free), start=Signal(1))
+        free = sum((mshrs.free[i] for i in range(p.mshrs)), start=Const(0, 1))
         for count in range(p.mshrs):
             yield mshrs.at_least[count] == (free > count)
 
@@ -319,7 +324,7 @@ class LookupProof(Elaboratable):
             places.append(dut.keys.lookup & dut.keys.tag[_MARKED])
         if p.pipeline_depth == 4:
             places.append(dut.keys.first.lookup & dut.keys.first.tag[_MARKED])
-        return sum(places, start=Signal(1))
+        return sum(places, start=Const(0, 1))
 
 
 def proof_parameters(pipeline_depth: int = 3) -> LookupParams:
@@ -341,8 +346,8 @@ def proof_parameters(pipeline_depth: int = 3) -> LookupParams:
     )
 
 
-def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_s: float = 120) -> bool:
-    """Prove the small engine by induction; with a mutant, try to.
+def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
+    """Prove the small engine by induction over one cycle; with a mutant, try to.
 
     Parameters
     ----------
@@ -364,19 +369,58 @@ def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_
         If yosys fails otherwise, or takes too long.
     """
     proof = LookupProof(proof_parameters(pipeline_depth))
-    tie = f"connect -set {MUTANTS[mutant][0]} {MUTANTS[mutant][1]}\n" if mutant else ""
+    return "Induction step proven: SUCCESS" in _sat(proof, mutant, "-maxsteps 1", timeout_s)
+
+
+def refute_lookup(
+    steps: int, pipeline_depth: int = 2, mutant: str | None = None, *, no_hit: bool = False, timeout_s: float = 300
+) -> bool:
+    """Look for a run of at most `steps` cycles from reset that violates a property at the ports.
+
+    Parameters
+    ----------
+    steps : int
+        Cycles.
+    pipeline_depth : int
+        1 to 4.
+    mutant : str, optional
+        Key of `MUTANTS`.
+    no_hit : bool
+        Add the (false) claim that nothing hits.
+    timeout_s : float
+        Limit in seconds.
+
+    Returns
+    -------
+    bool
+        Whether there is one.
+
+    Raises
+    ------
+    YosysError
+        If yosys fails, or takes too long.
+    """
+    proof = LookupProof(proof_parameters(pipeline_depth), invariants=False, no_hit=no_hit)
+    return "model found for base case" in _sat(proof, mutant, f"-tempinduct-baseonly -maxsteps {steps}", timeout_s)
+
+
+def _sat(proof: LookupProof, mutant: str | None, options: str, timeout_s: float) -> str:
+    """Run yosys's solver by temporal induction and return its log."""
+    wire, tied_to = MUTANTS[mutant] if mutant else ("", "")
+    script = [
+        "read_rtlil proof.il",
+        "hierarchy -top proof",
+        "proc",
+        "flatten",
+        *(["cd proof", f"connect -set {wire} {tied_to}", "cd"] if mutant else []),
+        "opt -full",
+        "chformal -lower",
+        "async2sync",
+        "opt -full",
+        "opt_clean -purge",
+        f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         (path / "proof.il").write_text(rtlil.convert(proof, name="proof", ports=proof.inputs, emit_src=False))
-        script = (
-            "read_rtlil proof.il\nhierarchy -top proof\nproc\nflatten\ncd proof\n"
-            f"{tie}cd\nopt -full\nchformal -lower\nasync2sync\nopt -full\nopt_clean -purge\n"
-            "sat -verify -prove-asserts -set-assumes -tempinduct -seq 1 -maxsteps 3 proof\n"
-        )
-        try:
-            run_yosys(script, path, name="proof", timeout_s=timeout_s)
-        except YosysError as error:
-            if "model found" in str(error) or "proof did fail" in str(error) or "reached maximum" in str(error):
-                return False
-            raise
-    return True
+        return run_yosys("\n".join(script) + "\n", path, name="proof", timeout_s=timeout_s)
