@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 MAX_WIDTH_BITS = 60  # a key (address + 4 bits) stays a positive int64
@@ -199,8 +200,22 @@ class AddressFormat:
 
     def check_network_many(self, addresses: NDArray[np.int64], radices: Sequence[int]) -> None:
         """Check every address, as `check_network` does for one."""
-        outside = addresses >> min(len(radices) * self.chunk_bits, 63) != 0
-        for index, radix in enumerate(radices):
-            outside |= (addresses >> index * self.chunk_bits & self.digit_values - 1) >= radix
-        if outside.any():
-            self.check_network(int(addresses[outside][0]), radices)
+        words = np.ascontiguousarray(addresses, dtype=np.int64).reshape(-1)
+        outside = _first_outside(words, self.chunk_bits, np.array(radices, dtype=np.int64))
+        if outside >= 0:
+            self.check_network(int(words[outside]), radices)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _first_outside(words, chunk_bits, radices):  # type: ignore[no-untyped-def]
+    """Return the place of the first address that is not of the network, -1 if all are."""
+    mask = (1 << chunk_bits) - 1
+    for index in range(len(words)):
+        rest = words[index]
+        good = True
+        for digit in range(len(radices)):
+            good &= (rest & mask) < radices[digit]
+            rest >>= chunk_bits
+        if not (good and rest == 0):
+            return index
+    return -1

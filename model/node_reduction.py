@@ -15,11 +15,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from hopforge.model import crc as crc_module
 from hopforge.model.address import AddressFormat
 from hopforge.model.config import Config
 from hopforge.model.config.lookup import KeyMode
 from hopforge.model.crc import DEFAULT_CRC, Crc, crc_address, crc_addresses, crc_tables, table_crc
 from hopforge.model.csr import MEMBER_HASHES, MODES, UP_CHOICES
+from hopforge.model.kernel_cache import forget_stale
 from hopforge.model.lookup_params import MEMBER_BITS
 from hopforge.model.topology import Topology, build
 
@@ -768,3 +770,6 @@ def reduce_keys(t, own, level, dst, keys):  # type: ignore[no-untyped-def]
     for index in range(len(dst)):
         place = index if many else 0
         keys[index] = reduce_key(t, own[place], level[place], dst[index])
+
+
+forget_stale(reduce_keys, crc_module)

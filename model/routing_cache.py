@@ -12,9 +12,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from hopforge.model import crc as crc_module
+from hopforge.model import node_reduction
 from hopforge.model.config import Config
 from hopforge.model.config.lookup import KEY_MODE_BITS, Policy
 from hopforge.model.crc import DEFAULT_CRC, Crc, CrcMatrix, affine_tables, crc_matrix
+from hopforge.model.kernel_cache import forget_stale
 from hopforge.model.node_reduction import NodeReduction, reduce_key
 
 __all__ = [
@@ -1000,3 +1003,6 @@ def replay_streams(keys: ArrayLike, starts: ArrayLike, cache: RoutingCache) -> N
         result[stream, :4] = np.bincount(causes, minlength=4)
         result[stream, 4] = run.evictions
     return result
+
+
+forget_stale(_replay, crc_module, node_reduction)
