@@ -1,0 +1,10 @@
+"""Routing algorithms by name: `ROUTING` maps a name to what makes it ready for a network (contract: `plan.RoutingPlan`)."""
+
+from hopforge.model.routing import dragonfly, graph, grid, tree
+from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, draw_below, register, relation
+from hopforge.model.routing.user import prepare_routing
+
+__all__ = [
+    "ROUTING", "RoutingError", "RoutingPlan", "draw_below", "dragonfly", "graph", "grid", "prepare_routing", "register", "relation",
+    "tree",
+]

@@ -1,0 +1,221 @@
+"""Routing on meshes and tori: dimension order, star-channel (Duato), Valiant."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.network.candidates import candidate
+from hopforge.model.routing.plan import (
+    RoutingError,
+    RoutingPlan,
+    all_vcs,
+    draw_below,
+    need_kind,
+    need_vcs,
+    register,
+    relation,
+    vc_range,
+)
+from hopforge.model.topology import Topology
+
+# table: 0 dimensions, 1 host ports, 2 is torus, 3 all VCs, 4 VCs of class 0, 5 VCs of class 1, 6 adaptive VCs,
+# 7 start of coordinates [router, dimension], 8 start of the hosts' routers, 9 class rule, 10 ties at random,
+# 11 VCs of phase 0 for Valiant (class 0), 12 (class 1), 13, 14 of phase 1, 15 routers, 16 … radices
+_N, _HOSTS, _TORUS, _ALL, _CLASS0, _CLASS1, _ADAPTIVE, _COORDS, _HOME, _RULE, _TIES, _V00, _V01, _V10, _V11, _ROUTERS, _K = range(17)
+_FIXED, _DATELINE = 0, 1
+
+
+def _grid_table(topology: Topology, vcs: int) -> list[int]:
+    radices = [int(k) for k in topology.params["radices"]]
+    n = len(radices)
+    hosts = int((topology.host_at[0] >= 0).sum())
+    coords = np.zeros((topology.routers, n), np.int64)
+    rest = np.arange(topology.routers)
+    for i, k in enumerate(radices):
+        coords[:, i] = rest % k
+        rest = rest // k
+    start = _K + n
+    table = [n, hosts, int(topology.kind == "torus"), all_vcs(vcs), 0, 0, 0, start, start + coords.size, 0, 0, 0, 0, 0, 0, topology.routers]
+    return [*table, *radices, *coords.reshape(-1).tolist(), *topology.host_router.tolist()]
+
+
+def _plan_table(table: list[int]) -> NDArray[np.int32]:
+    return np.array(table, np.int32)
+
+
+@njit
+def _first_open(table: Any, here: int, there: int) -> int:
+    """Lowest dimension in which the coordinates differ; n if none."""
+    n = table[_N]
+    a, b = table[_COORDS] + here * n, table[_COORDS] + there * n
+    for i in range(n):
+        if table[a + i] != table[b + i]:
+            return i
+    return n
+
+
+@njit
+def _home(table: Any, host: int) -> int:
+    return table[table[_HOME] + host]
+
+
+@njit
+def _eject(table: Any, host: int, out: Any) -> int:
+    out[0] = candidate(host % table[_HOSTS], table[_ALL])
+    return 1
+
+
+@njit
+def _torus_step(router: int, in_port: int, packet: Any, net: Any, table: Any, there: int) -> int:
+    """Port of the next hop in dimension order on a torus, class of its VCs in ``packet.phase`` bit 0."""
+    n, first = table[_N], table[_HOSTS]
+    i = _first_open(table, router, there)
+    k = table[_K + i]
+    here = table[table[_COORDS] + router * n + i]
+    goal = table[table[_COORDS] + there * n + i]
+    phase = packet.phase & ~1
+    klass = packet.phase & 1
+    if in_port >= first and (in_port - first) >> 1 == i:
+        # straight on: the packet came in at the port that faces the way it came from
+        down = 1 - ((in_port - first) & 1)
+        if table[_RULE] == _DATELINE and here == (k - 1 if down else 0):
+            klass = 1
+    else:
+        ahead = goal - here if goal > here else goal - here + k
+        down = 0
+        if 2 * ahead > k or (2 * ahead == k and table[_TIES] == 1 and draw_below(net, router, 2) == 0):
+            down = 1
+        klass = 0
+        if table[_RULE] == _FIXED and here > goal:
+            klass = 1
+    packet.phase = phase | klass
+    return first + 2 * i + down
+
+
+def _dor_mesh(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    there = _home(table, packet.dst)
+    i = _first_open(table, router, there)
+    n = table[_N]
+    if i == n:
+        return _eject(table, packet.dst, out)
+    down = 1 if table[table[_COORDS] + there * n + i] < table[table[_COORDS] + router * n + i] else 0
+    out[0] = candidate(table[_HOSTS] + 2 * i + down, table[_ALL])
+    return 1
+
+
+def _dor_torus(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    there = _home(table, packet.dst)
+    if there == router:
+        return _eject(table, packet.dst, out)
+    port = _torus_step(router, in_port, packet, net, table, there)
+    out[0] = candidate(port, table[_CLASS1] if packet.phase & 1 else table[_CLASS0])
+    return 1
+
+
+@register("dor")
+def prepare_dor(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Dimension order. Torus: VCs in two halves by ``vc_rule`` (``fixed`` per dimension as BookSim, or ``dateline``); ``ties``."""
+    need_kind(topology, "dor", "mesh", "torus")
+    table = _grid_table(topology, vcs)
+    if topology.kind == "mesh":
+        return RoutingPlan(relation(_dor_mesh), _plan_table(table))
+    need_vcs("dor on a torus", vcs, 2)
+    half = vcs // 2
+    table[_CLASS0], table[_CLASS1] = vc_range(0, vcs - half - 1), vc_range(vcs - half, vcs - 1)
+    _torus_options(table, options)
+    return RoutingPlan(relation(_dor_torus), _plan_table(table), phases=2, random=table[_TIES] == 1)
+
+
+def _torus_options(table: list[int], options: dict[str, Any]) -> None:
+    table[_RULE] = {"fixed": _FIXED, "dateline": _DATELINE}[options.get("vc_rule", "dateline")]
+    table[_TIES] = int(options.get("ties", "plus") == "random")
+
+
+def _star_channel(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    there = _home(table, packet.dst)
+    if there == router:
+        return _eject(table, packet.dst, out)
+    n, first = table[_N], table[_HOSTS]
+    count = 0
+    escape = -1
+    for i in range(n):
+        here = table[table[_COORDS] + router * n + i]
+        goal = table[table[_COORDS] + there * n + i]
+        if here == goal:
+            continue
+        up, down = goal > here, goal < here
+        if table[_TORUS] == 1:
+            k = table[_K + i]
+            ahead = goal - here if goal > here else goal - here + k
+            up, down = 2 * ahead <= k, 2 * ahead >= k
+        if escape < 0:
+            # class 0 while the packet still has to cross the dateline of this dimension, class 1 from then on
+            wraps = (goal < here) if up else (goal > here)
+            mask = table[_CLASS0] if table[_TORUS] == 0 or wraps else table[_CLASS1]
+            escape = candidate(first + 2 * i + (0 if up else 1), mask, 1)
+        if up:
+            out[count] = candidate(first + 2 * i, table[_ADAPTIVE])
+            count += 1
+        if down:
+            out[count] = candidate(first + 2 * i + 1, table[_ADAPTIVE])
+            count += 1
+    out[count] = escape
+    return count + 1
+
+
+@register("star_channel")
+def prepare_star_channel(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Fully adaptive minimal routing with escape VCs in dimension order: 1 on a mesh, 2 on a torus; the rest is adaptive."""
+    need_kind(topology, "star_channel", "mesh", "torus")
+    escapes = 1 if topology.kind == "mesh" else 2
+    need_vcs(f"star_channel on a {topology.kind}", vcs, escapes + 1)
+    table = _grid_table(topology, vcs)
+    table[_CLASS0], table[_CLASS1] = 1, 2
+    table[_ADAPTIVE] = vc_range(escapes, vcs - 1)
+    candidates = 2 * table[_N] + 1
+    return RoutingPlan(relation(_star_channel), _plan_table(table), max_candidates=candidates, obligation="escape")
+
+
+def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    there = _home(table, packet.dst)
+    if packet.via < 0:
+        packet.via = draw_below(net, router, table[_ROUTERS])
+    entered = in_port
+    if packet.phase < 2 and packet.via == router:
+        packet.phase = 2
+        entered = 0  # the second part starts as from a host
+    goal = there if packet.phase >= 2 else packet.via
+    if packet.phase >= 2 and there == router:
+        return _eject(table, packet.dst, out)
+    part = 1 if packet.phase >= 2 else 0
+    if table[_TORUS] == 1:
+        port = _torus_step(router, entered, packet, net, table, goal)
+        klass = packet.phase & 1
+    else:
+        n = table[_N]
+        i = _first_open(table, router, goal)
+        port = table[_HOSTS] + 2 * i
+        if table[table[_COORDS] + goal * n + i] < table[table[_COORDS] + router * n + i]:
+            port += 1
+        klass = 0
+    out[0] = candidate(port, table[_V00 + 2 * part + klass])
+    return 1
+
+
+@register("valiant")
+def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Dimension order to a random router, then to the destination; each part has VCs of its own (2 mesh, 4 torus)."""
+    need_kind(topology, "valiant", "mesh", "torus")
+    classes = 1 if topology.kind == "mesh" else 2
+    need_vcs(f"valiant on a {topology.kind}", vcs, 2 * classes)
+    table = _grid_table(topology, vcs)
+    share = [vcs * k // (2 * classes) for k in range(2 * classes + 1)]
+    masks = [vc_range(share[k], share[k + 1] - 1) for k in range(2 * classes)]
+    table[_V00], table[_V10] = masks[0], masks[classes]
+    table[_V01], table[_V11] = masks[classes - 1], masks[-1]
+    _torus_options(table, options)
+    if table[_TIES]:
+        raise RoutingError("routing.ties must be plus for routing.algorithm valiant, not random")
+    return RoutingPlan(relation(_valiant), _plan_table(table), phases=4, uses_via=True)

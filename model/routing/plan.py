@@ -1,0 +1,107 @@
+"""The contract of a routing algorithm: one small jitted relation and what has to be proved of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+from hopforge.model.network.memory import words
+from hopforge.model.network.records import ROUTE_SIGNATURE, Net
+from hopforge.model.network.rng import next_below
+from hopforge.model.topology import Topology
+
+
+class RoutingError(UserError, ValueError):
+    """A routing algorithm that does not fit the network: names the key, the limit and the value."""
+
+
+@dataclass(frozen=True)
+class RoutingPlan:
+    """A routing algorithm made ready for one network.
+
+    Attributes
+    ----------
+    route : jitted function
+        ``route(router, in_port, in_vc, packet, net, table, memory, out) -> count``: writes packed candidates
+        (`model.network.candidates.candidate`) to ``out[0]`` … and returns their number; 0 means unroutable. It is evaluated once per
+        packet and router, may change ``packet.phase``, ``packet.via``, ``packet.user0``, ``packet.user1``, and may read the state of
+        its own router through ``net``.
+    table : ndarray, int32
+        Read-only data.
+    memory : ndarray, float64
+        Data that it may change (learning).
+    max_candidates : int
+        Largest count.
+    phases : int
+        ``packet.phase`` takes values 0 … phases − 1.
+    uses_via : bool
+        ``packet.via`` is a router drawn at the source; the check tries all of them.
+    random : bool
+        Draws random numbers: the check evaluates every state many times.
+    inject_mask : int or ndarray
+        VCs that hosts may use.
+    obligation : str
+        What `model.deadlock` proves: ``acyclic`` (all channel dependencies), or ``escape`` (those of the candidates of the highest
+        level, with the indirect ones: Duato's condition).
+    """
+
+    route: Any
+    table: NDArray[np.int32]
+    max_candidates: int = 1
+    phases: int = 1
+    uses_via: bool = False
+    random: bool = False
+    inject_mask: Any = None
+    obligation: str = "acyclic"
+    memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+
+
+#: name → ``prepare(topology, vcs, options) -> RoutingPlan``
+ROUTING: dict[str, Callable[[Topology, int, dict[str, Any]], RoutingPlan]] = {}
+
+
+def register(name: str) -> Callable[[Callable[..., RoutingPlan]], Callable[..., RoutingPlan]]:
+    """Enter the decorated ``prepare`` function in `ROUTING` as `name`."""
+
+    def enter(prepare: Callable[..., RoutingPlan]) -> Callable[..., RoutingPlan]:
+        ROUTING[name] = prepare
+        return prepare
+
+    return enter
+
+
+def relation(function: Callable[..., int]) -> Any:
+    """Jit a routing relation with the signature that the kernel calls (kept in numba's disk cache)."""
+    return njit(ROUTE_SIGNATURE, cache=True)(function)
+
+
+@njit
+def draw_below(net: Net, router: int, bound: int) -> int:
+    """Random integer in [0, bound) from the stream of `router`, for use inside relations."""
+    return next_below(words(net.router_rng), router, bound)
+
+
+def need_kind(topology: Topology, name: str, *kinds: str) -> None:
+    """Refuse a network of another kind."""
+    if topology.kind not in kinds:
+        raise RoutingError(f"routing.algorithm {name} needs a topology of kind {' or '.join(kinds)}, not {topology.kind}")
+
+
+def need_vcs(name: str, vcs: int, least: int) -> None:
+    """Refuse too few virtual channels."""
+    if vcs < least:
+        raise RoutingError(f"router.vcs must be at least {least} for routing.algorithm {name}, not {vcs}")
+
+
+def vc_range(first: int, last: int) -> int:
+    """Mask of the VCs `first` … `last`."""
+    return ((1 << (last + 1)) - 1) & ~((1 << first) - 1)
+
+
+def all_vcs(vcs: int) -> int:
+    """Mask of all VCs."""
+    return (1 << vcs) - 1

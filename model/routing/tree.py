@@ -1,0 +1,64 @@
+"""Routing on k-ary trees: up to a common ancestor, then down."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from hopforge.model.network.candidates import candidate
+from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, register, relation
+from hopforge.model.topology import Topology
+
+# table: 0 k, 1 n, 2 all VCs, 3 switches a level, then powers k^0 … k^(n+1)
+_KARY, _LEVELS, _ALL, _WIDTH, _POWERS = range(5)
+
+
+@njit
+def _down_or_minus(router: int, host: int, table: Any) -> int:
+    """Down port towards `host` if the switch is its ancestor, else −1. Switch = level·kⁿ + Σ c_i·kⁱ, host = Σ d_i·kⁱ."""
+    width = table[_WIDTH]
+    level = router // width
+    place = router - level * width
+    # a switch of level l reaches the hosts whose digits above l equal its own digits from l on
+    if host // table[_POWERS + level + 1] != place // table[_POWERS + level]:
+        return -1
+    return (host // table[_POWERS + level]) % table[_KARY]
+
+
+def _d_mod_k(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    port = _down_or_minus(router, packet.dst, table)
+    if port < 0:
+        level = router // table[_WIDTH]
+        port = table[_KARY] + (packet.dst // table[_POWERS + level]) % table[_KARY]
+    out[0] = candidate(port, table[_ALL])
+    return 1
+
+
+def _adaptive_up(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    port = _down_or_minus(router, packet.dst, table)
+    if port >= 0:
+        out[0] = candidate(port, table[_ALL])
+        return 1
+    k = table[_KARY]
+    for j in range(k):
+        out[j] = candidate(k + j, table[_ALL])
+    return k
+
+
+def _tree_table(topology: Topology, vcs: int) -> Any:
+    k, n = int(topology.params["k"]), int(topology.params["n"])
+    return np.array([k, n, all_vcs(vcs), k**n, *(k**i for i in range(n + 2))], np.int32)
+
+
+@register("d_mod_k")
+def prepare_d_mod_k(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Up port = digit of the destination at the switch's level, then down: every destination has one tree."""
+    need_kind(topology, "d_mod_k", "fat_tree")
+    return RoutingPlan(relation(_d_mod_k), _tree_table(topology, vcs))
+
+
+@register("nca")
+def prepare_nca(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Nearest common ancestor: VA chooses the up port by credits, then down."""
+    need_kind(topology, "nca", "fat_tree")
+    return RoutingPlan(relation(_adaptive_up), _tree_table(topology, vcs), max_candidates=int(topology.params["k"]))

@@ -1,0 +1,16 @@
+"""Traffic of the network simulator: patterns (where packets go)."""
+
+from hopforge.model.traffic.patterns import (
+    PATTERNS,
+    TrafficError,
+    TrafficPlan,
+    destination_rule,
+    draw_host,
+    draw_share,
+    prepare_traffic,
+    register,
+)
+
+__all__ = [
+    "PATTERNS", "TrafficError", "TrafficPlan", "destination_rule", "draw_host", "draw_share", "prepare_traffic", "register",
+]
