@@ -442,7 +442,7 @@ class ReductionSetup(Component):
         if p.members:
             for count in range(2, p.max_members + 1):
                 m.d.comb += active.members[count - 1].eq(shadow.members == count)
-            m.d.comb += active.members[0].eq(~active.members[1:].any())
+            m.d.comb += active.members[0].eq((shadow.members < 2) | (shadow.members > p.max_members))
         if p.both_lag_hashes:
             m.d.comb += active.lag_modulo.eq(shadow.member_hash)
         return m
