@@ -286,3 +286,32 @@ def test_reduction_of_another_network() -> None:
     topology = build(TorusConfig(kind="torus", radices=(5, 5)), AddressConfig())
     with pytest.raises(ValueError, match=r"reduction must be for the 5x5 torus, not torus \(4, 4\)"):
         KeyPorts(NodeReduction.torus((4, 4)), topology)
+
+
+def test_a_failed_link_is_not_repaired_by_rewriting_entries() -> None:
+    """5-ary ring without the link 0-1: one new entry at each of its ends, or any two, bring at most 16 of 20 pairs."""
+    ports = make(TorusConfig(kind="torus", radices=(5,)), 3)
+    reduction, address = ports.reduction, ports.topology.host_address
+    peers = grid_peers((5,), 1, wrap=True)
+    peers[0, 1] = peers[1, 2] = -1
+    keys = [("L",), ("X", 0, "+"), ("X", 0, "-")]
+    table = {(router, key): port for router in range(5) for port, key in enumerate(keys)}
+
+    def delivered(entries: dict[Any, int]) -> int:
+        pairs = 0
+        for source, target in product(range(5), repeat=2):
+            at = source
+            for _ in range(10):
+                port = entries[at, reduction.human(at, int(address[target]))]
+                if port == 0:
+                    pairs += at == target != source
+                    break
+                at = int(peers[at, port])
+                if at < 0:
+                    break
+        return pairs
+
+    changes = [((router, key), port) for router, key in table for port in (1, 2)]
+    assert delivered(table) == 14
+    assert delivered({**table, (0, keys[1]): 2, (1, keys[2]): 1}) == 16
+    assert max(delivered({**table, **dict(pair)}) for pair in product(changes, repeat=2)) == 16
