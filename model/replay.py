@@ -20,7 +20,16 @@ from hopforge.model.key_ports import KeyPorts
 from hopforge.model.node_reduction import NodeReduction
 from hopforge.model.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
 from hopforge.model.routes import Paths, Routes
-from hopforge.model.routing_cache import NO_MATCH, CacheState, CacheTables, RoutingCache, _claim, _find, _hash, _touch
+from hopforge.model.routing_cache import (
+    NO_MATCH,
+    CacheState,
+    CacheTables,
+    RoutingCache,
+    claim_line,
+    find_line,
+    hash_row,
+    touch_line,
+)
 from hopforge.model.tcam import Tcam, route_rows
 from hopforge.model.topology import Topology
 from hopforge.model.workload import PacketStream
@@ -264,7 +273,7 @@ def _lines(c, sets, caches, keys, lines):  # type: ignore[no-untyped-def]
     """First line of the set of each hop in the long arrays, or with skewing the line of each way."""
     for hop in range(len(keys)):
         for way in range(lines.shape[1]):
-            row = _hash(c.rows, way, keys[hop] & c.payload_mask)
+            row = hash_row(c.rows, way, keys[hop] & c.payload_mask)
             lines[hop, way] = (caches[hop] * sets + row) * c.ways + way
 
 
@@ -272,10 +281,10 @@ def _lines(c, sets, caches, keys, lines):  # type: ignore[no-untyped-def]
 def _get(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
     """Look `key` up in one of many caches of the kind `c`; return whether it hits."""
     first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
-    line = _find(c.rows, len(c.rows) > 1, s.tags[first:last], c.ways, key, key & c.payload_mask)
+    line = find_line(c.rows, len(c.rows) > 1, s.tags[first:last], c.ways, key, key & c.payload_mask)
     if line < 0:
         return False
-    _touch(c.policy, c.ways, s.stamps[first:last], s.set_state[cache * sets:(cache + 1) * sets], line, now)
+    touch_line(c.policy, c.ways, s.stamps[first:last], s.set_state[cache * sets:(cache + 1) * sets], line, now)
     return True
 
 
@@ -284,7 +293,7 @@ def _put(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
     """Fill `key` into one of many caches of the kind `c`; return whether a live line was written over."""
     first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
     tags = s.tags[first:last]
-    line = _claim(
+    line = claim_line(
         c.rows, c.ways, c.policy, tags, s.stamps[first:last], s.set_state[cache * sets:(cache + 1) * sets],
         s.shift_register[cache:cache + 1], key & c.payload_mask, now,
     )  # fmt: skip
@@ -320,7 +329,7 @@ def _send(  # type: ignore[no-untyped-def]
                     at = lines[hop, way] if skewed else start + way
                     line = at if tags[at] == key else line
             if line >= 0:
-                _touch(policy, ways, stamps, set_state, line, now)
+                touch_line(policy, ways, stamps, set_state, line, now)
                 counts[_HITS, cache] += 1
                 reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
                 continue

@@ -213,7 +213,8 @@ class CacheState(NamedTuple):
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def _hash(rows, which, word):  # type: ignore[no-untyped-def]
+def hash_row(rows, which, word):  # type: ignore[no-untyped-def]
+    """Return the row of `word` by the byte tables of index function `which`."""
     result = rows[which, 0, word & 255]
     for byte in range(1, rows.shape[1]):
         result ^= rows[which, byte, (word >> (8 * byte)) & 255]
@@ -221,15 +222,15 @@ def _hash(rows, which, word):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def _find(rows, skewed, tags, ways, key, word):  # type: ignore[no-untyped-def]
+def find_line(rows, skewed, tags, ways, key, word):  # type: ignore[no-untyped-def]
     """Return the line that holds `key`, -1 if none does."""
     found = -1
     if skewed:
         for way in range(ways):
-            line = _hash(rows, way, word) * ways + way
+            line = hash_row(rows, way, word) * ways + way
             found = line if tags[line] == key else found
     else:
-        first = _hash(rows, 0, word) * ways
+        first = hash_row(rows, 0, word) * ways
         # no early exit: which way hits is as good as random, and a wrong guess costs more than the compares
         for line in range(first, first + ways):
             found = line if tags[line] == key else found
@@ -253,7 +254,7 @@ def _touch_tree(ways, set_state, line):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def _touch(policy, ways, stamps, set_state, line, now):  # type: ignore[no-untyped-def]
+def touch_line(policy, ways, stamps, set_state, line, now):  # type: ignore[no-untyped-def]
     if policy == _LRU:
         stamps[line] = now
     elif policy == _PLRU:
@@ -263,7 +264,7 @@ def _touch(policy, ways, stamps, set_state, line, now):  # type: ignore[no-untyp
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def _line(rows, ways, word, way):  # type: ignore[no-untyped-def]
     """Return the line of `way` in which the key with payload `word` may lie."""
-    return _hash(rows, way if len(rows) > 1 else 0, word) * ways + way
+    return hash_row(rows, way if len(rows) > 1 else 0, word) * ways + way
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -293,7 +294,7 @@ def _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word): 
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _claim(rows, ways, policy, tags, stamps, set_state, shift_register, word, now):  # type: ignore[no-untyped-def]
+def claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now):  # type: ignore[no-untyped-def]
     """Return the line that a key with payload `word` gets, and do to the replacement state what a fill does."""
     line = _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word)
     if policy == _RANDOM:
@@ -308,7 +309,7 @@ def _claim(rows, ways, policy, tags, stamps, set_state, shift_register, word, no
         if len(rows) == 1 and set_state[row] == way:
             set_state[row] = (way + 1) % ways
     else:
-        _touch(policy, ways, stamps, set_state, line, now)
+        touch_line(policy, ways, stamps, set_state, line, now)
     return line
 
 
@@ -323,15 +324,15 @@ def _run_as(  # type: ignore[no-untyped-def]
         key = keys[index]
         word = key & payload_mask
         output = outputs[index if step else 0]
-        line = _find(rows, skewed, tags, ways, key, word)
+        line = find_line(rows, skewed, tags, ways, key, word)
         if line >= 0:
-            _touch(policy, ways, stamps, set_state, line, now + index)
+            touch_line(policy, ways, stamps, set_state, line, now + index)
             hits[index] = True
             output = held[line]
         elif output == NO_MATCH:
             drops += 1
         else:
-            line = _claim(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
+            line = claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
             evictions += tags[line] != _EMPTY
             fills += 1
             tags[line] = key
@@ -365,12 +366,12 @@ def _replay_as(  # type: ignore[no-untyped-def]
     for index in range(len(dst)):
         key = reduce_key(t, own, level, dst[index])
         word = key & payload_mask
-        line = _find(rows, skewed, tags, ways, key, word)
+        line = find_line(rows, skewed, tags, ways, key, word)
         if line >= 0:
-            _touch(policy, ways, stamps, set_state, line, now + index)
+            touch_line(policy, ways, stamps, set_state, line, now + index)
             hits += 1
         else:
-            line = _claim(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
+            line = claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
             evictions += tags[line] != _EMPTY
             tags[line] = key
             held[line] = 0
@@ -563,7 +564,7 @@ class RoutingCache:
         if line is None:
             return None
         s = self.state
-        _touch(self.tables.policy, self.ways, s.stamps, s.set_state, line, self._tick(1))
+        touch_line(self.tables.policy, self.ways, s.stamps, s.set_state, line, self._tick(1))
         return int(s.outputs[line])
 
     def fill(self, key: int, output: int) -> int | None:
@@ -581,10 +582,10 @@ class RoutingCache:
             return None
         c, s, now = self.tables, self.state, self._tick(1)
         if line is not None:
-            _touch(c.policy, self.ways, s.stamps, s.set_state, line, now)
+            touch_line(c.policy, self.ways, s.stamps, s.set_state, line, now)
             return None
         word = key & c.payload_mask
-        line = _claim(c.rows, self.ways, c.policy, s.tags, s.stamps, s.set_state, s.shift_register, word, now)
+        line = claim_line(c.rows, self.ways, c.policy, s.tags, s.stamps, s.set_state, s.shift_register, word, now)
         evicted = int(s.tags[line])
         s.tags[line], s.outputs[line] = key, output
         self._count(fills=1, evictions=evicted != _EMPTY)
