@@ -56,8 +56,9 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
         )
         for _ in range(count)
     ]  # fmt: skip
-    # more flushes than epochs would need a scrubber
-    flushes = set(rng.choice(count, min(count, (1 << params.epoch_bits) - 1) // 2, replace=False).tolist())
+    # as many flushes as epochs would need a scrubber
+    most = min(count // 100, (1 << params.epoch_bits) - 1)
+    flushes = set(rng.choice(count, most, replace=False).tolist())
     index = [_index(golden, params, component.row_bits, operation.key) for operation in operations]
     driven = [[1, index[0], *[0] * 8]]
     expected = [[0, 0, 0, 0]]

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -151,15 +151,17 @@ def replay_cocotb(
     build_arguments = ["-Wno-fatal", "-Wno-WIDTH", *(["--trace"] if waves else [])] if simulator == "verilator" else []
     start = time.perf_counter()
     with _tools(simulator), _watch(folder / "cycle", replay.cycles, progress):
-        _quietly(
+        trouble = _quietly(
             lambda: runner.build(
                 sources=[source], hdl_toplevel=top, build_dir=folder / simulator, build_args=build_arguments,
                 always=True, waves=waves, timescale=("1ns", "1ps"), log_file=folder / "build.log",
-            ),
-            folder / "build.log",
+            )
         )  # fmt: skip
+        if trouble is not None:
+            raise SimulatorError(f"{simulator} could not build {top}: {trouble}; see {folder / 'build.log'}")
         built = time.perf_counter()
-        _quietly(
+        # a failing bench is an error to the runner, too; what counts is whether there is a result
+        trouble = _quietly(
             lambda: runner.test(
                 test_module=BENCH, hdl_toplevel=top, build_dir=folder / simulator, test_dir=folder, waves=waves,
                 extra_env={
@@ -167,12 +169,11 @@ def replay_cocotb(
                     CYCLE_VARIABLE: str(folder / "cycle"), "COCOTB_ANSI_OUTPUT": "0",
                 },
                 results_xml=str(folder / "results.xml"), log_file=folder / "run.log",
-            ),
-            folder / "run.log",
+            )
         )  # fmt: skip
     done = time.perf_counter()
     if not outcome.exists():
-        raise SimulatorError(f"{simulator} ended without a result; see {folder / 'run.log'}")
+        raise SimulatorError(f"{simulator} ended without a result: {trouble}; see {folder / 'run.log'}")
     result = first_of(json.loads(outcome.read_text()))
     _agree(folder / "results.xml", result)
     return SimulatorRun(result, built - start, done - built, _waves(folder, simulator, top) if waves else None)
@@ -367,17 +368,13 @@ def _tools(simulator: SimulatorName) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _quietly(action: object, log: Path) -> None:
-    """Call cocotb's runner, which ends the program or raises when a tool fails."""
-    assert callable(action)
+def _quietly(action: Callable[[], object]) -> str | None:
+    """Call cocotb's runner, which ends the program or raises when a tool fails; return what is wrong."""
     try:
         action()
     except (SystemExit, RuntimeError, subprocess.CalledProcessError) as error:
-        raise SimulatorError(f"{_first_line(error)}; see {log}") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        return (str(error).splitlines() or [type(error).__name__])[0]
+    return None
 
 
 def _agree(results: Path, result: ReplayResult) -> None:
