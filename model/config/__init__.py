@@ -11,6 +11,8 @@ from hopforge.model.config.lookup import (
     TcamConfig,
 )
 from hopforge.model.config.root import Config, CosimConfig, TimingConfig
+from hopforge.model.config.router import RouterConfig, RoutingConfig
+from hopforge.model.config.simulation import SimulationConfig
 from hopforge.model.config.topology import (
     DragonflyConfig,
     EdgeListConfig,
@@ -19,6 +21,7 @@ from hopforge.model.config.topology import (
     TopologyConfig,
     TorusConfig,
 )
+from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import WorkloadConfig
 
 __all__ = [
@@ -34,11 +37,15 @@ __all__ = [
     "LagConfig",
     "LookupConfig",
     "MeshConfig",
+    "RouterConfig",
+    "RoutingConfig",
     "SecondLevelConfig",
+    "SimulationConfig",
     "TcamConfig",
     "TimingConfig",
     "TopologyConfig",
     "TorusConfig",
+    "TrafficConfig",
     "WorkloadConfig",
     "load_config",
     "parse_config",

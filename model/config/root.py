@@ -8,7 +8,10 @@ from pydantic import Field
 from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.limits import address_problems, engine_problems
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
+from hopforge.model.config.router import RouterConfig, RoutingConfig
+from hopforge.model.config.simulation import SimulationConfig
 from hopforge.model.config.topology import TopologyConfig
+from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import WorkloadConfig
 
 
@@ -67,6 +70,14 @@ class Config(Section):
     """Traffic for `hopforge hits`."""
     timing: TimingConfig = TimingConfig()
     """Times and energies."""
+    router: RouterConfig = RouterConfig()
+    """Routers of the network simulator."""
+    routing: RoutingConfig = RoutingConfig()
+    """Routing algorithm of the network simulator."""
+    traffic: TrafficConfig = TrafficConfig()
+    """Traffic of the network simulator."""
+    simulation: SimulationConfig = SimulationConfig()
+    """Runs of `hopforge net` and `hopforge sweep`."""
     cosim: CosimConfig = CosimConfig()
     """Co-simulation."""
 

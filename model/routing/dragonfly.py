@@ -9,15 +9,18 @@ from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, need_vc
 from hopforge.model.topology import Topology
 
 # table: 0 p, 1 a, 2 all VCs, 3 VCs before the global link, 4 from the global link on, 5 groups,
-# 6 … gateway [group, group]: router · 64 + port of the global link
-_P, _A, _ALL, _BEFORE, _AFTER, _G, _GATEWAY = range(7)
+# 6 VCs to the host only from the packet's class, 7 … gateway [group, group]: router · 64 + port of the global link
+_P, _A, _ALL, _BEFORE, _AFTER, _G, _CLASS_ONLY, _GATEWAY = range(8)
 
 
 def _minimal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
     p, a = table[_P], table[_A]
     there = packet.dst // p
     if there == router:
-        out[0] = candidate(packet.dst - there * p, table[_ALL])
+        mask = table[_ALL]
+        if table[_CLASS_ONLY] == 1:
+            mask = table[_AFTER] if packet.phase == 1 else table[_BEFORE]
+        out[0] = candidate(packet.dst - there * p, mask)
         return 1
     group, goal = router // a, there // a
     if group == goal:
@@ -36,7 +39,10 @@ def _minimal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
 
 @register("dragonfly_min")
 def prepare_dragonfly_min(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-    """Direct: the lower half of the VCs before the global link, the upper half on it and after it."""
+    """Direct: the lower half of the VCs before the global link, the upper half on it and after it.
+
+    ``ejection: class`` keeps a packet to its half on the channel to the host, as BookSim does.
+    """
     need_kind(topology, "dragonfly", "dragonfly")
     need_vcs("dragonfly_min", vcs, 2)
     p, a, g = (int(topology.params[name]) for name in ("p", "a", "g"))
@@ -47,5 +53,6 @@ def prepare_dragonfly_min(topology: Topology, vcs: int, options: dict[str, Any])
             if peer >= 0:
                 gateway[router // a, peer // a] = (router << 6) | port
     half = vcs // 2
-    header = [p, a, all_vcs(vcs), vc_range(0, half - 1), vc_range(half, vcs - 1), g]
+    header = [p, a, all_vcs(vcs), vc_range(0, half - 1), vc_range(half, vcs - 1), g,
+              int(options.get("ejection", "any") == "class")]
     return RoutingPlan(relation(_minimal), np.array([*header, *gateway.reshape(-1)], np.int32), phases=2)

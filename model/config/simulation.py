@@ -1,0 +1,30 @@
+"""Section `simulation`: loads, seeds, precision and limits of the network simulator."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from hopforge.model.config.base import Section
+
+Load = Annotated[float, Field(gt=0, le=1)]
+
+
+class SimulationConfig(Section):
+    """How long and how often the network is simulated."""
+
+    load: Load = 0.1
+    """Offered load of `hopforge net` in flits per host and cycle."""
+    loads: Annotated[tuple[Load, ...], Field(min_length=1)] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+    """Offered loads of `hopforge sweep`."""
+    seeds: Annotated[int, Field(ge=1, le=1000)] = 1
+    """`hopforge sweep`: runs per load, with seeds `seed`, `seed` + 1, …"""
+    precision: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    """The run ends when the 95 % interval of the mean latency is within this share of the mean, both sides."""
+    warmup_cycles: Annotated[int, Field(ge=0)] = 0
+    """Cycles before the measurement; 0 = found by MSER-5."""
+    min_cycles: Annotated[int, Field(ge=1000)] = 10000
+    """Least cycles of measurement."""
+    max_cycles: Annotated[int, Field(ge=1000)] = 100000
+    """Most cycles of measurement."""
+    deadlock_cycles: Annotated[int, Field(ge=100)] = 10000
+    """No flit has moved for so long with flits in flight: the run ends with the cycle of waiting channels."""

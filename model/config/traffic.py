@@ -1,0 +1,75 @@
+"""Section `traffic`: what hosts send in the network simulator."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.paths import ConfigPath
+
+Count = Annotated[int, Field(ge=1, le=65535)]
+
+
+class TrafficConfig(Section):
+    """Pattern, source and packet lengths; the load stands in section `simulation`."""
+
+    pattern: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "uniform"
+    """uniform, bit_complement, bit_reverse, bit_rotation, transpose, transpose3d, shuffle, butterfly, tornado,
+    neighbour, permutation, hotspot, local, adversarial, stencil, many_to_many, random_neighbours, all_to_all; or `file`."""
+    file: ConfigPath | None = None
+    """For `pattern: file`: Python file with a function `prepare`; relative to this configuration file."""
+    include_self: bool = True
+    """`uniform`: the sender is one of the destinations."""
+    share: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """`hotspot`, `local`: probability of a hot or near destination; the rest is uniform."""
+    targets: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    """`hotspot`: hot hosts (default: the last one)."""
+    shift: int = 1
+    """`adversarial`: i of ADV+i."""
+    grid: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """`stencil`: sizes of the grid of hosts, x first."""
+    line: Annotated[int, Field(ge=0)] = 0
+    """`many_to_many`: hosts of a line."""
+    low: Annotated[int, Field(ge=1)] = 6
+    """`random_neighbours`: fewest partners."""
+    high: Annotated[int, Field(ge=1)] = 20
+    """`random_neighbours`: most partners."""
+    order: Literal["cyclic", "random"] = "cyclic"
+    """`all_to_all`: order of the destinations."""
+    source: Literal["bernoulli", "on_off"] = "bernoulli"
+    """A packet with the same probability in every cycle, or in bursts."""
+    burst_cycles: Annotated[float, Field(ge=1)] = 100.0
+    """`on_off`: mean length of a burst."""
+    burst_load: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """`on_off`: flits per cycle inside a burst."""
+    packet_flits: Count = 1
+    """Length of packets."""
+    packet_range: Annotated[tuple[Count, ...], Field(min_length=2, max_length=2)] | None = None
+    """Lengths uniform between these two instead."""
+    packet_lengths: tuple[Count, ...] = ()
+    """Lengths with different probabilities instead."""
+    packet_weights: tuple[Annotated[float, Field(gt=0)], ...] = ()
+    """Relative frequency of each of `packet_lengths`."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check what concerns several keys."""
+        if self.pattern == "file" and self.file is None:
+            yield Problem("file", "missing; pattern=file needs it")
+        if self.pattern != "file" and self.file is not None:
+            yield Problem("file", f"is for pattern=file only, not pattern={self.pattern}")
+        if self.packet_range is not None and self.packet_range[0] > self.packet_range[1]:
+            yield Problem("packet_range", f"must go from short to long, not {list(self.packet_range)}")
+        if self.packet_range is not None and self.packet_lengths:
+            yield Problem("packet_lengths", "cannot stand together with packet_range")
+        if len(self.packet_lengths) != len(self.packet_weights):
+            reason = f"must be as many as packet_lengths={len(self.packet_lengths)}, not {len(self.packet_weights)}"
+            yield Problem("packet_weights", reason)
+
+    def mean_flits(self) -> float:
+        """Mean length of a packet in flits."""
+        if self.packet_lengths:
+            pairs = zip(self.packet_lengths, self.packet_weights, strict=True)
+            return sum(length * weight for length, weight in pairs) / sum(self.packet_weights)
+        low, high = self.packet_range or (self.packet_flits, self.packet_flits)
+        return (low + high) / 2

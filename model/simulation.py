@@ -1,0 +1,341 @@
+"""One run of the network simulator: from a configuration to measured latency, throughput, hops and channel loads."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from hopforge.model.config import Config
+from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, waiting_cycle
+from hopforge.model.network.build import NetState, RouterParameters, SourceParameters, Tables, build_net
+from hopforge.model.network.kernel import run_cycles
+from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF
+from hopforge.model.network.sources import NEVER
+from hopforge.model.routing import prepare_routing
+from hopforge.model.topology import Topology, build
+from hopforge.model.traffic import TrafficError, prepare_traffic
+
+#: cycles of one sample; batches of the interval are made of whole samples
+SAMPLE_CYCLES = 500
+#: samples of the warm-up before it is judged, and at most
+WARMUP_SAMPLES, MAX_WARMUP_SAMPLES = 10, 60
+BATCHES = 20
+#: growth of the source queues' delay, cycles per cycle, beyond which a run counts as saturated
+SATURATED_GROWTH = 0.005
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Results of one run; latencies in cycles, rates in flits per host and cycle.
+
+    Attributes
+    ----------
+    latency_interval : float
+        Half width of the 95 % interval of the mean latency (batch means).
+    accepted, accepted_worst : float
+        Mean over hosts, and the host that received the least.
+    stop : str
+        Why the run ended: ``precision``, ``max_cycles`` or ``saturated``.
+    """
+
+    load: float
+    seed: int
+    saturated: bool
+    stop: str
+    warmup_cycles: int
+    cycles: int
+    packets: int
+    latency: float
+    latency_interval: float
+    latency_median: float
+    latency_p95: float
+    latency_p99: float
+    latency_max: int
+    network_latency: float
+    hops: float
+    accepted: float
+    accepted_worst: float
+    channel_load_max: float
+    channel_load_mean: float
+    dropped_packets: int
+    cpu_seconds: float
+
+    def row(self) -> dict[str, Any]:
+        """As a row of a table."""
+        return asdict(self)
+
+
+class Simulation:
+    """A network at one load and seed, ready to run.
+
+    Parameters
+    ----------
+    config : Config
+        The whole configuration.
+    load : float
+        Offered flits per host and cycle.
+    seed : int
+        Of all random choices.
+    topology : Topology, optional
+        If already built.
+    log_events : int
+        Capacity of the event log.
+    script : tuple of arrays, optional
+        Listed packets (host, time, destination, length) in place of section `traffic`.
+
+    Raises
+    ------
+    UserError
+        Unsuitable routing or traffic, or a combination that can deadlock.
+    """
+
+    def __init__(
+        self, config: Config, load: float, seed: int, topology: Topology | None = None, *, log_events: int = 0,
+        script: tuple[NDArray[Any], ...] | None = None, check: bool = True,
+    ) -> None:
+        self.config, self.load, self.seed = config, load, seed
+        self.topology = build(config.topology, config.address) if topology is None else topology
+        routing = config.routing
+        algorithm = str(routing.file) if routing.file is not None else routing.algorithm
+        options = routing.model_dump(exclude={"algorithm", "file", "check"})
+        self.plan = prepare_routing(self.topology, config.router.vcs, algorithm, options)
+        traffic = config.traffic
+        pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
+        generator = np.random.default_rng((seed, 3))
+        self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
+        source = source_parameters(config, load) if script is None else SourceParameters(kind=2, script=script)  # type: ignore[arg-type]
+        self.state: NetState = build_net(
+            self.topology, router_parameters(config, self.topology), source,
+            Tables(
+                routing=self.plan.table, memory=self.plan.memory, pattern=self.traffic.table,
+                max_candidates=self.plan.max_candidates, inject_mask=self.plan.inject_mask,
+            ),
+            seed, log_events,
+        )
+        if self.traffic.silent is not None:
+            self.state["host"]["next_time"][self.traffic.silent] = NEVER
+        if routing.check and check:
+            check_routing(self.topology, self.plan, self.state, routing.algorithm)
+
+    def advance(self, cycles: int) -> int:
+        """Simulate `cycles` cycles; returns the kernel's last code.
+
+        Raises
+        ------
+        DeadlockError
+            Nothing has moved for ``simulation.deadlock_cycles`` with flits in flight.
+        """
+        end = int(self.state["cycle"]) + cycles
+        while True:
+            code = run_cycles(self.plan.route, self.traffic.pattern, self.state.record[0], end - int(self.state["cycle"]))
+            if code == GROW:
+                self.state.grow_packets()
+                continue
+            if code == DEADLOCK:
+                raise DeadlockError(self._deadlock_text())
+            return int(code)
+
+    def check_conservation(self) -> None:
+        """Every flit that was sent and has not arrived stands in a FIFO or on a link (our own mistake otherwise)."""
+        counted, present = self.state.flits_in_flight, self.state.flits_present
+        if counted != present:
+            raise AssertionError(f"{counted} flits should be in flight, {present} are there")
+
+    def _deadlock_text(self) -> str:
+        cycle = waiting_cycle(self.topology, self.state)
+        names = " → ".join(channel_name(self.topology, int(self.state["vcs"]), m) for m in [*cycle, *cycle[:1]])
+        return (
+            f"deadlock at cycle {int(self.state['cycle'])}: {self.state.flits_in_flight} flits in flight and none has moved since "
+            f"cycle {int(self.state['last_move'])}; waiting channels: {names or 'no cycle found'}"
+        )
+
+    def reset_measures(self) -> None:
+        """Start a measurement: counters of latency, hops, rates and channel loads from zero."""
+        record = self.state.record
+        for name in ("measured", "latency_sum", "network_latency_sum", "hops_sum", "latency_max", "packets_dropped"):
+            record[name] = 0
+        record["latency_min"] = NEVER
+        self.state["histogram"][:] = 0
+        self.state["output_port"]["flits"] = 0
+        self.state["host"]["flits_received"] = 0
+
+    def queue_delay(self) -> float:
+        """Mean age in cycles of the packets at the heads of the source queues (0 for empty ones)."""
+        host, now = self.state["host"], int(self.state["cycle"])
+        waiting = host["packet"] >= 0
+        age = np.where(waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"])
+        return float(np.maximum(age, 0).mean()) if len(age) else 0.0
+
+    def _sample(self) -> tuple[int, int]:
+        """Run one sample; returns packets and sum of latencies."""
+        before = int(self.state["measured"]), int(self.state["latency_sum"])
+        self.advance(SAMPLE_CYCLES)
+        self.check_conservation()
+        return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
+
+    def warm_up(self) -> int:
+        """Run until the start-up is over; returns the cycles it took.
+
+        With ``warmup_cycles: 0`` the end is found by MSER-5 on the mean latencies of samples: the truncation point that minimises
+        the standard error of the rest must lie in the first half.
+        """
+        fixed = self.config.simulation.warmup_cycles
+        if fixed:
+            self.advance(fixed)
+            return fixed
+        means: list[float] = []
+        while len(means) < MAX_WARMUP_SAMPLES:
+            packets, total = self._sample()
+            means.append(total / packets if packets else 0.0)
+            if len(means) >= WARMUP_SAMPLES and mser5(means) <= len(means) // 2:
+                break
+        return len(means) * SAMPLE_CYCLES
+
+    def run(self, progress: Callable[[int], None] | None = None) -> Measurement:
+        """Warm up, measure until the interval is tight enough or a limit is reached.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the cycles done after every sample.
+        """
+        limits = self.config.simulation
+        started = time.process_time()
+        warmup = self.warm_up()
+        self.reset_measures()
+        first_delay, cycles = self.queue_delay(), 0
+        samples: list[tuple[int, int]] = []
+        stop = "max_cycles"
+        while cycles < limits.max_cycles:
+            samples.append(self._sample())
+            cycles += SAMPLE_CYCLES
+            if progress is not None:
+                progress(warmup + cycles)
+            if cycles >= limits.min_cycles and len(samples) >= BATCHES:
+                mean, half = batch_interval(samples)
+                if half <= limits.precision * mean:
+                    stop = "precision"
+                    break
+                if len(samples) % BATCHES == 0 and self._growth(first_delay, cycles) > 4 * SATURATED_GROWTH:
+                    stop = "saturated"
+                    break
+        return self._measurement(samples, warmup, cycles, stop, self._growth(first_delay, cycles), time.process_time() - started)
+
+    def _growth(self, first_delay: float, cycles: int) -> float:
+        return (self.queue_delay() - first_delay) / cycles
+
+    def _measurement(
+        self, samples: list[tuple[int, int]], warmup: int, cycles: int, stop: str, growth: float, cpu: float
+    ) -> Measurement:
+        state = self.state
+        mean, half = batch_interval(samples)
+        packets = max(int(state["measured"]), 1)
+        received = state["host"]["flits_received"] / cycles
+        ports = state["output_port"]
+        between = self.topology.peer_router.reshape(-1) >= 0
+        channel = ports["flits"][between] / cycles if between.any() else np.zeros(1)
+        median, p95, p99 = (percentile(state["histogram"], share, int(state["latency_max"])) for share in (0.5, 0.95, 0.99))
+        return Measurement(
+            load=self.load, seed=self.seed, saturated=growth > SATURATED_GROWTH, stop=stop, warmup_cycles=warmup, cycles=cycles,
+            packets=int(state["measured"]), latency=mean, latency_interval=half, latency_median=median, latency_p95=p95,
+            latency_p99=p99, latency_max=int(state["latency_max"]), network_latency=int(state["network_latency_sum"]) / packets,
+            hops=int(state["hops_sum"]) / packets, accepted=float(received.mean()), accepted_worst=float(received.min()),
+            channel_load_max=float(channel.max()), channel_load_mean=float(channel.mean()),
+            dropped_packets=int(state["packets_dropped"]), cpu_seconds=cpu,
+        )
+
+
+def mser5(means: list[float]) -> int:
+    """Truncation point (in samples) that minimises the squared standard error of what remains (White 1997, batches of 5 merged).
+
+    Examples
+    --------
+    >>> mser5([9.0] * 5 + [1.0, 1.1] * 20)
+    5
+    """
+    values = np.asarray(means, float)
+    size = 5 if len(values) >= 50 else 1
+    batches = values[: len(values) // size * size].reshape(-1, size).mean(axis=1)
+    best, best_score = 0, np.inf
+    for d in range(max(len(batches) - 2, 1)):
+        rest = batches[d:]
+        score = float(rest.var() / len(rest))
+        if score < best_score:
+            best, best_score = d, score
+    return best * size
+
+
+def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
+    """Mean latency and the half width of its 95 % interval by batch means.
+
+    Parameters
+    ----------
+    samples : list of (packets, sum of latencies)
+        Consecutive samples; they are merged into 20 batches of equal length, the oldest remainder is left out of the interval only.
+    """
+    packets = np.array([p for p, _ in samples], float)
+    totals = np.array([s for _, s in samples], float)
+    if packets.sum() == 0:
+        return 0.0, 0.0
+    mean = float(totals.sum() / packets.sum())
+    count = min(BATCHES, len(samples))
+    size = len(samples) // count
+    p = packets[len(samples) - count * size:].reshape(count, size).sum(axis=1)
+    s = totals[len(samples) - count * size:].reshape(count, size).sum(axis=1)
+    if count < 2 or (p == 0).any():
+        return mean, float("inf")
+    deviations = (s - mean * p) / p.mean()
+    half = float(student.ppf(0.975, count - 1) * np.sqrt((deviations**2).sum() / (count - 1) / count))
+    return mean, half
+
+
+def percentile(histogram: NDArray[np.int64], share: float, largest: int) -> float:
+    """Smallest latency that `share` of the packets do not exceed; `largest` if it lies in the last bin.
+
+    Examples
+    --------
+    >>> percentile(np.array([0, 1, 2, 1]), 0.5, 3)
+    2.0
+    """
+    total = int(histogram.sum())
+    if total == 0:
+        return 0.0
+    k = int(np.searchsorted(np.cumsum(histogram), share * total))
+    return float(largest if k >= len(histogram) - 1 else k)
+
+
+def router_parameters(config: Config, topology: Topology) -> RouterParameters:
+    """Section `router` with the latency of every link."""
+    router = config.router
+    latency: Any = router.link_latency_cycles
+    if topology.kind == "dragonfly" and router.global_latency_cycles is not None:
+        first_global = int(topology.params["p"]) + int(topology.params["a"]) - 1
+        latency = np.full((topology.routers, topology.max_ports), router.link_latency_cycles)
+        latency[:, first_global:] = router.global_latency_cycles
+    values = router.model_dump(exclude={"global_latency_cycles", "link_latency_cycles"})
+    return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)
+
+
+def source_parameters(config: Config, load: float) -> SourceParameters:
+    """Section `traffic` at `load` flits per host and cycle."""
+    traffic = config.traffic
+    rate = load / traffic.mean_flits()
+    lengths: Any = traffic.packet_range or (traffic.packet_flits, traffic.packet_flits)
+    if traffic.packet_lengths:
+        lengths = np.zeros(max(traffic.packet_lengths))
+        for length, weight in zip(traffic.packet_lengths, traffic.packet_weights, strict=True):
+            lengths[length - 1] += weight
+    if traffic.source == "bernoulli":
+        return SourceParameters(kind=BERNOULLI, packet_rate=rate, lengths=lengths)
+    if traffic.burst_load <= load:
+        raise TrafficError(f"traffic.burst_load must be above the load {load}, not {traffic.burst_load}")
+    to_off = 1 / traffic.burst_cycles
+    duty = load / traffic.burst_load
+    return SourceParameters(
+        kind=ON_OFF, packet_rate=traffic.burst_load / traffic.mean_flits(), on_to_off=to_off,
+        off_to_on=min(to_off * duty / (1 - duty), 1.0), lengths=lengths,
+    )
