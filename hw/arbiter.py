@@ -1,0 +1,149 @@
+"""Arbiters: which of the requesters is next."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hopforge.hw.round_robin import lowest_one
+
+__all__ = [
+    "ARBITERS",
+    "PREFIX_WIDTH_MIN",
+    "Arbiter",
+    "MatrixArbiter",
+    "RoundRobinArbiter",
+    "one_hot_lowest",
+    "prefix_or",
+]
+
+PREFIX_WIDTH_MIN = 16
+"""Requesters from which on the lowest request is found by a parallel prefix."""
+
+
+def prefix_or(m: Module, word: Value, *, name: str) -> Value:
+    """Bit i of the result is the OR of the bits 0 to i of `word`, in log₂ levels (Kogge and Stone).
+
+    Parameters
+    ----------
+    m : Module
+        Receives one signal per level, so that the levels are shared.
+    word : Value
+        Any width.
+    name : str
+        Stem of the names of the levels.
+
+    Returns
+    -------
+    Value
+        As wide as `word`.
+    """
+    width = len(word)
+    distance = 1
+    while distance < width:
+        level = Signal(width, name=f"{name}_{distance}")
+        m.d.comb += level.eq(word | (word << distance)[:width])
+        word = level
+        distance *= 2
+    return word
+
+
+def one_hot_lowest(m: Module, word: Value, *, name: str) -> Value:
+    """Return the lowest 1 of `word` as a one-hot word (0 without one).
+
+    From `PREFIX_WIDTH_MIN` bits on it is made of a parallel prefix, below of one AND per bit.
+
+    Parameters
+    ----------
+    m : Module
+        Receives the signals of the prefix.
+    word : Value
+        Any width.
+    name : str
+        Stem of their names.
+    """
+    if len(word) < PREFIX_WIDTH_MIN:
+        return lowest_one(word)
+    return word & ~(prefix_or(m, word, name=name) << 1)[: len(word)]
+
+
+class Arbiter(wiring.Component):
+    """Choose one of the requesters.
+
+    Combinational from ``requests`` to ``grant`` (one-hot; 0 without a request). The priorities change at the end of a
+    cycle with ``advance``, and only then: `advance` says that the grant was used. Throughput: one grant per cycle.
+
+    Parameters
+    ----------
+    width : int
+        Number of requesters.
+
+    Raises
+    ------
+    ValueError
+        A width below 1.
+    """
+
+    requests: Signal
+    grant: Signal
+    advance: Signal
+
+    def __init__(self, *, width: int):
+        if width < 1:
+            raise ValueError(f"width must be at least 1, not {width}")
+        self.width = width
+        super().__init__({"requests": In(width), "grant": Out(width), "advance": In(1)})
+
+
+class RoundRobinArbiter(Arbiter):
+    """The first request at or after a pointer, wrapping around; the pointer moves to the number after the grant.
+
+    Reset: pointer 0. The pointer is kept as a thermometer code: bit i says that i is at or after it (no bit at all:
+    pointer 0).
+    """
+
+    def elaborate(self, platform: object) -> Module:
+        """Two priority chains, one of them behind the pointer."""
+        m = Module()
+        if self.width == 1:
+            m.d.comb += self.grant.eq(self.requests)
+            return m
+        at_or_after = Signal(self.width)
+        preferred = Signal(self.width)
+        first_preferred = Signal(self.width)
+        first = Signal(self.width)
+        m.d.comb += [
+            preferred.eq(self.requests & at_or_after),
+            first_preferred.eq(one_hot_lowest(m, preferred, name="preferred")),
+            first.eq(one_hot_lowest(m, self.requests, name="request")),
+            self.grant.eq(Mux(preferred.any(), first_preferred, first)),
+        ]
+        with m.If(self.advance & self.requests.any()):
+            m.d.sync += at_or_after.eq((prefix_or(m, self.grant, name="granted") << 1)[: self.width])
+        return m
+
+
+class MatrixArbiter(Arbiter):
+    """The request granted longest ago; of those never granted, which come first, the lowest.
+
+    Reset: nobody has been granted. One bit for every pair of requesters says which of them goes first.
+    """
+
+    def elaborate(self, platform: object) -> Module:
+        """Grant a request if no request goes before it."""
+        m = Module()
+        beats: dict[tuple[int, int], Value] = {}
+        for first in range(self.width):
+            for second in range(first + 1, self.width):
+                goes_first = Signal(init=1, name=f"before_{first}_{second}")
+                beats[first, second] = goes_first
+                beats[second, first] = ~goes_first
+                with m.If(self.advance & (self.grant[first] | self.grant[second])):
+                    m.d.sync += goes_first.eq(self.grant[second])
+        for i in range(self.width):
+            beaten = Cat(self.requests[j] & beats[j, i] for j in range(self.width) if j != i)
+            m.d.comb += self.grant[i].eq(self.requests[i] & ~beaten.any())
+        return m
+
+
+ARBITERS: dict[str, type[Arbiter]] = {"round_robin": RoundRobinArbiter, "matrix": MatrixArbiter}
+"""Arbiter of each name that a configuration can give."""

@@ -1,0 +1,57 @@
+"""The crossbar."""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hopforge.hw.round_robin import select
+
+__all__ = ["Crossbar"]
+
+
+class Crossbar(wiring.Component):
+    """Each output carries the word of the input that its select bits name, or 0.
+
+    Combinational. Bit i·outputs + o of ``select`` connects input i to output o; at most one input per output.
+
+    Parameters
+    ----------
+    inputs, outputs : int
+        Numbers of words.
+    width_bits : int
+        Bits of a word.
+
+    Raises
+    ------
+    ValueError
+        A number below 1.
+    """
+
+    select: Signal
+    words: Sequence[Signal]
+    out: Sequence[Signal]
+
+    def __init__(self, *, inputs: int, outputs: int, width_bits: int):
+        for name, value in (("inputs", inputs), ("outputs", outputs), ("width_bits", width_bits)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        self.inputs = inputs
+        self.outputs = outputs
+        self.width_bits = width_bits
+        super().__init__(
+            {
+                "select": In(inputs * outputs),
+                "words": In(width_bits).array(inputs),
+                "out": Out(width_bits).array(outputs),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """One AND-OR multiplexer per output."""
+        m = Module()
+        for o in range(self.outputs):
+            one_hot = Cat(self.select[i * self.outputs + o] for i in range(self.inputs))
+            m.d.comb += self.out[o].eq(select(one_hot, self.words))
+        return m

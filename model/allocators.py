@@ -1,0 +1,181 @@
+"""Golden arbiters and allocators: plain Python, one call per cycle (docs/router.md, VA and SA)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+
+__all__ = [
+    "Allocation",
+    "Arbitration",
+    "InputFirst",
+    "MatrixArbitration",
+    "OutputFirst",
+    "RoundRobinArbitration",
+    "Wavefront",
+    "allocation",
+    "first_at_or_after",
+]
+
+Requests = Mapping[int, Collection[int]]
+"""Outputs that each input requests."""
+
+
+def first_at_or_after(pointer: int, members: Collection[int], modulus: int) -> int:
+    """Return the member that comes first when counting from `pointer`, modulo `modulus`.
+
+    Examples
+    --------
+    >>> first_at_or_after(3, {1, 2}, 4)
+    1
+    """
+    return min(members, key=lambda member: (member - pointer) % modulus)
+
+
+class Arbitration(ABC):
+    """State of an arbiter of `width` requesters."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    @abstractmethod
+    def pick(self, requests: Collection[int]) -> int:
+        """Return the requester that is next."""
+
+    @abstractmethod
+    def granted(self, requester: int) -> None:
+        """Take note that `requester` has been granted."""
+
+
+class RoundRobinArbitration(Arbitration):
+    """The first requester at or after a pointer, which moves to the number after a grant."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.pointer = 0
+
+    def pick(self, requests: Collection[int]) -> int:
+        """Return the requester that is next."""
+        return first_at_or_after(self.pointer, requests, self.width)
+
+    def granted(self, requester: int) -> None:
+        """Move the pointer."""
+        self.pointer = (requester + 1) % self.width
+
+
+class MatrixArbitration(Arbitration):
+    """The requester granted longest ago; never granted is longest, and the lower number first."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.order = list(range(width))
+
+    def pick(self, requests: Collection[int]) -> int:
+        """Return the requester that is next."""
+        return min(requests, key=self.order.index)
+
+    def granted(self, requester: int) -> None:
+        """Make it the most recent."""
+        self.order.remove(requester)
+        self.order.append(requester)
+
+
+_ARBITRATIONS: dict[str, type[Arbitration]] = {"round_robin": RoundRobinArbitration, "matrix": MatrixArbitration}
+
+
+class Allocation(ABC):
+    """State of an allocator of a square matrix of `size`."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    @abstractmethod
+    def match(self, requests: Requests) -> dict[int, int]:
+        """Return the output granted to each input that is granted one; no state changes."""
+
+    @abstractmethod
+    def take(self, grants: Mapping[int, int]) -> None:
+        """Move the priorities for these grants, a part of what `match` has returned."""
+
+
+class _Separable(Allocation):
+    def __init__(self, size: int, arbiter: str) -> None:
+        super().__init__(size)
+        kind = _ARBITRATIONS[arbiter]
+        self.inputs = [kind(size) for _ in range(size)]
+        self.outputs = [kind(size) for _ in range(size)]
+
+    def take(self, grants: Mapping[int, int]) -> None:
+        """Move the arbiters on both sides of each grant."""
+        for n, m in grants.items():
+            self.inputs[n].granted(m)
+            self.outputs[m].granted(n)
+
+
+def _offers(picks: Mapping[int, int]) -> dict[int, list[int]]:
+    """Turn "who picks whom" round: who has been picked by whom."""
+    offers: dict[int, list[int]] = {}
+    for picker, picked in picks.items():
+        offers.setdefault(picked, []).append(picker)
+    return offers
+
+
+class InputFirst(_Separable):
+    """Each input picks an output, each output picks among the inputs that picked it."""
+
+    def match(self, requests: Requests) -> dict[int, int]:
+        """Return the output granted to each input that is granted one."""
+        picks = {n: self.inputs[n].pick(outputs) for n, outputs in requests.items() if outputs}
+        return {self.outputs[m].pick(inputs): m for m, inputs in _offers(picks).items()}
+
+
+class OutputFirst(_Separable):
+    """Each output picks an input, each input picks among the outputs that picked it: iSLIP with one iteration."""
+
+    def match(self, requests: Requests) -> dict[int, int]:
+        """Return the output granted to each input that is granted one."""
+        asked = {m: [n for n, outputs in requests.items() if m in outputs] for m in range(self.size)}
+        picks = {m: self.outputs[m].pick(inputs) for m, inputs in asked.items() if inputs}
+        return {n: self.inputs[n].pick(outputs) for n, outputs in _offers(picks).items()}
+
+
+class Wavefront(Allocation):
+    """Diagonals in order, from a pointer that moves by one after a cycle with a grant."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.diagonal = 0
+
+    def match(self, requests: Requests) -> dict[int, int]:
+        """Return the output granted to each input that is granted one."""
+        grants: dict[int, int] = {}
+        given: set[int] = set()
+        for k in range(self.size):
+            for n in range(self.size):
+                m = (self.diagonal + k - n) % self.size
+                if n not in grants and m not in given and m in requests.get(n, ()):
+                    grants[n] = m
+                    given.add(m)
+        return grants
+
+    def take(self, grants: Mapping[int, int]) -> None:
+        """Move to the next diagonal if there was a grant."""
+        if grants:
+            self.diagonal = (self.diagonal + 1) % self.size
+
+
+def allocation(kind: str, size: int, arbiter: str = "round_robin") -> Allocation:
+    """Return the allocator of a name: ``input_first``, ``output_first``, ``islip`` (the same) or ``wavefront``.
+
+    Raises
+    ------
+    ValueError
+        An unknown name.
+    """
+    if arbiter not in _ARBITRATIONS:
+        raise ValueError(f"arbiter must be one of {', '.join(_ARBITRATIONS)}, not {arbiter!r}")
+    if kind == "wavefront":
+        return Wavefront(size)
+    if kind == "input_first":
+        return InputFirst(size, arbiter)
+    if kind in ("output_first", "islip"):
+        return OutputFirst(size, arbiter)
+    raise ValueError(f"kind must be one of input_first, output_first, islip, wavefront, not {kind!r}")
