@@ -194,15 +194,21 @@ class Scoreboard:
         self._mismatches = 0
         self._first: Mismatch | None = None
 
-    def compare(self, got: Sequence[int | None]) -> None:
-        """Take the outputs of the next cycle, None for unknown bits."""
+    def columns(self) -> list[int]:
+        """Return the outputs that mean something in the next cycle."""
+        if self._cycles < self._settle_cycles:
+            return []
         expected = self._expected[self._cycles]
-        compared = enumerate(self._gates) if self._cycles >= self._settle_cycles else ()
-        for column, gate in compared:
-            if got[column] != expected[column] and (gate < 0 or expected[gate]):
+        return [column for column, gate in enumerate(self._gates) if gate < 0 or expected[gate]]
+
+    def compare(self, columns: Sequence[int], got: Sequence[int | None]) -> None:
+        """Take the values of the outputs `columns` in the next cycle, None for unknown bits."""
+        expected = self._expected[self._cycles]
+        for column, word in zip(columns, got, strict=True):
+            if word != expected[column]:
                 self._mismatches += 1
                 if self._first is None:
-                    self._first = Mismatch(self._cycles, self._names[column], expected[column], got[column])
+                    self._first = Mismatch(self._cycles, self._names[column], expected[column], word)
                 break
         self._cycles += 1
 
@@ -257,7 +263,8 @@ def replay_amaranth(component: Component, replay: Replay, progress: Progress | N
             before = row
             if not replay.clocked:
                 await ctx.delay(1e-9)
-            scoreboard.compare([ctx.get(port) for port in outs])
+            columns = scoreboard.columns()
+            scoreboard.compare(columns, [ctx.get(outs[column]) for column in columns])
             if replay.clocked:
                 await ctx.tick()
             if progress is not None and number % _PROGRESS_CYCLES == 0:
