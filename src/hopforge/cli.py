@@ -227,6 +227,54 @@ def lint(config: ConfigPath) -> None:
         raise typer.Exit(1)
 
 
+@app.command(rich_help_panel=HARDWARE)
+def synth(
+    config: ConfigPath,
+    *,
+    liberty: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Cell library (.lib, .lib.gz); without: gates and levels.")
+    ] = None,
+    block: Annotated[list[str] | None, typer.Option(help="Only this block (repeat for more).")] = None,
+    recipe: Annotated[list[str] | None, typer.Option(help="Only this recipe of abc (repeat for more).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/synth).")
+    ] = None,
+    timeout_s: Annotated[float, typer.Option("--timeout-s", min=1, help="Limit of one recipe on one block.")] = 300,
+) -> None:
+    """Measure area and delay of each block of the lookup path: best of several recipes, ideal wires.
+
+    The delay is OpenSTA's if it is installed (clocked blocks: shortest period with flip-flops), else that of abc
+    without flip-flops. Netlists, timing reports and a table of every recipe stay in the folder.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.gen.synth import synthesize_config
+    from hopforge.model.config import load_config
+
+    checked = load_config(config, hardware=True)
+    status = Console(stderr=True).status("")
+    with status:
+        found = synthesize_config(
+            checked, liberty, names=block, recipes=recipe, folder=output, timeout_s=timeout_s,
+            progress=lambda name: status.update(f"synthesizing {name}"),
+        )  # fmt: skip
+    table = Table(box=None, pad_edge=False)
+    headings = ("block", "recipe", "cells", "flops", "area um2", "abc ns", "OpenSTA ns", "levels")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("block", "recipe") else "right")
+    for results in found:
+        best = results[0]
+        figures = (
+            None if best.area_um2 is None else f"{best.area_um2:.0f}",
+            None if best.delay_ns is None else f"{best.delay_ns:.3f}",
+            None if best.sta_ns is None else f"{best.sta_ns:.3f}",
+            None if best.levels is None else f"{best.levels}",
+        )
+        table.add_row(best.block, best.recipe, f"{best.cells}", f"{best.flops}", *(figure or "-" for figure in figures))
+    Console().print(table)
+
+
 @app.command(rich_help_panel=NETWORK)
 def hits(
     config: ConfigPath,
@@ -289,6 +337,84 @@ def topology(
     console.print(table)
     if path is not None:
         console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command(rich_help_panel=NETWORK)
+def net(
+    config: ConfigPath,
+    load: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Offered flits per host and cycle (default: simulation.load).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of every random draw (default: the file's).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/net/NAME).")
+    ] = None,
+) -> None:
+    """Simulate the network cycle by cycle at one load: latency, throughput, hops, channel loads.
+
+    Routers are those of docs/router.md. The combination of network, routing and virtual channels is first proved free
+    of deadlock.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.model.results import check_writable
+    from hopforge.model.simulation import Simulation, write_measurement
+    from hopforge.model.sweep import measurement_rows
+
+    checked = load_config(config)
+    target = output or Path("build/net") / checked.name
+    check_writable(target)
+    run = Simulation(checked, load or checked.simulation.load, checked.seed if seed is None else seed)
+    with _progress("cycles") as advance:
+        found = run.run(lambda cycles: advance(cycles, checked.simulation.max_cycles))
+    write_measurement(run, found, target)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for subject, words in measurement_rows(found):
+        table.add_row(f"[bold]{subject}[/]", words)
+    console = Console()
+    console.print(table)
+    console.print(f"wrote {target}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command(rich_help_panel=NETWORK)
+def sweep(
+    config: ConfigPath,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/sweep/NAME).")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one per core).")] = None,
+) -> None:
+    """Simulate all loads and seeds of section `simulation` on all cores: table and latency-load plot.
+
+    A sweep that was stopped goes on where it was. The results do not depend on the number of processes.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.model.results import check_writable
+    from hopforge.model.sweep import summarise, sweep_runs, write_sweep
+
+    checked = load_config(config)
+    target = output or Path("build/sweep") / checked.name
+    check_writable(target)
+    with _progress("runs") as advance:
+        runs = sweep_runs(checked, target, advance, workers)
+    write_sweep(checked, runs, target)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("load", "latency", "99 %", "accepted", "worst host", "hops"):
+        table.add_column(heading, justify="right")
+    for row in summarise(runs).itertuples():
+        latency = "saturated" if row.saturated else f"{row.latency:.2f} ± {row.latency_interval:.2f}"
+        table.add_row(
+            f"{row.load:.4g}", latency, f"{row.latency_p99:.0f}", f"{row.accepted:.4f}", f"{row.accepted_worst:.4f}",
+            f"{row.hops:.3f}",
+        )  # fmt: skip
+    console = Console()
+    console.print(table)
+    console.print(f"wrote {target}", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command(rich_help_panel=PAPERS)
