@@ -219,22 +219,23 @@ def draw_grouped_bars(
     *,
     groups: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
-    value_format: str = "{:.3g}",
 ) -> None:
-    """Draw bars side by side per group, each with its value on top; series whose name starts with "paper" are hollow.
+    """Draw bars side by side per group, each with its value on top.
 
-    None leaves a gap.
+    Series whose name starts with "paper" are hollow: black, or, if there are several, in the colour of the series that
+    follows. None leaves a gap.
     """
     if not series:
         raise ValueError("series must have at least 1 entry, not 0")
     width = 0.8 / len(series)
     color = 0
+    papers = sum(name.startswith("paper") for name in series)
     for position, (name, values) in enumerate(series.items()):
         if len(values) != len(groups):
             raise ValueError(f"series {name!r} must have groups={len(groups)} values, not {len(values)}")
         is_paper = name.startswith("paper")
         face = "none" if is_paper else PALETTE[color % len(PALETTE)]
-        edge = PAPER if is_paper else face
+        edge = (PALETTE[color % len(PALETTE)] if papers > 1 else PAPER) if is_paper else face
         color += not is_paper
         named = False
         for group, value in enumerate(values):
@@ -242,9 +243,8 @@ def draw_grouped_bars(
                 continue
             x = group + (position - (len(series) - 1) / 2) * width
             axes.bar(x, value, width=width * 0.9, facecolor=face, edgecolor=edge, linewidth=1.3)
-            text = value_format.format(value).replace("-", "−")
             axes.annotate(
-                text,
+                _plain(round(value) if abs(value) >= 100 else float(f"{value:.3g}")),
                 xy=(x, value),
                 xytext=(0, 2),
                 textcoords="offset points",

@@ -4,11 +4,23 @@
 so.
 """
 
-from hopforge.sim.reproduce import lookup_conflicts, lookup_model
+from hopforge.sim.reproduce import (
+    lookup_cache_cost,
+    lookup_conflicts,
+    lookup_direct_mapping,
+    lookup_model,
+    lookup_reduction_cost,
+)
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
 from hopforge.sim.reproduce.runner import Outcome, point_key, run_reproduction, select
 
-REPRODUCTIONS = index_by_name(lookup_conflicts.REPRODUCTIONS, lookup_model.REPRODUCTIONS)
+REPRODUCTIONS = index_by_name(
+    lookup_cache_cost.REPRODUCTIONS,
+    lookup_conflicts.REPRODUCTIONS,
+    lookup_model.REPRODUCTIONS,
+    lookup_reduction_cost.REPRODUCTIONS,
+    lookup_direct_mapping.REPRODUCTIONS,
+)
 
 __all__ = [
     "REPRODUCTIONS",

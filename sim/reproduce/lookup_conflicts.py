@@ -112,7 +112,8 @@ def _draw_4_5(data: pd.DataFrame, _options: Options) -> Figure:
     axes.set_yticks([0, 0.1, 1, 10, 50], labels=["0", "0.1", "1", "10", "50"])
     random = data[data["addresses"] == "random"]
     axes.axhline(0.1, color=GREY, linewidth=0.8, linestyle=":")
-    draw_paper_points(axes, [4, 16], [0.1, 0.1], label="paper: below these", offset=(-8, -14))
+    draw_paper_points(axes, 4, 0.1, label="paper: 512 targets below 0.1 %", offset=(9, 9))
+    draw_paper_points(axes, 16, 0.1, label="paper: 1024 targets below 0.1 %", offset=(-9, -12))
     for targets in _TARGETS:
         part = random[random["targets"] == targets]
         axes.plot(part["ways"], part["expected_percent"], color=GREY, linewidth=3.5, alpha=0.35, zorder=1)
@@ -275,8 +276,8 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         "Conflicts against associativity, NAS Parallel Benchmarks",
         "seed 004, figure 4.6, section 4.3.2.3",
         (
-            "our own recordings (SimGrid, NPB 3.3.1 class A, 64 ranks); IS and FT are shipped, --traces DIR adds others",
-            "4×4×4 torus, one rank a host, linear mapping, dimension-order routing, key = whole address, LRU",
+            "our own recordings (SimGrid, NPB 3.3.1 class A, 64 ranks); IS and FT are shipped, --traces DIR adds more",
+            "4×4×4 torus, one rank a host, linear mapping, dimension order, key = whole address, LRU",
             "64 entries beside the paper's 2048, because 64 destinations can't conflict much in 2048",
         ),
         _points_4_6,

@@ -92,6 +92,8 @@ class Reproduction:
         (all rows, options) → the figure.
     uses
         Names of the fields of `Options`, besides `full` and `seed`, that change the result.
+    aliases
+        Other names under which it is found.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Reproduction:
     compare: Callable[[pd.DataFrame, Options], Sequence[Comparison]]
     draw: Callable[[pd.DataFrame, Options], Figure]
     uses: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
 def index_by_name(*groups: Sequence[Reproduction]) -> Mapping[str, Reproduction]:

@@ -44,7 +44,7 @@ def select(patterns: Sequence[str], table: Mapping[str, Reproduction]) -> list[R
     """
     chosen = {}
     for pattern in patterns:
-        hits = [name for name in table if fnmatchcase(name, pattern)]
+        hits = [name for name, r in table.items() if any(fnmatchcase(known, pattern) for known in (name, *r.aliases))]
         if not hits:
             raise UserError(f"no reproduction is named {pattern!r}; known: {', '.join(table)}")
         chosen.update(dict.fromkeys(hits))

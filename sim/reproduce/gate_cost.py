@@ -1,0 +1,112 @@
+"""What a block costs in gates: the one place where the reproduced figures call synthesis."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib.data import View
+from amaranth.lib.wiring import Component, In, Out
+
+from hopforge.gen.synth import Block, Library, read_library, synthesize
+from hopforge.hw.node_reduction import ReductionCompare, ReductionParameters, ReductionSelect
+
+__all__ = ["BlockCost", "ReductionWithRegister", "block_cost"]
+
+_SLOWEST_NS = 1.0
+"""What the paper allows a stage: area is not bought with more delay than this."""
+
+
+@dataclass(frozen=True)
+class BlockCost:
+    """What synthesis found; without a library areas and delays are None, with one ``levels`` is.
+
+    Attributes
+    ----------
+    gates
+        Cells of the library (of the fastest recipe); without a library, generic gates and flip-flops.
+    levels
+        Gates on the longest path.
+    area_um2, delay_of_smallest_ns, smallest_recipe
+        Smallest area among the recipes within 1 ns, with its delay.
+    delay_ns, area_of_fastest_um2, fastest_recipe
+        Shortest delay among the recipes, with its area: longest path between registers or ports, by abc, without wires,
+        clock-to-output and setup times.
+    """
+
+    gates: int
+    levels: int | None
+    area_um2: float | None
+    delay_of_smallest_ns: float | None
+    smallest_recipe: str
+    delay_ns: float | None
+    area_of_fastest_um2: float | None
+    fastest_recipe: str
+
+
+@cache
+def _library(path: Path) -> Library:
+    return read_library(path)
+
+
+def block_cost(component: Component, liberty: Path | None) -> BlockCost:
+    """Synthesise a flattened component; with a library try every recipe.
+
+    Raises
+    ------
+    UserError
+        The library can't be read, or synthesis failed.
+    """
+    block = Block(name="measured", what="", build=lambda: component)
+    results = synthesize(block, None if liberty is None else _library(liberty))
+    if liberty is None:
+        generic = results[0]
+        return BlockCost(generic.cells, generic.levels, None, None, generic.recipe, None, None, generic.recipe)
+    fastest = min(results, key=lambda r: (r.delay_ns or 0.0, r.area_um2 or 0.0))
+    within = [r for r in results if (r.delay_ns or 0.0) <= _SLOWEST_NS] or [fastest]
+    smallest = min(within, key=lambda r: (r.area_um2 or 0.0, r.delay_ns or 0.0))
+    return BlockCost(
+        gates=fastest.cells, levels=None,
+        area_um2=smallest.area_um2, delay_of_smallest_ns=smallest.delay_ns, smallest_recipe=smallest.recipe,
+        delay_ns=fastest.delay_ns, area_of_fastest_um2=fastest.area_um2, fastest_recipe=fastest.recipe,
+    )  # fmt: skip
+
+
+class ReductionWithRegister(Component):
+    """Node reduction in two stages: `ReductionCompare`, a register, `ReductionSelect`.
+
+    Latency 1 cycle, one key per cycle, never stalls; the register has no reset value that matters (a key is used only
+    with the valid bit that the engine carries beside it).
+
+    Parameters
+    ----------
+    parameters : ReductionParameters
+        What is built.
+    """
+
+    dst: Signal
+    active: View
+    key: Signal
+    payload: Signal
+
+    def __init__(self, parameters: ReductionParameters) -> None:
+        self.parameters = parameters
+        super().__init__(
+            {
+                "dst": In(parameters.address_bits),
+                "active": In(parameters.active_layout),
+                "key": Out(parameters.key_bits),
+                "payload": Out(parameters.address_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Put a register between the two halves."""
+        m = Module()
+        m.submodules.compare = compare = ReductionCompare(self.parameters)
+        m.submodules.select = select = ReductionSelect(self.parameters)
+        between = Signal(self.parameters.partial_layout, reset_less=True)
+        m.d.comb += [compare.dst.eq(self.dst), compare.active.eq(self.active)]
+        m.d.sync += between.eq(compare.partial)
+        m.d.comb += [select.partial.eq(between), self.key.eq(select.key), self.payload.eq(select.payload)]
+        return m
