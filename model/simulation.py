@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
@@ -15,6 +17,7 @@ from hopforge.model.network.build import NetState, RouterParameters, SourceParam
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF
 from hopforge.model.network.sources import NEVER
+from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.routing import prepare_routing
 from hopforge.model.topology import Topology, build
 from hopforge.model.traffic import TrafficError, prepare_traffic
@@ -339,3 +342,20 @@ def source_parameters(config: Config, load: float) -> SourceParameters:
         kind=ON_OFF, packet_rate=traffic.burst_load / traffic.mean_flits(), on_to_off=to_off,
         off_to_on=min(to_off * duty / (1 - duty), 1.0), lengths=lengths,
     )
+
+
+def channel_table(run: Simulation, cycles: int) -> pd.DataFrame:
+    """Load of every channel between routers in flits per cycle: columns router, port, to_router, load."""
+    channels = run.topology.channels()
+    number = channels.src_router.astype(np.int64) * run.topology.max_ports + channels.src_port
+    load = run.state["output_port"]["flits"][number] / max(cycles, 1)
+    return pd.DataFrame(
+        {"router": channels.src_router, "port": channels.src_port, "to_router": channels.dst_router, "load": load}
+    )
+
+
+def write_measurement(run: Simulation, found: Measurement, folder: Path) -> None:
+    """Write the measurement, the loads of all channels (CSV, Parquet) and the metadata (JSON)."""
+    with staged(folder) as scratch:
+        write_tables(scratch, {"measurement": pd.DataFrame([found.row()]), "channels": channel_table(run, found.cycles)})
+        write_metadata(scratch, run_metadata(run.config))
