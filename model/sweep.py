@@ -119,13 +119,13 @@ def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
     """Draw mean and 99th percentile of latency, and accepted over offered load; saturated points are left out of the latencies."""
     stable = curve[~curve["saturated"]]
     figure, (left, right) = new_figure(panels=2)
-    style_axes(left, title=f"Latency, {name}", x_label="offered load (flits per host and cycle)", y_label="latency (cycles)", y_from_zero=True)
+    style_axes(left, title=f"Latency, {name}", x_label="offered load (flits per host and cycle)", y_label="latency (cycles)")
     if len(stable):
         draw_lines(left, [
             Line("mean", stable["load"], stable["latency"], 0, error=stable["latency_interval"]),
             Line("99 %", stable["load"], stable["latency_p99"], 1),
         ])
-    style_axes(right, title="Throughput", x_label="offered load (flits per host and cycle)", y_label="accepted (flits per host and cycle)", y_from_zero=True)
+    style_axes(right, title="Throughput", x_label="offered load (flits per host and cycle)", y_label="accepted (flits per host and cycle)")
     draw_lines(right, [
         Line("mean", curve["load"], curve["accepted"], 0), Line("worst host", curve["load"], curve["accepted_worst"], 1),
         Line("offered", np.array(curve["load"]), np.array(curve["load"]), 2, dashed=True, marked=False),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from numba import int32, int64, njit, uint32, uint64
 
 from hopforge.model.network.bits import trailing_zeros
-from hopforge.model.network.memory import floats, int8s, int32s, int64s, words
+from hopforge.model.network.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.records import (
     ACTIVE,
     DRAIN,
@@ -14,6 +14,9 @@ from hopforge.model.network.records import (
     HEAD,
     HISTOGRAM_BINS,
     IDLE,
+    INPUT_VC,
+    OUTPUT_VC,
+    PACKET,
     RC,
     RECEIVED,
     STORE_AND_FORWARD,
@@ -28,6 +31,11 @@ from hopforge.model.network.records import (
     packet_at,
     router_at,
 )
+
+
+#: events ahead of time whose records are prefetched
+AHEAD = 8
+INPUT_VC_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = INPUT_VC.itemsize, OUTPUT_VC.itemsize, PACKET.itemsize
 
 
 @njit
@@ -237,14 +245,25 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
     for k in range(net.release_count):
         release(net, int32s(net.release_next)[k])
     net.release_count = 0
+    first = slot * net.event_capacity
     for k in range(int32s(net.credit_events)[slot]):
+        if k + AHEAD < int32s(net.credit_events)[slot]:
+            later = int64(int32s(net.credit_event)[first + k + AHEAD])
+            if later < net.output_vcs:
+                prefetch(net.output_vc + later * OUTPUT_VC_BYTES)
         take_credit(net, int32s(net.credit_event)[slot * net.event_capacity + k])
     int32s(net.credit_events)[slot] = 0
     for k in range(net.heads_count):
         start_routing(net, route, int32s(net.heads_next)[k], now)
     net.heads_count = 0
     for k in range(int32s(net.flit_events)[slot]):
-        event = int64s(net.flit_event)[slot * net.event_capacity + k]
+        if k + AHEAD < int32s(net.flit_events)[slot]:
+            later = int64s(net.flit_event)[first + k + AHEAD]
+            prefetch(net.packet + ((later & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
+            if later >> 32 < net.input_vcs:
+                prefetch(net.input_vc + (later >> 32) * INPUT_VC_BYTES)
+                prefetch(net.fifo + 4 * (later >> 32) * net.buffer)
+        event = int64s(net.flit_event)[first + k]
         target = event >> 32
         flit = event & 0xFFFFFFFF
         if target < net.input_vcs:

@@ -44,6 +44,21 @@ def record_reader(record: types.Record) -> Any:
     return read
 
 
+@intrinsic
+def prefetch(_typing: Any, _address: Any) -> Any:
+    """Start to load the cache line at an address (int64): thousands of routers do not fit into the first caches."""
+    signature = types.void(types.int64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, *[ir.IntType(32)] * 3])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        # write, keep in all levels, data
+        builder.call(function, [pointer, *(ir.Constant(ir.IntType(32), k) for k in (1, 3, 1))])
+
+    return signature, generate
+
+
 int8s = _pointer_to(types.uint8)
 int32s = _pointer_to(types.int32)
 int64s = _pointer_to(types.int64)
