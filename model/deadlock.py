@@ -54,14 +54,30 @@ def _evaluate(route: Callable[..., int], net: Net, packet: Any, n: int, phase: i
     packet.via = via
     packet.hops = 0 if vc.credit_to >= net.output_vcs else 1
     return route(
-        int64(port.router), int64(port.port), int64(vc.vc), packet, net, int32s(net.table), floats(net.memory), int64s(net.candidate)
+        int64(port.router),
+        int64(port.port),
+        int64(vc.vc),
+        packet,
+        net,
+        int32s(net.table),
+        floats(net.memory),
+        int64s(net.candidate),
     )
 
 
 def _make_explore(digest: str) -> Callable[..., int]:
     def explore(
-        route: Callable[..., int], net: Net, packet: Any, dst: int, via: int, phases: int, repeats: int, escape: int,
-        depends: Any, seen: Any, stack: Any,
+        route: Callable[..., int],
+        net: Net,
+        packet: Any,
+        dst: int,
+        via: int,
+        phases: int,
+        repeats: int,
+        escape: int,
+        depends: Any,
+        seen: Any,
+        stack: Any,
     ) -> int:
         """Walk all states of packets to host `dst` and note the dependencies; −1 or the input VC without candidates (or escape).
 
@@ -126,8 +142,17 @@ def _make_explore(digest: str) -> Callable[..., int]:
 
 def _make_indirect(digest: str) -> Callable[..., None]:
     def indirect(
-        route: Callable[..., int], net: Net, packet: Any, dst: int, via: int, phases: int, edges: Any, reached: Any, mark: Any,
-        stack: Any, sources: Any,
+        route: Callable[..., int],
+        net: Net,
+        packet: Any,
+        dst: int,
+        via: int,
+        phases: int,
+        edges: Any,
+        reached: Any,
+        mark: Any,
+        stack: Any,
+        sources: Any,
     ) -> int:
         """Dependencies between escape channels for host `dst`; call after `explore` with its `seen` as `reached`.
 
@@ -246,10 +271,14 @@ def check_routing(topology: Topology, plan: RoutingPlan, state: NetState, name: 
         for via in vias:
             seen = np.zeros(states, np.uint8)
             repeats = RANDOM_REPEATS if plan.random else 1
-            stuck = _explore(plan.route, record, packet, dst, via, plan.phases, repeats, int(escape), depends, seen, stack)
+            stuck = _explore(
+                plan.route, record, packet, dst, via, plan.phases, repeats, int(escape), depends, seen, stack
+            )
             if stuck >= 0:
                 what = "no escape" if escape else "no output"
-                raise DeadlockError(f"routing.algorithm {name}: a packet to host {dst} finds {what} in {_input_name(state, int(stuck))}")
+                raise DeadlockError(
+                    f"routing.algorithm {name}: a packet to host {dst} finds {what} in {_input_name(state, int(stuck))}"
+                )
             if escape:
                 _indirect(plan.route, record, packet, dst, via, plan.phases, edges, seen, mark, stack, sources)
     for key, array in saved.items():
@@ -265,7 +294,9 @@ def check_routing(topology: Topology, plan: RoutingPlan, state: NetState, name: 
     if cycle:
         text = " → ".join(channel_name(topology, V, m) for m in [*cycle, cycle[0]])
         kind = "escape channels" if escape else "channels"
-        raise DeadlockError(f"routing.algorithm {name} can deadlock on the {topology.name} with {V} VCs; cycle of {kind}: {text}")
+        raise DeadlockError(
+            f"routing.algorithm {name} can deadlock on the {topology.name} with {V} VCs; cycle of {kind}: {text}"
+        )
     return len(source)
 
 
@@ -289,7 +320,7 @@ def find_cycle(source: NDArray[Any], target: NDArray[Any], nodes: int) -> list[i
         place[node] = len(path)
         path.append(node)
         node = following[node]
-    return path[place[node]:]
+    return path[place[node] :]
 
 
 def channel_name(topology: Topology, vcs: int, m: int) -> str:
@@ -324,7 +355,9 @@ def waiting_cycle(topology: Topology, state: NetState) -> list[int]:
             router = int(n) // (P * V)
             wanted = [
                 (router * P + (int(c) & 255)) * V + w
-                for c in candidate[n, : vcs["candidates"][n]] for w in range(V) if (int(c) >> 16) >> w & 1
+                for c in candidate[n, : vcs["candidates"][n]]
+                for w in range(V)
+                if (int(c) >> 16) >> w & 1
             ]
         else:
             continue

@@ -97,8 +97,15 @@ class Simulation:
     """
 
     def __init__(
-        self, config: Config, load: float, seed: int, topology: Topology | None = None, *, log_events: int = 0,
-        script: tuple[NDArray[Any], ...] | None = None, check: bool = True,
+        self,
+        config: Config,
+        load: float,
+        seed: int,
+        topology: Topology | None = None,
+        *,
+        log_events: int = 0,
+        script: tuple[NDArray[Any], ...] | None = None,
+        check: bool = True,
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
         self.topology = build(config.topology, config.address) if topology is None else topology
@@ -112,12 +119,18 @@ class Simulation:
         self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
         source = source_parameters(config, load) if script is None else SourceParameters(kind=2, script=script)  # type: ignore[arg-type]
         self.state: NetState = build_net(
-            self.topology, router_parameters(config, self.topology), source,
+            self.topology,
+            router_parameters(config, self.topology),
+            source,
             Tables(
-                routing=self.plan.table, memory=self.plan.memory, pattern=self.traffic.table,
-                max_candidates=self.plan.max_candidates, inject_mask=self.plan.inject_mask,
+                routing=self.plan.table,
+                memory=self.plan.memory,
+                pattern=self.traffic.table,
+                max_candidates=self.plan.max_candidates,
+                inject_mask=self.plan.inject_mask,
             ),
-            seed, log_events,
+            seed,
+            log_events,
         )
         if self.traffic.silent is not None:
             self.state["host"]["next_time"][self.traffic.silent] = NEVER
@@ -134,7 +147,9 @@ class Simulation:
         """
         end = int(self.state["cycle"]) + cycles
         while True:
-            code = run_cycles(self.plan.route, self.traffic.pattern, self.state.record[0], end - int(self.state["cycle"]))
+            code = run_cycles(
+                self.plan.route, self.traffic.pattern, self.state.record[0], end - int(self.state["cycle"])
+            )
             if code == GROW:
                 self.state.grow_packets()
                 continue
@@ -170,7 +185,9 @@ class Simulation:
         """Mean age in cycles of the packets at the heads of the source queues (0 for empty ones)."""
         host, now = self.state["host"], int(self.state["cycle"])
         waiting = host["packet"] >= 0
-        age = np.where(waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"])
+        age = np.where(
+            waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"]
+        )
         return float(np.maximum(age, 0).mean()) if len(age) else 0.0
 
     def _sample(self) -> tuple[int, int]:
@@ -226,7 +243,9 @@ class Simulation:
                 if len(samples) % BATCHES == 0 and self._growth(first_delay, cycles) > 4 * SATURATED_GROWTH:
                     stop = "saturated"
                     break
-        return self._measurement(samples, warmup, cycles, stop, self._growth(first_delay, cycles), time.process_time() - started)
+        return self._measurement(
+            samples, warmup, cycles, stop, self._growth(first_delay, cycles), time.process_time() - started
+        )
 
     def _growth(self, first_delay: float, cycles: int) -> float:
         return (self.queue_delay() - first_delay) / cycles
@@ -241,14 +260,31 @@ class Simulation:
         ports = state["output_port"]
         between = self.topology.peer_router.reshape(-1) >= 0
         channel = ports["flits"][between] / cycles if between.any() else np.zeros(1)
-        median, p95, p99 = (percentile(state["histogram"], share, int(state["latency_max"])) for share in (0.5, 0.95, 0.99))
+        median, p95, p99 = (
+            percentile(state["histogram"], share, int(state["latency_max"])) for share in (0.5, 0.95, 0.99)
+        )
         return Measurement(
-            load=self.load, seed=self.seed, saturated=growth > SATURATED_GROWTH, stop=stop, warmup_cycles=warmup, cycles=cycles,
-            packets=int(state["measured"]), latency=mean, latency_interval=half, latency_median=median, latency_p95=p95,
-            latency_p99=p99, latency_max=int(state["latency_max"]), network_latency=int(state["network_latency_sum"]) / packets,
-            hops=int(state["hops_sum"]) / packets, accepted=float(received.mean()), accepted_worst=float(received.min()),
-            channel_load_max=float(channel.max()), channel_load_mean=float(channel.mean()),
-            dropped_packets=int(state["packets_dropped"]), cpu_seconds=cpu,
+            load=self.load,
+            seed=self.seed,
+            saturated=growth > SATURATED_GROWTH,
+            stop=stop,
+            warmup_cycles=warmup,
+            cycles=cycles,
+            packets=int(state["measured"]),
+            latency=mean,
+            latency_interval=half,
+            latency_median=median,
+            latency_p95=p95,
+            latency_p99=p99,
+            latency_max=int(state["latency_max"]),
+            network_latency=int(state["network_latency_sum"]) / packets,
+            hops=int(state["hops_sum"]) / packets,
+            accepted=float(received.mean()),
+            accepted_worst=float(received.min()),
+            channel_load_max=float(channel.max()),
+            channel_load_mean=float(channel.mean()),
+            dropped_packets=int(state["packets_dropped"]),
+            cpu_seconds=cpu,
         )
 
 
@@ -287,8 +323,8 @@ def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
     mean = float(totals.sum() / packets.sum())
     count = min(BATCHES, len(samples))
     size = len(samples) // count
-    p = packets[len(samples) - count * size:].reshape(count, size).sum(axis=1)
-    s = totals[len(samples) - count * size:].reshape(count, size).sum(axis=1)
+    p = packets[len(samples) - count * size :].reshape(count, size).sum(axis=1)
+    s = totals[len(samples) - count * size :].reshape(count, size).sum(axis=1)
     if count < 2 or (p == 0).any():
         return mean, float("inf")
     deviations = (s - mean * p) / p.mean()
@@ -339,8 +375,11 @@ def source_parameters(config: Config, load: float) -> SourceParameters:
     to_off = 1 / traffic.burst_cycles
     duty = load / traffic.burst_load
     return SourceParameters(
-        kind=ON_OFF, packet_rate=traffic.burst_load / traffic.mean_flits(), on_to_off=to_off,
-        off_to_on=min(to_off * duty / (1 - duty), 1.0), lengths=lengths,
+        kind=ON_OFF,
+        packet_rate=traffic.burst_load / traffic.mean_flits(),
+        on_to_off=to_off,
+        off_to_on=min(to_off * duty / (1 - duty), 1.0),
+        lengths=lengths,
     )
 
 
@@ -357,5 +396,7 @@ def channel_table(run: Simulation, cycles: int) -> pd.DataFrame:
 def write_measurement(run: Simulation, found: Measurement, folder: Path) -> None:
     """Write the measurement, the loads of all channels (CSV, Parquet) and the metadata (JSON)."""
     with staged(folder) as scratch:
-        write_tables(scratch, {"measurement": pd.DataFrame([found.row()]), "channels": channel_table(run, found.cycles)})
+        write_tables(
+            scratch, {"measurement": pd.DataFrame([found.row()]), "channels": channel_table(run, found.cycles)}
+        )
         write_metadata(scratch, run_metadata(run.config))

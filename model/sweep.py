@@ -23,7 +23,9 @@ FINISHED = "runs"
 
 def run_key(config: Config, load: float, seed: int) -> str:
     """Name of one run: a digest of everything that decides its result."""
-    parts = config.model_dump(mode="json", include={"topology", "address", "router", "routing", "traffic", "simulation"})
+    parts = config.model_dump(
+        mode="json", include={"topology", "address", "router", "routing", "traffic", "simulation"}
+    )
     for name in ("load", "loads", "seeds"):
         del parts["simulation"][name]
     for section in ("routing", "traffic"):
@@ -68,7 +70,9 @@ def sweep_runs(
     store.mkdir(parents=True, exist_ok=True)
     jobs = [(config, load, config.seed + k) for load in config.simulation.loads for k in range(config.simulation.seeds)]
     names = [store / f"{run_key(*job)}.json" for job in jobs]
-    rows: dict[int, dict[str, Any]] = {k: json.loads(name.read_text()) for k, name in enumerate(names) if name.is_file()}
+    rows: dict[int, dict[str, Any]] = {
+        k: json.loads(name.read_text()) for k, name in enumerate(names) if name.is_file()
+    }
     progress(len(rows), len(jobs))
     missing = [k for k in range(len(jobs)) if k not in rows]
     for k, measured in _results([jobs[k] for k in missing], workers):
@@ -97,8 +101,17 @@ def _results(jobs: list[tuple[Config, float, int]], workers: int | None) -> Iter
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     """One row per load: means over seeds, and `saturated` if any run was."""
     numbers = [
-        "latency", "latency_interval", "latency_median", "latency_p95", "latency_p99", "network_latency", "hops", "accepted",
-        "accepted_worst", "channel_load_max", "channel_load_mean",
+        "latency",
+        "latency_interval",
+        "latency_median",
+        "latency_p95",
+        "latency_p99",
+        "network_latency",
+        "hops",
+        "accepted",
+        "accepted_worst",
+        "channel_load_max",
+        "channel_load_mean",
     ]
     table = runs.groupby("load", sort=True)[numbers].mean().reset_index()
     table.insert(1, "saturated", runs.groupby("load", sort=True)["saturated"].any().to_numpy())
@@ -119,32 +132,57 @@ def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
     """Draw mean and 99th percentile of latency, and accepted over offered load; saturated points are left out of the latencies."""
     stable = curve[~curve["saturated"]]
     figure, (left, right) = new_figure(panels=2)
-    style_axes(left, title=f"Latency, {name}", x_label="offered load (flits per host and cycle)", y_label="latency (cycles)")
+    style_axes(
+        left, title=f"Latency, {name}", x_label="offered load (flits per host and cycle)", y_label="latency (cycles)"
+    )
     if len(stable):
-        draw_lines(left, [
-            Line("mean", stable["load"], stable["latency"], 0, error=stable["latency_interval"]),
-            Line("99 %", stable["load"], stable["latency_p99"], 1),
-        ])
-    style_axes(right, title="Throughput", x_label="offered load (flits per host and cycle)", y_label="accepted (flits per host and cycle)")
-    draw_lines(right, [
-        Line("mean", curve["load"], curve["accepted"], 0), Line("worst host", curve["load"], curve["accepted_worst"], 1),
-        Line("offered", np.array(curve["load"]), np.array(curve["load"]), 2, dashed=True, marked=False),
-    ])
+        draw_lines(
+            left,
+            [
+                Line("mean", stable["load"], stable["latency"], 0, error=stable["latency_interval"]),
+                Line("99 %", stable["load"], stable["latency_p99"], 1),
+            ],
+        )
+    style_axes(
+        right,
+        title="Throughput",
+        x_label="offered load (flits per host and cycle)",
+        y_label="accepted (flits per host and cycle)",
+    )
+    draw_lines(
+        right,
+        [
+            Line("mean", curve["load"], curve["accepted"], 0),
+            Line("worst host", curve["load"], curve["accepted_worst"], 1),
+            Line("offered", np.array(curve["load"]), np.array(curve["load"]), 2, dashed=True, marked=False),
+        ],
+    )
     save_figure(figure, path)
 
 
 def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
     """What `hopforge net` shows: subject and words."""
     spread = f"median {found.latency_median:.0f}, 95 % {found.latency_p95:.0f}, 99 % {found.latency_p99:.0f}, max {found.latency_max}"
-    ends = {"precision": "the interval is tight enough", "max_cycles": "simulation.max_cycles reached", "saturated": "the source queues grow"}
+    ends = {
+        "precision": "the interval is tight enough",
+        "max_cycles": "simulation.max_cycles reached",
+        "saturated": "the source queues grow",
+    }
     rows = [
-        ("offered load", f"{found.load:.4g} flits per host and cycle" + (", SATURATED: latencies depend on the length of the run" if found.saturated else "")),
+        (
+            "offered load",
+            f"{found.load:.4g} flits per host and cycle"
+            + (", SATURATED: latencies depend on the length of the run" if found.saturated else ""),
+        ),
         ("accepted", f"{found.accepted:.4g} (worst host {found.accepted_worst:.4g})"),
         ("latency", f"{found.latency:.2f} ± {found.latency_interval:.2f} cycles ({spread})"),
         ("in the network", f"{found.network_latency:.2f} cycles"),
         ("routers visited", f"{found.hops:.3f}"),
         ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
-        ("cycles", f"{found.warmup_cycles:,} to warm up, {found.cycles:,} measured ({ends[found.stop]}); {found.packets:,} packets, {found.cpu_seconds:.2f} s"),
+        (
+            "cycles",
+            f"{found.warmup_cycles:,} to warm up, {found.cycles:,} measured ({ends[found.stop]}); {found.packets:,} packets, {found.cpu_seconds:.2f} s",
+        ),
     ]
     if found.dropped_packets:
         rows.append(("unroutable", f"{found.dropped_packets:,} packets dropped"))

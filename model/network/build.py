@@ -19,7 +19,6 @@ from hopforge.model.network.records import (
     OUTPUT_PORT,
     OUTPUT_VC,
     PACKET,
-    ROUTER,
     SCRIPT,
     TABLE_LENGTH,
     UNIFORM_LENGTH,
@@ -162,7 +161,7 @@ class NetState:
         packet[:old] = self["packet"]
         used = int(self["free_packets"])
         free[:used] = self["free_packet"][:used]
-        free[used:used + old] = np.arange(2 * old - 1, old - 1, -1)
+        free[used : used + old] = np.arange(2 * old - 1, old - 1, -1)
         self.put("packet", packet)
         self.put("free_packet", free)
         self.record["free_packets"] = used + old
@@ -184,7 +183,11 @@ def _zeros(count: int, dtype: Any) -> NDArray[Any]:
 
 
 def build_net(
-    topology: Topology, router: RouterParameters, source: SourceParameters, tables: Tables, seed: int,
+    topology: Topology,
+    router: RouterParameters,
+    source: SourceParameters,
+    tables: Tables,
+    seed: int,
     log_events: int = 0,
 ) -> NetState:
     """Allocate and initialise the state of a network at cycle 0.
@@ -209,12 +212,16 @@ def build_net(
     if P > MAX_PORTS:
         raise NetworkError(f"ports must be at most {MAX_PORTS}, not {P} ({topology.name})")
     if router.switching != "wormhole" and source.longest > B:
-        raise NetworkError(f"buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, not {B}")
+        raise NetworkError(
+            f"buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, not {B}"
+        )
     matrix = router.arbiter == "matrix"
     width = P * V
     matrix_bytes = 8 * (2 * R * width * width + 4 * R * P * P)
     if matrix and matrix_bytes > MAX_MATRIX_BYTES:
-        raise NetworkError(f"matrix arbiters of {R} routers with {P} ports and {V} VCs need {matrix_bytes >> 20} MiB, more than 1024")
+        raise NetworkError(
+            f"matrix arbiters of {R} routers with {P} ports and {V} VCs need {matrix_bytes >> 20} MiB, more than 1024"
+        )
     NI, NP = R * P * V, R * P
     latency = np.broadcast_to(np.asarray(router.link_latency_cycles, np.int64), (R, P)).copy()
     latency[topology.host_at >= 0] = router.host_latency_cycles
@@ -274,28 +281,66 @@ def build_net(
     vct_pairs = width * V if ALLOCATORS[router.va] == WAVEFRONT else 1
     speculative = NI if router.speculation else 1
     sizes = {
-        "host_tail_sent": H * V, "host_wake": H, "packet": pool, "fifo": NI * B, "candidate": NI * tables.max_candidates,
-        "waiting": words, "switching": words, "draining": words, "flit_event": wheel * capacity, "flit_events": wheel,
-        "credit_event": wheel * capacity, "credit_events": wheel,
-        "ready_event": wheel * capacity if router.rc_cycles else 1, "ready_events": wheel, "heads_next": NP,
-        "release_next": capacity, "granted": NI, "spec_vc": speculative, "spec_port": speculative,
-        "request_vc": width, "request_port": width, "request_mask": width, "winner_rank": width, "winner_request": width,
-        "pair_order": vct_pairs, "pair_request": vct_pairs, "pair_output": vct_pairs, "asking_inputs": 64,
-        "asking_outputs": 64, "representative": 64 * 64, "match_input": 64, "match_output": 64, "router": R,
-        "histogram": HISTOGRAM_BINS, "log": 6 * log_events,
+        "host_tail_sent": H * V,
+        "host_wake": H,
+        "packet": pool,
+        "fifo": NI * B,
+        "candidate": NI * tables.max_candidates,
+        "waiting": words,
+        "switching": words,
+        "draining": words,
+        "flit_event": wheel * capacity,
+        "flit_events": wheel,
+        "credit_event": wheel * capacity,
+        "credit_events": wheel,
+        "ready_event": wheel * capacity if router.rc_cycles else 1,
+        "ready_events": wheel,
+        "heads_next": NP,
+        "release_next": capacity,
+        "granted": NI,
+        "spec_vc": speculative,
+        "spec_port": speculative,
+        "request_vc": width,
+        "request_port": width,
+        "request_mask": width,
+        "winner_rank": width,
+        "winner_request": width,
+        "pair_order": vct_pairs,
+        "pair_request": vct_pairs,
+        "pair_output": vct_pairs,
+        "asking_inputs": 64,
+        "asking_outputs": 64,
+        "representative": 64 * 64,
+        "match_input": 64,
+        "match_output": 64,
+        "router": R,
+        "histogram": HISTOGRAM_BINS,
+        "log": 6 * log_events,
     }
     for name, size in sizes.items():
         state.put(name, _zeros(size, ARRAYS[name]))
     script = _script_arrays(source, H)
     filled = {
-        "input_vc": input_vc, "output_vc": output_vc, "input_port": input_port, "output_port": output_port, "host": host,
-        "host_credits": np.full(max(H * V, 1), B, np.int32), "free_packet": np.arange(pool - 1, -1, -1, dtype=np.int32),
-        "winner_stamp": np.full(width, -1, np.int64), "va_recent": np.full(2 * NI * width if matrix else 1, -1, np.int64),
+        "input_vc": input_vc,
+        "output_vc": output_vc,
+        "input_port": input_port,
+        "output_port": output_port,
+        "host": host,
+        "host_credits": np.full(max(H * V, 1), B, np.int32),
+        "free_packet": np.arange(pool - 1, -1, -1, dtype=np.int32),
+        "winner_stamp": np.full(width, -1, np.int64),
+        "va_recent": np.full(2 * NI * width if matrix else 1, -1, np.int64),
         "sa_recent": np.full(4 * NP * P if matrix else 1, -1, np.int64),
-        "table": np.ascontiguousarray(tables.routing, np.int32), "memory": np.array(tables.memory, np.float64),
-        "router_rng": seed_streams(seed, 1, R), "pattern_table": np.ascontiguousarray(tables.pattern, np.int32),
-        "host_rng": seed_streams(seed, 2, H), "length_table": length_table, "script_time": script[0],
-        "script_destination": script[1], "script_length": script[2], "script_first": script[3],
+        "table": np.ascontiguousarray(tables.routing, np.int32),
+        "memory": np.array(tables.memory, np.float64),
+        "router_rng": seed_streams(seed, 1, R),
+        "pattern_table": np.ascontiguousarray(tables.pattern, np.int32),
+        "host_rng": seed_streams(seed, 2, H),
+        "length_table": length_table,
+        "script_time": script[0],
+        "script_destination": script[1],
+        "script_length": script[2],
+        "script_first": script[3],
         "script_next": script[3][:-1].copy() if H else np.zeros(1, np.int64),
     }
     for name, array in filled.items():
@@ -325,7 +370,9 @@ def _source_settings(s: Any, source: SourceParameters) -> NDArray[np.float64]:
     return np.full(1, 2.0)
 
 
-def _script_arrays(source: SourceParameters, hosts: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _script_arrays(
+    source: SourceParameters, hosts: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Listed packets sorted by host and time: times, destinations, lengths, first of each host."""
     if source.script is None or len(source.script[0]) == 0:
         return np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(hosts + 1, np.int64)

@@ -32,7 +32,6 @@ from hopforge.model.network.records import (
     router_at,
 )
 
-
 #: events ahead of time whose records are prefetched
 AHEAD = 8
 INPUT_VC_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = INPUT_VC.itemsize, OUTPUT_VC.itemsize, PACKET.itemsize
@@ -131,8 +130,14 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         return
     port = input_port(net, vc.port)
     vc.candidates = route(
-        int64(port.router), int64(port.port), int64(vc.vc), packet_at(net, flit >> 2), net, int32s(net.table),
-        floats(net.memory), int64s(net.candidate + 8 * n * net.max_candidates),
+        int64(port.router),
+        int64(port.port),
+        int64(vc.vc),
+        packet_at(net, flit >> 2),
+        net,
+        int32s(net.table),
+        floats(net.memory),
+        int64s(net.candidate + 8 * n * net.max_candidates),
     )
     if net.rc_cycles == 0:
         enter(net, n)

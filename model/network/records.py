@@ -31,180 +31,242 @@ HISTOGRAM_BINS = 65536
 #: why the kernel came back
 DONE, GROW, DEADLOCK, FINISHED = range(4)
 
-INPUT_VC = np.dtype([
-    ("credit_to", "i4"),     # number of the upstream output VC (or output_vcs + host VC)
-    ("port", "i4"),          # global input port
-    ("out_vc", "i4"),        # global output VC while ACTIVE
-    ("flits", "u2"),         # in the FIFO
-    ("head", "u2"),          # FIFO read position
-    ("pointer", "u2"),       # a[n]: next output VC (port·V + vc) to prefer
-    ("vc", "u1"),
-    ("state", "u1"),
-    ("out_port", "u1"),
-    ("candidates", "u1"),
-], align=True)
+INPUT_VC = np.dtype(
+    [
+        ("credit_to", "i4"),  # number of the upstream output VC (or output_vcs + host VC)
+        ("port", "i4"),  # global input port
+        ("out_vc", "i4"),  # global output VC while ACTIVE
+        ("flits", "u2"),  # in the FIFO
+        ("head", "u2"),  # FIFO read position
+        ("pointer", "u2"),  # a[n]: next output VC (port·V + vc) to prefer
+        ("vc", "u1"),
+        ("state", "u1"),
+        ("out_port", "u1"),
+        ("candidates", "u1"),
+    ],
+    align=True,
+)
 
-OUTPUT_VC = np.dtype([
-    ("owner", "i4"),         # global input VC; -1 free
-    ("target", "i4"),        # global input VC at the other end (or input_vcs + host VC)
-    ("credits", "i4"),
-    ("depth", "i4"),         # B(o): credits at reset
-    ("pointer", "u2"),       # g[m]: next input VC (port·V + vc) to prefer
-    ("tail_sent", "u1"),
-    ("vc", "u1"),
-], align=True)
+OUTPUT_VC = np.dtype(
+    [
+        ("owner", "i4"),  # global input VC; -1 free
+        ("target", "i4"),  # global input VC at the other end (or input_vcs + host VC)
+        ("credits", "i4"),
+        ("depth", "i4"),  # B(o): credits at reset
+        ("pointer", "u2"),  # g[m]: next input VC (port·V + vc) to prefer
+        ("tail_sent", "u1"),
+        ("vc", "u1"),
+    ],
+    align=True,
+)
 
-INPUT_PORT = np.dtype([
-    ("router", "i4"),
-    ("credit_time", "i4"),   # cycles from a switch grant to the credit that counts upstream: 1 + L + c
-    ("switch_mask", "u4"),   # VCs that ask for the switch
-    ("waiting_mask", "u4"),  # VCs in VA
-    ("drain_mask", "u4"),    # VCs in DRAIN
-    ("port", "u1"),
-    ("q", "u1"),             # representing VC pointer
-    ("a", "u1"),             # A[i]
-    ("spec_a", "u1"),
-    ("drops", "i8"),
-], align=True)
+INPUT_PORT = np.dtype(
+    [
+        ("router", "i4"),
+        ("credit_time", "i4"),  # cycles from a switch grant to the credit that counts upstream: 1 + L + c
+        ("switch_mask", "u4"),  # VCs that ask for the switch
+        ("waiting_mask", "u4"),  # VCs in VA
+        ("drain_mask", "u4"),  # VCs in DRAIN
+        ("port", "u1"),
+        ("q", "u1"),  # representing VC pointer
+        ("a", "u1"),  # A[i]
+        ("spec_a", "u1"),
+        ("drops", "i8"),
+    ],
+    align=True,
+)
 
-OUTPUT_PORT = np.dtype([
-    ("flits", "i8"),         # sent since the last reset of the counters
-    ("busy_until", "i8"),    # first cycle in which the channel takes the next flit
-    ("flit_time", "i4"),     # cycles from a switch grant to the first RC/VA cycle downstream: 2 + L
-    ("return_time", "i4"),   # cycles from then to the credit that counts here: 1 + L + c (used where a host sits)
-    ("cycles_per_flit", "i4"),
-    ("free_mask", "u4"),
-    ("g", "u1"),             # G[o]
-    ("spec_g", "u1"),
-    ("connected", "u1"),
-], align=True)
+OUTPUT_PORT = np.dtype(
+    [
+        ("flits", "i8"),  # sent since the last reset of the counters
+        ("busy_until", "i8"),  # first cycle in which the channel takes the next flit
+        ("flit_time", "i4"),  # cycles from a switch grant to the first RC/VA cycle downstream: 2 + L
+        ("return_time", "i4"),  # cycles from then to the credit that counts here: 1 + L + c (used where a host sits)
+        ("cycles_per_flit", "i4"),
+        ("free_mask", "u4"),
+        ("g", "u1"),  # G[o]
+        ("spec_g", "u1"),
+        ("connected", "u1"),
+    ],
+    align=True,
+)
 
-ROUTER = np.dtype([
-    ("switch_ports", "u8"),  # input ports with a switch request
-    ("waiting_ports", "u8"),
-    ("drain_ports", "u8"),
-    ("va_diagonal", "i4"),
-    ("sa_diagonal", "i4"),
-    ("spec_diagonal", "i4"),
-    ("granted_inputs", "u8"),  # by the switch in cycle `granted_cycle`
-    ("granted_outputs", "u8"),
-    ("granted_cycle", "i8"),
-    ("spec_cycle", "i8"),    # in which spec_diagonal moved last
-], align=True)
+ROUTER = np.dtype(
+    [
+        ("switch_ports", "u8"),  # input ports with a switch request
+        ("waiting_ports", "u8"),
+        ("drain_ports", "u8"),
+        ("va_diagonal", "i4"),
+        ("sa_diagonal", "i4"),
+        ("spec_diagonal", "i4"),
+        ("granted_inputs", "u8"),  # by the switch in cycle `granted_cycle`
+        ("granted_outputs", "u8"),
+        ("granted_cycle", "i8"),
+        ("spec_cycle", "i8"),  # in which spec_diagonal moved last
+    ],
+    align=True,
+)
 
-HOST = np.dtype([
-    ("next_time", "i8"),     # creation of the next packet
-    ("packet", "i4"),        # being sent; -1 none
-    ("sent", "i4"),          # flits of it
-    ("input_vc", "i4"),      # VC 0 of the router's host port, input side
-    ("output_vc", "i4"),     # VC 0 of the router's host port, output side
-    ("output_port", "i4"),
-    ("depth", "i4"),         # credits per VC at reset
-    ("flit_time", "i4"),     # cycles from sending to the first RC/VA cycle in the router: 1 + L
-    ("free_mask", "u4"),
-    ("inject_mask", "u4"),
-    ("vc", "u1"),
-    ("pointer", "u1"),
-    ("on", "u1"),            # bursty source
-    ("stopped", "u1"),
-    ("created", "i8"),       # packets
-    ("flits_sent", "i8"),
-    ("flits_received", "i8"),
-], align=True)
+HOST = np.dtype(
+    [
+        ("next_time", "i8"),  # creation of the next packet
+        ("packet", "i4"),  # being sent; -1 none
+        ("sent", "i4"),  # flits of it
+        ("input_vc", "i4"),  # VC 0 of the router's host port, input side
+        ("output_vc", "i4"),  # VC 0 of the router's host port, output side
+        ("output_port", "i4"),
+        ("depth", "i4"),  # credits per VC at reset
+        ("flit_time", "i4"),  # cycles from sending to the first RC/VA cycle in the router: 1 + L
+        ("free_mask", "u4"),
+        ("inject_mask", "u4"),
+        ("vc", "u1"),
+        ("pointer", "u1"),
+        ("on", "u1"),  # bursty source
+        ("stopped", "u1"),
+        ("created", "i8"),  # packets
+        ("flits_sent", "i8"),
+        ("flits_received", "i8"),
+    ],
+    align=True,
+)
 
-PACKET = np.dtype([
-    ("created", "i8"),
-    ("sent", "i8"),
-    ("src", "i4"),
-    ("dst", "i4"),
-    ("length", "i4"),
-    ("hops", "i4"),
-    ("via", "i4"),           # intermediate target of a routing algorithm, -1 none
-    ("phase", "i4"),         # free for the routing algorithm, 0 at creation
-    ("user0", "i4"),
-    ("user1", "i4"),
-    ("number", "i8"),        # of this source, from 0
-], align=True)
+PACKET = np.dtype(
+    [
+        ("created", "i8"),
+        ("sent", "i8"),
+        ("src", "i4"),
+        ("dst", "i4"),
+        ("length", "i4"),
+        ("hops", "i4"),
+        ("via", "i4"),  # intermediate target of a routing algorithm, -1 none
+        ("phase", "i4"),  # free for the routing algorithm, 0 at creation
+        ("user0", "i4"),
+        ("user1", "i4"),
+        ("number", "i8"),  # of this source, from 0
+    ],
+    align=True,
+)
 
 _SETTINGS = [
-    ("routers", "i8"), ("ports", "i8"), ("vcs", "i8"), ("buffer", "i8"), ("hosts", "i8"),
-    ("input_vcs", "i8"), ("output_vcs", "i8"), ("router_words", "i8"), ("wheel_mask", "i8"), ("event_capacity", "i8"), ("max_candidates", "i8"),
-    ("va_kind", "i8"), ("sa_kind", "i8"), ("matrix", "i8"), ("speculation", "i8"), ("switching_mode", "i8"),
-    ("release_credits", "i8"), ("rc_cycles", "i8"), ("router_credit_delay", "i8"), ("deadlock_cycles", "i8"),
-    ("source_kind", "i8"), ("length_kind", "i8"), ("length_low", "i8"), ("length_high", "i8"),
-    ("log_failure", "f8"),                        # log(1 − packets per cycle) of a Bernoulli source
-    ("log_no_event", "f8"), ("off_share", "f8"),  # on/off source while on: next event, and its probability to be "off"
-    ("log_stay_off", "f8"), ("on_rate", "f8"), ("script_flits", "i8"),
+    ("routers", "i8"),
+    ("ports", "i8"),
+    ("vcs", "i8"),
+    ("buffer", "i8"),
+    ("hosts", "i8"),
+    ("input_vcs", "i8"),
+    ("output_vcs", "i8"),
+    ("router_words", "i8"),
+    ("wheel_mask", "i8"),
+    ("event_capacity", "i8"),
+    ("max_candidates", "i8"),
+    ("va_kind", "i8"),
+    ("sa_kind", "i8"),
+    ("matrix", "i8"),
+    ("speculation", "i8"),
+    ("switching_mode", "i8"),
+    ("release_credits", "i8"),
+    ("rc_cycles", "i8"),
+    ("router_credit_delay", "i8"),
+    ("deadlock_cycles", "i8"),
+    ("source_kind", "i8"),
+    ("length_kind", "i8"),
+    ("length_low", "i8"),
+    ("length_high", "i8"),
+    ("log_failure", "f8"),  # log(1 − packets per cycle) of a Bernoulli source
+    ("log_no_event", "f8"),
+    ("off_share", "f8"),  # on/off source while on: next event, and its probability to be "off"
+    ("log_stay_off", "f8"),
+    ("on_rate", "f8"),
+    ("script_flits", "i8"),
 ]
 
 _COUNTERS = [
-    ("cycle", "i8"), ("last_move", "i8"), ("free_packets", "i8"), ("heads_count", "i8"), ("release_count", "i8"),
-    ("granted_count", "i8"), ("speculative", "i8"), ("spec_matches", "i8"),
-    ("flits_created", "i8"), ("flits_injected", "i8"), ("flits_ejected", "i8"), ("flits_dropped", "i8"),
-    ("packets_created", "i8"), ("packets_ejected", "i8"), ("packets_dropped", "i8"),
-    ("measure_from", "i8"), ("measured", "i8"), ("latency_sum", "i8"), ("network_latency_sum", "i8"), ("hops_sum", "i8"),
-    ("latency_max", "i8"), ("latency_min", "i8"), ("flit_hops", "i8"), ("route_calls", "i8"),
-    ("log_length", "i8"), ("log_capacity", "i8"),
+    ("cycle", "i8"),
+    ("last_move", "i8"),
+    ("free_packets", "i8"),
+    ("heads_count", "i8"),
+    ("release_count", "i8"),
+    ("granted_count", "i8"),
+    ("speculative", "i8"),
+    ("spec_matches", "i8"),
+    ("flits_created", "i8"),
+    ("flits_injected", "i8"),
+    ("flits_ejected", "i8"),
+    ("flits_dropped", "i8"),
+    ("packets_created", "i8"),
+    ("packets_ejected", "i8"),
+    ("packets_dropped", "i8"),
+    ("measure_from", "i8"),
+    ("measured", "i8"),
+    ("latency_sum", "i8"),
+    ("network_latency_sum", "i8"),
+    ("hops_sum", "i8"),
+    ("latency_max", "i8"),
+    ("latency_min", "i8"),
+    ("flit_hops", "i8"),
+    ("route_calls", "i8"),
+    ("log_length", "i8"),
+    ("log_capacity", "i8"),
 ]
 
 #: arrays of a network: name, element type (dtypes above, or a scalar), meaning
 ARRAYS: dict[str, np.dtype[Any]] = {
-    "input_vc": INPUT_VC,                       # INPUT_VC[input_vcs]
-    "output_vc": OUTPUT_VC,                     # OUTPUT_VC[output_vcs]
-    "input_port": INPUT_PORT,                   # INPUT_PORT[routers·P]
-    "output_port": OUTPUT_PORT,                 # OUTPUT_PORT[routers·P]
-    "router": ROUTER,                           # ROUTER[routers]
-    "host": HOST,                               # HOST[hosts]
-    "host_credits": np.dtype("int32"),          # int32[hosts·V]
-    "host_tail_sent": np.dtype("uint8"),        # uint8[hosts·V]
-    "host_wake": np.dtype("int64"),             # int64[hosts]: first cycle in which the host has something to do
-    "packet": PACKET,                           # PACKET[pool]
-    "free_packet": np.dtype("int32"),           # int32[pool]: stack
-    "fifo": np.dtype("int32"),                  # int32[input_vcs·B]: packet << 2 | kind
-    "candidate": np.dtype("int64"),             # int64[input_vcs, max_candidates]
-    "waiting": np.dtype("uint64"),              # bit per router with VCs in VA
-    "switching": np.dtype("uint64"),            # bit per router with switch requests
-    "draining": np.dtype("uint64"),             # bit per router with VCs in DRAIN
-    "flit_event": np.dtype("int64"),            # int64[wheel, capacity]: target << 32 | flit
-    "flit_events": np.dtype("int32"),           # int32[wheel]
-    "credit_event": np.dtype("int32"),          # int32[wheel, capacity]: output VC, or output_vcs + host VC
-    "credit_events": np.dtype("int32"),         
-    "ready_event": np.dtype("int32"),           # int32[wheel, capacity]: input VCs whose RC ends
-    "ready_events": np.dtype("int32"),          
-    "heads_next": np.dtype("int32"),            # input VCs whose next head is routed in the next cycle
-    "release_next": np.dtype("int32"),          # output VCs that become free in the next cycle
-    "va_recent": np.dtype("int64"),             # matrix arbiters: time of the last grant, see vc_allocation
-    "sa_recent": np.dtype("int64"),             
-    "granted": np.dtype("int32"),               # input VCs that VA served in this cycle
-    "spec_vc": np.dtype("int32"),               # speculative switch requests of this cycle: input VC ...
-    "spec_port": np.dtype("int32"),             # ... and output port
-    "request_vc": np.dtype("int64"),            # of one router in VA: requesting VC ...
-    "request_port": np.dtype("int64"),          # ... output port
-    "request_mask": np.dtype("int64"),          # ... mask of output VCs
-    "winner_stamp": np.dtype("int64"),          # per output VC of a router: whose entry it is
-    "winner_rank": np.dtype("int64"),           # best rank
-    "winner_request": np.dtype("int64"),        # its request
-    "pair_order": np.dtype("int64"),            # wavefront VA: diagonal ...
-    "pair_request": np.dtype("int64"),          # ... request
-    "pair_output": np.dtype("int64"),           # ... output VC
-    "asking_inputs": np.dtype("uint64"),        # per output of one router: inputs that ask
-    "asking_outputs": np.dtype("uint64"),       # per input: outputs that chose it
-    "representative": np.dtype("uint8"),        # uint8[64, 64]: VC that stands for (input, output)
-    "match_input": np.dtype("int64"),           # matched inputs
-    "match_output": np.dtype("int64"),          # ... and outputs
-    "table": np.dtype("int32"),                 # of the routing algorithm
-    "memory": np.dtype("float64"),              # of the routing algorithm (learning)
-    "router_rng": np.dtype("uint64"),           
-    "pattern_table": np.dtype("int32"),         
-    "host_rng": np.dtype("uint64"),             
-    "length_table": np.dtype("float64"),        # cumulative distribution of packet lengths
-    "script_time": np.dtype("int64"),           # listed packets: creation, sorted per host
-    "script_destination": np.dtype("int32"),    # ... destination
-    "script_length": np.dtype("int32"),         # ... length
-    "script_first": np.dtype("int64"),          # int64[hosts + 1]
-    "script_next": np.dtype("int64"),           # int64[hosts]
-    "histogram": np.dtype("int64"),             # int64[bins]: latency of measured packets, the last bin holds all above
-    "log": np.dtype("int64"),                   # int64[capacity, 6]: events, see events.note
+    "input_vc": INPUT_VC,  # INPUT_VC[input_vcs]
+    "output_vc": OUTPUT_VC,  # OUTPUT_VC[output_vcs]
+    "input_port": INPUT_PORT,  # INPUT_PORT[routers·P]
+    "output_port": OUTPUT_PORT,  # OUTPUT_PORT[routers·P]
+    "router": ROUTER,  # ROUTER[routers]
+    "host": HOST,  # HOST[hosts]
+    "host_credits": np.dtype("int32"),  # int32[hosts·V]
+    "host_tail_sent": np.dtype("uint8"),  # uint8[hosts·V]
+    "host_wake": np.dtype("int64"),  # int64[hosts]: first cycle in which the host has something to do
+    "packet": PACKET,  # PACKET[pool]
+    "free_packet": np.dtype("int32"),  # int32[pool]: stack
+    "fifo": np.dtype("int32"),  # int32[input_vcs·B]: packet << 2 | kind
+    "candidate": np.dtype("int64"),  # int64[input_vcs, max_candidates]
+    "waiting": np.dtype("uint64"),  # bit per router with VCs in VA
+    "switching": np.dtype("uint64"),  # bit per router with switch requests
+    "draining": np.dtype("uint64"),  # bit per router with VCs in DRAIN
+    "flit_event": np.dtype("int64"),  # int64[wheel, capacity]: target << 32 | flit
+    "flit_events": np.dtype("int32"),  # int32[wheel]
+    "credit_event": np.dtype("int32"),  # int32[wheel, capacity]: output VC, or output_vcs + host VC
+    "credit_events": np.dtype("int32"),
+    "ready_event": np.dtype("int32"),  # int32[wheel, capacity]: input VCs whose RC ends
+    "ready_events": np.dtype("int32"),
+    "heads_next": np.dtype("int32"),  # input VCs whose next head is routed in the next cycle
+    "release_next": np.dtype("int32"),  # output VCs that become free in the next cycle
+    "va_recent": np.dtype("int64"),  # matrix arbiters: time of the last grant, see vc_allocation
+    "sa_recent": np.dtype("int64"),
+    "granted": np.dtype("int32"),  # input VCs that VA served in this cycle
+    "spec_vc": np.dtype("int32"),  # speculative switch requests of this cycle: input VC ...
+    "spec_port": np.dtype("int32"),  # ... and output port
+    "request_vc": np.dtype("int64"),  # of one router in VA: requesting VC ...
+    "request_port": np.dtype("int64"),  # ... output port
+    "request_mask": np.dtype("int64"),  # ... mask of output VCs
+    "winner_stamp": np.dtype("int64"),  # per output VC of a router: whose entry it is
+    "winner_rank": np.dtype("int64"),  # best rank
+    "winner_request": np.dtype("int64"),  # its request
+    "pair_order": np.dtype("int64"),  # wavefront VA: diagonal ...
+    "pair_request": np.dtype("int64"),  # ... request
+    "pair_output": np.dtype("int64"),  # ... output VC
+    "asking_inputs": np.dtype("uint64"),  # per output of one router: inputs that ask
+    "asking_outputs": np.dtype("uint64"),  # per input: outputs that chose it
+    "representative": np.dtype("uint8"),  # uint8[64, 64]: VC that stands for (input, output)
+    "match_input": np.dtype("int64"),  # matched inputs
+    "match_output": np.dtype("int64"),  # ... and outputs
+    "table": np.dtype("int32"),  # of the routing algorithm
+    "memory": np.dtype("float64"),  # of the routing algorithm (learning)
+    "router_rng": np.dtype("uint64"),
+    "pattern_table": np.dtype("int32"),
+    "host_rng": np.dtype("uint64"),
+    "length_table": np.dtype("float64"),  # cumulative distribution of packet lengths
+    "script_time": np.dtype("int64"),  # listed packets: creation, sorted per host
+    "script_destination": np.dtype("int32"),  # ... destination
+    "script_length": np.dtype("int32"),  # ... length
+    "script_first": np.dtype("int64"),  # int64[hosts + 1]
+    "script_next": np.dtype("int64"),  # int64[hosts]
+    "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets, the last bin holds all above
+    "log": np.dtype("int64"),  # int64[capacity, 6]: events, see events.note
 }
 
 Net = Any  # what kernels call the record below
@@ -266,7 +328,14 @@ def packet_at(net: Any, k: int) -> Any:
 
 #: ``route(router, in_port, in_vc, packet, net, table, memory, out) -> number of candidates`` (model.routing)
 ROUTE_SIGNATURE = int64(
-    int64, int64, int64, PACKET_RECORD, NET_RECORD, types.CPointer(int32), types.CPointer(float64), types.CPointer(int64)
+    int64,
+    int64,
+    int64,
+    PACKET_RECORD,
+    NET_RECORD,
+    types.CPointer(int32),
+    types.CPointer(float64),
+    types.CPointer(int64),
 )
 #: ``pattern(host, number, net, table) -> destination host`` (model.traffic)
 PATTERN_SIGNATURE = int64(int64, int64, NET_RECORD, types.CPointer(int32))

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from numba import int64, njit, types, uint32, uint64
 
 from hopforge.model.network.bits import first_at_or_after, trailing_zeros
-from hopforge.model.network.events import note, put_flit
 from hopforge.model.network.cache import compile_cached
+from hopforge.model.network.events import note, put_flit
 from hopforge.model.network.memory import floats, int8s, int32s, int64s, words
 from hopforge.model.network.records import (
     BERNOULLI,

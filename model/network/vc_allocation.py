@@ -135,7 +135,11 @@ def allocate_router(net: Net, router: int, requests: int, now: int) -> None:
     """Match the `requests` collected in ``net.request_vc`` and so on (at least two) and grant."""
     vcs = net.vcs
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
-    winner_stamp, winner_rank, winner_request = int64s(net.winner_stamp), int64s(net.winner_rank), int64s(net.winner_request)
+    winner_stamp, winner_rank, winner_request = (
+        int64s(net.winner_stamp),
+        int64s(net.winner_rank),
+        int64s(net.winner_request),
+    )
     stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
     if net.va_kind == OUTPUT_FIRST or net.va_kind == INPUT_FIRST:
         for k in range(requests):

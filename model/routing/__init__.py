@@ -5,6 +5,15 @@ from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, draw
 from hopforge.model.routing.user import prepare_routing
 
 __all__ = [
-    "ROUTING", "RoutingError", "RoutingPlan", "draw_below", "dragonfly", "graph", "grid", "prepare_routing", "register", "relation",
+    "ROUTING",
+    "RoutingError",
+    "RoutingPlan",
+    "dragonfly",
+    "draw_below",
+    "graph",
+    "grid",
+    "prepare_routing",
+    "register",
+    "relation",
     "tree",
 ]

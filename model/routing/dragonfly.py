@@ -53,6 +53,13 @@ def prepare_dragonfly_min(topology: Topology, vcs: int, options: dict[str, Any])
             if peer >= 0:
                 gateway[router // a, peer // a] = (router << 6) | port
     half = vcs // 2
-    header = [p, a, all_vcs(vcs), vc_range(0, half - 1), vc_range(half, vcs - 1), g,
-              int(options.get("ejection", "any") == "class")]
+    header = [
+        p,
+        a,
+        all_vcs(vcs),
+        vc_range(0, half - 1),
+        vc_range(half, vcs - 1),
+        g,
+        int(options.get("ejection", "any") == "class"),
+    ]
     return RoutingPlan(relation(_minimal), np.array([*header, *gateway.reshape(-1)], np.int32), phases=2)

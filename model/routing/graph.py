@@ -101,7 +101,9 @@ def distances_from(topology: Topology, root: int) -> NDArray[np.int32]:
     return row
 
 
-def _hop_indexed(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+def _hop_indexed(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
     there = table[table[_HOME] + packet.dst]
     if there == router:
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
@@ -122,7 +124,9 @@ def _up_down(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
     return 1
 
 
-def _with_escape(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+def _with_escape(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
     there = table[table[_HOME] + packet.dst]
     if there == router:
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
@@ -149,8 +153,19 @@ def _graph_table(topology: Topology, vcs: int, *, up_down: bool, root: int) -> t
     R, H = topology.routers, topology.hosts
     distance = distances(topology)
     if (distance < 0).any():
-        raise RoutingError(f"routing needs a connected network; router 0 reaches {int((distance[0] >= 0).sum())} of {R} routers")
-    header = [R, all_vcs(vcs), vc_range(1, vcs - 1) if vcs > 1 else 0, _FIRST, _FIRST + H, _FIRST + 2 * H, _FIRST + 2 * H + R * R, vcs]
+        raise RoutingError(
+            f"routing needs a connected network; router 0 reaches {int((distance[0] >= 0).sum())} of {R} routers"
+        )
+    header = [
+        R,
+        all_vcs(vcs),
+        vc_range(1, vcs - 1) if vcs > 1 else 0,
+        _FIRST,
+        _FIRST + H,
+        _FIRST + 2 * H,
+        _FIRST + 2 * H + R * R,
+        vcs,
+    ]
     parts = [np.array(header), topology.host_router, topology.host_port, shortest_ports(topology, distance).reshape(-1)]
     if up_down:
         ports, goes_down = up_down_ports(topology, root)

@@ -23,7 +23,25 @@ from hopforge.model.topology import Topology
 # table: 0 dimensions, 1 host ports, 2 is torus, 3 all VCs, 4 VCs of class 0, 5 VCs of class 1, 6 adaptive VCs,
 # 7 start of coordinates [router, dimension], 8 start of the hosts' routers, 9 class rule, 10 ties at random,
 # 11 VCs of phase 0 for Valiant (class 0), 12 (class 1), 13, 14 of phase 1, 15 routers, 16 … radices
-_N, _HOSTS, _TORUS, _ALL, _CLASS0, _CLASS1, _ADAPTIVE, _COORDS, _HOME, _RULE, _TIES, _V00, _V01, _V10, _V11, _ROUTERS, _K = range(17)
+(
+    _N,
+    _HOSTS,
+    _TORUS,
+    _ALL,
+    _CLASS0,
+    _CLASS1,
+    _ADAPTIVE,
+    _COORDS,
+    _HOME,
+    _RULE,
+    _TIES,
+    _V00,
+    _V01,
+    _V10,
+    _V11,
+    _ROUTERS,
+    _K,
+) = range(17)
 _FIXED, _DATELINE = 0, 1
 
 
@@ -37,7 +55,24 @@ def _grid_table(topology: Topology, vcs: int) -> list[int]:
         coords[:, i] = rest % k
         rest = rest // k
     start = _K + n
-    table = [n, hosts, int(topology.kind == "torus"), all_vcs(vcs), 0, 0, 0, start, start + coords.size, 0, 0, 0, 0, 0, 0, topology.routers]
+    table = [
+        n,
+        hosts,
+        int(topology.kind == "torus"),
+        all_vcs(vcs),
+        0,
+        0,
+        0,
+        start,
+        start + coords.size,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        topology.routers,
+    ]
     return [*table, *radices, *coords.reshape(-1).tolist(), *topology.host_router.tolist()]
 
 
@@ -133,7 +168,9 @@ def _torus_options(table: list[int], options: dict[str, Any]) -> None:
     table[_TIES] = int(options.get("ties", "plus") == "random")
 
 
-def _star_channel(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+def _star_channel(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
     there = _home(table, packet.dst)
     if there == router:
         return _eject(table, packet.dst, out)

@@ -88,7 +88,9 @@ def draw_below(net: Net, router: int, bound: int) -> int:
 def need_kind(topology: Topology, name: str, *kinds: str) -> None:
     """Refuse a network of another kind."""
     if topology.kind not in kinds:
-        raise RoutingError(f"routing.algorithm {name} needs a topology of kind {' or '.join(kinds)}, not {topology.kind}")
+        raise RoutingError(
+            f"routing.algorithm {name} needs a topology of kind {' or '.join(kinds)}, not {topology.kind}"
+        )
 
 
 def need_vcs(name: str, vcs: int, least: int) -> None:

@@ -34,7 +34,9 @@ def _d_mod_k(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
     return 1
 
 
-def _adaptive_up(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+def _adaptive_up(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
     port = _down_or_minus(router, packet.dst, table)
     if port >= 0:
         out[0] = candidate(port, table[_ALL])

@@ -28,13 +28,17 @@ def load_user_file(path: Path, attribute: str, key: str) -> Any:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise RoutingError(f"{key}: {path} cannot be run: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
+        raise RoutingError(
+            f"{key}: {path} cannot be run: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        ) from error
     if not hasattr(module, attribute):
         raise RoutingError(f"{key}: {path} defines no {attribute}")
     return getattr(module, attribute)
 
 
-def prepare_routing(topology: Topology, vcs: int, algorithm: str, options: dict[str, Any], folder: Path = Path()) -> RoutingPlan:
+def prepare_routing(
+    topology: Topology, vcs: int, algorithm: str, options: dict[str, Any], folder: Path = Path()
+) -> RoutingPlan:
     """Make `algorithm` ready for `topology`.
 
     Parameters
@@ -60,8 +64,12 @@ def prepare_routing(topology: Topology, vcs: int, algorithm: str, options: dict[
     elif algorithm in ROUTING:
         prepare = ROUTING[algorithm]
     else:
-        raise RoutingError(f"routing.algorithm must be one of {', '.join(sorted(ROUTING))} or a FILE.py, not {algorithm}")
+        raise RoutingError(
+            f"routing.algorithm must be one of {', '.join(sorted(ROUTING))} or a FILE.py, not {algorithm}"
+        )
     plan = prepare(topology, vcs, options)
     if not isinstance(plan, RoutingPlan):
-        raise RoutingError(f"routing.algorithm {algorithm}: prepare must return a RoutingPlan, not {type(plan).__name__}")
+        raise RoutingError(
+            f"routing.algorithm {algorithm}: prepare must return a RoutingPlan, not {type(plan).__name__}"
+        )
     return plan

@@ -12,5 +12,12 @@ from hopforge.model.traffic.patterns import (
 )
 
 __all__ = [
-    "PATTERNS", "TrafficError", "TrafficPlan", "destination_rule", "draw_host", "draw_share", "prepare_traffic", "register",
+    "PATTERNS",
+    "TrafficError",
+    "TrafficPlan",
+    "destination_rule",
+    "draw_host",
+    "draw_share",
+    "prepare_traffic",
+    "register",
 ]

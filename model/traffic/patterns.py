@@ -147,7 +147,8 @@ _register_bit_pattern("bit_reverse", "d_i = s_(b−1−i).", _reverse)
 _register_bit_pattern("shuffle", "Rotate left by one.", lambda s, b: ((s << 1) | (s >> max(b - 1, 0))) & ((1 << b) - 1))
 _register_bit_pattern("bit_rotation", "Rotate right by one.", lambda s, b: (s >> 1) | ((s & 1) << max(b - 1, 0)))
 _register_bit_pattern(
-    "butterfly", "Exchange the highest and the lowest bit.",
+    "butterfly",
+    "Exchange the highest and the lowest bit.",
     lambda s, b: s if b < 2 else (s & ~((1 << (b - 1)) | 1)) | ((s & 1) << (b - 1)) | (s >> (b - 1)),
 )
 
@@ -244,7 +245,9 @@ def prepare_adversarial(topology: Topology, options: dict[str, Any], generator: 
     p, a, g = (int(topology.params[name]) for name in ("p", "a", "g"))
     group = np.arange(topology.hosts) // (p * a)
     goal = (group + int(options.get("shift", 1))) % g
-    return TrafficPlan(destination_rule(_one_of_list), _lists([np.arange(x * p * a, (x + 1) * p * a) for x in goal.tolist()]))
+    return TrafficPlan(
+        destination_rule(_one_of_list), _lists([np.arange(x * p * a, (x + 1) * p * a) for x in goal.tolist()])
+    )
 
 
 @register("stencil")
@@ -279,11 +282,15 @@ def prepare_many_to_many(topology: Topology, options: dict[str, Any], generator:
 
 
 @register("random_neighbours")
-def prepare_random_neighbours(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
+def prepare_random_neighbours(
+    topology: Topology, options: dict[str, Any], generator: np.random.Generator
+) -> TrafficPlan:
     """Every host draws ``low`` … ``high`` partners (6 … 20) once and sends to a random one of them."""
     low, high = int(options.get("low", 6)), int(options.get("high", 20))
     if not 1 <= low <= high < topology.hosts:
-        raise TrafficError(f"traffic.low and high must satisfy 1 ≤ low ≤ high < {topology.hosts} hosts, not {low} and {high}")
+        raise TrafficError(
+            f"traffic.low and high must satisfy 1 ≤ low ≤ high < {topology.hosts} hosts, not {low} and {high}"
+        )
     lists = []
     for host in range(topology.hosts):
         others = np.delete(np.arange(topology.hosts), host)

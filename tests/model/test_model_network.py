@@ -37,7 +37,8 @@ def deliver(checked: Config, packets: tuple[np.ndarray, ...], cycles: int = 5000
 @pytest.mark.parametrize("rc, speculation", [(0, False), (1, False), (3, False), (0, True)])
 def test_zero_load_latency_is_the_formula(topology: str, latency: int, flits: int, rc: int, speculation: bool) -> None:
     checked = config(
-        topology, f"router: {{link_latency_cycles: {latency}, rc_cycles: {rc}, speculation: {str(speculation).lower()}}}"
+        topology,
+        f"router: {{link_latency_cycles: {latency}, rc_cycles: {rc}, speculation: {str(speculation).lower()}}}",
     )
     run = Simulation(checked, 0.1, 1)
     hosts = run.topology.hosts
@@ -59,13 +60,17 @@ def _router_distance(run: Simulation) -> np.ndarray:
 @pytest.mark.parametrize("va", ["input_first", "output_first", "wavefront"])
 @pytest.mark.parametrize("sa", ["input_first", "output_first", "wavefront"])
 @pytest.mark.parametrize("arbiter", ["round_robin", "matrix"])
-@pytest.mark.parametrize("more", ["speculation: true", "vc_release: credits", "switching: vct", "switching: saf", "cycles_per_flit: 3"])
+@pytest.mark.parametrize(
+    "more", ["speculation: true", "vc_release: credits", "switching: vct", "switching: saf", "cycles_per_flit: 3"]
+)
 def test_every_flit_arrives_once_and_in_order(va: str, sa: str, arbiter: str, more: str) -> None:
     checked = config(TORUS, f"router: {{va: {va}, sa: {sa}, arbiter: {arbiter}, {more}}}")
     generator = np.random.default_rng(7)
     count = 300
     packets = (
-        generator.integers(0, 20, count), np.sort(generator.integers(0, 200, count)), generator.integers(0, 20, count),
+        generator.integers(0, 20, count),
+        np.sort(generator.integers(0, 200, count)),
+        generator.integers(0, 20, count),
         generator.integers(1, 6, count),
     )
     log = deliver(checked, packets)
@@ -134,14 +139,23 @@ def prepare(topology, vcs, options):
 
 def test_a_ring_without_dateline_is_refused_with_its_cycle_and_caught_when_it_runs(tmp_path) -> None:
     (tmp_path / "ring_routing.py").write_text(CYCLIC)
-    lines = "\n".join([
-        "name: ring", "topology: {kind: torus, radices: [6]}", "router: {vcs: 1, buffer_flits: 2}",
-        "traffic: {packet_flits: 8}", "simulation: {deadlock_cycles: 500}",
-    ])
+    lines = "\n".join(
+        [
+            "name: ring",
+            "topology: {kind: torus, radices: [6]}",
+            "router: {vcs: 1, buffer_flits: 2}",
+            "traffic: {packet_flits: 8}",
+            "simulation: {deadlock_cycles: 500}",
+        ]
+    )
     unsafe = parse_config(lines + "\nrouting: {algorithm: file, file: ring_routing.py}", folder=tmp_path)
-    with pytest.raises(DeadlockError, match=r"can deadlock on the .* with 1 VCs; cycle of channels: 0\.1→1 VC0 → 1\.1→2"):
+    with pytest.raises(
+        DeadlockError, match=r"can deadlock on the .* with 1 VCs; cycle of channels: 0\.1→1 VC0 → 1\.1→2"
+    ):
         Simulation(unsafe, 0.9, 1)
-    unchecked = parse_config(lines + "\nrouting: {algorithm: file, file: ring_routing.py, check: false}", folder=tmp_path)
+    unchecked = parse_config(
+        lines + "\nrouting: {algorithm: file, file: ring_routing.py, check: false}", folder=tmp_path
+    )
     run = Simulation(unchecked, 0.9, 1)
     with pytest.raises(DeadlockError, match=r"none has moved since cycle \d+; waiting channels: .*→1 VC0"):
         run.advance(100000)
@@ -180,7 +194,9 @@ def test_minimal_routing_takes_shortest_paths() -> None:
 
 
 def test_bad_combinations_are_one_clear_line() -> None:
-    with pytest.raises(RoutingError, match=r"router.vcs must be at least 2 for routing.algorithm dor on a torus, not 1"):
+    with pytest.raises(
+        RoutingError, match=r"router.vcs must be at least 2 for routing.algorithm dor on a torus, not 1"
+    ):
         Simulation(config(TORUS, "router: {vcs: 1}"), 0.1, 1)
     with pytest.raises(RoutingError, match=r"routing.algorithm d_mod_k needs a topology of kind fat_tree, not mesh"):
         Simulation(config(MESH, "routing: {algorithm: d_mod_k}"), 0.1, 1)
