@@ -1,0 +1,171 @@
+"""Faults in a netlist: one Verilog text that holds many mutants behind a selector, and a proof that one has no effect.
+
+The mutants are those of yosys's ``mutate``: one bit of one port of one cell is inverted, stuck, or replaced by its
+combination with another bit. Clocks are left alone.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from amaranth.back import rtlil
+from amaranth.hdl import Shape
+from amaranth.lib.wiring import Component, Out
+
+from hopforge.gen.yosys import YosysError, run_yosys
+
+__all__ = ["SELECTOR", "Mutant", "Netlist", "write_netlist"]
+
+SELECTOR = "mutant"
+"""Input of the mutated module: number of the active mutant, 0 for none."""
+
+_BASE = "netlist.il"
+_SOURCE = re.compile(r'(?<=attribute \\src ")[^"]*')
+_PATH = re.compile(r"[^|\s]*/(?=(?:hopforge|amaranth)/)")
+# Ports whose faults say nothing about a bench: every clock, and what a memory has but does not use.
+_LEFT_ALONE = re.compile(r"(.*_)?CLK|RD_[AS]RST")
+
+
+class Mutant(NamedTuple):
+    """One fault.
+
+    Attributes
+    ----------
+    number : int
+        Value of `SELECTOR`, from 1.
+    mode : str
+        ``inv``, ``const0``, ``const1``, ``cnot0`` or ``cnot1`` (inverted where another bit of the port is 0 or 1).
+    cell, port : str
+        Where.
+    bit : int
+        Bit of the port.
+    wire : str
+        What the bit belongs to, as ``name[bit]``; empty if it has no public name.
+    source : str
+        Lines of Python that the cell comes from, separated by ``|``; may be empty.
+    command : str
+        Options of yosys's ``mutate``.
+    """
+
+    number: int
+    mode: str
+    cell: str
+    port: str
+    bit: int
+    wire: str
+    source: str
+    command: str
+
+
+class Netlist(NamedTuple):
+    """A flattened component as a file of RTLIL.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the files are.
+    top : str
+        Its module.
+    inputs, outputs : tuple of (str, int)
+        Names and widths of the ports, without ``clk`` and ``rst``.
+    clocked : bool
+        Whether it has ``clk`` and ``rst``.
+    """
+
+    folder: Path
+    top: str
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+    clocked: bool
+
+    def mutants(self, count: int, seed: int) -> list[Mutant]:
+        """Draw mutants, spread evenly over the netlist.
+
+        Parameters
+        ----------
+        count : int
+            How many; fewer if there are not as many.
+        seed : int
+            The same seed gives the same mutants.
+        """
+        run_yosys(f"read_rtlil {_BASE}\nmutate -list {2 * count + 16} -seed {seed} -o list.txt\n", self.folder)
+        lines = [line for line in (self.folder / "list.txt").read_text().splitlines() if line.startswith("mutate")]
+        wanted = [line for line in lines if not _LEFT_ALONE.fullmatch(_option(line, "-port").lstrip("\\"))]
+        order = np.random.default_rng(seed).permutation(len(wanted))[:count]
+        return [_mutant(number, wanted[index]) for number, index in enumerate(sorted(order.tolist()), 1)]
+
+    def by_hand(self, command: str) -> Mutant:
+        """Return the mutant with number 1 and these options of ``mutate``, such as ``-mode inv -cell …``."""
+        return _mutant(1, f"mutate {command}")
+
+    def verilog(self, mutants: Sequence[Mutant]) -> str:
+        """Verilog of the netlist with all `mutants`, of which the input `SELECTOR` chooses one.
+
+        Raises
+        ------
+        ValueError
+            If the numbers are not 1, 2, ….
+        """
+        if [mutant.number for mutant in mutants] != list(range(1, len(mutants) + 1)):
+            raise ValueError(f"mutants must have the numbers 1 to {len(mutants)}")
+        width = max(1, len(mutants).bit_length())
+        script = [f"read_rtlil {_BASE}"]
+        script += [f"mutate {mutant.command} -ctrl {SELECTOR} {width} {mutant.number}" for mutant in mutants]
+        if not mutants:
+            script.append(f"cd {self.top}\nadd -input {SELECTOR} {width}\ncd")
+        run_yosys("\n".join([*script, "opt_clean", "write_verilog -sv -noattr mutants.sv", ""]), self.folder)
+        return (self.folder / "mutants.sv").read_text()
+
+
+def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
+    """Flatten a component and remove what is obviously redundant, so that few mutants are without effect.
+
+    Parameters
+    ----------
+    component : Component
+        Fresh; not used up by `hopforge.gen.verilog` before.
+    name : str
+        Name of the module.
+    folder : Path
+        For all files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    text = rtlil.convert(component, name=name, emit_src=True)
+    text = _SOURCE.sub(lambda source: _PATH.sub("", source[0]), text)
+    (folder / "design.il").write_text(text)
+    run_yosys(
+        f"read_rtlil design.il\nhierarchy -top {name}\nproc\nflatten\nopt -full\nwreduce\nopt -full\nmemory_collect\n"
+        f"opt_clean -purge\nwrite_rtlil {_BASE}\n",
+        folder,
+        name="flatten",
+    )
+    ports = [(port, Shape.cast(member.shape).width, member.flow) for port, member in component.signature.members.items()]
+    return Netlist(
+        folder,
+        name,
+        tuple((port, width) for port, width, flow in ports if flow is not Out),
+        tuple((port, width) for port, width, flow in ports if flow is Out),
+        clocked=f"wire input" in text and re.search(r"wire.* \\clk$", text, re.MULTILINE) is not None,
+    )
+
+
+def _option(line: str, name: str) -> str:
+    words = shlex.split(line.replace("\\", "\\\\"))
+    return words[words.index(name) + 1] if name in words else ""
+
+
+def _mutant(number: int, line: str) -> Mutant:
+    wire = _option(line, "-wire").lstrip("\\")
+    return Mutant(
+        number,
+        _option(line, "-mode"),
+        _option(line, "-cell").lstrip("\\"),
+        _option(line, "-port").lstrip("\\"),
+        int(_option(line, "-portbit") or 0),
+        f"{wire}[{_option(line, '-wirebit') or 0}]" if wire else "",
+        _option(line, "-src"),
+        line.removeprefix("mutate").strip(),
+    )
