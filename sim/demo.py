@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from hopforge.gen.lint import LintReport, lint_text
 from hopforge.gen.lookup import engine_parameters, lookup_files, top_name
+from hopforge.gen.synth import SynthResult, synthesize_config
 from hopforge.gen.verilog import tool_versions
 from hopforge.model.config import Config, load_config
 from hopforge.model.hit_page import consequence_section, hit_section
@@ -26,6 +27,8 @@ from hopforge.sim.runner import check_simulator
 
 SHIPPED_CONFIG = Path("configs", "demo.yml")
 REPORT = "report.html"
+_SYNTH_RECIPE = "lut-fast"  # one that is quick and good; hopforge synth tries all of them
+_SYNTH_BLOCKS = ("crc_index", "tag_select", "engine")
 
 
 class Progress(Protocol):
@@ -64,6 +67,8 @@ class Variant:
         What Verilator said about the Verilog.
     cosim : CosimReport or None
         Comparison with the golden engine.
+    synth : tuple of SynthResult
+        Area and delay of blocks; empty without a cell library.
     hits : HitReport or None
         Replay of the workload.
     """
@@ -74,6 +79,7 @@ class Variant:
     files: dict[str, str] = field(default_factory=dict)
     lint: LintReport | None = None
     cosim: CosimReport | None = None
+    synth: tuple[SynthResult, ...] = ()
     hits: HitReport | None = None
 
 
@@ -114,7 +120,13 @@ def demo_config(path: Path | None = None) -> Config:
 
 
 def run_demo(
-    config: Config, folder: Path, *, command: str, cosim: bool = True, progress: Progress | None = None
+    config: Config,
+    folder: Path,
+    *,
+    command: str,
+    cosim: bool = True,
+    liberty: Path | None = None,
+    progress: Progress | None = None,
 ) -> Demo:
     """Do everything and write it to `folder`, all or nothing but the logs of the simulator.
 
@@ -128,6 +140,8 @@ def run_demo(
         Command line that repeats the run, for the report.
     cosim : bool
         Compare the Verilog with the golden engine on the simulator of section `cosim`.
+    liberty : Path, optional
+        Cell library for areas and delays; without it the demo does not synthesize.
     progress : Progress, optional
         Is told about every step.
 
@@ -152,6 +166,8 @@ def run_demo(
             variant.hits = run_hits(variant.config, watch.progress.advance)
             write_hits(variant.hits, place / "hits")
             _hardware(variant, place, folder / variant.stem / "cosim" if cosim else None, watch)
+            if liberty is not None:
+                _synthesize(variant, liberty, place / "synth", watch)
         watch.begin("report")
         problems = tuple(problem for variant in variants for problem in _problems(variant))
         page = _page(config, variants, folder, command, watch)
@@ -210,6 +226,13 @@ def _hardware(variant: Variant, place: Path, build: Path | None, watch: _Watch) 
         return
     watch.begin(f"co-simulation, {variant.label}")
     variant.cosim = run_cosim(config, output=build, progress=watch.progress.advance)
+
+
+def _synthesize(variant: Variant, liberty: Path, folder: Path, watch: _Watch) -> None:
+    watch.begin(f"synthesis, {variant.label}")
+    names = ("reduction", *_SYNTH_BLOCKS) if variant.config.lookup.reduction else _SYNTH_BLOCKS
+    found = synthesize_config(variant.config, liberty, names=names, recipes=[_SYNTH_RECIPE], folder=folder)
+    variant.synth = tuple(results[0] for results in found)
 
 
 def _problems(variant: Variant) -> list[str]:
@@ -273,12 +296,30 @@ def _hardware_section(config: Config, variants: Sequence[Variant], folder: Path)
                 f"hopforge cosim {folder / first.stem / 'config.json'}",
             )
         )
+    if first.synth:
+        items.append(_synth_table(variants, folder))
     return Section(
         "Hardware",
         "The lookup engine of one input port, generated from the same file: key functions, routing cache, miss"
         " registers, port to the TCAM, control registers and counters.",
         facts,
         items,
+    )
+
+
+def _synth_table(variants: Sequence[Variant], folder: Path) -> Table:
+    rows = [
+        [variant.label, result.block, result.cells, result.flops, result.area_um2, result.delay_ns, result.sta_ns]
+        for variant in variants
+        for result in variant.synth
+    ]
+    heads = [Column("keys"), Column("block"), Column("cells"), Column("flip-flops"), Column("area, µm²", 0, bar=True)]
+    return Table(
+        "Area and delay",
+        [*heads, Column("logic (abc), ns", 3), Column("with flip-flops (OpenSTA), ns", 3)],
+        rows,
+        f"Ideal wires, memories as black boxes, recipe {_SYNTH_RECIPE}; hopforge synth takes the best of several.",
+        f"hopforge synth {folder / variants[0].stem / 'config.json'} --liberty FILE",
     )
 
 

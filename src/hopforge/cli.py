@@ -89,6 +89,9 @@ def demo(
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of everything.")] = Path("build/demo"),
     skip_cosim: Annotated[bool, typer.Option("--skip-cosim", help="Leave out what needs a simulator.")] = False,
+    liberty: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Cell library (.lib, .lib.gz): show areas and delays too.")
+    ] = None,
 ) -> None:
     """From one YAML file: Verilog, lint, co-simulation, hit rates and a report page, in less than two minutes.
 
@@ -100,9 +103,11 @@ def demo(
     from hopforge.sim.demo import demo_config, run_demo
 
     words = ["hopforge demo", *([str(config)] if config else []), *(["--skip-cosim"] if skip_cosim else [])]
+    words += ["--liberty FILE"] if liberty else []
     with _steps() as progress:
         found = run_demo(
-            demo_config(config), output, command=" ".join(words), cosim=not skip_cosim, progress=progress
+            demo_config(config), output, command=" ".join(words), cosim=not skip_cosim, liberty=liberty,
+            progress=progress,
         )
     console = Console(soft_wrap=True, highlight=False)
     for variant in found.variants:
