@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.allocator import ALLOCATORS, SeparableAllocator, allocator
+from hopforge.hw.allocator import ALLOCATORS, Allocator, SeparableAllocator, allocator
 from hopforge.hw.arbiter import ARBITERS, one_hot_lowest
 
 __all__ = ["SwitchAllocator"]
@@ -150,11 +150,12 @@ class SwitchAllocator(wiring.Component):
                 row.append(pick)
             candidates.append(row)
         if self.kind == "input_first":
-            m.submodules[name] = inner = SeparableAllocator(
+            inner: Allocator = SeparableAllocator(
                 inputs=ports, outputs=ports, first="input", arbiter=self.arbiter, single_requests=True
             )
         else:
-            m.submodules[name] = inner = allocator(self.kind, size=ports, arbiter=self.arbiter)
+            inner = allocator(self.kind, size=ports, arbiter=self.arbiter)
+        m.submodules[name] = inner
         m.d.comb += [inner.requests.eq(pairs), matched.eq(inner.grants), inner.taken.eq(taken)]
         for i in range(ports):
             for v in range(vcs):

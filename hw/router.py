@@ -1,0 +1,147 @@
+"""The router."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hopforge.hw.crossbar import Crossbar
+from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit_layout
+from hopforge.hw.output_unit import OutputUnit
+from hopforge.hw.switch_allocator import SwitchAllocator
+from hopforge.hw.vc_allocator import VcAllocator
+from hopforge.model.router_params import RouterParams
+
+__all__ = ["Router", "port_signature"]
+
+
+def port_signature(params: RouterParams) -> wiring.Signature:
+    """Signals of a port, seen from the router."""
+    flit = flit_layout(params)
+    vc_bits = max(1, ceil_log2(params.vcs))
+    return wiring.Signature(
+        {
+            "in_valid": In(1),
+            "in_flit": In(flit),
+            "in_credit_valid": Out(1),
+            "in_credit_vc": Out(vc_bits),
+            "out_valid": Out(1),
+            "out_flit": Out(flit),
+            "out_credit_valid": In(1),
+            "out_credit_vc": In(vc_bits),
+            "drops": Out(DROP_BITS),
+        }
+    )
+
+
+class Router(wiring.Component):
+    """Input-queued router with credits, as defined cycle by cycle in ``docs/router.md``.
+
+    Latency of a head without contention: ``4 + rc_cycles`` cycles from ``in_flit`` to ``out_flit`` (table), one less
+    with speculation; body flits follow in every cycle. Throughput: one flit per port and cycle. Back-pressure: credits;
+    a flit that comes without one is lost. Reset: empty, all credits there.
+
+    Ports: ``port[i]``, see *Signals of one port* in the definition; ``drops`` counts the unroutable packets of
+    the input. In mode lookup ``control[i]`` is the register bus of the engine of input i, and its TCAM port if the TCAM
+    is outside.
+
+    Parameters
+    ----------
+    params : RouterParams
+        The router; its own checks name what is wrong.
+    """
+
+    port: Sequence[Any]
+    control: Sequence[Any]
+
+    def __init__(self, *, params: RouterParams):
+        self.params = p = params
+        members = {"port": Out(port_signature(p)).array(p.ports)}
+        if p.rc == "lookup" and p.lookup is not None:
+            members["control"] = Out(control_signature(p.lookup)).array(p.ports)
+        super().__init__(members)
+        self.inputs = [InputUnit(params=p, port=i) for i in range(p.ports)]
+        self.outputs = [OutputUnit(params=p, port=o) for o in range(p.ports)]
+
+    def elaborate(self, platform: object) -> Module:
+        """Connect the units of the ports through the allocators and the crossbar."""
+        m = Module()
+        p = self.params
+        m.submodules.va = va = VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter)
+        m.submodules.sa = sa = SwitchAllocator(
+            ports=p.ports, vcs=p.vcs, kind=p.sa, arbiter=p.arbiter, speculation=p.speculation
+        )
+        m.d.comb += [
+            va.requests.eq(Cat(unit.va_request for unit in self.inputs)),
+            sa.requests.eq(Cat(unit.sa_request for unit in self.inputs)),
+        ]
+        if p.speculation:
+            m.d.comb += [
+                sa.speculative.eq(Cat(unit.guess_request for unit in self.inputs)),
+                sa.confirmed.eq(Cat(unit.guess_confirmed for unit in self.inputs)),
+            ]
+        for i, unit in enumerate(self.inputs):
+            self._input(m, i, unit, va.grants, sa.granted_vc)
+        for o, output in enumerate(self.outputs):
+            self._output(m, o, output, va.grants, sa.grants)
+        self._transfer(m, sa.grants)
+        return m
+
+    def _input(self, m: Module, i: int, unit: InputUnit, va_grants: Value, granted_vc: Value) -> None:
+        p, port = self.params, self.port[i]
+        m.submodules[f"input{i}"] = unit
+        row = p.vcs * p.ports * p.vcs
+        m.d.comb += [
+            unit.in_valid.eq(port.in_valid),
+            unit.in_flit.eq(port.in_flit),
+            port.in_credit_valid.eq(unit.credit_valid),
+            port.in_credit_vc.eq(unit.credit_vc),
+            port.drops.eq(unit.drops),
+            unit.free.eq(Cat(output.free for output in self.outputs)),
+            unit.credits.eq(Cat(output.credits for output in self.outputs)),
+            unit.nonzero.eq(Cat(output.nonzero for output in self.outputs)),
+            unit.va_grant.eq(va_grants[i * row : (i + 1) * row]),
+            unit.sa_grant.eq(granted_vc[i * p.vcs : (i + 1) * p.vcs]),
+        ]
+        if p.rc == "lookup":
+            wiring.connect(m, wiring.flipped(self.control[i]), unit.control)  # type: ignore[attr-defined]
+
+    def _output(self, m: Module, o: int, output: OutputUnit, va_grants: Value, sa_grants: Value) -> None:
+        p, port = self.params, self.port[o]
+        m.submodules[f"output{o}"] = output
+        pairs = p.ports * p.vcs
+        sources = [sa_grants[i * p.ports + o] for i in range(p.ports)]
+        m.d.comb += [
+            output.credit_valid.eq(port.out_credit_valid),
+            output.credit_vc.eq(port.out_credit_vc),
+            output.allocated.eq(
+                Cat(Cat(va_grants[n * pairs + o * p.vcs + w] for n in range(pairs)).any() for w in range(p.vcs))
+            ),
+            output.sent.eq(
+                Cat(
+                    Cat(source & unit.sent_vc[w] for source, unit in zip(sources, self.inputs, strict=True)).any()
+                    for w in range(p.vcs)
+                )
+            ),
+            output.sent_tail.eq(
+                Cat(source & unit.sent_tail for source, unit in zip(sources, self.inputs, strict=True)).any()
+            ),
+        ]
+
+    def _transfer(self, m: Module, sa_grants: Value) -> None:
+        """Grants, a cycle later the crossbar, a cycle later the output."""
+        p = self.params
+        m.submodules.crossbar = crossbar = Crossbar(inputs=p.ports, outputs=p.ports, width_bits=flit_layout(p).size)
+        crossing = Signal(p.ports * p.ports)
+        m.d.sync += crossing.eq(sa_grants)
+        m.d.comb += crossbar.select.eq(crossing)
+        for i, unit in enumerate(self.inputs):
+            m.d.comb += crossbar.words[i].eq(unit.word)
+        for o, port in enumerate(self.port):
+            m.d.sync += [
+                port.out_valid.eq(Cat(crossing[i * p.ports + o] for i in range(p.ports)).any()),
+                port.out_flit.eq(crossbar.out[o]),
+            ]
