@@ -8,10 +8,11 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib.data import View
 from amaranth.lib.wiring import Component, In, Out
 
-from hopforge.gen.synth import Block, Library, read_library, synthesize
+from hopforge.gen.synth import RECIPES, Block, Library, read_library, synthesize
+from hopforge.gen.verilog import to_rtlil
 from hopforge.hw.node_reduction import ReductionCompare, ReductionParameters, ReductionSelect
 
-__all__ = ["BlockCost", "ReductionWithRegister", "block_cost"]
+__all__ = ["LARGE_RECIPES", "BlockCost", "ReductionWithRegister", "block_cost"]
 
 _SLOWEST_NS = 1.0
 """What the paper allows a stage: area is not bought with more delay than this."""
@@ -44,21 +45,37 @@ class BlockCost:
     fastest_recipe: str
 
 
+LARGE_RECIPES = ("fraig-fast", "lut-fast", "area")
+"""Recipes for blocks of thousands of flip-flops, with which the others take minutes."""
+
+_measured: dict[tuple[str, Path | None, tuple[str, ...]], BlockCost] = {}
+# Figures of one run share blocks (5.23 and 5.24; the tag select of every cache size), and a block takes seconds.
+
+
 @cache
 def _library(path: Path) -> Library:
     return read_library(path)
 
 
-def block_cost(component: Component, liberty: Path | None) -> BlockCost:
-    """Synthesise a flattened component; with a library try every recipe.
+def block_cost(component: Component, liberty: Path | None, recipes: tuple[str, ...] = tuple(RECIPES)) -> BlockCost:
+    """Synthesise a flattened component; with a library try every one of `recipes`.
+
+    The same component (by its RTLIL) is synthesised once per process.
 
     Raises
     ------
     UserError
         The library can't be read, or synthesis failed.
     """
+    key = (to_rtlil(component, "measured"), liberty, recipes)
+    if key not in _measured:
+        _measured[key] = _synthesised(component, liberty, recipes)
+    return _measured[key]
+
+
+def _synthesised(component: Component, liberty: Path | None, recipes: tuple[str, ...]) -> BlockCost:
     block = Block(name="measured", what="", build=lambda: component)
-    results = synthesize(block, None if liberty is None else _library(liberty))
+    results = synthesize(block, None if liberty is None else _library(liberty), recipes=recipes)
     if liberty is None:
         generic = results[0]
         return BlockCost(generic.cells, generic.levels, None, None, generic.recipe, None, None, generic.recipe)

@@ -14,7 +14,7 @@ from hopforge.hw.tag_select import TagSelect
 from hopforge.model.crc import crc_matrix
 from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.sim.reproduce.cacti import WAY_45NM
-from hopforge.sim.reproduce.gate_cost import block_cost
+from hopforge.sim.reproduce.gate_cost import LARGE_RECIPES, block_cost
 from hopforge.sim.reproduce.lookup_reduction_cost import ADDRESS_BITS, library_note, row_value
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
 
@@ -45,7 +45,7 @@ def _component(point: Point) -> DirectMapping | NodeReduction | CrcHash | TagSel
 
 
 def _measure(point: Point, options: Options) -> list[Row]:
-    return [{**point, **asdict(block_cost(_component(point), options.liberty))}]
+    return [{**point, **asdict(block_cost(_component(point), options.liberty, LARGE_RECIPES))}]
 
 
 def _column(options: Options) -> tuple[str, str]:
