@@ -1,7 +1,20 @@
-"""Settings of all tests."""
+"""What all tests share: the long ones run only when asked for; no test fails because the machine is busy."""
 
+import os
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # how long an example takes says something about the machine, not about the code
 settings.register_profile("hopforge", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("hopforge")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests marked ``study`` unless HOPFORGE_STUDY=1 (make study)."""
+    if os.environ.get("HOPFORGE_STUDY") == "1":
+        return
+    skip = pytest.mark.skip(reason="long: set HOPFORGE_STUDY=1")
+    for item in items:
+        if item.get_closest_marker("study"):
+            item.add_marker(skip)
