@@ -422,7 +422,7 @@ def _prepare(block: Block, top: str, folder: Path, timeout_s: float) -> None:
     lines += [f"blackbox {name}" for name in memories]
     lines += [f"synth -top {top} -noshare -flatten -noabc", "opt -full"]
     if memories:
-        lines.append("expose -evert")
+        lines += [f"expose -evert t:{name}" for name in memories]
     lines += ["opt_clean -purge", "check -assert", "write_rtlil prepared.il"]
     run_yosys("\n".join(lines) + "\n", folder, name="prepare", timeout_s=timeout_s)
 
@@ -456,20 +456,22 @@ def _map(
     (folder / "drive.constr").write_text("set_driving_cell BUF_X2\nset_load 2.0\n")
     (folder / f"{recipe}.abc").write_text("\n".join(script.split("; ")) + "\n")
     log = run_yosys(
+        "read_liberty -lib -ignore_miss_func cells.lib\n"
         f"read_rtlil prepared.il\ndfflibmap -liberty cells.lib{weak}\n"
-        f"abc -liberty cells.lib{constraints} -script {recipe}.abc\nopt_clean -purge\nrename -wire\n"
+        f"abc -liberty cells.lib{constraints} -script {recipe}.abc\nopt_clean\nrename -wire\n"
         f"stat -liberty cells.lib\nwrite_verilog -noattr -noexpr -simple-lhs {recipe}.v\n",
         folder, name=recipe, timeout_s=timeout_s,
     )  # fmt: skip
     area = re.findall(r"Chip area for (?:top )?module .*?:\s*([\d.]+)", log)
     delay = re.findall(r"Delay =\s*([\d.]+) ps", log)
-    counts = re.findall(r"^\s+(\d+)\s+(?:[\d.e+-]+\s+)?([A-Z]\w*)$", log.split("Printing statistics")[-1], re.MULTILINE)
-    flops = sum(int(count) for count, cell in counts if re.match(r"S?DFF", cell))
+    instances = re.findall(r"^  (\w+) (?:\\\S+ |\w+) ?\($", (folder / f"{recipe}.v").read_text(), re.MULTILINE)
+    instances = [cell for cell in instances if cell != "module"]
+    flops = sum(1 for cell in instances if "DFF" in cell)
     result = SynthResult(
         block=block.name, recipe=recipe,
         area_um2=float(area[-1]) if area else None,
         delay_ns=float(delay[-1]) / 1000 if delay else None,
-        cells=sum(int(count) for count, _ in counts), flops=flops, path=tuple(_abc_path(log)),
+        cells=len(instances) - flops, flops=flops, path=tuple(_abc_path(log)),
     )  # fmt: skip
     return _timed(block, top, result, folder)
 
@@ -490,14 +492,17 @@ def _timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRe
     if program is None:
         return result
     period = 10.0
+    netlist = (folder / f"{result.recipe}.v").read_text()
+    inputs = _ports(netlist, "input")
+    outputs = {name for name in _ports(netlist, "output") if not name.endswith(".clk")}
     lines = ["read_liberty cells.lib", f"read_verilog {result.recipe}.v", f"link_design {top}"]
     if block.clocked:
         # What lies outside are registers and memories: their outputs come after a clock edge, too.
         lines += [
             f"create_clock -name clk -period {period} [get_ports clk]",
-            "set_input_delay 0.1 -clock clk [all_inputs]",
-            "set_output_delay 0.04 -clock clk [all_outputs]",
-            "set_input_delay 0 -clock clk [get_ports clk]",
+            f"set_input_delay 0.1 -clock clk [get_ports {{{' '.join(sorted(inputs - {'clk'}))}}}]",
+            f"set_output_delay 0.04 -clock clk [get_ports {{{' '.join(sorted(outputs))}}}]",
+            *(["set_false_path -from [get_ports rst]"] if "rst" in inputs else []),
         ]
     else:
         lines += [
@@ -529,18 +534,24 @@ def _timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRe
         result,
         sta_ns=round(period - float(slack[1]), 4),
         path=tuple(f"{cell}" if cell and not cell.startswith(("in", "out")) else pin for pin, cell in path),
-        stages_ns=_by_submodule(endpoints, period) if block.clocked else {},
+        stages_ns=_by_submodule(endpoints, netlist, period) if block.clocked else {},
     )
 
 
-def _by_submodule(endpoints: str, period: float) -> dict[str, float]:
-    """Longest delay by the submodule of the endpoint."""
+def _ports(netlist: str, direction: str) -> set[str]:
+    """Names of the ports of a netlist, as OpenSTA writes them (without the backslash of an escaped name)."""
+    found = re.findall(rf"^  {direction} (?:\[[^]]*\] )?\\?(\S+?) ?;", netlist, re.MULTILINE)
+    return set(found)
+
+
+def _by_submodule(endpoints: str, netlist: str, period: float) -> dict[str, float]:
+    """Shortest period by the submodule (and register) in which the paths end; those of memories by their port."""
+    registers = dict(re.findall(r"^  \w*DFF\w* (\w+) \([^;]*?\.Q\(\\?([^\s)\[]+)", netlist, re.MULTILINE))
     worst: dict[str, float] = {}
-    for name, slack in re.findall(r"^(\S+)(?: \(\S+\))?\s+.*?(-?[\d.]+)$", endpoints, re.MULTILINE):
-        if not re.match(r"[\w\\]", name) or name.startswith(("Endpoint", "---")):
-            continue
-        submodule = re.split(r"[./]", name.lstrip("\\"))[0] if "." in name else "top"
-        worst[submodule] = max(worst.get(submodule, 0.0), round(period - float(slack), 4))
+    for name, slack in re.findall(r"^(\S+) \(.*?(-?[\d.]+) \((?:MET|VIOLATED)\)$", endpoints, re.MULTILINE):
+        place = registers.get(name.split("/")[0], name)
+        place = re.sub(r"(\$\d+)?(\[\d+\])?$", "", place)
+        worst[place] = max(worst.get(place, 0.0), round(period - float(slack), 4))
     return dict(sorted(worst.items(), key=lambda item: -item[1]))
 
 
