@@ -249,7 +249,7 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, waves
     (build / "player.cpp").write_text(loop)
     arguments = [
         "--cc", "--exe", "--build", "-j", "2", "-O3", "--x-assign", "unique", "-Wno-fatal", "-Wno-lint", "-Wno-style",
-        "-CFLAGS", "-O2", "--top-module", top, *(["--trace"] if waves else []), f"{top}.sv", "player.cpp",
+        "-CFLAGS", "-O1", "--top-module", top, *(["--trace"] if waves else []), f"{top}.sv", "player.cpp",
     ]  # fmt: skip
     done = run_verilator(arguments, build, timeout_s=_BUILD_TIMEOUT_S)
     (build / "build.log").write_text(done.stdout)
