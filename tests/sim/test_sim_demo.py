@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import resource
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from hopforge.gen.synth import SynthResult
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.sim import demo as demo_module
 from hopforge.sim.demo import Demo, demo_config, run_demo
@@ -176,3 +178,22 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
         assert expected in run.stderr.splitlines()[-1]
         assert "Traceback" not in run.stderr
         assert not (tmp_path / "out").exists()
+
+
+def test_areas_with_a_cell_library(small: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def synthesize(config: Config, liberty: Path, *, names: list[str], **_: object) -> list[list[SynthResult]]:
+        assert liberty == Path("cells.lib")
+        asked.append((config.name, list(names)))
+        return [[SynthResult(block=name, recipe="r", area_um2=1234.5, delay_ns=0.25, cells=77)] for name in names]
+
+    monkeypatch.setattr(demo_module, "synthesize_config", synthesize)
+    found = run_demo(small, tmp_path, command="x", cosim=False, liberty=Path("cells.lib"))
+    assert asked == [
+        ("small", ["reduction", "crc_index", "tag_select", "engine"]),
+        ("small_whole_address", ["crc_index", "tag_select", "engine"]),
+    ]
+    rows = re.findall(r"<td>(node reduction|whole address)</td><td>(\w+)</td>.*>77</td>", found.page.read_text("utf-8"))
+    labels = ("node reduction", "whole address")
+    assert rows == [(label, name) for label, (_, names) in zip(labels, asked, strict=True) for name in names]
