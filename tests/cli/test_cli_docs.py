@@ -50,6 +50,13 @@ def test_links_between_pages_lead_somewhere() -> None:
         assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def test_every_page_is_linked_from_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    assert len(pages) > 5
+    assert [page.name for page in pages if f"(docs/{page.name})" not in readme] == []
+
+
 def test_configurations_that_the_readers_are_shown(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
