@@ -434,7 +434,7 @@ def reproduce(
         Path | None, typer.Option(help="Cell library (.lib, .lib.gz) for areas and delays; without: gates, levels.")
     ] = None,
     traces: Annotated[Path | None, typer.Option(help="Folder with more recorded programs (*.tar.xz).")] = None,
-    full: Annotated[bool, typer.Option("--full", help="The long variant: more trials, more points.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The long variant of figures that draw at random: more trials.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of every random draw.")] = 1,
     page: Annotated[Path | None, typer.Option(help="Write all comparisons to this file, as Markdown.")] = None,
 ) -> None:
