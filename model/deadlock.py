@@ -1,7 +1,8 @@
-"""Deadlock: proved absent from the channel dependency graph before a run, found as a cycle of waiting channels during one.
+"""Deadlock: proved absent from the channel dependency graph, found as a cycle of waiting channels during a run.
 
-Dally and Seitz (1987): no cycle of channel dependencies, no deadlock. Duato (1993): adaptive routing is safe if an escape part that every
-packet can always ask for has no cycle of direct and indirect dependencies. A channel here is one output VC.
+Dally and Seitz (1987): no cycle of channel dependencies, no deadlock. Duato (1993): adaptive routing is safe if an
+escape part that every packet can always ask for has no cycle of direct and indirect dependencies. A channel here is one
+output VC.
 """
 
 from collections.abc import Callable
@@ -79,7 +80,9 @@ def _make_explore(digest: str) -> Callable[..., int]:
         seen: Any,
         stack: Any,
     ) -> int:
-        """Walk all states of packets to host `dst` and note the dependencies; −1 or the input VC without candidates (or escape).
+        """Walk all states of packets to host `dst` and note the dependencies.
+
+        Returns −1, or the input VC without candidates (or escape).
 
         `escape` 0: ``depends[channel, port·V + vc]`` between all channels. 1: between channels of level > 0 only.
         """
@@ -140,7 +143,7 @@ def _make_explore(digest: str) -> Callable[..., int]:
     return explore
 
 
-def _make_indirect(digest: str) -> Callable[..., None]:
+def _make_indirect(digest: str) -> Callable[..., int]:
     def indirect(
         route: Callable[..., int],
         net: Net,
@@ -156,7 +159,8 @@ def _make_indirect(digest: str) -> Callable[..., None]:
     ) -> int:
         """Dependencies between escape channels for host `dst`; call after `explore` with its `seen` as `reached`.
 
-        From each escape channel: walk on over channels of level 0 only and note every escape channel asked for on the way.
+        From each escape channel: walk on over channels of level 0 only and note every escape channel asked for on
+        the way.
         `edges[channel, channel]`, `mark` int32[states].
         """
         if len(digest) == 0:
@@ -338,10 +342,10 @@ def _input_name(state: NetState, n: int) -> str:
 
 
 def waiting_cycle(topology: Topology, state: NetState) -> list[int]:
-    """The cycle of output VCs that wait for each other in a deadlocked state (empty: none is found).
+    """Find the cycle of output VCs that wait for each other in a deadlocked state (empty: none is found).
 
-    A packet that has an output VC without credits waits for the packet at the front of the buffer behind it; a packet in VA waits for
-    the owners of the output VCs it may use.
+    A packet that has an output VC without credits waits for the packet at the front of the buffer behind it; a packet
+    in VA waits for the owners of the output VCs it may use.
     """
     vcs, outs = state["input_vc"], state["output_vc"]
     V, P, most = int(state["vcs"]), int(state["ports"]), int(state["max_candidates"])

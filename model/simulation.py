@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from hopforge.model.config import Config
 from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, waiting_cycle
-from hopforge.model.network.build import NetState, RouterParameters, SourceParameters, Tables, build_net
+from hopforge.model.network.build import NetState, RouterParameters, Script, SourceParameters, Tables, build_net
 from hopforge.model.network.kernel import run_cycles
-from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF
+from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, SCRIPT
 from hopforge.model.network.sources import NEVER
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.routing import prepare_routing
@@ -104,7 +104,7 @@ class Simulation:
         topology: Topology | None = None,
         *,
         log_events: int = 0,
-        script: tuple[NDArray[Any], ...] | None = None,
+        script: Script | None = None,
         check: bool = True,
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
@@ -117,7 +117,7 @@ class Simulation:
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
         generator = np.random.default_rng((seed, 3))
         self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
-        source = source_parameters(config, load) if script is None else SourceParameters(kind=2, script=script)  # type: ignore[arg-type]
+        source = source_parameters(config, load) if script is None else SourceParameters(kind=SCRIPT, script=script)
         self.state: NetState = build_net(
             self.topology,
             router_parameters(config, self.topology),
@@ -167,8 +167,8 @@ class Simulation:
         cycle = waiting_cycle(self.topology, self.state)
         names = " → ".join(channel_name(self.topology, int(self.state["vcs"]), m) for m in [*cycle, *cycle[:1]])
         return (
-            f"deadlock at cycle {int(self.state['cycle'])}: {self.state.flits_in_flight} flits in flight and none has moved since "
-            f"cycle {int(self.state['last_move'])}; waiting channels: {names or 'no cycle found'}"
+            f"deadlock at cycle {int(self.state['cycle'])}: {self.state.flits_in_flight} flits in flight and none has "
+            f"moved since cycle {int(self.state['last_move'])}; waiting channels: {names or 'no cycle found'}"
         )
 
     def reset_measures(self) -> None:
@@ -200,8 +200,8 @@ class Simulation:
     def warm_up(self) -> int:
         """Run until the start-up is over; returns the cycles it took.
 
-        With ``warmup_cycles: 0`` the end is found by MSER-5 on the mean latencies of samples: the truncation point that minimises
-        the standard error of the rest must lie in the first half.
+        With ``warmup_cycles: 0`` the end is found by MSER-5 on the mean latencies of samples: the truncation point that
+        minimises the standard error of the rest must lie in the first half.
         """
         fixed = self.config.simulation.warmup_cycles
         if fixed:
@@ -289,7 +289,9 @@ class Simulation:
 
 
 def mser5(means: list[float]) -> int:
-    """Truncation point (in samples) that minimises the squared standard error of what remains (White 1997, batches of 5 merged).
+    """Find the truncation point (in samples) that minimises the squared standard error of what remains.
+
+    White 1997, batches of 5 samples merged.
 
     Examples
     --------
@@ -314,7 +316,8 @@ def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
     Parameters
     ----------
     samples : list of (packets, sum of latencies)
-        Consecutive samples; they are merged into 20 batches of equal length, the oldest remainder is left out of the interval only.
+        Consecutive samples; they are merged into 20 batches of equal length, the oldest remainder is left out of the
+        interval only.
     """
     packets = np.array([p for p, _ in samples], float)
     totals = np.array([s for _, s in samples], float)
@@ -328,7 +331,7 @@ def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
     if count < 2 or (p == 0).any():
         return mean, float("inf")
     deviations = (s - mean * p) / p.mean()
-    half = float(student.ppf(0.975, count - 1) * np.sqrt((deviations**2).sum() / (count - 1) / count))
+    half = float(stdtrit(count - 1, 0.975) * np.sqrt((deviations**2).sum() / (count - 1) / count))
     return mean, half
 
 

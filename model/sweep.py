@@ -52,8 +52,8 @@ def sweep_runs(
 ) -> pd.DataFrame:
     """Run every load and seed that `folder` has no result of yet; returns the table of all runs.
 
-    Each finished run is kept at once in ``folder/runs/``, so a stopped sweep goes on where it was. The results do not depend on the
-    number of workers.
+    Each finished run is kept at once in ``folder/runs/``, so a stopped sweep goes on where it was. The results do not
+    depend on the number of workers.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def write_sweep(config: Config, runs: pd.DataFrame, folder: Path) -> None:
 
 
 def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
-    """Draw mean and 99th percentile of latency, and accepted over offered load; saturated points are left out of the latencies."""
+    """Draw mean and 99th percentile of latency, and accepted over offered load; latencies of stable points only."""
     stable = curve[~curve["saturated"]]
     figure, (left, right) = new_figure(panels=2)
     style_axes(
@@ -161,8 +161,11 @@ def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
 
 
 def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
-    """What `hopforge net` shows: subject and words."""
-    spread = f"median {found.latency_median:.0f}, 95 % {found.latency_p95:.0f}, 99 % {found.latency_p99:.0f}, max {found.latency_max}"
+    """Say what `hopforge net` shows: subject and words."""
+    spread = (
+        f"median {found.latency_median:.0f}, 95 % {found.latency_p95:.0f}, "
+        f"99 % {found.latency_p99:.0f}, max {found.latency_max}"
+    )
     ends = {
         "precision": "the interval is tight enough",
         "max_cycles": "simulation.max_cycles reached",
@@ -181,7 +184,8 @@ def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
         ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
         (
             "cycles",
-            f"{found.warmup_cycles:,} to warm up, {found.cycles:,} measured ({ends[found.stop]}); {found.packets:,} packets, {found.cpu_seconds:.2f} s",
+            f"{found.warmup_cycles:,} to warm up, {found.cycles:,} measured ({ends[found.stop]}); "
+            f"{found.packets:,} packets, {found.cpu_seconds:.2f} s",
         ),
     ]
     if found.dropped_packets:

@@ -1,25 +1,30 @@
 """Bit tricks of the kernels: the lowest set bit, and the round-robin choice on a mask."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import njit, types, uint64
 from numba.extending import intrinsic
 
+if TYPE_CHECKING:  # an intrinsic is declared by its types and called with its values: checkers see the call
 
-@intrinsic
-def trailing_zeros(_typing: Any, _mask: Any) -> Any:
-    """Number of the lowest set bit of a uint64 (64 for zero): one machine instruction."""
-    signature = types.int64(types.uint64)
+    def trailing_zeros(mask: Any) -> int:
+        """Count the zeros below the lowest set bit."""
+else:
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+    @intrinsic
+    def trailing_zeros(_typing: Any, _mask: Any) -> Any:
+        """Return the number of the lowest set bit of a uint64 (64 for zero): one machine instruction."""
+        signature = types.int64(types.uint64)
 
-    return signature, generate
+        def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+        return signature, generate
 
 
 @njit
-def first_at_or_after(mask: int, pointer: int) -> int:
+def first_at_or_after(mask: Any, pointer: int) -> int:
     """First set bit of `mask` at or after `pointer`, going round (mask must not be 0; pointer < 64)."""
     upper = (uint64(mask) >> uint64(pointer)) << uint64(pointer)
     return trailing_zeros(upper if upper != uint64(0) else uint64(mask))

@@ -35,6 +35,10 @@ MAX_VCS = 16
 MAX_MATRIX_BYTES = 1 << 30
 
 
+#: listed packets: host, time, destination, length, one entry a packet
+Script = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+
+
 class NetworkError(UserError, ValueError):
     """Parameters that no network can be built from: the message names parameter, limit and value."""
 
@@ -108,7 +112,7 @@ class SourceParameters:
     on_to_off: float = 0.0
     off_to_on: float = 0.0
     lengths: Any = (1, 1)
-    script: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]] | None = None
+    script: Script | None = None
 
     @property
     def longest(self) -> int:
@@ -373,7 +377,7 @@ def _source_settings(s: Any, source: SourceParameters) -> NDArray[np.float64]:
 def _script_arrays(
     source: SourceParameters, hosts: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Listed packets sorted by host and time: times, destinations, lengths, first of each host."""
+    """Sort listed packets by host and time: times, destinations, lengths, first of each host."""
     if source.script is None or len(source.script[0]) == 0:
         return np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(hosts + 1, np.int64)
     host, time, destination, length = (np.asarray(column, np.int64) for column in source.script)

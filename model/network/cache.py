@@ -1,7 +1,8 @@
 """Compile an entry point of the kernels once and keep it on disk, also when a file that it calls into changes.
 
-numba's cache looks at the file of the cached function only. An entry point made by `compile_cached` carries the digest of all files
-of this package as a closure variable, which is a part of numba's cache key; the small functions it calls are not cached themselves.
+numba's cache looks at the file of the cached function only. An entry point made by `compile_cached` carries the digest
+of all files of this package as a closure variable, which is a part of numba's cache key; the small functions it calls
+are not cached themselves.
 """
 
 import hashlib
@@ -23,5 +24,5 @@ def source_digest() -> str:
 
 
 def compile_cached(make: Callable[[str], Callable[..., Any]], signature: Any) -> Any:
-    """Jit ``make(digest)`` with `signature` and numba's disk cache; `make` returns a closure that mentions the digest."""
+    """Jit ``make(digest)`` with numba's disk cache; `make` returns a closure that mentions the digest."""
     return njit(signature, cache=True)(make(source_digest()))

@@ -39,7 +39,10 @@ INPUT_VC_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = INPUT_VC.itemsize, OUTPUT_VC.ite
 
 @njit
 def note(net: Net, kind: int, now: int, source: int, target: int, flit: int) -> None:
-    """Append an event to the log: cycle, kind, input VC or host, output VC or VC, source and number of the packet, flit kind."""
+    """Append an event to the log.
+
+    Columns: cycle, kind, input VC or host, output VC or VC, source and number of the packet, flit kind.
+    """
     row = net.log_length
     if row >= net.log_capacity:
         return
@@ -150,7 +153,7 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
 
 @njit
 def receive(net: Net, target: int, flit: int, now: int) -> None:
-    """A host takes a flit: credit back at once, statistics with the tail, the packet's record becomes free."""
+    """Let a host take a flit: credit back at once, statistics with the tail, the packet's record becomes free."""
     host = target // net.vcs
     receiver = host_at(net, host)
     m = receiver.output_vc + (target - host * net.vcs)
@@ -178,7 +181,7 @@ def receive(net: Net, target: int, flit: int, now: int) -> None:
 
 @njit
 def take_credit(net: Net, target: int) -> None:
-    """A credit counts from this cycle on at output VC `target` (or output_vcs + host VC)."""
+    """Let a credit count from this cycle on at output VC `target` (or output_vcs + host VC)."""
     if target >= net.output_vcs:
         h = target - net.output_vcs
         int32s(net.host_credits)[h] += 1
@@ -229,7 +232,7 @@ def release(net: Net, target: int) -> None:
 
 @njit
 def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> None:
-    """A flit that was written at the end of the last cycle stands in the FIFO of input VC `n`."""
+    """Note that a flit written at the end of the last cycle stands in the FIFO of input VC `n`."""
     vc = input_vc(net, n)
     buffer = net.buffer
     place = int64(vc.head) + vc.flits

@@ -1,7 +1,7 @@
 """The step function: one cycle of every router, link and host of a network (docs/router.md).
 
-It is compiled once: the routing algorithm and the traffic pattern come in as first-class functions with fixed signatures, so a
-user's own function costs its own compilation only.
+It is compiled once: the routing algorithm and the traffic pattern come in as first-class functions with fixed
+signatures, so a user's own function costs its own compilation only.
 """
 
 from collections.abc import Callable
@@ -47,8 +47,8 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
         Returns
         -------
         int
-            DONE; GROW: the pool of packets is too small, enlarge it and call again; DEADLOCK: flits in flight and none has moved for
-            ``deadlock_cycles``; FINISHED: all listed packets have arrived.
+            DONE; GROW: the pool of packets is too small, enlarge it and call again; DEADLOCK: flits in flight and none
+            has moved for ``deadlock_cycles``; FINISHED: all listed packets have arrived.
         """
         if len(digest) == 0:  # mentions the digest: see cache.py
             return DONE

@@ -1,10 +1,10 @@
 """Pointers for the kernels: the whole state of a network is passed as one pointer to its `NET` record.
 
-A tuple of fifty arrays would be copied (350 words) at every call of a small function; a record of addresses costs one word.
-Only `build` fills in addresses, and `Network` keeps the arrays behind them alive.
+A tuple of fifty arrays would be copied (350 words) at every call of a small function; a record of addresses costs one
+word. Only `build` fills in addresses, and `NetState` keeps the arrays behind them alive.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
@@ -27,7 +27,7 @@ def _pointer_to(element: types.Type) -> Any:
     return pointer
 
 
-def record_reader(record: types.Record) -> Any:
+def record_reader(record: Any) -> Any:
     """Intrinsic: (address, index) → record number `index` of the array at `address`, as a reference."""
     size = record.size
 
@@ -44,19 +44,25 @@ def record_reader(record: types.Record) -> Any:
     return read
 
 
-@intrinsic
-def prefetch(_typing: Any, _address: Any) -> Any:
-    """Start to load the cache line at an address (int64): thousands of routers do not fit into the first caches."""
-    signature = types.void(types.int64)
+if TYPE_CHECKING:  # see `bits.trailing_zeros`
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, *[ir.IntType(32)] * 3])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        # write, keep in all levels, data
-        builder.call(function, [pointer, *(ir.Constant(ir.IntType(32), k) for k in (1, 3, 1))])
+    def prefetch(address: Any) -> None:
+        """Start to load a cache line."""
+else:
 
-    return signature, generate
+    @intrinsic
+    def prefetch(_typing: Any, _address: Any) -> Any:
+        """Start to load the cache line at an address (int64): thousands of routers do not fit into the first caches."""
+        signature = types.void(types.int64)
+
+        def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+            kind = ir.FunctionType(ir.VoidType(), [pointer.type, *[ir.IntType(32)] * 3])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+            # write, keep in all levels, data
+            builder.call(function, [pointer, *(ir.Constant(ir.IntType(32), k) for k in (1, 3, 1))])
+
+        return signature, generate
 
 
 int8s = _pointer_to(types.uint8)

@@ -24,7 +24,7 @@ def seed_streams(seed: int, purpose: int, count: int) -> NDArray[np.uint64]:
     count : int
         Number of streams.
     """
-    return np.random.SeedSequence((seed, purpose)).generate_state(max(count, 1), np.uint64)
+    return np.random.SeedSequence((seed, purpose)).generate_state(max(count, 1), np.uint64).astype(np.uint64)
 
 
 @njit
@@ -40,7 +40,7 @@ def next_word(streams: Any, index: int) -> int:
 @njit
 def next_below(streams: Any, index: int, bound: int) -> int:
     """Uniform integer in [0, bound), bound ≤ 2³¹ (multiply-shift; bias below 2⁻³²)."""
-    return np.int64(((next_word(streams, index) >> uint64(32)) * uint64(bound)) >> uint64(32))
+    return int(np.int64(((next_word(streams, index) >> uint64(32)) * uint64(bound)) >> uint64(32)))
 
 
 @njit
@@ -61,6 +61,6 @@ def next_geometric(streams: Any, index: int, log_failure: float) -> int:
         log(1 − p) < 0; −inf for p = 1; 0 (p = 0) gives "never" (2⁶²).
     """
     if log_failure == 0.0:
-        return np.int64(1) << 62
+        return 1 << 62
     gap = math.log(1.0 - next_float(streams, index)) / log_failure
-    return np.int64(min(gap, 4.0e18))
+    return int(min(gap, 4.0e18))

@@ -1,4 +1,6 @@
-"""SA: which input VC sends a flit through the crossbar (docs/router.md, SA). One call serves all routers in one cycle."""
+"""SA: which input VC sends a flit through the crossbar (docs/router.md, SA); one call serves all routers."""
+
+from typing import Any
 
 from numba import int64, njit, uint32, uint64
 
@@ -78,7 +80,7 @@ def move_pointers(net: Net, router: int, i: int, v: int, o: int, speculative: in
 
 
 @njit
-def ask(net: Net, i: int, v: int, o: int) -> int:
+def ask(net: Net, i: int, v: int, o: int) -> Any:
     """Enter the request of input `i` for output `o` with VC `v`; returns the bit of `o`."""
     int8s(net.representative)[(i << 6) | o] = v
     words(net.asking_inputs)[o] |= uint64(1) << uint64(i)
@@ -86,7 +88,7 @@ def ask(net: Net, i: int, v: int, o: int) -> int:
 
 
 @njit
-def collect(net: Net, router: int, i: int, requested: int, now: int) -> int:
+def collect(net: Net, router: int, i: int, requested: Any, now: int) -> Any:
     """Enter the requests of input port `i`; returns the mask of all requested outputs so far."""
     port = input_port(net, router * net.ports + i)
     first = (router * net.ports + i) * net.vcs
@@ -108,8 +110,11 @@ def collect(net: Net, router: int, i: int, requested: int, now: int) -> int:
 
 
 @njit
-def match_ports(net: Net, router: int, requested: int, speculative: int) -> int:
-    """Match inputs and outputs of the requests in ``words(net.asking)[0]`` (cleared); returns the number of pairs in ``net.match_input`` and ``net.match_output``."""
+def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
+    """Match inputs and outputs of the requests in ``net.asking_inputs`` (cleared).
+
+    Returns the number of pairs in ``net.match_input`` and ``net.match_output``.
+    """
     asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
     match_input, match_output = int64s(net.match_input), int64s(net.match_output)
     count = 0
@@ -190,7 +195,7 @@ def grant_switch(net: Net, router: int, i: int, v: int, o: int, now: int) -> Non
 @njit
 def allocate_switch(net: Net, now: int) -> None:
     """SA of all routers in cycle `now`, without the speculative requests."""
-    ports, vcs = net.ports, net.vcs
+    ports = net.ports
     for word in range(net.router_words):
         routers = words(net.switching)[word]
         while routers != uint64(0):
@@ -240,8 +245,8 @@ def activate_granted(net: Net) -> None:
 def match_speculative(net: Net, now: int) -> None:
     """Second switch allocator: match the heads that asked VA in this cycle.
 
-    Runs between `allocate_vcs` and `allocate_switch`, because it decides on the registers at the start of the cycle; the
-    matches replace the requests in ``net.spec_vc`` and ``net.spec_port``.
+    Runs between `allocate_vcs` and `allocate_switch`, because it decides on the registers at the start of the cycle;
+    the matches replace the requests in ``net.spec_vc`` and ``net.spec_port``.
     """
     ports, vcs = net.ports, net.vcs
     net.spec_matches = 0

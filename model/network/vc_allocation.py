@@ -77,7 +77,7 @@ def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
 
 @njit
 def pick_output(net: Net, vc: int, port: int, mask: int) -> int:
-    """The input arbiter of `vc`: one VC of `mask` at output `port` (its own number in the router)."""
+    """Ask the input arbiter of `vc`: one VC of `mask` at output `port` (its own number in the router)."""
     if net.matrix == 0:
         start = int64(input_vc(net, vc).pointer) - port * net.vcs
         if start < 0 or start >= net.vcs:
@@ -141,7 +141,7 @@ def allocate_router(net: Net, router: int, requests: int, now: int) -> None:
         int64s(net.winner_request),
     )
     stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
-    if net.va_kind == OUTPUT_FIRST or net.va_kind == INPUT_FIRST:
+    if net.va_kind in (OUTPUT_FIRST, INPUT_FIRST):
         for k in range(requests):
             mask = request_mask[k]
             if net.va_kind == INPUT_FIRST:
@@ -203,7 +203,7 @@ def allocate_router(net: Net, router: int, requests: int, now: int) -> None:
 
 @njit
 def allocate_vcs(net: Net, now: int) -> None:
-    """VA of all routers in cycle `now`. Grants are listed in ``net.granted_count``; they ask for the switch from `now` + 1 on."""
+    """VA of all routers in cycle `now`; what ``net.granted`` lists asks for the switch from `now` + 1 on."""
     ports, vcs = net.ports, net.vcs
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     net.granted_count = 0

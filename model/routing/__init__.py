@@ -1,4 +1,4 @@
-"""Routing algorithms by name: `ROUTING` maps a name to what makes it ready for a network (contract: `plan.RoutingPlan`)."""
+"""Routing algorithms: `ROUTING` maps a name to what makes it ready for a network (contract: `plan.RoutingPlan`)."""
 
 from hopforge.model.routing import dragonfly, graph, grid, tree
 from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, draw_below, register, relation

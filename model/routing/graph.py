@@ -1,4 +1,4 @@
-"""Routing on any connected graph by tables: shortest paths with a VC per hop, or up*/down*; shortest paths with up*/down* escape."""
+"""Routing on any connected graph by tables: shortest paths with a VC per hop, up*/down*, or the second as escape."""
 
 from collections import deque
 from typing import Any
@@ -50,7 +50,8 @@ def shortest_ports(topology: Topology, distance: NDArray[np.int32]) -> NDArray[n
 def up_down_ports(topology: Topology, root: int = 0) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Next ports of shortest up*/down* paths.
 
-    A channel goes *up* if it ends nearer to the root of a breadth-first tree (ties: at the lower number). Legal paths never go up after down.
+    A channel goes *up* if it ends nearer to the root of a breadth-first tree (ties: at the lower number). Legal paths
+    never go up after down.
 
     Returns
     -------
@@ -67,21 +68,21 @@ def up_down_ports(topology: Topology, root: int = 0) -> tuple[NDArray[np.int32],
     ports = np.full((2, R, R), -1, np.int32)
     incoming: list[list[tuple[int, int, bool]]] = [[] for _ in range(R)]
     for here in range(R):
-        for port in np.flatnonzero(peer[here] >= 0):
-            incoming[int(peer[here, port])].append((here, int(port), bool(goes_down[here, port])))
+        for link in np.flatnonzero(peer[here] >= 0):
+            incoming[int(peer[here, link])].append((here, int(link), bool(goes_down[here, link])))
     for goal in range(R):
         best = np.full((2, R), -1, np.int64)
         best[:, goal] = 0
         queue = deque([(0, goal), (1, goal)])
         while queue:
-            state, here = queue.popleft()
-            for source, port, down in incoming[here]:
+            state, there = queue.popleft()
+            for source, port, down in incoming[there]:
                 # after a down channel the packet is in state 1; state 1 may not take an up channel
                 if down != (state == 1):
                     continue
                 for before in (0, 1) if down else (0,):
                     if best[before, source] < 0:
-                        best[before, source] = best[state, here] + 1
+                        best[before, source] = best[state, there] + 1
                         ports[before, source, goal] = port
                         queue.append((before, source))
     return ports, goes_down.astype(np.int32)
@@ -147,7 +148,7 @@ def _with_escape(
 
 
 def _graph_table(topology: Topology, vcs: int, *, up_down: bool, root: int) -> tuple[NDArray[np.int32], int]:
-    """The table and the longest shortest path."""
+    """Make the table, and find the longest shortest path."""
     if not 0 <= root < topology.routers:
         raise RoutingError(f"routing.root must be a router from 0 to {topology.routers - 1}, not {root}")
     R, H = topology.routers, topology.hosts

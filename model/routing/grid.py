@@ -151,7 +151,10 @@ def _dor_torus(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
 
 @register("dor")
 def prepare_dor(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-    """Dimension order. Torus: VCs in two halves by ``vc_rule`` (``fixed`` per dimension as BookSim, or ``dateline``); ``ties``."""
+    """Dimension order. Torus: VCs in two halves by ``vc_rule``; ``ties``.
+
+    ``fixed``: one half per dimension, chosen at the source (BookSim); ``dateline``: the other half from the wrap on.
+    """
     need_kind(topology, "dor", "mesh", "torus")
     table = _grid_table(topology, vcs)
     if topology.kind == "mesh":
@@ -204,7 +207,7 @@ def _star_channel(
 
 @register("star_channel")
 def prepare_star_channel(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-    """Fully adaptive minimal routing with escape VCs in dimension order: 1 on a mesh, 2 on a torus; the rest is adaptive."""
+    """Fully adaptive minimal routing with escape VCs in dimension order: 1 on a mesh, 2 on a torus."""
     need_kind(topology, "star_channel", "mesh", "torus")
     escapes = 1 if topology.kind == "mesh" else 2
     need_vcs(f"star_channel on a {topology.kind}", vcs, escapes + 1)

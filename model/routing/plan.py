@@ -27,9 +27,9 @@ class RoutingPlan:
     ----------
     route : jitted function
         ``route(router, in_port, in_vc, packet, net, table, memory, out) -> count``: writes packed candidates
-        (`model.network.candidates.candidate`) to ``out[0]`` … and returns their number; 0 means unroutable. It is evaluated once per
-        packet and router, may change ``packet.phase``, ``packet.via``, ``packet.user0``, ``packet.user1``, and may read the state of
-        its own router through ``net``.
+        (`model.network.candidates.candidate`) to ``out[0]`` … and returns their number; 0 means unroutable. It is
+        evaluated once per packet and router, may change ``packet.phase``, ``packet.via``, ``packet.user0``,
+        ``packet.user1``, and may read the state of its own router through ``net``.
     table : ndarray, int32
         Read-only data.
     memory : ndarray, float64
@@ -45,8 +45,8 @@ class RoutingPlan:
     inject_mask : int or ndarray
         VCs that hosts may use.
     obligation : str
-        What `model.deadlock` proves: ``acyclic`` (all channel dependencies), or ``escape`` (those of the candidates of the highest
-        level, with the indirect ones: Duato's condition).
+        What `model.deadlock` proves: ``acyclic`` (all channel dependencies), or ``escape`` (those of the candidates of
+        the highest level, with the indirect ones: Duato's condition).
     """
 
     route: Any

@@ -15,7 +15,7 @@ _KARY, _LEVELS, _ALL, _WIDTH, _POWERS = range(5)
 
 @njit
 def _down_or_minus(router: int, host: int, table: Any) -> int:
-    """Down port towards `host` if the switch is its ancestor, else −1. Switch = level·kⁿ + Σ c_i·kⁱ, host = Σ d_i·kⁱ."""
+    """Down port towards `host` if the switch is an ancestor, else −1 (switch level·kⁿ + Σ c_i·kⁱ, host = Σ d_i·kⁱ)."""
     width = table[_WIDTH]
     level = router // width
     place = router - level * width

@@ -1,7 +1,8 @@
 """Where packets go: synthetic traffic patterns as small jitted functions over a table.
 
-A pattern is ``pattern(host, number, net, table) -> destination host``; `number` counts the packets of the host from 0. `PATTERNS` maps a
-name to ``prepare(topology, options, generator) -> TrafficPlan``. Bits of a host number: b = log2(hosts), bit 0 lowest.
+A pattern is ``pattern(host, number, net, table) -> destination host``; `number` counts the packets of the host from 0.
+`PATTERNS` maps a name to ``prepare(topology, options, generator) -> TrafficPlan``. Bits of a host number: b =
+log2(hosts), bit 0 lowest.
 """
 
 from collections.abc import Callable
@@ -155,7 +156,7 @@ _register_bit_pattern(
 
 @register("transpose")
 def prepare_transpose(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
-    """The upper and the lower half of the digits change places: host x + k·y sends to y + k·x; k² hosts."""
+    """Exchange the upper and the lower half of the digits: host x + k·y sends to y + k·x; k² hosts."""
     k = round(topology.hosts**0.5)
     if k * k != topology.hosts:
         raise TrafficError(f"traffic.pattern transpose needs a square number of hosts, not {topology.hosts}")
@@ -201,7 +202,7 @@ def prepare_neighbour(topology: Topology, options: dict[str, Any], generator: np
 
 @register("permutation")
 def prepare_permutation(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
-    """A random permutation, drawn once from the seed."""
+    """Draw a random permutation once from the seed."""
     return _permutation(generator.permutation(topology.hosts))
 
 
@@ -222,7 +223,7 @@ def prepare_hotspot(topology: Topology, options: dict[str, Any], generator: np.r
 
 @register("local")
 def prepare_local(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
-    """With probability ``share`` (γ) a host of the own or a neighbouring router (dragonfly: of the own group), else uniform."""
+    """With probability ``share`` (γ) a host of this or a neighbouring router (dragonfly: the group), else uniform."""
     lists = []
     for host in range(topology.hosts):
         router = int(topology.host_router[host])
@@ -252,7 +253,7 @@ def prepare_adversarial(topology: Topology, options: dict[str, Any], generator: 
 
 @register("stencil")
 def prepare_stencil(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
-    """The neighbours on a wrapped grid of hosts ``grid`` (x fastest), in turn."""
+    """Send to the neighbours on a wrapped grid of hosts ``grid`` (x fastest), in turn."""
     grid = [int(k) for k in options.get("grid") or ()]
     if int(np.prod(grid)) != topology.hosts or not grid:
         raise TrafficError(f"traffic.grid must have as many points as hosts ({topology.hosts}), not {grid}")
