@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +12,9 @@ from hopforge.model.lookup_params import LookupParams
 
 CONFIGURATION = ("MODE", "OWN", "LEVEL", "RADIX")
 """Registers (beginnings of their names) of which a key depends: a write flushes."""
+
+
+_LOW_BITS = 2
 
 
 class ControlStatus(wiring.Component):
@@ -248,12 +251,22 @@ class ControlStatus(wiring.Component):
         clear = Signal(name="clear_counters")
         m.d.comb += clear.eq(self._write_bit("CTRL", "clear_counters"))
         for number, (name, _) in enumerate(COUNTERS):
-            count = Signal(WORD_BITS, name=f"count_{name}")
-            with m.If(clear):
-                m.d.sync += count.eq(0)
-            with m.Elif(self.events[number]):
-                m.d.sync += count.eq(count + 1)
-            self._contents[f"COUNT_{name.upper()}"] = count
+            self._contents[f"COUNT_{name.upper()}"] = self._counter(m, name, self.events[number], clear)
+
+    @staticmethod
+    def _counter(m: Module, name: str, event: Value, clear: Value) -> Value:
+        """Count `event`, which is late: only the low bits wait for it, their carry moves on in the next cycle."""
+        low = Signal(_LOW_BITS, name=f"count_{name}_low")
+        high = Signal(WORD_BITS - _LOW_BITS, name=f"count_{name}_high")
+        incremented = Signal(WORD_BITS - _LOW_BITS, name=f"count_{name}_incremented")
+        carry = Signal(name=f"count_{name}_carry")
+        seen = Signal(WORD_BITS - _LOW_BITS, name=f"count_{name}_seen")
+        m.d.comb += [incremented.eq(high + 1), seen.eq(Mux(carry, incremented, high))]
+        with m.If(clear):
+            m.d.sync += [low.eq(0), high.eq(0), carry.eq(0)]
+        with m.Else():
+            m.d.sync += [low.eq(low + event), high.eq(seen), carry.eq(event & low.all())]
+        return Cat(low, seen)
 
     def _read(self, m: Module) -> None:
         word = Signal(WORD_BITS, name="read_word")

@@ -11,7 +11,7 @@ from hopforge.hw.csr import ControlStatus
 from hopforge.hw.epoch import EpochControl
 from hopforge.hw.key_stage import KeyStage
 from hopforge.hw.lag_member import LagMember
-from hopforge.hw.mshr import MshrFile
+from hopforge.hw.mshr import MshrFile, same_rows
 from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
 from hopforge.hw.routing_cache import RoutingCache
 from hopforge.hw.sram import Sram
@@ -131,6 +131,7 @@ class Lookup(wiring.Component):
             entries=p.mshrs,
             key_bits=p.key_bits,
             index_bits=self.index_width,
+            row_bits=self.row_bits,
             address_bits=p.address_bits,
             tag_bits=p.request_tag_bits,
             output_bits=p.output_bits,
@@ -351,6 +352,7 @@ class Lookup(wiring.Component):
         ]
 
         scrub_selected = Signal()
+        scrub_index = epoch.row.replicate(self.index_width // self.row_bits)
         m.d.comb += [
             scrub_selected.eq(scrub_first | ~(mshrs.fill_valid | keys.invalidate | lookup_waits)),
             taken.match.eq(mshrs.fill_match),
@@ -362,7 +364,7 @@ class Lookup(wiring.Component):
             taken.index.eq(
                 Mux(
                     scrub_selected,
-                    epoch.row.replicate(self.index_width // self.row_bits),
+                    scrub_index,
                     Mux(mshrs.fill_valid, mshrs.fill_index, keys.index),
                 )
             ),
@@ -376,6 +378,13 @@ class Lookup(wiring.Component):
             mshrs.next_key.eq(keys.key),
             cache.read.eq(taken.lookup | taken.fill | taken.invalidate | taken.scrub),
             cache.read_index.eq(taken.index),
+            cache.same_row.eq(
+                Mux(
+                    scrub_selected,
+                    same_rows(op.index, scrub_index, self.row_bits),
+                    Mux(mshrs.fill_valid, mshrs.fill_same_row, same_rows(op.index, keys.index, self.row_bits)),
+                )
+            ),
         ]
         with m.If(c_free):
             m.d.sync += [op.eq(taken), op.fresh.eq(taken.fresh & ~epoch.event)]

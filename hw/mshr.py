@@ -10,6 +10,24 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 
 
+def same_rows(one: Value, other: Value, row_bits: int) -> Value:
+    """Compare two indices row by row.
+
+    Parameters
+    ----------
+    one, other : Value
+        Indices: one row number, or one per way.
+    row_bits : int
+        Width of a row number.
+
+    Returns
+    -------
+    Value
+        One bit per row number.
+    """
+    return Cat(one[at : at + row_bits] == other[at : at + row_bits] for at in range(0, len(one), row_bits))
+
+
 class MshrFile(wiring.Component):
     """Miss status holding registers of one lookup engine (states and races: ``docs/lookup-engine.md``, *MSHRs*).
 
@@ -23,8 +41,9 @@ class MshrFile(wiring.Component):
       ``may_merge``; ``invalidate``: an INVALIDATE of ``key`` completes; ``release``: the FILL in C completes.
       ``alive``: the FILL in C has not been killed. With ``advance`` a LOOKUP or INVALIDATE of ``next_key`` moves to C
       at the end of the cycle: the keys are compared a cycle ahead.
-    - To stage B: ``fill_valid`` and the fields of the FILL chosen round-robin, taken with ``inject``; ``any_free``,
-      ``several_free``: at least one and at least two FREE.
+    - To stage B: ``fill_valid`` and the fields of the FILL chosen round-robin, taken with ``inject``
+      (``fill_same_row``: its rows are those of ``index``); ``any_free``, ``several_free``: at least one and at least
+      two FREE.
     - TCAM: ``issue_*`` is held until ``issue_ready`` (unless ``hold``); ``answer_*`` is always accepted.
     - Events to count: ``merged``, ``retried``.
 
@@ -34,6 +53,8 @@ class MshrFile(wiring.Component):
         Registers.
     key_bits, index_bits, address_bits, tag_bits, output_bits : int
         Widths of the fields.
+    row_bits : int
+        Width of a row number; an index holds one or several.
     direct : bool
         A FILL completes in the cycle in which it is injected (pipeline depth 1): no INJECTED state, no
         ``release``, no ``advance``.
@@ -65,6 +86,7 @@ class MshrFile(wiring.Component):
     fill_valid: Signal
     fill_key: Signal
     fill_index: Signal
+    fill_same_row: Signal
     fill_tag: Signal
     fill_fresh: Signal
     fill_match: Signal
@@ -86,6 +108,7 @@ class MshrFile(wiring.Component):
         entries: int,
         key_bits: int,
         index_bits: int,
+        row_bits: int,
         address_bits: int,
         tag_bits: int,
         output_bits: int,
@@ -95,6 +118,7 @@ class MshrFile(wiring.Component):
             ("entries", entries),
             ("key_bits", key_bits),
             ("index_bits", index_bits),
+            ("row_bits", row_bits),
             ("address_bits", address_bits),
             ("tag_bits", tag_bits),
             ("output_bits", output_bits),
@@ -104,6 +128,7 @@ class MshrFile(wiring.Component):
         self.entries = entries
         self.key_bits = key_bits
         self.index_bits = index_bits
+        self.row_bits = row_bits
         self.address_bits = address_bits
         self.tag_bits = tag_bits
         self.output_bits = output_bits
@@ -127,6 +152,7 @@ class MshrFile(wiring.Component):
             "fill_valid": Out(1),
             "fill_key": Out(key_bits),
             "fill_index": Out(index_bits),
+            "fill_same_row": Out(index_bits // row_bits),
             "fill_tag": Out(tag_bits),
             "fill_fresh": Out(1),
             "fill_match": Out(1),
@@ -193,6 +219,9 @@ class MshrFile(wiring.Component):
             self.fill_valid.eq(done.any()),
             self.fill_key.eq(fill_choice.select(keys)),
             self.fill_index.eq(fill_choice.select(indices)),
+            self.fill_same_row.eq(
+                fill_choice.select([same_rows(index, self.index, self.row_bits) for index in indices])
+            ),
             self.fill_tag.eq(fill_choice.select(tags)),
             self.fill_fresh.eq(fill_choice.select([fresh[i] for i in range(N)])),
             Cat(self.fill_output, self.fill_match).eq(fill_choice.select(results)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -23,9 +23,10 @@ class RoutingCache(wiring.Component):
     its epoch equals ``epoch``.
 
     In the cycle of ``read`` the lines and the replacement state at ``read_index`` are read (a register of a row written
-    in that same cycle stands in for the memories, which are not transparent). From the next cycle on, until the next
-    ``read``, the compare side describes them and takes at most one command per cycle, for the ``key`` and ``index``
-    that were read:
+    in that same cycle stands in for the memories, which are not transparent). ``same_row`` says, per way if skewed,
+    whether that is the row of ``index``: the caller knows it sooner than a compare here would. From the next cycle on,
+    until the next ``read``, the compare side describes them and takes at most one command per cycle, for the ``key``
+    and ``index`` that were read:
 
     - ``lookup``: the caller answers with ``output`` if ``present``; the way is touched.
     - ``fill``: if ``present`` the way is touched, else ``fill_output`` is written to the lowest way that is not live,
@@ -66,6 +67,7 @@ class RoutingCache(wiring.Component):
 
     read: Signal
     read_index: Signal
+    same_row: Signal
     index: Signal
     key: Signal
     epoch: Signal
@@ -135,7 +137,11 @@ class RoutingCache(wiring.Component):
             "evicted": Out(1),
         }
         if not asynchronous:
-            ports |= {"read": In(1), "read_index": In(self.index_bits)}
+            ports |= {
+                "read": In(1),
+                "read_index": In(self.index_bits),
+                "same_row": In(ways if skewed else 1),
+            }
         super().__init__(ports)
         self.bypassed = Signal(ways)
         self.bypass_line = Signal(self.line_bits)
@@ -145,14 +151,6 @@ class RoutingCache(wiring.Component):
 
     def _row(self, index: Value, way: int) -> Value:
         return index.word_select(way if self.skewed else 0, self.row_bits)
-
-    def _collides(self, m: Module, way: int) -> Value:
-        """Whether the row that is read is the row at which the compare side stands."""
-        if self.sets == 1:
-            return Const(1)
-        same = Signal(name=f"same_row{way}")
-        m.d.comb += same.eq(self._row(self.read_index, way) == self._row(self.index, way))
-        return same
 
     def _access(self, memory: Sram, m: Module, way: int) -> None:
         """Connect the addresses of a memory of one word per row."""
@@ -196,7 +194,7 @@ class RoutingCache(wiring.Component):
         if not self.asynchronous:
             with m.If(self.read):
                 m.d.sync += [
-                    bypassed.eq(Cat(write[way] & self._collides(m, way) for way in range(W))),
+                    bypassed.eq(Cat(write[way] & self.same_row[way if self.skewed else 0] for way in range(W))),
                     bypass_line.eq(new_line),
                 ]
 
@@ -280,7 +278,7 @@ class RoutingCache(wiring.Component):
         bypass_state = Signal(replacement.state_bits)
         with m.If(self.read):
             m.d.sync += [
-                state_bypassed.eq(write & self._collides(m, 0)),
+                state_bypassed.eq(write & self.same_row[0]),
                 bypass_state.eq(replacement.next_state),
             ]
         m.d.comb += replacement.state.eq(Mux(state_bypassed, bypass_state, memory.r_data))

@@ -14,7 +14,7 @@ from hopforge.model.lookup_params import LookupParams
 from hopforge.sim.replay import Bench, Output, Replay, as_words
 
 _INPUTS = (
-    "read", "read_index", "index", "key", "epoch", "lookup", "fill", "invalidate", "scrub", "fill_output",
+    "read", "read_index", "same_row", "index", "key", "epoch", "lookup", "fill", "invalidate", "scrub", "fill_output",
 )  # fmt: skip
 _OUTPUTS = (Output("present"), Output("output", "present"), Output("filled"), Output("evicted"))
 _KEYS = 3  # different keys per line of the cache
@@ -60,14 +60,15 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
     most = min(count // 100, (1 << params.epoch_bits) - 1)
     flushes = set(rng.choice(count, most, replace=False).tolist())
     index = [_index(golden, params, component.row_bits, operation.key) for operation in operations]
-    driven = [[1, index[0], *[0] * 8]]
+    driven = [[1, index[0], *[0] * 9]]
     expected = [[0, 0, 0, 0]]
     for number, operation in enumerate(operations):
         if number in flushes:
             golden.flush()
         following = index[number + 1] if number + 1 < count else 0
         driven.append([
-            int(number + 1 < count), following, index[number], operation.key, golden.epoch,
+            int(number + 1 < count), following, _same_row(component, index[number], following), index[number],
+            operation.key, golden.epoch,
             *(int(operation.kind == kind) for kind in kinds), 0, operation.output,
         ])  # fmt: skip
         expected.append(_carry_out(golden, operation))
@@ -79,6 +80,15 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
 def _index(golden: model.RoutingCache, params: LookupParams, row_bits: int, key: int) -> int:
     rows = golden.rows(key)
     return sum(row << way * row_bits for way, row in enumerate(rows)) if params.skewed else rows[0]
+
+
+def _same_row(component: hw.RoutingCache, one: int, other: int) -> int:
+    """Return a bit per row number (skewed: per way) that two indices have in common."""
+    bits = component.row_bits
+    mask = (1 << bits) - 1
+    return sum(
+        int(one >> at & mask == other >> at & mask) << at // bits for at in range(0, component.index_bits, bits)
+    )
 
 
 def _carry_out(golden: model.RoutingCache, operation: _Operation) -> list[int]:

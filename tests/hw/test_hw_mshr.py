@@ -6,7 +6,7 @@ from amaranth.sim import Simulator
 
 from hopforge.hw.mshr import MshrFile
 
-WIDTHS = {"key_bits": 6, "index_bits": 2, "address_bits": 5, "tag_bits": 16, "output_bits": 8}
+WIDTHS = {"key_bits": 6, "index_bits": 2, "row_bits": 2, "address_bits": 5, "tag_bits": 16, "output_bits": 8}
 
 
 @pytest.mark.parametrize("direct", [False, True])

@@ -108,6 +108,7 @@ def test_follows_the_oracle(case: dict, stall: float) -> None:
             if not dut.asynchronous:
                 ctx.set(dut.read, not held)
                 ctx.set(dut.read_index, upcoming[2])
+                ctx.set(dut.same_row, stage_c is not None and stage_c[2] == upcoming[2])
             for name in ("lookup", "fill", "invalidate", "scrub"):
                 ctx.set(getattr(dut, name), 0)
             if rng.random() < 0.02:
