@@ -6,7 +6,7 @@ combination with another bit. Clocks are left alone.
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,6 +119,77 @@ class Netlist(NamedTuple):
         run_yosys("\n".join([*script, "opt_clean", "write_verilog -sv -noattr mutants.sv", ""]), self.folder)
         return (self.folder / "mutants.sv").read_text()
 
+    def has_no_effect(
+        self, mutant: Mutant, gates: Mapping[str, str], *, legal: str = "1", steps: int = 4, timeout_s: float = 60
+    ) -> bool:
+        """Try to prove that a mutant behaves like the original at the ports, for any inputs.
+
+        First one cycle from any state: all outputs and all next states equal. Then, for faults in what is not used,
+        induction over the outputs alone, from reset.
+
+        Parameters
+        ----------
+        mutant : Mutant
+            Which.
+        gates : mapping
+            Output to the output that says whether it means anything.
+        legal : str
+            Verilog condition on the inputs that the surroundings promise in every cycle.
+        steps : int
+            Most cycles of the induction.
+        timeout_s : float
+            Limit of each of the two, in seconds.
+
+        Returns
+        -------
+        bool
+            Proved. False: there is a difference, or no proof was found in the time.
+        """
+        (self.folder / "judged.v").write_text(self._wrapper(gates, legal))
+        begin = [
+            f"read_rtlil {_BASE}",
+            f"mutate {mutant.command} -ctrl {SELECTOR} 1 1",
+            "read_verilog -sv judged.v",
+            "hierarchy -top judged",
+            "flatten",
+            "memory_map",
+            "opt_clean",
+            "async2sync",
+            "dffunmap",
+        ]
+        split = ["splitnets -ports", "simplemap t:$dff", "opt_clean", "expose -evert-dff", "select -assert-none t:$_DFF_P_"]
+        pair = []
+        for name, word in (("gold", 0), ("gate", 1)):
+            pair += [f"copy judged {name}", f"delete -input {name}/w:{SELECTOR}", f"cd {name}"]
+            pair += [f"connect -set {SELECTOR} 1'{word}", "cd"]
+        pair += ["miter -equiv -flatten -make_outputs gold gate miter", "cd miter", "opt -full", "cd"]
+        prove = "sat -verify -set gold_legal 1 -prove trigger 0"
+        attempts = {
+            "one cycle": [*begin, *split, *pair, f"{prove} miter"],
+            "induction": [*begin, *pair, f"{prove} -tempinduct -seq 1 -maxsteps {steps} miter"],
+        }
+        for script in attempts.values():
+            try:
+                run_yosys("\n".join([*script, ""]), self.folder, name="proof", timeout_s=timeout_s)
+            except YosysError:
+                continue
+            return True
+        return False
+
+    def _wrapper(self, gates: Mapping[str, str], legal: str) -> str:
+        """Verilog around the mutated module: outputs are 0 where they mean nothing."""
+        outputs = dict(self.outputs)
+        ins = [("clk", 1), ("rst", 1), (SELECTOR, 1), *self.inputs] if self.clocked else [(SELECTOR, 1), *self.inputs]
+        lines = [f"input [{width - 1}:0] {name}" for name, width in ins]
+        lines += [f"output [{width - 1}:0] {name}" for name, width in self.outputs]
+        inside = [f"wire [{width - 1}:0] raw_{name};" for name, width in self.outputs]
+        connections = [f".{name}({name})" for name, _ in ins] + [f".{name}(raw_{name})" for name in outputs]
+        for name in outputs:
+            gate = gates.get(name)
+            inside.append(f"assign {name} = raw_{name};" if gate is None else f"assign {name} = raw_{gate} ? raw_{name} : 0;")
+        body = "\n".join([*inside, f"assign legal = {legal};", f"{self.top} inside ({', '.join(connections)});"])
+        return f"module judged ({', '.join([*lines, 'output legal'])});\n{body}\nendmodule\n"
+
 
 def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
     """Flatten a component and remove what is obviously redundant, so that few mutants are without effect.
@@ -148,7 +219,7 @@ def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
         name,
         tuple((port, width) for port, width, flow in ports if flow is not Out),
         tuple((port, width) for port, width, flow in ports if flow is Out),
-        clocked=f"wire input" in text and re.search(r"wire.* \\clk$", text, re.MULTILINE) is not None,
+        "\\rst" in (folder / _BASE).read_text(),
     )
 
 

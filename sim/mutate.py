@@ -1,0 +1,439 @@
+"""Mutation test of the benches: do they notice a fault in the hardware?
+
+Many small faults are put into the netlists of the node reduction, the routing cache and the whole engine. The golden
+traces of the benches are then played to each. A fault that no trace shows, and that is not proved to be without effect
+at the ports, is a hole in the stimulus.
+"""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from amaranth.lib.wiring import Component
+
+from hopforge.gen.lookup import engine_parameters
+from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
+from hopforge.gen.verilator import run_verilator
+from hopforge.gen.verilog import tool_versions
+from hopforge.hw.lookup import Lookup
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.lookup_params import LookupParams
+from hopforge.model.results import check_writable, staged, write_metadata, write_tables
+from hopforge.sim.cosim import engine_setup, engine_traffic
+from hopforge.sim.lookup import lookup_replay
+from hopforge.sim.node_reduction import node_reduction_bench
+from hopforge.sim.replay import Replay
+from hopforge.sim.routing_cache import routing_cache_bench
+from hopforge.sim.runner import SimulatorError, check_simulator
+from hopforge.sim.stimulus import Traffic, stimulus
+
+BlockName = Literal["node_reduction", "routing_cache", "lookup"]
+BLOCKS: tuple[BlockName, ...] = ("node_reduction", "routing_cache", "lookup")
+
+State = Literal["killed", "equivalent", "survived"]
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being done, mutants decided, mutants in all)."""
+
+_SHARES = {"node_reduction": 1, "routing_cache": 1, "lookup": 2}  # of the mutants; the engine contains the others
+_BUILD_TIMEOUT_S = 900
+_PLAY_TIMEOUT_S = 300
+
+
+class Verdict(NamedTuple):
+    """What became of one mutant.
+
+    Attributes
+    ----------
+    config, block : str
+        Which netlist.
+    mutant : Mutant
+        The fault.
+    state : str
+        ``killed``, ``equivalent`` (proved) or ``survived``.
+    trace : int
+        Trace that killed it, from 1; 0: none.
+    cycle : int
+        First cycle of that trace with a difference; -1: the simulation did not end.
+    signal : str
+        Port that differed there.
+    """
+
+    config: str
+    block: BlockName
+    mutant: Mutant
+    state: State
+    trace: int = 0
+    cycle: int = 0
+    signal: str = ""
+
+
+class MutationReport(NamedTuple):
+    """Everything that was found.
+
+    Attributes
+    ----------
+    verdicts : tuple of Verdict
+        One for each mutant.
+    seed : int
+        Of mutants and traces.
+    seconds : float
+        Wall-clock time.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    seed: int
+    seconds: float
+
+    @property
+    def survivors(self) -> list[Verdict]:
+        """Mutants that nothing noticed and that are not proved equivalent."""
+        return [verdict for verdict in self.verdicts if verdict.state == "survived"]
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row per block and one for all: mutants, killed, equivalent, survived, score.
+
+        The score is killed / (mutants - equivalent); NaN without any mutant that has an effect.
+        """
+        rows = []
+        for name in (*BLOCKS, "all"):
+            states = [verdict.state for verdict in self.verdicts if name in {verdict.block, "all"}]
+            if not states:
+                continue
+            killed, equivalent = states.count("killed"), states.count("equivalent")
+            different = len(states) - equivalent
+            rows.append({
+                "block": name, "mutants": len(states), "killed": killed, "equivalent": equivalent,
+                "survived": different - killed, "score": killed / different if different else float("nan"),
+            })  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per mutant."""
+        return pd.DataFrame(
+            [
+                {
+                    "config": verdict.config, "block": verdict.block,
+                    **{name: word for name, word in verdict.mutant._asdict().items() if name != "command"},
+                    **{name: getattr(verdict, name) for name in ("state", "trace", "cycle", "signal")},
+                }
+                for verdict in self.verdicts
+            ]
+        )  # fmt: skip
+
+
+class Subject(NamedTuple):
+    """A block to be mutated.
+
+    Attributes
+    ----------
+    block : str
+        Which.
+    component : Component
+        Fresh.
+    replays : list of callable
+        Each makes one golden trace.
+    legal : str
+        Verilog condition on the inputs that the surroundings of the block promise.
+    """
+
+    block: BlockName
+    component: Component
+    replays: list[Callable[[], Replay]]
+    legal: str = "1"
+
+
+def mutate(
+    configs: Sequence[Config],
+    count: int,
+    *,
+    blocks: Sequence[BlockName] = BLOCKS,
+    seed: int = 1,
+    output: Path | None = None,
+    proof_s: float = 60,
+    progress: Progress | None = None,
+) -> MutationReport:
+    """Put faults into the lookup engines of `configs` and see which of them the benches notice.
+
+    Parameters
+    ----------
+    configs : sequence of Config
+        Each gives an engine; small ones are fast. Their names must differ.
+    count : int
+        Mutants in all; spread over blocks (the whole engine twice the others) and configurations.
+    blocks : sequence of str
+        Of `BLOCKS`.
+    seed : int
+        Of mutants and traces; the same seed gives the same result.
+    output : Path, optional
+        Folder of everything, ``build/mutate`` by default: ``mutants.csv``, ``blocks.csv``, ``mutation.json``.
+    proof_s : float
+        Limit of a proof, in seconds.
+    progress : callable, optional
+        See `Progress`.
+
+    Returns
+    -------
+    MutationReport
+
+    Raises
+    ------
+    UserError
+        If there are fewer mutants than netlists, the hardware cannot do what a configuration wants, or a tool fails.
+    """
+    check_simulator("verilator", cocotb=False)
+    folder = output or Path("build/mutate")
+    check_writable(folder)
+    begin = time.perf_counter()
+    parts = _split(count, [(config, block) for config in configs for block in blocks])
+    verdicts: list[Verdict] = []
+    for config, block, share in parts:
+        place = folder / "work" / f"{config.name}_{block}"
+
+        def report(step: str, done: int, before: int = len(verdicts), where: str = f"{config.name} {block}") -> None:
+            if progress is not None:
+                progress(f"{where}: {step}", before + done, count)
+
+        found = judge(subject(config, block, seed), share, seed, place, config.name, proof_s=proof_s, report=report)
+        verdicts += found
+    result = MutationReport(tuple(verdicts), seed, time.perf_counter() - begin)
+    with staged(folder) as scratch:
+        write_tables(scratch, {"mutants": result.table(), "blocks": result.summary()})
+        write_metadata(scratch, {
+            "seed": seed, "seconds": round(result.seconds, 1), "configs": [config.name for config in configs],
+            "blocks": result.summary().to_dict("records"),
+            "survivors": [
+                {"config": verdict.config, "block": verdict.block, **verdict.mutant._asdict()}
+                for verdict in result.survivors
+            ],
+            "versions": tool_versions(),
+        }, "mutation")  # fmt: skip
+    return result
+
+
+def _split(count: int, parts: list[tuple[Config, BlockName]]) -> list[tuple[Config, BlockName, int]]:
+    """Deal `count` mutants to the netlists according to their weights; each gets at least one."""
+    if count < len(parts):
+        raise UserError(f"count must be at least one mutant for each of the {len(parts)} netlists, not {count}")
+    weights = np.array([_SHARES[block] for _, block in parts])
+    ends = np.rint(np.cumsum(weights) * (count - len(parts)) / weights.sum()).astype(int)
+    shares = np.diff(ends, prepend=0) + 1
+    return [(config, block, int(share)) for (config, block), share in zip(parts, shares, strict=True)]
+
+
+def subject(config: Config, block: BlockName, seed: int) -> Subject:
+    """Return the block of the engine that `config` describes, with the traces of its bench."""
+    params = engine_parameters(config)
+    if block == "lookup":
+        return Subject(block, Lookup(params=params), [*_engine_traces(config, params, seed)])
+    bench = node_reduction_bench if block == "node_reduction" else routing_cache_bench
+    counts = [max(400, min(8 * params.entries, 20000)), 4000, 20000]
+
+    def trace(number: int, cycles: int) -> Replay:
+        return bench(params, cycles, np.random.default_rng([seed, number])).replay
+
+    replays = [lambda number=number, cycles=cycles: trace(number, cycles) for number, cycles in enumerate(counts)]
+    return Subject(block, bench(params, 2, np.random.default_rng(seed)).component, replays)  # type: ignore[arg-type]
+
+
+def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[Callable[[], Replay]]:
+    """Yield traffic of different kinds, shortest first."""
+    network = engine_traffic(config, 1000, seed).addresses
+    kinds = [
+        Traffic(lookups=600, seed=seed, quiet_cycles=15, pool=3 * params.entries, addresses=network),
+        Traffic(lookups=3000, seed=seed + 1, quiet_cycles=4, pool=64, locality=1.0, link_failures=0.004),
+        Traffic(lookups=4000, seed=seed + 2, quiet_cycles=60, pool=4 * params.entries, locality=1.0),
+        Traffic(lookups=4000, seed=seed + 3, quiet_cycles=8, pool=2 * params.entries, addresses=network),
+        Traffic(lookups=8000, seed=seed + 4, quiet_cycles=2, pool=16, locality=1.5, link_failures=0.0),
+        Traffic(lookups=20000, seed=seed + 5, quiet_cycles=25, pool=2 * params.entries, locality=1.2),
+    ]
+    for number, traffic in enumerate(kinds):
+        begin = engine_setup(config, params) if number == 0 else ()
+        yield lambda traffic=traffic, begin=begin: lookup_replay(stimulus(params, traffic, begin))  # type: ignore[misc]
+
+
+def judge(
+    subject: Subject,
+    count: int,
+    seed: int,
+    folder: Path,
+    config: str,
+    *,
+    proof_s: float = 60,
+    report: Callable[[str, int], None] | None = None,
+) -> list[Verdict]:
+    """Draw mutants of a block and find out what becomes of each; see `mutate`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    netlist = write_netlist(subject.component, subject.block, folder)
+    mutants = netlist.mutants(count, seed)
+    return judge_mutants(subject, netlist, mutants, config, proof_s=proof_s, report=report)
+
+
+def judge_mutants(
+    subject: Subject,
+    netlist: Netlist,
+    mutants: Sequence[Mutant],
+    config: str,
+    *,
+    proof_s: float = 60,
+    report: Callable[[str, int], None] | None = None,
+) -> list[Verdict]:
+    """Play every trace to those of `mutants` that no trace before it has killed, then try to prove the rest equivalent.
+
+    Parameters
+    ----------
+    subject : Subject
+        Block and traces.
+    netlist : Netlist
+        Of its component.
+    mutants : sequence of Mutant
+        Numbered from 1.
+    config : str
+        Name of the configuration.
+    proof_s : float
+        Limit of a proof, in seconds; 0: try none.
+    report : callable, optional
+        Called with what is being done and how many mutants are decided.
+
+    Raises
+    ------
+    SimulatorError
+        If the netlist without a fault differs from the golden model, or cannot be built or run.
+    """
+    say = report or (lambda _step, _done: None)
+    verdicts: dict[int, Verdict] = {}
+    program: Path | None = None
+    gates: dict[str, str] = {}
+    for trace, make in enumerate(subject.replays, 1):
+        left = [mutant.number for mutant in mutants if mutant.number not in verdicts]
+        if not left:
+            break
+        say(f"trace {trace}", len(verdicts))
+        replay = make()
+        if program is None:
+            program = _build(netlist, mutants, replay)
+            gates = {output.name: output.gate for output in replay.outputs if output.gate is not None}
+        for number, cycle, signal in _play(program, replay, [0, *left]):
+            if number == 0:
+                raise SimulatorError(f"{config} {subject.block}: differs without a fault: trace {trace}, cycle {cycle}, {signal}")
+            verdicts[number] = Verdict(config, subject.block, mutants[number - 1], "killed", trace, cycle, signal)
+    for mutant in mutants:
+        if mutant.number not in verdicts:
+            say("proofs", len(verdicts))
+            same = proof_s > 0 and netlist.has_no_effect(mutant, gates, legal=subject.legal, timeout_s=proof_s)
+            verdicts[mutant.number] = Verdict(
+                config, subject.block, mutant, "equivalent" if same else "survived"
+            )  # fmt: skip
+    return [verdicts[mutant.number] for mutant in mutants]
+
+
+def _build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay) -> Path:
+    """Compile the netlist with all mutants and the loop that plays a trace to some of them."""
+    folder = netlist.folder.resolve()
+    netlist.verilog(mutants)
+    (folder / "race.cpp").write_text(_race_source(netlist.top, replay))
+    done = run_verilator(
+        [
+            "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style",
+            "-CFLAGS", "-O1", "--top-module", netlist.top, "mutants.sv", "race.cpp",
+        ],
+        folder, timeout_s=_BUILD_TIMEOUT_S,
+    )  # fmt: skip
+    (folder / "build.log").write_text(done.stdout)
+    program = folder / "obj_dir" / f"V{netlist.top}"
+    if done.returncode != 0 or not program.exists():
+        raise SimulatorError(f"verilator could not build the mutants of {netlist.top}: see {folder / 'build.log'}")
+    return program
+
+
+def _play(program: Path, replay: Replay, numbers: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+    """Yield (mutant, cycle, port) of those that differ from `replay`; cycle -1 if the simulation did not end."""
+    rows = program.with_name("trace.bin")
+    rows.write_bytes(np.hstack([replay.driven, replay.expected]).tobytes())
+    left = list(numbers)
+    while left:
+        done: set[int] = set()
+        output: str | bytes = b""
+        try:
+            output = subprocess.run(
+                [str(program), str(rows), *map(str, left)], capture_output=True, timeout=_PLAY_TIMEOUT_S, check=False
+            ).stdout
+        except subprocess.TimeoutExpired as late:
+            output = late.stdout or b""
+        text = output.decode() if isinstance(output, bytes) else output
+        for line in text.splitlines():
+            number, cycle, signal = line.split()
+            done.add(int(number))
+            if signal != "-":
+                yield int(number), int(cycle), signal
+        left = [number for number in left if number not in done]
+        if left:  # the simulator ended, or did not end, at the next one: its loops do not settle
+            yield left[0], -1, "none"
+            left = left[1:]
+
+
+def _race_source(top: str, replay: Replay) -> str:
+    """Return the C++ loop: the file of a trace and numbers of mutants as arguments, a line for each to stdout."""
+    inputs, outputs = len(replay.inputs), len(replay.outputs)
+    sets = "\n".join(f"            top->{name} = row[{index}];" for index, name in enumerate(replay.inputs))
+    gets = "\n".join(f"            got[{index}] = top->{output.name};" for index, output in enumerate(replay.outputs))
+    names = ", ".join(f'"{output.name}"' for output in replay.outputs)
+    gates = ", ".join(map(str, replay.gates))
+    tick = "top->clk = 1; top->eval(); top->clk = 0;" if replay.clocked else ""
+    reset = f"top->rst = 1; for (int i = 0; i < 2; i++) {{ top->eval(); {tick} }} top->rst = 0;"
+    return f"""\
+// Plays a recorded replay to several mutants; each ends at the first difference. Prints: mutant, cycle, port or "-".
+#include "V{top}.h"
+#include "verilated.h"
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+static const char *const names[] = {{{names}}};
+static const int gates[] = {{{gates}}};
+static const size_t width = {inputs + outputs};
+
+int main(int argc, char **argv) {{
+    std::vector<uint64_t> trace;
+    FILE *const file = fopen(argv[1], "rb");
+    if (!file) return 2;
+    uint64_t block[width];
+    while (fread(block, sizeof block, 1, file) == 1) trace.insert(trace.end(), block, block + width);
+    fclose(file);
+    for (int argument = 2; argument < argc; argument++) {{
+        const auto context = std::make_unique<VerilatedContext>();
+        const auto top = std::make_unique<V{top}>(context.get());
+        top->{SELECTOR} = atoi(argv[argument]);
+        uint64_t got[{outputs}];
+        uint64_t cycle = 0;
+        int signal = -1;
+        {reset if replay.clocked else ""}
+        for (const uint64_t *row = trace.data(); row < trace.data() + trace.size(); row += width) {{
+{sets}
+            top->eval();
+{gets}
+            const uint64_t *const want = row + {inputs};
+            for (int i = 0; i < {outputs} && cycle >= {replay.settle_cycles}; i++) {{
+                if (got[i] == want[i] || (gates[i] >= 0 && !want[gates[i]])) continue;
+                signal = i;
+                break;
+            }}
+            if (signal >= 0) break;
+            {tick}
+            cycle++;
+        }}
+        top->final();
+        printf("%s %" PRIu64 " %s\\n", argv[argument], cycle, signal < 0 ? "-" : names[signal]);
+        fflush(stdout);
+    }}
+    return 0;
+}}
+"""
