@@ -3,15 +3,17 @@
 import importlib.metadata
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from amaranth.back import rtlil
+from amaranth.hdl import Elaboratable, Value
 from amaranth.lib.wiring import Component
 
 from hopforge import __version__
 from hopforge.gen.yosys import run_yosys, yosys_version
 
-__all__ = ["to_rtlil", "to_verilog", "tool_versions"]
+__all__ = ["rtlil_text", "to_rtlil", "to_verilog", "tool_versions"]
 
 _MODULE_NAME = re.compile(r"^(module |  cell )(\\[^\s$]+)(.*)$", re.MULTILINE)
 
@@ -36,7 +38,15 @@ def to_rtlil(component: Component, name: str) -> str:
     str
         RTLIL text without source locations.
     """
-    text = rtlil.convert(component, name=name, emit_src=False)
+    return _plain_names(rtlil.convert(component, name=name, emit_src=False))
+
+
+def rtlil_text(design: Elaboratable, name: str, ports: Sequence[Value]) -> str:
+    """RTLIL of a design that has no signature, such as a proof; see `to_rtlil`."""
+    return _plain_names(rtlil.convert(design, name=name, ports=ports, emit_src=False))
+
+
+def _plain_names(text: str) -> str:
     return _MODULE_NAME.sub(lambda match: match[1] + match[2].replace(".", "_") + match[3], text)
 
 
