@@ -68,6 +68,11 @@ class SeparableAllocator(Allocator):
     single_requests : bool
         An input never requests more than one output, so that it needs no arbiter.
 
+    Attributes
+    ----------
+    input_arbiters, output_arbiters : list of Arbiter
+        One per input (none with `single_requests`) and per output.
+
     Raises
     ------
     ValueError
@@ -85,6 +90,9 @@ class SeparableAllocator(Allocator):
         self.arbiter = arbiter
         self.single_requests = single_requests
         super().__init__(inputs=inputs, outputs=outputs)
+        kind = ARBITERS[arbiter]
+        self.input_arbiters = [kind(width=outputs) for _ in range(0 if single_requests else inputs)]
+        self.output_arbiters = [kind(width=inputs) for _ in range(outputs)]
 
     def elaborate(self, platform: object) -> Module:
         """Connect the two ranks."""
@@ -105,8 +113,8 @@ class SeparableAllocator(Allocator):
         if self.single_requests:
             m.d.comb += picked.eq(offered)
             return
-        for n in range(self.inputs):
-            m.submodules[f"input{n}"] = arbiter = ARBITERS[self.arbiter](width=self.outputs)
+        for n, arbiter in enumerate(self.input_arbiters):
+            m.submodules[f"input{n}"] = arbiter
             m.d.comb += [
                 arbiter.requests.eq(self._row(offered, n)),
                 self._row(picked, n).eq(arbiter.grant),
@@ -114,8 +122,8 @@ class SeparableAllocator(Allocator):
             ]
 
     def _output_arbiters(self, m: Module, offered: Value, picked: Value) -> None:
-        for o in range(self.outputs):
-            m.submodules[f"output{o}"] = arbiter = ARBITERS[self.arbiter](width=self.inputs)
+        for o, arbiter in enumerate(self.output_arbiters):
+            m.submodules[f"output{o}"] = arbiter
             m.d.comb += [
                 arbiter.requests.eq(self._column(offered, o)),
                 self._column(picked, o).eq(arbiter.grant),
@@ -133,17 +141,22 @@ class WavefrontAllocator(Allocator):
     ----------
     size : int
         S, the number of inputs and of outputs.
+
+    Attributes
+    ----------
+    diagonal : Signal
+        d.
     """
 
     def __init__(self, *, size: int):
         self.size = size
         super().__init__(inputs=size, outputs=size)
+        self.diagonal = Signal(max(1, ceil_log2(size)))
 
     def elaborate(self, platform: object) -> Module:
         """Rotate, match, rotate back."""
         m = Module()
-        size = self.size
-        diagonal = Signal(max(1, ceil_log2(size)))
+        size, diagonal = self.size, self.diagonal
         rows = self._rotated(m, [self._row(self.requests, n) for n in range(size)], diagonal, step=1)
         matched: list[list[Value]] = [[Const(0, 1)] * size for _ in range(size)]
         row_free: list[Value] = [Const(1, 1)] * size
@@ -162,7 +175,8 @@ class WavefrontAllocator(Allocator):
                 matched[n][o], row_free[n], column_free[o] = grant, row_left, column_left
         granted = self._rotated(m, [Cat(*row) for row in matched], diagonal, step=-1)
         m.d.comb += self.grants.eq(Cat(*granted))
-        used = Cat(self._row(self.grants, n).any() & self.taken[n] for n in range(size)).any()
+        used = Signal()
+        m.d.comb += used.eq(Cat(self._row(self.grants, n).any() & self.taken[n] for n in range(size)).any())
         if size > 1:
             with m.If(used):
                 m.d.sync += diagonal.eq(Mux(diagonal == size - 1, 0, diagonal + 1))

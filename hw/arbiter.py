@@ -1,5 +1,7 @@
 """Arbiters: which of the requesters is next."""
 
+from abc import abstractmethod
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -93,13 +95,30 @@ class Arbiter(wiring.Component):
         self.width = width
         super().__init__({"requests": In(width), "grant": Out(width), "advance": In(1)})
 
+    @abstractmethod
+    def before(self, i: int, j: int) -> Value:
+        """Return whether requester `i` now goes before requester `j`."""
+
 
 class RoundRobinArbiter(Arbiter):
     """The first request at or after a pointer, wrapping around; the pointer moves to the number after the grant.
 
-    Reset: pointer 0. The pointer is kept as a thermometer code: bit i says that i is at or after it (no bit at all:
-    pointer 0).
+    Reset: pointer 0.
+
+    Attributes
+    ----------
+    at_or_after : Signal
+        The pointer as a thermometer code: bit i says that i is at or after it (no bit at all: pointer 0).
     """
+
+    def __init__(self, *, width: int):
+        super().__init__(width=width)
+        self.at_or_after = Signal(width)
+
+    def before(self, i: int, j: int) -> Value:
+        """Return whether requester `i` now goes before requester `j`."""
+        first, second = self.at_or_after[i], self.at_or_after[j]
+        return first | ~second if i < j else first & ~second
 
     def elaborate(self, platform: object) -> Module:
         """Two priority chains, one of them behind the pointer."""
@@ -107,18 +126,17 @@ class RoundRobinArbiter(Arbiter):
         if self.width == 1:
             m.d.comb += self.grant.eq(self.requests)
             return m
-        at_or_after = Signal(self.width)
         preferred = Signal(self.width)
         first_preferred = Signal(self.width)
         first = Signal(self.width)
         m.d.comb += [
-            preferred.eq(self.requests & at_or_after),
+            preferred.eq(self.requests & self.at_or_after),
             first_preferred.eq(one_hot_lowest(m, preferred, name="preferred")),
             first.eq(one_hot_lowest(m, self.requests, name="request")),
             self.grant.eq(Mux(preferred.any(), first_preferred, first)),
         ]
         with m.If(self.advance & self.requests.any()):
-            m.d.sync += at_or_after.eq((prefix_or(m, self.grant, name="granted") << 1)[: self.width])
+            m.d.sync += self.at_or_after.eq((prefix_or(m, self.grant, name="granted") << 1)[: self.width])
         return m
 
 
@@ -128,19 +146,24 @@ class MatrixArbiter(Arbiter):
     Reset: nobody has been granted. One bit for every pair of requesters says which of them goes first.
     """
 
+    def __init__(self, *, width: int):
+        super().__init__(width=width)
+        self._goes_first = {
+            (i, j): Signal(init=1, name=f"before_{i}_{j}") for i in range(width) for j in range(i + 1, width)
+        }
+
+    def before(self, i: int, j: int) -> Value:
+        """Return whether requester `i` now goes before requester `j`."""
+        return self._goes_first[i, j] if i < j else ~self._goes_first[j, i]
+
     def elaborate(self, platform: object) -> Module:
         """Grant a request if no request goes before it."""
         m = Module()
-        beats: dict[tuple[int, int], Value] = {}
-        for first in range(self.width):
-            for second in range(first + 1, self.width):
-                goes_first = Signal(init=1, name=f"before_{first}_{second}")
-                beats[first, second] = goes_first
-                beats[second, first] = ~goes_first
-                with m.If(self.advance & (self.grant[first] | self.grant[second])):
-                    m.d.sync += goes_first.eq(self.grant[second])
+        for (i, j), goes_first in self._goes_first.items():
+            with m.If(self.advance & (self.grant[i] | self.grant[j])):
+                m.d.sync += goes_first.eq(self.grant[j])
         for i in range(self.width):
-            beaten = Cat(self.requests[j] & beats[j, i] for j in range(self.width) if j != i)
+            beaten = Cat(self.requests[j] & self.before(j, i) for j in range(self.width) if j != i)
             m.d.comb += self.grant[i].eq(self.requests[i] & ~beaten.any())
         return m
 
