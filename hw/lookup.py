@@ -27,8 +27,8 @@ class Lookup(wiring.Component):
 
     Latency: a hit answers ``pipeline_depth`` cycles after its request was accepted. Throughput: one lookup per cycle
     while it hits and ``resp_ready`` is high. Back-pressure: while ``resp_ready`` is low the response is held and the
-    pipeline fills; while the MSHRs are all in use no request leaves stage A. Reset: cache disabled and empty, mode
-    arbitrary, counters 0.
+    pipeline fills; while the MSHRs are all in use no request leaves stage A. Reset: cache disabled, mode
+    arbitrary, counters 0; the memories keep their contents (two flushes, each with a finished scrub, clear them).
 
     Ports: see the table *Ports of Lookup* in the definition.
 
