@@ -157,7 +157,8 @@ class Netlist(NamedTuple):
             "async2sync",
             "dffunmap",
         ]
-        split = ["splitnets -ports", "simplemap t:$dff", "opt_clean", "expose -evert-dff", "select -assert-none t:$_DFF_P_"]
+        split = ["splitnets -ports", "simplemap t:$dff", "opt_clean", "expose -evert-dff", "opt_clean"]
+        split.append("select -assert-none t:$_DFF_P_ t:$dff")
         pair = []
         for name, word in (("gold", 0), ("gate", 1)):
             pair += [f"copy judged {name}", f"delete -input {name}/w:{SELECTOR}", f"cd {name}"]
@@ -178,17 +179,19 @@ class Netlist(NamedTuple):
 
     def _wrapper(self, gates: Mapping[str, str], legal: str) -> str:
         """Verilog around the mutated module: outputs are 0 where they mean nothing."""
-        outputs = dict(self.outputs)
-        ins = [("clk", 1), ("rst", 1), (SELECTOR, 1), *self.inputs] if self.clocked else [(SELECTOR, 1), *self.inputs]
-        lines = [f"input [{width - 1}:0] {name}" for name, width in ins]
-        lines += [f"output [{width - 1}:0] {name}" for name, width in self.outputs]
-        inside = [f"wire [{width - 1}:0] raw_{name};" for name, width in self.outputs]
-        connections = [f".{name}({name})" for name, _ in ins] + [f".{name}(raw_{name})" for name in outputs]
-        for name in outputs:
-            gate = gates.get(name)
-            inside.append(f"assign {name} = raw_{name};" if gate is None else f"assign {name} = raw_{gate} ? raw_{name} : 0;")
-        body = "\n".join([*inside, f"assign legal = {legal};", f"{self.top} inside ({', '.join(connections)});"])
-        return f"module judged ({', '.join([*lines, 'output legal'])});\n{body}\nendmodule\n"
+        clock = [("clk", 1), ("rst", 1)] if self.clocked else []
+        ins = [*clock, (SELECTOR, 1), *self.inputs]
+        # escaped names: a port may be called like a word of the language
+        ports = [f"input {_range(width)}\\{name} " for name, width in ins]
+        ports += [f"output {_range(width)}\\{name} " for name, width in self.outputs]
+        body = [f"wire [{width - 1}:0] raw_{name};" for name, width in self.outputs]
+        for name, _ in self.outputs:
+            means = f"raw_{gates[name]} ? raw_{name} : 0" if name in gates else f"raw_{name}"
+            body.append(f"assign \\{name} = {means};")
+        connections = [f".\\{name} (\\{name} )" for name, _ in ins]
+        connections += [f".\\{name} (raw_{name})" for name, _ in self.outputs]
+        body += [f"assign legal = {legal};", f"{self.top} inside ({', '.join(connections)});"]
+        return "\n".join([f"module judged ({', '.join([*ports, 'output legal'])});", *body, "endmodule", ""])
 
 
 def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
@@ -221,6 +224,10 @@ def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
         tuple((port, width) for port, width, flow in ports if flow is Out),
         "\\rst" in (folder / _BASE).read_text(),
     )
+
+
+def _range(width: int) -> str:
+    return f"[{width - 1}:0] " if width > 1 else ""
 
 
 def _option(line: str, name: str) -> str:
