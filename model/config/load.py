@@ -1,6 +1,7 @@
 """Read a YAML file, check it, and say file, line and key of what is wrong."""
 
 import json
+import re
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -8,10 +9,12 @@ from pydantic import ValidationError
 from hopforge.model.config.explain import explain
 from hopforge.model.config.limits import hardware_problems
 from hopforge.model.config.root import Config
-from hopforge.model.config.source import SourceError, read_source, undotted
+from hopforge.model.config.source import Source, SourceError, read_source, undotted
 from hopforge.model.errors import UserError
 
 MAX_BYTES = 1 << 20  # a configuration is written by a person
+_KEY = re.compile(r"([a-z]\w*(?:\.\w+|\[\d+\])*): ")
+_loaded: list[tuple[str, Source]] = []  # the configuration that was loaded last
 
 
 class ConfigError(UserError, ValueError):
@@ -46,7 +49,23 @@ def load_config(path: Path, *, hardware: bool = False) -> Config:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}:{line}: not UTF-8 text (byte {raw[error.start]:#04x})") from error
-    return parse_config(text, source=str(path), folder=path.parent, hardware=hardware)
+    config = parse_config(text, source=str(path), folder=path.parent, hardware=hardware)
+    _loaded[:] = [(str(path), read_source(text))]
+    return config
+
+
+def with_place(message: str) -> str:
+    """Return `message` with file and line before it, if it begins with a key of the configuration loaded last.
+
+    What is found out later than in `load_config` (a trace with more ranks than the network has hosts) names its key
+    only; the command line adds the place.
+    """
+    key = _KEY.match(message)
+    if key is None or not _loaded:
+        return message
+    path, source = _loaded[0]
+    where = undotted(key[1])
+    return f"{path}:{source.line(where)}: {message}" if where[0] in Config.model_fields else message
 
 
 def parse_config(text: str, source: str = "<string>", *, folder: Path | None = None, hardware: bool = False) -> Config:

@@ -557,10 +557,16 @@ def _complain(text: str) -> None:
         typer.echo(f"hopforge: {line}", err=True)
 
 
-def _os_error(error: OSError) -> str:
-    """Return ``file: reason`` without number and class."""
-    reason = error.strerror or str(error)
-    return f"{error.filename}: {reason}" if error.filename else reason
+def _words(error: UserError | OSError | MemoryError) -> str:
+    """Return what to tell about an error: no class and no number, but file and line where they are known."""
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        return f"{error.filename}: {reason}" if error.filename else reason
+    from hopforge.model.config.load import with_place
+
+    return with_place(str(error))
 
 
 def main() -> NoReturn:
@@ -578,13 +584,7 @@ def main() -> NoReturn:
     except (UserError, OSError, MemoryError) as error:
         if os.environ.get("HOPFORGE_TRACEBACK"):
             raise
-        _complain(
-            _os_error(error)
-            if isinstance(error, OSError)
-            else "not enough memory"
-            if isinstance(error, MemoryError)
-            else str(error)
-        )
+        _complain(_words(error))
         sys.exit(2)
     except Exception as error:
         if os.environ.get("HOPFORGE_TRACEBACK"):

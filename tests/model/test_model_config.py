@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hopforge.model.config import CacheConfig, Config, ConfigError, CrcConfig, load_config, parse_config
+from hopforge.model.config.load import with_place
 from hopforge.model.config.reference import json_schema, markdown
 from hopforge.model.config.source import dotted, read_source, undotted
 
@@ -380,3 +381,13 @@ def test_shipped_configurations_are_good() -> None:
     assert files
     for file in files:
         load_config(file)
+
+
+def test_what_is_found_later_gets_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "x.yml"
+    path.write_text(GOOD)
+    load_config(path)
+    assert with_place("topology.radices[1]: is bad") == f"{path}:5: topology.radices[1]: is bad"
+    assert with_place("lookup.cache.policy: is bad") == f"{path}:7: lookup.cache.policy: is bad"  # not in the file
+    for other in ("other.txt:3: is bad", "icarus: is missing", "no key", "Topology: x"):
+        assert with_place(other) == other

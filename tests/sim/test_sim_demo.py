@@ -169,7 +169,7 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
     config = tmp_path / "x.yml"
     for text, expected in (
         (SMALL.replace("ways: 2", "ways: 3"), f"hopforge: {config}:4: lookup.cache.ways: must divide entries=8, not 3"),
-        (SMALL.replace("workload:", "#"), "hopforge: workload: missing; `hopforge hits` needs the section"),
+        (SMALL.replace("workload:", "#"), f"hopforge: {config}:1: workload: missing; `hopforge hits`"),
         (SMALL.replace("all_to_all, order: cyclic, rounds: 3", "trace, file: none"), "none"),
     ):
         config.write_text(text)
