@@ -155,7 +155,7 @@ def mutate(
     blocks: Sequence[BlockName] = BLOCKS,
     seed: int = 1,
     output: Path | None = None,
-    proof_s: float = 60,
+    proof_s: float = 25,
     progress: Progress | None = None,
 ) -> MutationReport:
     """Put faults into the lookup engines of `configs` and see which of them the benches notice.
@@ -232,7 +232,7 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
     if block == "lookup":
         return Subject(block, Lookup(params=params), [*_engine_traces(config, params, seed)])
     bench = node_reduction_bench if block == "node_reduction" else routing_cache_bench
-    counts = [max(400, min(8 * params.entries, 20000)), 4000, 20000]
+    counts = [400, 4000, 20000]
 
     def trace(number: int, cycles: int) -> Replay:
         return bench(params, cycles, np.random.default_rng([seed, number])).replay
@@ -244,13 +244,15 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
 def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[Callable[[], Replay]]:
     """Yield traffic of different kinds, shortest first."""
     network = engine_traffic(config, 1000, seed).addresses
+    # near the own address every key function and digit counts; many lookups between two changes of the configuration
+    near = [
+        Traffic(lookups=8000, seed=seed + 10 + n, quiet_cycles=quiet, pool=pool, locality=1.0, centres=2)
+        for n, (quiet, pool) in enumerate([(12, 48), (30, 96), (20, 24), (60, 200)])
+    ]
     kinds = [
         Traffic(lookups=600, seed=seed, quiet_cycles=15, pool=3 * params.entries, addresses=network),
-        Traffic(lookups=3000, seed=seed + 1, quiet_cycles=4, pool=64, locality=1.0, link_failures=0.004),
-        Traffic(lookups=4000, seed=seed + 2, quiet_cycles=60, pool=4 * params.entries, locality=1.0),
-        Traffic(lookups=4000, seed=seed + 3, quiet_cycles=8, pool=2 * params.entries, addresses=network),
-        Traffic(lookups=8000, seed=seed + 4, quiet_cycles=2, pool=16, locality=1.5, link_failures=0.0),
-        Traffic(lookups=20000, seed=seed + 5, quiet_cycles=25, pool=2 * params.entries, locality=1.2),
+        *near,
+        Traffic(lookups=2000, seed=seed + 1, quiet_cycles=4, pool=64, locality=1.0, link_failures=0.004),
     ]
     for number, traffic in enumerate(kinds):
         begin = engine_setup(config, params) if number == 0 else ()
@@ -264,7 +266,7 @@ def judge(
     folder: Path,
     config: str,
     *,
-    proof_s: float = 60,
+    proof_s: float = 25,
     report: Callable[[str, int], None] | None = None,
 ) -> list[Verdict]:
     """Draw mutants of a block and find out what becomes of each; see `mutate`."""
@@ -280,7 +282,7 @@ def judge_mutants(
     mutants: Sequence[Mutant],
     config: str,
     *,
-    proof_s: float = 60,
+    proof_s: float = 25,
     report: Callable[[str, int], None] | None = None,
 ) -> list[Verdict]:
     """Play every trace to those of `mutants` that no trace before it has killed, then try to prove the rest equivalent.

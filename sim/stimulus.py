@@ -49,6 +49,10 @@ class Traffic:
         Whether mode, own address, level and radices change on the way.
     addresses : tuple of int
         Addresses of the network: three quarters of the destinations are among them. Empty: none is known.
+    centres : int
+        Number of own addresses to choose from, most destinations being one or two digits away from one of them, so that
+        a wrong key makes the wrong ones share a line; 0: own addresses and destinations have nothing to do with each
+        other.
     """
 
     lookups: int
@@ -59,6 +63,7 @@ class Traffic:
     locality: float = 2.0
     change_configuration: bool = True
     addresses: tuple[int, ...] = ()
+    centres: int = 0
 
 
 @dataclass
@@ -104,8 +109,9 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
     """
     rng = np.random.default_rng(traffic.seed)
     state = lk.engine_state(params)
-    program, repeat_from = _program(params, traffic, setup, rng)
-    destinations = _destinations(params, traffic, rng)
+    centres = rng.integers(0, 1 << params.address_bits, traffic.centres)
+    program, repeat_from = _program(params, traffic, setup, rng, centres)
+    destinations = _destinations(params, traffic, rng, centres)
     around = np.zeros(E_COUNT, np.int64)
     around[E_REPEAT] = repeat_from
     around[E_TAG_MASK] = (1 << params.request_tag_bits) - 1
@@ -126,7 +132,9 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
     return Stimulus(params, traffic, np.concatenate(inputs), np.concatenate(outputs), state.total_values())
 
 
-def _destinations(params: LookupParams, traffic: Traffic, rng: np.random.Generator) -> np.ndarray:
+def _destinations(
+    params: LookupParams, traffic: Traffic, rng: np.random.Generator, centres: np.ndarray
+) -> np.ndarray:
     """Return int64[lookup]: destinations out of a pool that changes now and then, near ones more often."""
     limit = 1 << params.address_bits
     pools = rng.integers(0, limit, (max(1, traffic.lookups // 2000), traffic.pool))
@@ -135,20 +143,37 @@ def _destinations(params: LookupParams, traffic: Traffic, rng: np.random.Generat
     if traffic.addresses:
         known = rng.random(pools.shape) < 0.75
         pools[known] = rng.choice(np.array(traffic.addresses, np.int64), int(known.sum()))
+    if len(centres):
+        near = rng.random(pools.shape) < 0.85
+        pools[near] = _near(params, centres, int(near.sum()), rng)
     pick = (rng.random(traffic.lookups) ** traffic.locality * traffic.pool).astype(np.int64)
     return pools[np.arange(traffic.lookups) * len(pools) // max(1, traffic.lookups), pick]
 
 
+def _near(params: LookupParams, centres: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return int64[count]: addresses that differ from one of `centres` in up to two digits."""
+    addresses = rng.choice(centres, count)
+    for _ in range(2):
+        bits = rng.choice(np.array(params.chunk_bits), count)
+        at = rng.integers(0, params.address_bits // bits) * bits
+        addresses ^= (rng.integers(0, 1 << bits) * (rng.random(count) < 0.7)) << at
+    return addresses
+
+
 def _program(
-    params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int], ...], rng: np.random.Generator
+    params: LookupParams,
+    traffic: Traffic,
+    setup: tuple[tuple[str, int], ...],
+    rng: np.random.Generator,
+    centres: np.ndarray,
 ) -> tuple[np.ndarray, int]:
     """Return int64[operation, (cycles before, write, read, address, data)] and where to repeat from."""
     registers = csr_map(params)
-    begin = list(_begin(params, registers, setup, rng))
+    begin = list(_begin(params, registers, setup, rng, centres))
     rows = [(0, 1, 0, registers[name].address, data) for name, data in begin]
     repeat_from = len(rows)
     for _ in range(512):
-        operation = list(_operation(params, registers, traffic, rng))
+        operation = list(_operation(params, registers, traffic, rng, centres))
         gap = int(rng.geometric(1 / max(1, traffic.quiet_cycles)))
         for index, (write, read, address, data) in enumerate(operation):
             rows.append((gap if index == 0 else int(rng.integers(0, 3)), write, read, address, data))
@@ -156,7 +181,11 @@ def _program(
 
 
 def _begin(
-    params: LookupParams, registers: CsrMap, setup: tuple[tuple[str, int], ...], rng: np.random.Generator
+    params: LookupParams,
+    registers: CsrMap,
+    setup: tuple[tuple[str, int], ...],
+    rng: np.random.Generator,
+    centres: np.ndarray,
 ) -> Iterator[tuple[str, int]]:
     if params.tcam_kind != "external":
         for row in range(min(params.tcam_rows, 8 if params.tcam_kind == "flops" else 1)):
@@ -165,7 +194,7 @@ def _begin(
         yield from setup
     else:
         for name in ("MODE", "OWN_LO", "LEVEL", *(f"RADIX{index}" for index in range(params.radices))):
-            yield name, _configuration(params, registers, rng, name)
+            yield name, _configuration(params, registers, rng, name, centres)
     yield "CTRL", registers["CTRL"].encode(enable=1)
 
 
@@ -188,7 +217,9 @@ def _tcam_row(
     yield "TCAM_WRITE", registers["TCAM_WRITE"].encode(row=row, lag=lag, valid=valid)
 
 
-def _configuration(params: LookupParams, registers: CsrMap, rng: np.random.Generator, name: str) -> int:
+def _configuration(
+    params: LookupParams, registers: CsrMap, rng: np.random.Generator, name: str, centres: np.ndarray
+) -> int:
     """Return a random word for a configuration register: mostly sensible, sometimes any bits."""
     if rng.random() < 0.05:
         return int(rng.integers(0, 1 << 32))
@@ -204,11 +235,13 @@ def _configuration(params: LookupParams, registers: CsrMap, rng: np.random.Gener
         return registers["LEVEL"].encode(level=int(rng.integers(0, 4)), digits=int(rng.integers(0, params.radices + 2)))
     if name.startswith("RADIX"):
         return int(rng.integers(1, 1 << int(rng.integers(2, 10))))
+    if len(centres):
+        return int(rng.choice(centres)) & 0xFFFFFFFF
     return int(rng.integers(0, 1 << 32)) & (0xFFF if rng.random() < 0.5 else 0xFFFFFFFF)
 
 
 def _operation(
-    params: LookupParams, registers: CsrMap, traffic: Traffic, rng: np.random.Generator
+    params: LookupParams, registers: CsrMap, traffic: Traffic, rng: np.random.Generator, centres: np.ndarray
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield the bus cycles (write, read, address, data) of one random operation."""
     ctrl = registers["CTRL"]
@@ -236,9 +269,9 @@ def _operation(
     elif kind == "configuration":
         radices = [f"RADIX{index}" for index in range(params.radices)]
         name = rng.choice(["MODE", "MODE", "LEVEL", "OWN_LO", rng.choice(radices)])
-        yield write(name, _configuration(params, registers, rng, name))
+        yield write(name, _configuration(params, registers, rng, name, centres))
         if name == "OWN_LO" and "OWN_HI" in registers:
-            yield write("OWN_HI", int(rng.integers(0, 1 << 16)))
+            yield write("OWN_HI", int(rng.choice(centres)) >> 32 if len(centres) else int(rng.integers(0, 1 << 16)))
     elif kind == "enable":
         yield write("CTRL", 0)
         yield write("CTRL", ctrl.encode(enable=1))
