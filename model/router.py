@@ -112,6 +112,10 @@ class RouterModel:
         self._late_credits = [deque([None] * p.credit_delay_cycles) for _ in range(p.ports)]  # type: list[deque[int | None]]
         self._drops = [0] * p.ports
 
+    def visible(self) -> list[PortOutputs]:
+        """Return what stands at the outputs in this cycle; all of them are registers."""
+        return [PortOutputs(self._visible[i], self._credit[i], self._drops[i]) for i in range(self.params.ports)]
+
     def step(
         self, inputs: Sequence[PortInputs], engines: Sequence[LookupInputs] = ()
     ) -> tuple[list[PortOutputs], list[LookupOutputs]]:
@@ -132,7 +136,7 @@ class RouterModel:
             Outputs of the engines.
         """
         p = self.params
-        outputs = [PortOutputs(self._visible[i], self._credit[i], self._drops[i]) for i in range(p.ports)]
+        outputs = self.visible()
 
         requests = self._vc_requests()
         allocated = self._va.match(requests)

@@ -111,7 +111,7 @@ class RouterParams:
     neighbour_flits: tuple[int, ...] = ()
     switching: Literal["wormhole", "vct"] = "wormhole"
     rc: Literal["table", "lookup"] = "table"
-    rc_cycles: int = 1
+    rc_cycles: int = 0
     va: Literal["input_first", "output_first", "wavefront"] = "output_first"
     sa: Literal["input_first", "output_first", "wavefront"] = "output_first"
     arbiter: Literal["round_robin", "matrix"] = "round_robin"

@@ -1,0 +1,125 @@
+"""Networks of golden routers against the simulator: every flit is sent and taken in the same cycle."""
+
+import numpy as np
+import pytest
+
+from hopforge.model.config import parse_config
+from hopforge.model.router import PortInputs
+from hopforge.model.router_network import End, HostModel, NetworkModel, Packet, topology_links
+from hopforge.model.router_params import Route, RouterParams
+from hopforge.model.simulation import Simulation
+from hopforge.model.topology import Topology
+
+SENT, TAKEN = 2, 3  # kinds of the simulator's log
+
+
+def mesh_routes(topology: Topology, router: int, adaptive: bool) -> tuple[Route, ...]:
+    """Dimension order; or every shortest way, with dimension order as escape."""
+    radices = topology.params["radices"]
+    routes = [Route(0)] * (int(topology.host_address.max()) + 1)
+    hosts = topology.hosts // topology.routers
+
+    def place(number: int) -> list[int]:
+        return [number // int(np.prod(radices[:i])) % k for i, k in enumerate(radices)]
+
+    for host in range(topology.hosts):
+        here, there = place(router), place(int(topology.host_router[host]))
+        ways = [hosts + 2 * i + (b < a) for i, (a, b) in enumerate(zip(here, there, strict=True)) if a != b]
+        if not ways:
+            route = Route(1 << int(topology.host_port[host]))
+        elif adaptive:
+            route = Route(sum(1 << way for way in ways), 0, ways[0])
+        else:
+            route = Route(1 << ways[0])
+        routes[int(topology.host_address[host])] = route
+    return tuple(routes)
+
+
+def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency: int) -> None:
+    lines = ["name: test", "topology: {kind: mesh, radices: [3, 2]}"]
+    latencies = {"link_latency_cycles": latency, "host_latency_cycles": latency}
+    lines.append("router: {" + ", ".join(f"{key}: {value}" for key, value in (settings | latencies).items()) + "}")
+    lines.append(f"routing: {{algorithm: {'star_channel' if adaptive else 'dor'}}}")
+    config = parse_config("\n".join(lines).replace("True", "true").replace("False", "false"))
+    rng = np.random.default_rng(seed)
+    hosts, count, last = 6, int(load * 6 * 120), 120
+    longest = min(5, settings["buffer_flits"])
+    script = (
+        rng.integers(0, hosts, count),
+        np.sort(rng.integers(0, last, count)),
+        rng.integers(0, hosts, count),
+        rng.integers(1, longest + 1, count),
+    )
+    run = Simulation(config, 0.1, 1, script=script, log_events=100000)
+    cycles = 900
+    run.advance(cycles)
+    assert run.state.flits_in_flight == 0
+    log = run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])]
+    want = {kind: [] for kind in (SENT, TAKEN)}
+    for cycle, kind, source, _, packet, flit in log.tolist():
+        if kind in want:
+            want[kind].append((cycle, source, packet, flit))
+
+    topology = run.topology
+    ports, vcs = int(topology.ports[0]), settings["vcs"]
+    full = (1 << vcs) - 1
+    rule = ((((full, *[full & ~1] * (ports - 1)),) * vcs,) * ports,)
+    escape = ((((1,) * ports,) * vcs,) * ports,)
+    params = [
+        RouterParams(
+            ports=ports, tag_bits=16, width_bits=72, routes=mesh_routes(topology, r, adaptive),
+            vc_rule=rule if adaptive else (),
+            escape_rule=escape, **settings,
+        )
+        for r in range(topology.routers)
+    ]  # fmt: skip
+    network = NetworkModel(params, topology_links(topology, latency))
+    queues: list[list[Packet]] = [[] for _ in range(hosts)]
+    for host, created, target, flits in zip(*(column.tolist() for column in script), strict=True):
+        dst = int(topology.host_address[target])
+        number = len(queues[host])
+        queues[host].append(Packet(created, dst | host << 24 | number << 48 | flits << 64, flits))
+    ends = [End(int(topology.host_router[h]), int(topology.host_port[h])) for h in range(hosts)]
+    models = [HostModel(params[end.router], queue, latency) for end, queue in zip(ends, queues, strict=True)]
+    for cycle in range(cycles):
+        visible = network.visible()
+        outside: dict[End, PortInputs] = {}
+        for model, end in zip(models, ends, strict=True):
+            outside[end] = model.step(cycle, visible[end.router][end.port])
+        network.step(outside)
+
+    for kind, what in ((SENT, "sent"), (TAKEN, "received")):
+        got = []
+        for host, model in enumerate(models):
+            current: dict[int, int] = {}
+            for cycle, flit in getattr(model, what):
+                if flit.is_head:
+                    current[flit.vc] = (flit.data >> 24 & 0xFFFFFF) << 40 | flit.data >> 48 & 0xFFFF
+                got.append((cycle, host, current[flit.vc], flit.kind))
+        assert sorted(got) == sorted(want[kind]), what
+    assert len(want[TAKEN]) == int(script[3].sum())
+
+
+BASE = {"vcs": 2, "buffer_flits": 4}
+ROUTERS = {
+    "islip": {},
+    "input first": {"va": "input_first", "sa": "input_first", "rc_cycles": 1},
+    "wavefront": {"va": "wavefront", "sa": "wavefront", "rc_cycles": 2},
+    "matrix": {"arbiter": "matrix", "vcs": 3, "sa": "input_first"},
+    "cut-through": {"switching": "vct", "buffer_flits": 6, "vc_release": "credits"},
+    "speculation": {"speculation": True, "credit_delay_cycles": 2},
+    "speculation, wavefront": {"speculation": True, "sa": "wavefront", "vc_release": "credits", "vcs": 3},
+    "speculation, matrix": {"speculation": True, "sa": "input_first", "va": "input_first", "arbiter": "matrix"},
+    "one VC": {"vcs": 1, "buffer_flits": 1},
+}
+
+
+@pytest.mark.parametrize("load", [0.1, 0.4])
+@pytest.mark.parametrize("name", list(ROUTERS))
+def test_simulator_equals_golden_routers(name: str, load: float) -> None:
+    run_both(BASE | ROUTERS[name], seed=len(name), adaptive=False, load=load, latency=1 + len(name) % 2)
+
+
+@pytest.mark.parametrize("more", [{}, {"vcs": 3, "speculation": True, "va": "wavefront"}, {"switching": "vct"}])
+def test_adaptive_routing_with_an_escape(more: dict) -> None:
+    run_both(BASE | more, seed=3, adaptive=True, load=0.4, latency=1)
