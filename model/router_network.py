@@ -5,37 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hopforge.model.allocators import first_at_or_after
+from hopforge.model.links import End, Link
 from hopforge.model.router import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs, RouterModel
 from hopforge.model.router_params import RouterParams
-from hopforge.model.topology import Topology
 
-__all__ = ["End", "HostModel", "Link", "NetworkModel", "Packet", "topology_links"]
-
-
-class End(NamedTuple):
-    """A port of a router."""
-
-    router: int
-    port: int
-
-
-class Link(NamedTuple):
-    """A channel in one direction; credits come back the same way."""
-
-    source: End
-    target: End
-    latency_cycles: int = 1
-
-
-def topology_links(topology: Topology, latency_cycles: int = 1) -> tuple[Link, ...]:
-    """Return the links between the routers of a topology, all of the same latency."""
-    channels = topology.channels()
-    return tuple(
-        Link(End(int(a), int(p)), End(int(b), int(q)), latency_cycles)
-        for a, p, b, q in zip(
-            channels.src_router, channels.src_port, channels.dst_router, channels.dst_port, strict=True
-        )
-    )
+__all__ = ["HostModel", "NetworkModel", "Packet"]
 
 
 class NetworkModel:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
+from hopforge.model.links import End, topology_hosts, topology_links
 from hopforge.model.router import PortInputs
-from hopforge.model.router_network import End, HostModel, NetworkModel, Packet, topology_links
+from hopforge.model.router_network import HostModel, NetworkModel, Packet
 from hopforge.model.router_params import Route, RouterParams
 from hopforge.model.simulation import Simulation
 from hopforge.model.topology import Topology
@@ -79,7 +80,7 @@ def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency:
         dst = int(topology.host_address[target])
         number = len(queues[host])
         queues[host].append(Packet(created, dst | host << 24 | number << 48 | flits << 64, flits))
-    ends = [End(int(topology.host_router[h]), int(topology.host_port[h])) for h in range(hosts)]
+    ends = topology_hosts(topology)
     models = [HostModel(params[end.router], queue, latency) for end, queue in zip(ends, queues, strict=True)]
     for cycle in range(cycles):
         visible = network.visible()

@@ -1,0 +1,109 @@
+"""Routers, and the links between them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+from hopforge.hw.input_unit import flit_layout
+from hopforge.hw.router import Router, port_signature
+from hopforge.model.links import End, Link
+from hopforge.model.router_params import RouterParams
+
+__all__ = ["Network"]
+
+
+class Network(wiring.Component):
+    """A network of routers with table routing.
+
+    A link of latency L carries in cycle x + L − 1 what stood on its source in cycle x (L = 1: a wire), and credits
+    as slowly in the other direction. ``host[h]`` is the router's port at which host h is; the inputs of ports with
+    neither a link nor a host are idle. Reset: empty.
+
+    Parameters
+    ----------
+    routers : sequence of RouterParams
+        The routers, all with flits of the same layout.
+    links : sequence of Link
+        At most one to and one from each port.
+    hosts : sequence of End
+        The ports of the hosts.
+
+    Raises
+    ------
+    ValueError
+        Links or hosts that do not fit the routers, or each other; it names the first of them.
+    """
+
+    host: Sequence[Any]
+
+    def __init__(self, *, routers: Sequence[RouterParams], links: Sequence[Link], hosts: Sequence[End]):
+        self.routers = tuple(routers)
+        self.links = tuple(links)
+        self.hosts = tuple(hosts)
+        for problem in self._problems():
+            raise ValueError(problem)
+        super().__init__({"host": Out(port_signature(self.routers[0])).array(len(self.hosts))})
+
+    def _problems(self) -> Iterator[str]:
+        if not self.routers:
+            yield "routers must be at least 1, not 0"
+        for number, params in enumerate(self.routers):
+            first = self.routers[0]
+            if params.rc != "table":
+                yield f"routers[{number}].rc must be table in a network, not {params.rc!r}"
+            if flit_layout(params) != flit_layout(first):
+                yield f"routers[{number}] must have flits of {first.width_bits} bits and {first.vcs} VCs"
+        inputs: dict[End, str] = {}
+        outputs: dict[End, str] = {}
+        for number, link in enumerate(self.links):
+            name = f"links[{number}]"
+            yield from self._end_problems(f"{name}.source", link.source, outputs)
+            yield from self._end_problems(f"{name}.target", link.target, inputs)
+            if link.latency_cycles < 1:
+                yield f"{name}.latency_cycles must be at least 1, not {link.latency_cycles}"
+            depth = self.routers[link.target.router].buffer_flits
+            credits = self.routers[link.source.router].credits(link.source.port)
+            if credits != depth:
+                yield f"{name}: the credits of its source must be the {depth} flits of its target, not {credits}"
+        for number, end in enumerate(self.hosts):
+            yield from self._end_problems(f"hosts[{number}]", end, inputs)
+            yield from self._end_problems(f"hosts[{number}]", end, outputs)
+
+    def _end_problems(self, name: str, end: End, taken: dict[End, str]) -> Iterator[str]:
+        if not 0 <= end.router < len(self.routers):
+            yield f"{name}.router must be below {len(self.routers)}, not {end.router}"
+        elif not 0 <= end.port < self.routers[end.router].ports:
+            yield f"{name}.port must be below {self.routers[end.router].ports}, not {end.port}"
+        elif taken.setdefault(end, name) != name:
+            yield f"{name} must be a port of its own, not port {end.port} of router {end.router} as {taken[end]}"
+
+    def elaborate(self, platform: object) -> Module:
+        """Build routers and links."""
+        m = Module()
+        routers = [Router(params=params) for params in self.routers]
+        for number, router in enumerate(routers):
+            m.submodules[f"router{number}"] = router
+        for number, link in enumerate(self.links):
+            source = routers[link.source.router].port[link.source.port]
+            target = routers[link.target.router].port[link.target.port]
+            for what, start, end in (
+                ("valid", source.out_valid, target.in_valid),
+                ("flit", source.out_flit.as_value(), target.in_flit.as_value()),
+                ("credit_valid", target.in_credit_valid, source.out_credit_valid),
+                ("credit_vc", target.in_credit_vc, source.out_credit_vc),
+            ):
+                m.d.comb += end.eq(self._delayed(m, start, link.latency_cycles - 1, f"link{number}_{what}"))
+        for outside, end in zip(self.host, self.hosts, strict=True):
+            wiring.connect(m, wiring.flipped(outside), routers[end.router].port[end.port])
+        return m
+
+    def _delayed(self, m: Module, value: Value, cycles: int, name: str) -> Value:
+        """Return `value` as it was some cycles ago."""
+        for cycle in range(cycles):
+            register = Signal(len(value), name=f"{name}_{cycle + 1}")
+            m.d.sync += register.eq(value)
+            value = register
+        return value
