@@ -211,6 +211,7 @@ def draw_paper_points(
         color=PAPER,
         ha="center" if offset[0] == 0 else "left" if offset[0] > 0 else "right",
         va="center",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
     )
 
 

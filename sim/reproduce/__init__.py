@@ -5,6 +5,7 @@ so.
 """
 
 from hopforge.sim.reproduce import (
+    booksim,
     lookup_cache_cost,
     lookup_conflicts,
     lookup_direct_mapping,
@@ -20,6 +21,7 @@ REPRODUCTIONS = index_by_name(
     lookup_model.REPRODUCTIONS,
     lookup_reduction_cost.REPRODUCTIONS,
     lookup_direct_mapping.REPRODUCTIONS,
+    booksim.REPRODUCTIONS,
 )
 
 __all__ = [

@@ -73,7 +73,7 @@ def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
     fit = start + slope * np.asarray(_PATTERNS)
     worst = float(np.max(np.abs(fit / without - 1)))
     result = [
-        Comparison(f"without cache, {patterns} patterns", unit, None, value, note)
+        Comparison(f"without cache, {patterns} pattern{'s' if patterns > 1 else ''}", unit, None, value, note)
         for patterns, value in zip(_PATTERNS, without, strict=True)
     ]
     result += [
