@@ -364,7 +364,8 @@ def _is_zero(claim: _Claim, timeout_s: float) -> bool:
         *_LOAD, _SIMPLIFY, f"select -assert-none {others}",
         *(f"eval -set data {width}'d{point} -show difference claim" for point in points),
     ]  # fmt: skip
-    values = re.findall(r"difference = \d+'([01x]+)\.", _run(claim, script, timeout_s))
+    # yosys writes words of 32 bits as a number, others bit by bit
+    values = re.findall(r"difference = (?:\d+')?([01x]+|-?\d+)\.", _run(claim, script, timeout_s))
     if len(values) != len(points):
         raise YosysError(f"yosys: {len(values)} values of {len(points)}")
     return all(set(bits) == {"0"} for bits in values)
