@@ -6,7 +6,7 @@ from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, ceil_log2
 
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup import Lookup, lookup_ports
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.sram import Sram
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
@@ -28,10 +28,8 @@ def flit_layout(params: RouterParams) -> StructLayout:
 
 def control_signature(params: LookupParams) -> wiring.Signature:
     """Ports of a lookup engine that software and a TCAM outside use."""
-    members = Lookup(params=params).signature.members
-    return wiring.Signature(
-        {name: member for name, member in members.items() if not name.startswith(("req_", "resp_"))}
-    )
+    ports = lookup_ports(params)
+    return wiring.Signature({name: port for name, port in ports.items() if not name.startswith(("req_", "resp_"))})
 
 
 class InputUnit(wiring.Component):

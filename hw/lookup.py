@@ -22,6 +22,41 @@ from hopforge.model.lookup_params import MEMBER_BITS, LookupParams
 from hopforge.model.routing_cache import skew_matrices
 
 
+def lookup_ports(params: LookupParams) -> dict[str, wiring.Member]:
+    """Return the ports of a `Lookup`: requests, responses, and what software and a TCAM outside use."""
+    p = params
+    ports = {
+        "req_valid": In(1),
+        "req_ready": Out(1),
+        "req_dst": In(p.address_bits),
+        "req_tag": In(p.request_tag_bits),
+        "resp_valid": Out(1),
+        "resp_ready": In(1),
+        "resp_tag": Out(p.request_tag_bits),
+        "resp_output": Out(p.output_bits),
+        "resp_match": Out(1),
+        "resp_hit": Out(1),
+        "csr_addr": In(CSR_ADDR_BITS),
+        "csr_we": In(1),
+        "csr_re": In(1),
+        "csr_wdata": In(WORD_BITS),
+        "csr_rdata": Out(WORD_BITS),
+        "link_change": In(1),
+    }
+    if p.tcam_kind == "external":
+        ports |= {
+            "tcam_req_valid": Out(1),
+            "tcam_req_ready": In(1),
+            "tcam_req_id": Out(p.mshr_id_bits),
+            "tcam_req_dst": Out(p.address_bits),
+            "tcam_resp_valid": In(1),
+            "tcam_resp_id": In(p.mshr_id_bits),
+            "tcam_resp_match": In(1),
+            "tcam_resp_output": In(p.output_bits),
+        }
+    return ports
+
+
 class Lookup(wiring.Component):
     """Lookup engine of one input port, as defined cycle by cycle in ``docs/lookup-engine.md``.
 
@@ -81,36 +116,7 @@ class Lookup(wiring.Component):
 
     def __init__(self, *, params: LookupParams, memory: Callable[..., Sram] = Sram):
         self.params = p = params
-        ports = {
-            "req_valid": In(1),
-            "req_ready": Out(1),
-            "req_dst": In(p.address_bits),
-            "req_tag": In(p.request_tag_bits),
-            "resp_valid": Out(1),
-            "resp_ready": In(1),
-            "resp_tag": Out(p.request_tag_bits),
-            "resp_output": Out(p.output_bits),
-            "resp_match": Out(1),
-            "resp_hit": Out(1),
-            "csr_addr": In(CSR_ADDR_BITS),
-            "csr_we": In(1),
-            "csr_re": In(1),
-            "csr_wdata": In(WORD_BITS),
-            "csr_rdata": Out(WORD_BITS),
-            "link_change": In(1),
-        }
-        if p.tcam_kind == "external":
-            ports |= {
-                "tcam_req_valid": Out(1),
-                "tcam_req_ready": In(1),
-                "tcam_req_id": Out(p.mshr_id_bits),
-                "tcam_req_dst": Out(p.address_bits),
-                "tcam_resp_valid": In(1),
-                "tcam_resp_id": In(p.mshr_id_bits),
-                "tcam_resp_match": In(1),
-                "tcam_resp_output": In(p.output_bits),
-            }
-        super().__init__(ports)
+        super().__init__(lookup_ports(p))
 
         self.control = ControlStatus(params=p)
         self.epoch = EpochControl(epoch_bits=p.epoch_bits, rows=p.sets)
