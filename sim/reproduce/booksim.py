@@ -1,0 +1,153 @@
+"""Our network simulator beside BookSim 2 (Jiang et al. 2013) on the same networks: latency, throughput, hops.
+
+The reference is a measurement with BookSim 2 (last commit of 2017-06-27), kept in ``model/data/booksim_reference.csv``;
+our networks are those of ``configs/booksim/``.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+import hopforge
+from hopforge.model.config import Config, load_config
+from hopforge.model.plots import Line, draw_lines, draw_paper_points, new_figure, style_axes
+from hopforge.model.simulation import Simulation
+from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
+
+CASES = {
+    "mesh8x8_uniform_p1": "8×8 mesh, uniform, 1 flit",
+    "mesh8x8_uniform_p4": "8×8 mesh, uniform, 4 flits",
+    "mesh8x8_transpose_p1": "8×8 mesh, transpose, 1 flit",
+    "torus8x8_uniform_p1": "8×8 torus, uniform, 1 flit",
+    "dragonfly72_min_uniform_p1": "dragonfly of 72 hosts, minimal, uniform, 1 flit",
+}
+#: cycles before and of a measurement beyond saturation: those of the reference, because sources drift there
+OVERLOAD_CYCLES = 15000
+#: share of the highest load with a settled latency up to which latencies are promised to agree
+PROMISED_SHARE = 0.8
+
+
+@cache
+def reference() -> pd.DataFrame:
+    """BookSim's runs, one row per case, load, seed and kind of run."""
+    with (resources.files("hopforge.model") / "data" / "booksim_reference.csv").open() as file:
+        return pd.read_csv(file)
+
+
+def reference_curve(case: str) -> pd.DataFrame:
+    """Means over the seeds of the runs that ended: columns offered_flits, sim_type, pkt_lat, acc_flit_rate, hops."""
+    runs = reference()
+    ended = runs[(runs["config"] == case) & (runs["stable"] == 1)].rename(columns={"router_hops": "hops"})
+    means = ended.groupby(["sim_type", "offered_flits"])[["pkt_lat", "acc_flit_rate", "hops"]].mean()
+    return means.reset_index()
+
+
+def knee(case: str) -> float:
+    """Rate that BookSim accepted at the highest load at which its latency settled, in flits per host and cycle.
+
+    Beyond it single hosts fall behind; the mean over hosts may still grow (transpose), which says nothing of latency.
+    """
+    curve = reference_curve(case)
+    return float(curve.loc[curve["sim_type"] == "latency", "acc_flit_rate"].max())
+
+
+def case_config(case: str) -> Config:
+    """Load ``configs/booksim/CASE.yml``."""
+    return load_config(Path(hopforge.__file__).parent / "configs" / "booksim" / f"{case}.yml")
+
+
+def _points(case: str, options: Options) -> list[Point]:
+    seeds = 10 if options.full else 3
+    return [
+        {"case": case, "kind": str(row.sim_type), "load": float(row.offered_flits), "seed": options.seed + k}  # type: ignore[arg-type]
+        for row in reference_curve(case).itertuples()
+        for k in range(seeds if row.sim_type == "latency" else 1)
+    ]
+
+
+def measure_point(point: Point, _options: Options) -> list[Row]:
+    """Run one load and seed of a case as the reference was run."""
+    config = case_config(str(point["case"]))
+    if point["kind"] == "throughput":
+        limits = {"warmup_cycles": OVERLOAD_CYCLES, "min_cycles": OVERLOAD_CYCLES, "max_cycles": OVERLOAD_CYCLES}
+        config = config.model_copy(update={"simulation": config.simulation.model_copy(update=limits)})
+    found = Simulation(config, number(point, "load"), integer(point, "seed")).run()
+    return [
+        {
+            **point,
+            "latency": found.latency,
+            "latency_interval": found.latency_interval,
+            "accepted": found.accepted,
+            "hops": found.hops,
+            "packets": found.packets,
+            "cycles": found.cycles,
+            "saturated": found.saturated,
+        }
+    ]
+
+
+def _ours(data: pd.DataFrame, kind: str) -> pd.DataFrame:
+    chosen = data[data["kind"] == kind]
+    return chosen.groupby("load")[["latency", "accepted", "hops"]].mean()
+
+
+def _compare(case: str, data: pd.DataFrame, _options: Options) -> list[Comparison]:
+    curve, limit = reference_curve(case), knee(case)
+    below, beyond = (curve[curve["sim_type"] == kind].set_index("offered_flits") for kind in ("latency", "throughput"))
+    ours, ours_beyond = _ours(data, "latency"), _ours(data, "throughput")
+    result = []
+    for load, row in below.iterrows():
+        share = float(load) / limit  # type: ignore[arg-type]
+        note = f"{100 * share:.0f} % of saturation" + (
+            "" if share < PROMISED_SHARE else ": depends on seed and length of the run"
+        )
+        result.append(
+            Comparison(f"latency at {load}", "cycles", float(row["pkt_lat"]), float(ours.loc[load, "latency"]), note)  # type: ignore[index, arg-type]
+        )
+    result.append(
+        Comparison(
+            "routers visited", "", float(below["hops"].mean()), float(ours["hops"].mean()), "mean of all loads above"
+        )
+    )
+    for load, row in beyond.iterrows():
+        accepted = float(ours_beyond.loc[load, "accepted"])  # type: ignore[index, arg-type]
+        note = f"offered {load}; {OVERLOAD_CYCLES} cycles after {OVERLOAD_CYCLES} of warm-up"
+        result.append(Comparison(f"accepted at {load}", "", float(row["acc_flit_rate"]), accepted, note))
+    highest = float(curve["acc_flit_rate"].max())
+    best = max(float(ours["accepted"].max()), float(ours_beyond["accepted"].max()))
+    result.append(Comparison("saturation throughput", "", highest, best, "largest accepted rate of all loads"))
+    return result
+
+
+def _draw(case: str, data: pd.DataFrame, _options: Options) -> Figure:
+    curve, ours = reference_curve(case), _ours(data, "latency")
+    below = curve[curve["sim_type"] == "latency"]
+    figure, (axes,) = new_figure()
+    style_axes(axes, title=CASES[case], x_label="offered load (flits per host and cycle)", y_label="latency (cycles)")
+    draw_lines(axes, [Line("hopforge", ours.index.to_numpy(), ours["latency"])])
+    draw_paper_points(axes, below["offered_flits"], below["pkt_lat"], label="BookSim 2", offset=(-10, 6))
+    return figure
+
+
+def _reproduction(case: str, title: str) -> Reproduction:
+    return Reproduction(
+        f"booksim.{case}",
+        title,
+        "BookSim 2, last commit of 2017-06-27",
+        (
+            "same network, buffers, allocators, delays and VC rule: configs/booksim/" + case + ".yml",
+            "loads are flits per host and cycle; the reference is the mean of one to three seeds of 15 000 cycles",
+        ),
+        lambda options: _points(case, options),
+        measure_point,
+        lambda data, options: _compare(case, data, options),
+        lambda data, options: _draw(case, data, options),
+        aliases=("booksim",),
+    )
+
+
+REPRODUCTIONS: Sequence[Reproduction] = tuple(_reproduction(case, title) for case, title in CASES.items())

@@ -1,0 +1,77 @@
+"""`hopforge bench net`: what is counted, that both simulators do the same work, and mistakes with the binary."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from hopforge.model.errors import UserError
+from hopforge.model.routing.graph import distances
+from hopforge.sim import bench_net
+from hopforge.sim.bench_net import CASES, SIZES, measure_net, prepare, time_booksim, time_ours, write_bench_net
+
+SMALL = bench_net._grid_case("mesh", 4, 2, 1, 3000, 100)
+
+FAKE = """#!/bin/sh
+grep -q "injection_rate = 0.3; sample_period = 100;" "$1" || exit 1
+grep -q "topology = mesh; k = 4; n = 2; routing_function = dor; packet_size = 1;" "$1" || exit 1
+i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done
+cat <<END
+Accepted flit rate average= 0.9
+Time taken is 400 cycles
+====== Overall Traffic Statistics ======
+Accepted flit rate average = 0.25 (1 samples)
+Hops average = 3.5 (1 samples)
+END
+"""
+
+
+def binary(folder: Path, text: str) -> Path:
+    path = folder / "booksim"
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_work_is_flits_times_routers_visited() -> None:
+    run = prepare(SMALL)
+    seconds, work = time_ours(run, 20000)
+    # uniform traffic with the sender included: 16 hosts, load 0.3, mean distance + 1 routers
+    assert work == pytest.approx(0.3 * 16 * (distances(run.topology).mean() + 1), rel=0.03)
+    assert seconds > 0
+
+
+def test_a_booksim_run_is_read(tmp_path: Path) -> None:
+    seconds, work = time_booksim(binary(tmp_path, FAKE), SMALL, 16)
+    assert work == 0.25 * 16 * 3.5
+    assert 0 < seconds * 400 < 10
+
+
+def test_ratio_and_files(tmp_path: Path) -> None:
+    (row,) = measure_net([SMALL], binary(tmp_path, FAKE), 2)
+    assert row["ratio_lowest"] <= row["ratio"] <= row["ratio_highest"]
+    assert row["ratio"] == pytest.approx(
+        row["million_flit_hops_per_s"] / row["booksim_million_flit_hops_per_s"], rel=0.9
+    )
+    assert row["ns_per_flit_hop"] == pytest.approx(1000 / row["million_flit_hops_per_s"], rel=0.5)
+    write_bench_net([row], tmp_path / "out")
+    assert pd.read_csv(tmp_path / "out" / "bench.csv")["routers"].tolist() == [16]
+
+
+@pytest.mark.parametrize("text, message", [
+    ("#!/bin/sh\nexit 1\n", r"^--booksim: .* printed no 'Time taken is'$"),
+    ("not a program", r"^--booksim: .* cannot be run: "),
+])  # fmt: skip
+def test_a_binary_that_is_no_booksim_is_one_clear_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        list(measure_net([SMALL], binary(tmp_path, text), 1))
+
+
+def test_repetitions_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"^repetitions must be at least 1, not 0$"):
+        list(measure_net([SMALL], None, 0))
+
+
+def test_the_cases_are_those_of_the_documentation() -> None:
+    assert [case.name for case in CASES] == ["8×8 mesh, 1 flit", "8×8 mesh, 4 flits", "8-ary 3-cube, 1 flit"]
+    assert [case.name for case in SIZES] == [f"{k}-ary 3-cube, 1 flit" for k in (4, 8, 16)]
