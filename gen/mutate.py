@@ -157,7 +157,8 @@ class Netlist(NamedTuple):
             "async2sync",
             "dffunmap",
         ]
-        split = ["splitnets -ports", "simplemap t:$dff", "opt_clean", "expose -evert-dff", "opt_clean"]
+        split = ["splitnets -ports", "simplemap t:$dff", "opt_clean", "rename -enumerate w:*"]
+        split += ["expose -dff -evert-dff", "opt_clean"]
         split.append("select -assert-none t:$_DFF_P_ t:$dff")
         pair = []
         for name, word in (("gold", 0), ("gate", 1)):
@@ -211,12 +212,14 @@ def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
     text = _SOURCE.sub(lambda source: _PATH.sub("", source[0]), text)
     (folder / "design.il").write_text(text)
     run_yosys(
-        f"read_rtlil design.il\nhierarchy -top {name}\nproc\nflatten\nopt -full\nwreduce\nopt -full\nmemory_collect\n"
+        f"read_rtlil design.il\nhierarchy -top {name}\nproc\nflatten\nopt\nwreduce\nopt\nmemory_collect\n"
         f"opt_clean -purge\nwrite_rtlil {_BASE}\n",
         folder,
         name="flatten",
     )
-    ports = [(port, Shape.cast(member.shape).width, member.flow) for port, member in component.signature.members.items()]
+    ports = [
+        (port, Shape.cast(member.shape).width, member.flow) for port, member in component.signature.members.items()
+    ]
     return Netlist(
         folder,
         name,

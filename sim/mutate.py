@@ -1,4 +1,4 @@
-"""Mutation test of the benches: do they notice a fault in the hardware?
+"""Mutation test of the benches: whether they notice a fault in the hardware.
 
 Many small faults are put into the netlists of the node reduction, the routing cache and the whole engine. The golden
 traces of the benches are then played to each. A fault that no trace shows, and that is not proved to be without effect
@@ -322,7 +322,8 @@ def judge_mutants(
             gates = {output.name: output.gate for output in replay.outputs if output.gate is not None}
         for number, cycle, signal in _play(program, replay, [0, *left]):
             if number == 0:
-                raise SimulatorError(f"{config} {subject.block}: differs without a fault: trace {trace}, cycle {cycle}, {signal}")
+                where = f"trace {trace}, cycle {cycle}, {signal}"
+                raise SimulatorError(f"{config} {subject.block}: differs without a fault: {where}")
             verdicts[number] = Verdict(config, subject.block, mutants[number - 1], "killed", trace, cycle, signal)
     for mutant in mutants:
         if mutant.number not in verdicts:

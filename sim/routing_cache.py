@@ -21,6 +21,8 @@ _KEYS = 3  # different keys per line of the cache
 
 
 class _Operation(NamedTuple):
+    """What the cache does in a cycle; the output of a scrub is its row, its key is one that is never filled."""
+
     kind: str
     key: int
     output: int
@@ -34,7 +36,7 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
     params : LookupParams
         The engine whose cache it is.
     count : int
-        Operations: lookups, fills, invalidations, and a few flushes.
+        Operations: lookups, fills, invalidations, and now and then a flush with the scrubs of all rows that follow it.
     rng : numpy.random.Generator
         Draws operations and keys.
     """
@@ -48,28 +50,33 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
         seed=params.random_seed,
     )  # fmt: skip
     keys = [int(key) for key in rng.integers(0, 1 << params.key_bits, _KEYS * params.entries)]
-    kinds = ["lookup", "fill", "invalidate"]
-    operations = [
-        _Operation(
-            rng.choice(kinds, p=[0.5, 0.4, 0.1]), keys[int(rng.integers(0, len(keys)))],
-            int(rng.integers(0, 1 << min(params.output_bits, 62))),
-        )
-        for _ in range(count)
-    ]  # fmt: skip
-    # as many flushes as epochs would need a scrubber
-    most = min(count // 100, (1 << params.epoch_bits) - 1)
-    flushes = set(rng.choice(count, most, replace=False).tolist())
-    index = [_index(golden, params, component.row_bits, operation.key) for operation in operations]
+    kinds = ["lookup", "fill", "invalidate", "scrub"]
+    stranger = next(key for key in range(len(keys) + 1) if key not in set(keys))
+    # After a flush every row is scrubbed before the next one, so that epochs may come round again.
+    period = max(count // 100, 16 * params.entries)
+    operations = []
+    for number in range(count):
+        since = number % period
+        if number >= period and since < 2 * params.sets and since % 2:
+            operations.append(_Operation("scrub", stranger, since // 2))
+            continue
+        operations.append(
+            _Operation(
+                rng.choice(kinds[:3], p=[0.5, 0.4, 0.1]), keys[int(rng.integers(0, len(keys)))],
+                int(rng.integers(0, 1 << min(params.output_bits, 62))),
+            )
+        )  # fmt: skip
+    index = [_index(golden, component, operation) for operation in operations]
     driven = [[1, index[0], *[0] * 9]]
     expected = [[0, 0, 0, 0]]
     for number, operation in enumerate(operations):
-        if number in flushes:
+        if number and number % period == 0:
             golden.flush()
         following = index[number + 1] if number + 1 < count else 0
         driven.append([
             int(number + 1 < count), following, _same_row(component, index[number], following), index[number],
             operation.key, golden.epoch,
-            *(int(operation.kind == kind) for kind in kinds), 0, operation.output,
+            *(int(operation.kind == kind) for kind in kinds), operation.output,
         ])  # fmt: skip
         expected.append(_carry_out(golden, operation))
     # nothing has been read in cycle 0
@@ -77,22 +84,23 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
     return Bench("routing_cache", component, replay)
 
 
-def _index(golden: model.RoutingCache, params: LookupParams, row_bits: int, key: int) -> int:
-    rows = golden.rows(key)
-    return sum(row << way * row_bits for way, row in enumerate(rows)) if params.skewed else rows[0]
+def _index(golden: model.RoutingCache, component: hw.RoutingCache, operation: _Operation) -> int:
+    scrub = operation.kind == "scrub"
+    rows = [operation.output] * component.ways if scrub else golden.rows(operation.key)
+    return sum(row << way * component.row_bits for way, row in enumerate(rows)) if component.skewed else rows[0]
 
 
 def _same_row(component: hw.RoutingCache, one: int, other: int) -> int:
     """Return a bit per row number (skewed: per way) that two indices have in common."""
     bits = component.row_bits
     mask = (1 << bits) - 1
-    return sum(
-        int(one >> at & mask == other >> at & mask) << at // bits for at in range(0, component.index_bits, bits)
-    )
+    return sum(int(one >> at & mask == other >> at & mask) << at // bits for at in range(0, component.index_bits, bits))
 
 
 def _carry_out(golden: model.RoutingCache, operation: _Operation) -> list[int]:
     """Return present, output, filled, evicted of one operation."""
+    if operation.kind == "scrub":  # removes only what is forgotten already
+        return [0, 0, 0, 0]
     before = golden.contents().get(operation.key)
     present, output = int(before is not None), before or 0
     if operation.kind == "lookup":
