@@ -132,9 +132,7 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
     return Stimulus(params, traffic, np.concatenate(inputs), np.concatenate(outputs), state.total_values())
 
 
-def _destinations(
-    params: LookupParams, traffic: Traffic, rng: np.random.Generator, centres: np.ndarray
-) -> np.ndarray:
+def _destinations(params: LookupParams, traffic: Traffic, rng: np.random.Generator, centres: np.ndarray) -> np.ndarray:
     """Return int64[lookup]: destinations out of a pool that changes now and then, near ones more often."""
     limit = 1 << params.address_bits
     pools = rng.integers(0, limit, (max(1, traffic.lookups // 2000), traffic.pool))
@@ -198,9 +196,7 @@ def _begin(
     yield "CTRL", registers["CTRL"].encode(enable=1)
 
 
-def _tcam_row(
-    params: LookupParams, registers: CsrMap, rng: np.random.Generator, row: int
-) -> Iterator[tuple[str, int]]:
+def _tcam_row(params: LookupParams, registers: CsrMap, rng: np.random.Generator, row: int) -> Iterator[tuple[str, int]]:
     """Write a row that matches a good part of all addresses."""
     care = int(rng.integers(0, 1 << params.address_bits)) & int(rng.integers(0, 1 << params.address_bits))
     care &= int(rng.integers(0, 1 << params.address_bits)) & 0xFFFFFFFFFF0F0F
