@@ -40,6 +40,9 @@ State = Literal["killed", "equivalent", "survived"]
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, mutants decided, mutants in all)."""
 
+ENOUGH = 0.95
+"""Share of the mutants with an effect that a good bench kills."""
+
 _SHARES = {"node_reduction": 1, "routing_cache": 1, "lookup": 2}  # of the mutants; the engine contains the others
 _BUILD_TIMEOUT_S = 900
 _PLAY_TIMEOUT_S = 300
@@ -214,6 +217,43 @@ def mutate(
             "versions": tool_versions(),
         }, "mutation")  # fmt: skip
     return result
+
+
+def block_names(name: str) -> tuple[BlockName, ...]:
+    """Return the blocks that a name on the command line means.
+
+    Raises
+    ------
+    UserError
+        Listing what is possible.
+    """
+    if name == "all":
+        return BLOCKS
+    for block in BLOCKS:
+        if name == block:
+            return (block,)
+    raise UserError(f"block must be one of {', '.join(BLOCKS)} or all, not {name!r}")
+
+
+def enough(report: MutationReport) -> bool:
+    """Return whether the share of killed mutants among all that have an effect is at least `ENOUGH`."""
+    score = float(report.summary()["score"].iloc[-1])
+    return not score < ENOUGH
+
+
+def report_rows(report: MutationReport) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of `MutationReport.summary` as words."""
+    for row in report.summary().to_dict("records"):
+        score = "-" if np.isnan(row["score"]) else f"{100 * row['score']:.1f} %"
+        yield (row["block"], *(str(row[name]) for name in ("mutants", "killed", "equivalent", "survived")), score)
+
+
+def survivor_lines(report: MutationReport) -> Iterator[str]:
+    """Yield a line for every survivor: where it is and what it does."""
+    for verdict in report.survivors:
+        mutant = verdict.mutant
+        place = f"{mutant.cell}.{mutant.port}[{mutant.bit}]" + (f" ({mutant.wire})" if mutant.wire else "")
+        yield f"survived: {verdict.config} {verdict.block} {mutant.number}: {mutant.mode} {place} {mutant.source}".rstrip()
 
 
 def _split(count: int, parts: list[tuple[Config, BlockName]]) -> list[tuple[Config, BlockName, int]]:

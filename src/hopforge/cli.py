@@ -233,6 +233,55 @@ def lint(config: ConfigPath) -> None:
 
 
 @app.command(rich_help_panel=HARDWARE)
+def mutate(
+    configs: Annotated[list[Path], typer.Argument(metavar="CONFIG...", help="YAML files; each gives an engine.")],
+    *,
+    count: Annotated[int, typer.Option(min=1, help="Mutants in all.")] = 60,
+    block: Annotated[str, typer.Option(help="node_reduction, routing_cache, lookup, or all.")] = "all",
+    seed: Annotated[int, typer.Option(min=0, help="Of mutants and stimulus.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/mutate).")
+    ] = None,
+) -> None:
+    """Put faults into the hardware and see whether the benches notice them.
+
+    Mutants of the netlists run against the golden traces; those that no trace shows are tried to be proved equivalent.
+    Small engines are fast: see configs/mutation and docs/mutation.md. Exit status 1 if fewer than 95 % of all mutants
+    with an effect are killed.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.sim.mutate import block_names, enough, report_rows, survivor_lines
+    from hopforge.sim.mutate import mutate as run_mutate
+
+    checked, blocks = [load_config(config, hardware=True) for config in configs], block_names(block)
+    step = ""
+    with _steps() as steps:
+
+        def show(what: str, done: int, total: int) -> None:
+            nonlocal step
+            if what != step:
+                step = what
+                steps.begin(what)
+            steps.advance(done, total)
+
+        report = run_mutate(checked, count, blocks=blocks, seed=seed, output=output, progress=show)
+    table = Table(box=None, pad_edge=False)
+    for number, column in enumerate(("block", "mutants", "killed", "equivalent", "survived", "score")):
+        table.add_column(column, justify="right" if number else "left")
+    for row in report_rows(report):
+        table.add_row(*row)
+    console = Console()
+    console.print(table)
+    for line in survivor_lines(report):
+        console.print(line, markup=False, highlight=False)
+    if not enough(report):
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=HARDWARE)
 def synth(
     config: ConfigPath,
     *,
@@ -462,7 +511,7 @@ def reproduce(
         Path | None, typer.Option(help="Cell library (.lib, .lib.gz) for areas and delays; without: gates, levels.")
     ] = None,
     traces: Annotated[Path | None, typer.Option(help="Folder with more recorded programs (*.tar.xz).")] = None,
-    full: Annotated[bool, typer.Option("--full", help="The long variant of figures that draw at random: more trials.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Figures that draw at random: more trials.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of every random draw.")] = 1,
     page: Annotated[Path | None, typer.Option(help="Write all comparisons to this file, as Markdown.")] = None,
 ) -> None:
