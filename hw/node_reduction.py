@@ -425,9 +425,9 @@ class ReductionSetup(Component):
         if p.grid:
             self._intervals(m, chunk, is_mode)
         dragonfly: Value = is_mode.get("dragonfly", Const(0, 1))
-        for name, flag in (("grid", grid), ("fat_tree", fat_tree), ("dragonfly", dragonfly)):
+        for name, is_built in (("grid", grid), ("fat_tree", fat_tree), ("dragonfly", dragonfly)):
             if name in p.flags:
-                m.d.comb += getattr(active, name).eq(flag)
+                m.d.comb += getattr(active, name).eq(is_built)
         if p.grid or p.fat_tree:
             allowed = Signal(p.most_digits)
             for digit in range(p.most_digits):

@@ -16,7 +16,8 @@ class TrafficConfig(Section):
 
     pattern: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "uniform"
     """uniform, bit_complement, bit_reverse, bit_rotation, transpose, transpose3d, shuffle, butterfly, tornado,
-    neighbour, permutation, hotspot, local, adversarial, stencil, many_to_many, random_neighbours, all_to_all; or `file`."""
+    neighbour, permutation, hotspot, local, adversarial, stencil, many_to_many, random_neighbours, all_to_all; or
+    `file`."""
     file: ConfigPath | None = None
     """For `pattern: file`: Python file with a function `prepare`; relative to this configuration file."""
     include_self: bool = True

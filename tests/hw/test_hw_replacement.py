@@ -62,7 +62,8 @@ class FifoCounter:
 
 
 ORACLES = {"lru": LruList, "plru": PlruTree, "fifo": FifoCounter}
-CASES = [(policy, ways) for policy in ORACLES for ways in (1, 2, 3, 4, 5, 8, 16) if policy != "plru" or not ways & ways - 1]
+WAYS = (1, 2, 3, 4, 5, 8, 16)
+CASES = [(policy, ways) for policy in ORACLES for ways in WAYS if policy != "plru" or not ways & ways - 1]
 
 
 def simulate(dut: Replacement, bench) -> None:
