@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 ARBITER_MUTANTS = {
-    "it never moves on": ("round_robin", "dut.granted_2", "4'b0000"),
+    "it never moves on": ("round_robin", "dut.following", "4'b0000"),
     "it always grants requester 0": ("round_robin", "dut.grant", "4'b0001"),
     "nobody is preferred": ("round_robin", "dut.preferred", "4'b0000"),
     "a pair never changes places": ("matrix", "dut.before_0_1", "1'b1"),

@@ -14,6 +14,7 @@ __all__ = [
     "Arbiter",
     "MatrixArbiter",
     "RoundRobinArbiter",
+    "at_or_above",
     "one_hot_lowest",
     "prefix_or",
 ]
@@ -49,10 +50,10 @@ def prefix_or(m: Module, word: Value, *, name: str) -> Value:
     return word
 
 
-def one_hot_lowest(m: Module, word: Value, *, name: str) -> Value:
-    """Return the lowest 1 of `word` as a one-hot word (0 without one).
+def at_or_above(m: Module, word: Value, *, name: str) -> Value:
+    """Bit i of the result says that the lowest 1 of `word` is at or below i.
 
-    From `PREFIX_WIDTH_MIN` bits on it is made of a parallel prefix, below of one AND per bit.
+    From `PREFIX_WIDTH_MIN` bits on it is a parallel prefix, below one OR per bit.
 
     Parameters
     ----------
@@ -64,8 +65,15 @@ def one_hot_lowest(m: Module, word: Value, *, name: str) -> Value:
         Stem of their names.
     """
     if len(word) < PREFIX_WIDTH_MIN:
+        return Cat(word[: i + 1].any() for i in range(len(word)))
+    return prefix_or(m, word, name=name)
+
+
+def one_hot_lowest(m: Module, word: Value, *, name: str) -> Value:
+    """Return the lowest 1 of `word` as a one-hot word (0 without one), by `at_or_above`."""
+    if len(word) < PREFIX_WIDTH_MIN:
         return lowest_one(word)
-    return word & ~(prefix_or(m, word, name=name) << 1)[: len(word)]
+    return word & ~(at_or_above(m, word, name=name) << 1)[: len(word)]
 
 
 class Arbiter(wiring.Component):
@@ -127,16 +135,19 @@ class RoundRobinArbiter(Arbiter):
             m.d.comb += self.grant.eq(self.requests)
             return m
         preferred = Signal(self.width)
-        first_preferred = Signal(self.width)
-        first = Signal(self.width)
+        after = Signal(self.width)
+        after_preferred = Signal(self.width)
+        following = Signal(self.width)
         m.d.comb += [
             preferred.eq(self.requests & self.at_or_after),
-            first_preferred.eq(one_hot_lowest(m, preferred, name="preferred")),
-            first.eq(one_hot_lowest(m, self.requests, name="request")),
-            self.grant.eq(Mux(preferred.any(), first_preferred, first)),
+            after_preferred.eq(at_or_above(m, preferred, name="preferred") << 1),
+            after.eq(at_or_above(m, self.requests, name="request") << 1),
+            self.grant.eq(Mux(preferred.any(), preferred & ~after_preferred, self.requests & ~after)),
+            # What comes after the grant, chosen beside it and not made from it.
+            following.eq(Mux(preferred.any(), after_preferred, after)),
         ]
         with m.If(self.advance & self.requests.any()):
-            m.d.sync += self.at_or_after.eq((prefix_or(m, self.grant, name="granted") << 1)[: self.width])
+            m.d.sync += self.at_or_after.eq(following)
         return m
 
 
