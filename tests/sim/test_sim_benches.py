@@ -46,7 +46,7 @@ CASES: list[tuple[Maker, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("maker", "changes"), CASES, ids=str)
+@pytest.mark.parametrize(("maker", "changes"), CASES, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_block_equals_golden(maker: Maker, changes: dict[str, Any]) -> None:
     bench = maker(LookupParams(**changes), 800, np.random.default_rng(11))
     result = replay_amaranth(bench.component, bench.replay)
