@@ -23,6 +23,7 @@ __all__ = [
     "PAPER",
     "Line",
     "draw_grouped_bars",
+    "draw_heat_map",
     "draw_lines",
     "draw_paper_points",
     "new_figure",
@@ -261,6 +262,19 @@ def draw_grouped_bars(
     axes.tick_params(axis="x", length=0)
     axes.margins(y=0.14)
     axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0), labelcolor=_TEXT)
+
+
+def draw_heat_map(axes: Axes, values: ArrayLike, *, label: str, largest: float) -> None:
+    """Draw a table of values from 0 to `largest` as colours (row 0 at the bottom; NaN: nothing there), with a scale."""
+    axes.grid(visible=False)
+    image = axes.imshow(
+        np.asarray(values, dtype=float), cmap="cividis", vmin=0.0, vmax=largest, origin="lower", aspect="auto"
+    )
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    bar = figure.colorbar(image, ax=axes, shrink=0.9)
+    bar.set_label(label, fontsize=9, color=_TEXT)
+    bar.ax.tick_params(colors=_TEXT, labelsize=8)
 
 
 def save_figure(figure: Figure, path: Path) -> None:

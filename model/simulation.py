@@ -17,6 +17,7 @@ from hopforge.model.network.build import NetState, RouterParameters, Script, Sou
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, SCRIPT
 from hopforge.model.network.sources import NEVER
+from hopforge.model.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.routing import prepare_routing
 from hopforge.model.topology import Topology, build
@@ -396,10 +397,33 @@ def channel_table(run: Simulation, cycles: int) -> pd.DataFrame:
     )
 
 
+def plot_channels(run: Simulation, channels: pd.DataFrame, path: Path) -> None:
+    """Draw the load of every channel between routers as colours.
+
+    Grids of two dimensions: one panel per direction with the routers in their places; others: output port over router.
+    """
+    largest = max(float(channels["load"].max()), 1e-9) if len(channels) else 1.0
+    topology = run.topology
+    table = np.full((topology.max_ports, topology.routers), np.nan)
+    table[channels["port"], channels["router"]] = channels["load"]
+    label = "flits per cycle"
+    if topology.kind in ("mesh", "torus") and len(topology.params["radices"]) == 2:
+        first, (width, height) = topology.max_ports - 4, topology.params["radices"]
+        figure, panels = new_figure(panels=4, width_in=4.4, height_in=3.8)
+        for axes, port, name in zip(panels, range(first, first + 4), ("+x", "−x", "+y", "−y"), strict=True):
+            style_axes(axes, title=f"Channels to {name}", x_label="x of the router", y_label="y of the router")
+            draw_heat_map(axes, table[port].reshape(int(height), int(width)), label=label, largest=largest)
+    else:
+        figure, (axes,) = new_figure(width_in=9.0)
+        style_axes(axes, title="Channels between routers", x_label="router", y_label="output port")
+        draw_heat_map(axes, table, label=label, largest=largest)
+    save_figure(figure, path)
+
+
 def write_measurement(run: Simulation, found: Measurement, folder: Path) -> None:
-    """Write the measurement, the loads of all channels (CSV, Parquet) and the metadata (JSON)."""
+    """Write the measurement, the loads of all channels (CSV, Parquet; PNG) and the metadata (JSON)."""
+    channels = channel_table(run, found.cycles)
     with staged(folder) as scratch:
-        write_tables(
-            scratch, {"measurement": pd.DataFrame([found.row()]), "channels": channel_table(run, found.cycles)}
-        )
+        write_tables(scratch, {"measurement": pd.DataFrame([found.row()]), "channels": channels})
+        plot_channels(run, channels, scratch / "channels.png")
         write_metadata(scratch, run_metadata(run.config))

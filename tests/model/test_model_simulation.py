@@ -1,15 +1,25 @@
 """One run: reproducible to the bit, conserving, with intervals, percentiles and a warm-up by definition."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from hopforge.model import simulation
 from hopforge.model.config import Config, parse_config
 from hopforge.model.routing.graph import distances
-from hopforge.model.simulation import Simulation, batch_interval, channel_table, mser5, percentile, write_measurement
+from hopforge.model.simulation import (
+    Simulation,
+    batch_interval,
+    channel_table,
+    mser5,
+    percentile,
+    plot_channels,
+    write_measurement,
+)
 
 MESH = "topology: {kind: mesh, radices: [4, 3]}"
 TORUS = "topology: {kind: torus, radices: [5, 4]}"
@@ -99,3 +109,20 @@ def test_results_are_written(tmp_path) -> None:
     assert table["packets"].tolist() == [found.packets]
     assert len(pd.read_parquet(tmp_path / "out" / "channels.parquet")) == 34  # 2 · (3 · 3 + 4 · 2)
     assert json.loads((tmp_path / "out" / "metadata.json").read_text())
+    assert (tmp_path / "out" / "channels.png").stat().st_size > 10000
+
+
+@pytest.mark.parametrize("topology", [TORUS, "topology: {kind: torus, radices: [3, 3, 3]}"])
+def test_channel_loads_are_drawn_where_they_belong(tmp_path: Path, topology: str, monkeypatch) -> None:
+    drawn = []
+    monkeypatch.setattr(simulation, "draw_heat_map", lambda _axes, values, **_: drawn.append(np.array(values)))
+    run = Simulation(config(topology), 0.3, 1)
+    run.advance(500)
+    table = channel_table(run, 500)
+    plot_channels(run, table, tmp_path / "channels.png")
+    for row in table.itertuples():
+        if topology == TORUS:  # port 1 + direction of router x + 5·y
+            assert drawn[row.port - 1][row.router // 5, row.router % 5] == row.load
+        else:
+            assert drawn[0][row.port, row.router] == row.load
+    assert sum(np.nansum(one) for one in drawn) == pytest.approx(table["load"].sum())
