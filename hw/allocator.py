@@ -1,13 +1,14 @@
 """Allocators: a matching between inputs that request and outputs that can be given."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.arbiter import ARBITERS
+from hopforge.hw.arbiter import ARBITERS, GROUP_ARBITERS
 
 __all__ = ["ALLOCATORS", "Allocator", "SeparableAllocator", "WavefrontAllocator", "allocator"]
 
@@ -65,6 +66,8 @@ class SeparableAllocator(Allocator):
         Side that picks first: ``input`` or ``output``.
     arbiter : str
         ``round_robin`` or ``matrix``.
+    group : int
+        If not 0: the requests of an input lie in one group of this many neighbouring outputs.
     single_requests : bool
         An input never requests more than one output, so that it needs no arbiter.
 
@@ -76,11 +79,18 @@ class SeparableAllocator(Allocator):
     Raises
     ------
     ValueError
-        A size below 1, an unknown side or arbiter.
+        A size below 1, an unknown side or arbiter, a group that does not divide the outputs.
     """
 
     def __init__(
-        self, *, inputs: int, outputs: int, first: str, arbiter: str = "round_robin", single_requests: bool = False
+        self,
+        *,
+        inputs: int,
+        outputs: int,
+        first: str,
+        arbiter: str = "round_robin",
+        group: int = 0,
+        single_requests: bool = False,
     ):
         if first not in ("input", "output"):
             raise ValueError(f"first must be one of input, output, not {first!r}")
@@ -88,10 +98,18 @@ class SeparableAllocator(Allocator):
             raise ValueError(f"arbiter must be one of {', '.join(ARBITERS)}, not {arbiter!r}")
         self.first = first
         self.arbiter = arbiter
+        if group and outputs % group:
+            raise ValueError(f"group must divide outputs={outputs}, not {group}")
+        self.group = group
         self.single_requests = single_requests
         super().__init__(inputs=inputs, outputs=outputs)
         kind = ARBITERS[arbiter]
-        self.input_arbiters = [kind(width=outputs) for _ in range(0 if single_requests else inputs)]
+        self.input_arbiters: list[Any] = []
+        if group:
+            grouped = GROUP_ARBITERS[arbiter]
+            self.input_arbiters += [grouped(groups=outputs // group, group_width=group) for _ in range(inputs)]
+        elif not single_requests:
+            self.input_arbiters += [kind(width=outputs) for _ in range(inputs)]
         self.output_arbiters = [kind(width=inputs) for _ in range(outputs)]
 
     def elaborate(self, platform: object) -> Module:
@@ -194,7 +212,7 @@ class WavefrontAllocator(Allocator):
         return rows
 
 
-def allocator(kind: str, *, size: int, arbiter: str = "round_robin") -> Allocator:
+def allocator(kind: str, *, size: int, arbiter: str = "round_robin", group: int = 0) -> Allocator:
     """Return a square allocator.
 
     Parameters
@@ -205,6 +223,8 @@ def allocator(kind: str, *, size: int, arbiter: str = "round_robin") -> Allocato
         Inputs, and outputs.
     arbiter : str
         ``round_robin`` or ``matrix``; a wavefront has no arbiters.
+    group : int
+        See `SeparableAllocator`.
 
     Raises
     ------
@@ -215,4 +235,5 @@ def allocator(kind: str, *, size: int, arbiter: str = "round_robin") -> Allocato
         raise ValueError(f"kind must be one of {', '.join(ALLOCATORS)}, not {kind!r}")
     if kind == "wavefront":
         return WavefrontAllocator(size=size)
-    return SeparableAllocator(inputs=size, outputs=size, first=kind.removesuffix("_first"), arbiter=arbiter)
+    first = kind.removesuffix("_first")
+    return SeparableAllocator(inputs=size, outputs=size, first=first, arbiter=arbiter, group=group)

@@ -10,8 +10,11 @@ from hopforge.hw.round_robin import lowest_one
 
 __all__ = [
     "ARBITERS",
+    "GROUP_ARBITERS",
     "PREFIX_WIDTH_MIN",
     "Arbiter",
+    "GroupMatrixArbiter",
+    "GroupRoundRobinArbiter",
     "MatrixArbiter",
     "RoundRobinArbiter",
     "at_or_above",
@@ -179,5 +182,92 @@ class MatrixArbiter(Arbiter):
         return m
 
 
+class GroupRoundRobinArbiter(wiring.Component):
+    """A `RoundRobinArbiter` of which all the requests of a cycle lie in one group of neighbours.
+
+    The pointer then counts only in the group of the last grant; elsewhere the lowest request is the first one, be
+    the pointer before or after it. So a group and a pointer in it are kept.
+
+    Parameters
+    ----------
+    groups, group_width : int
+        Groups, and requesters in each: requester i is in group i // group_width.
+    """
+
+    requests: Signal
+    grant: Signal
+    advance: Signal
+
+    def __init__(self, *, groups: int, group_width: int):
+        self.groups = groups
+        self.group_width = group_width
+        width = groups * group_width
+        super().__init__({"requests": In(width), "grant": Out(width), "advance": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Choose in the group that asks."""
+        m = Module()
+        words = [self.requests[g * self.group_width : (g + 1) * self.group_width] for g in range(self.groups)]
+        asking = Signal(self.groups)
+        requests = Signal(self.group_width)
+        group = Signal(self.groups)
+        at_or_after = Signal(self.group_width)
+        preferred = Signal(self.group_width)
+        after = Signal(self.group_width)
+        after_preferred = Signal(self.group_width)
+        chosen = Signal(self.group_width)
+        m.d.comb += [
+            asking.eq(Cat(word.any() for word in words)),
+            requests.eq(Cat(Cat(word[i] for word in words).any() for i in range(self.group_width))),
+            preferred.eq(requests & at_or_after & (asking & group).any().replicate(self.group_width)),
+            after_preferred.eq(at_or_above(m, preferred, name="preferred") << 1),
+            after.eq(at_or_above(m, requests, name="request") << 1),
+            chosen.eq(Mux(preferred.any(), preferred & ~after_preferred, requests & ~after)),
+            self.grant.eq(Cat(chosen & asking[g].replicate(self.group_width) for g in range(self.groups))),
+        ]
+        with m.If(self.advance & asking.any()):
+            m.d.sync += [group.eq(asking), at_or_after.eq(Mux(preferred.any(), after_preferred, after))]
+        return m
+
+
+class GroupMatrixArbiter(wiring.Component):
+    """A `MatrixArbiter` of which all the requests of a cycle lie in one group of neighbours: one for each group.
+
+    Parameters
+    ----------
+    groups, group_width : int
+        Groups, and requesters in each: requester i is in group i // group_width.
+    """
+
+    requests: Signal
+    grant: Signal
+    advance: Signal
+
+    def __init__(self, *, groups: int, group_width: int):
+        self.groups = groups
+        self.group_width = group_width
+        width = groups * group_width
+        super().__init__({"requests": In(width), "grant": Out(width), "advance": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Put the arbiters side by side; a grant of one says nothing about the order in another."""
+        m = Module()
+        for g in range(self.groups):
+            m.submodules[f"group{g}"] = arbiter = MatrixArbiter(width=self.group_width)
+            span = slice(g * self.group_width, (g + 1) * self.group_width)
+            m.d.comb += [
+                arbiter.requests.eq(self.requests[span]),
+                self.grant[span].eq(arbiter.grant),
+                arbiter.advance.eq(self.advance),
+            ]
+        return m
+
+
 ARBITERS: dict[str, type[Arbiter]] = {"round_robin": RoundRobinArbiter, "matrix": MatrixArbiter}
 """Arbiter of each name that a configuration can give."""
+
+GROUP_ARBITERS: dict[str, type[GroupRoundRobinArbiter] | type[GroupMatrixArbiter]] = {
+    "round_robin": GroupRoundRobinArbiter,
+    "matrix": GroupMatrixArbiter,
+}
+"""The same arbiters for requests that lie in one group."""

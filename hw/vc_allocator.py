@@ -13,6 +13,7 @@ class VcAllocator(wiring.Component):
     """VA of docs/router.md: at most one output VC for each input VC and the other way round.
 
     Input VC n = i·vcs + v, output VC m = o·vcs + w; bit n·ports·vcs + m of ``requests`` and ``grants`` is their pair.
+    An input VC requests VCs of one output port only.
     Combinational; one allocation per cycle; every grant is used. Reset: all pointers 0, nobody granted.
 
     Parameters
@@ -43,7 +44,7 @@ class VcAllocator(wiring.Component):
         self.vcs = vcs
         self.kind = kind
         self.arbiter = arbiter
-        self._allocator = allocator(kind, size=ports * vcs, arbiter=arbiter)
+        self._allocator = allocator(kind, size=ports * vcs, arbiter=arbiter, group=vcs)
         size = (ports * vcs) ** 2
         super().__init__({"requests": In(size), "grants": Out(size)})
 

@@ -93,8 +93,8 @@ def test_rectangular_matrix() -> None:
 
 
 @pytest.mark.parametrize(("kind", "arbiter"), KINDS)
-def test_vc_allocator_equals_golden(kind: str, arbiter: str) -> None:
-    ports, vcs = 3, 2
+@pytest.mark.parametrize(("ports", "vcs"), [(3, 2), (2, 4), (4, 1)])
+def test_vc_allocator_equals_golden(kind: str, arbiter: str, ports: int, vcs: int) -> None:
     size = ports * vcs
     dut = VcAllocator(ports=ports, vcs=vcs, kind=kind, arbiter=arbiter)
     golden = allocation(kind, size, arbiter)
@@ -191,5 +191,7 @@ def test_bad_parameters() -> None:
         VcAllocator(ports=2, vcs=0)
     with pytest.raises(ValueError, match="inputs must be at least 1, not 0"):
         SeparableAllocator(inputs=0, outputs=2, first="input")
+    with pytest.raises(ValueError, match="group must divide outputs=5, not 2"):
+        SeparableAllocator(inputs=1, outputs=5, first="input", group=2)
     with pytest.raises(ValueError, match="first must be one of input, output, not 'both'"):
         SeparableAllocator(inputs=1, outputs=2, first="both")
