@@ -253,7 +253,8 @@ def survivor_lines(report: MutationReport) -> Iterator[str]:
     for verdict in report.survivors:
         mutant = verdict.mutant
         place = f"{mutant.cell}.{mutant.port}[{mutant.bit}]" + (f" ({mutant.wire})" if mutant.wire else "")
-        yield f"survived: {verdict.config} {verdict.block} {mutant.number}: {mutant.mode} {place} {mutant.source}".rstrip()
+        where = f"{verdict.config} {verdict.block} {mutant.number}"
+        yield f"survived: {where}: {mutant.mode} {place} {mutant.source}".rstrip()
 
 
 def _split(count: int, parts: list[tuple[Config, BlockName]]) -> list[tuple[Config, BlockName, int]]:
