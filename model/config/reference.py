@@ -42,7 +42,8 @@ def _section(path: str, section: dict[str, Any], definitions: dict[str, Any]) ->
     required = section.get("required", [])
     for key, node in section["properties"].items():
         default = "required" if key in required else _default(node.get("default"))
-        yield f"| `{key}` | {_kind(node, definitions)} | {default} | {' '.join(node.get('description', '').split())} |\n"
+        meaning = " ".join(node.get("description", "").split())  # a row of a table is one line
+        yield f"| `{key}` | {_kind(node, definitions)} | {default} | {meaning} |\n"
     for key, node in section["properties"].items():
         for inner in _sections(node, definitions):
             yield from _section(f"{path}.{key}" if path else key, inner, definitions)
