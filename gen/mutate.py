@@ -119,9 +119,7 @@ class Netlist(NamedTuple):
         run_yosys("\n".join([*script, "opt_clean", "write_verilog -sv -noattr mutants.sv", ""]), self.folder)
         return (self.folder / "mutants.sv").read_text()
 
-    def has_no_effect(
-        self, mutant: Mutant, gates: Mapping[str, str], *, legal: str = "1", steps: int = 4, timeout_s: float = 60
-    ) -> bool:
+    def has_no_effect(self, mutant: Mutant, gates: Mapping[str, str], *, steps: int = 4, timeout_s: float = 60) -> bool:
         """Try to prove that a mutant behaves like the original at the ports, for any inputs.
 
         First one cycle from any state: all outputs and all next states equal. Then, for faults in what is not used,
@@ -133,8 +131,6 @@ class Netlist(NamedTuple):
             Which.
         gates : mapping
             Output to the output that says whether it means anything.
-        legal : str
-            Verilog condition on the inputs that the surroundings promise in every cycle.
         steps : int
             Most cycles of the induction.
         timeout_s : float
@@ -145,7 +141,7 @@ class Netlist(NamedTuple):
         bool
             Proved. False: there is a difference, or no proof was found in the time.
         """
-        (self.folder / "judged.v").write_text(self._wrapper(gates, legal))
+        (self.folder / "judged.v").write_text(self._wrapper(gates))
         begin = [
             f"read_rtlil {_BASE}",
             f"mutate {mutant.command} -ctrl {SELECTOR} 1 1",
@@ -164,13 +160,13 @@ class Netlist(NamedTuple):
         for name, word in (("gold", 0), ("gate", 1)):
             pair += [f"copy judged {name}", f"delete -input {name}/w:{SELECTOR}", f"cd {name}"]
             pair += [f"connect -set {SELECTOR} 1'{word}", "cd"]
-        pair += ["miter -equiv -flatten -make_outputs gold gate miter", "cd miter", "opt -full", "cd"]
-        prove = "sat -verify -set gold_legal 1 -prove trigger 0"
-        attempts = {
-            "one cycle": [*begin, *split, *pair, f"{prove} miter"],
-            "induction": [*begin, *pair, f"{prove} -tempinduct -seq 1 -maxsteps {steps} miter"],
-        }
-        for script in attempts.values():
+        pair += ["miter -equiv -flatten gold gate miter", "cd miter", "opt -full", "cd"]
+        prove = "sat -verify -prove trigger 0"
+        attempts = [
+            [*begin, *split, *pair, f"{prove} miter"],
+            [*begin, *pair, f"{prove} -tempinduct -seq 1 -maxsteps {steps} miter"],
+        ]
+        for script in attempts:
             try:
                 run_yosys("\n".join([*script, ""]), self.folder, name="proof", timeout_s=timeout_s)
             except YosysError:
@@ -178,7 +174,7 @@ class Netlist(NamedTuple):
             return True
         return False
 
-    def _wrapper(self, gates: Mapping[str, str], legal: str) -> str:
+    def _wrapper(self, gates: Mapping[str, str]) -> str:
         """Verilog around the mutated module: outputs are 0 where they mean nothing."""
         clock = [("clk", 1), ("rst", 1)] if self.clocked else []
         ins = [*clock, (SELECTOR, 1), *self.inputs]
@@ -191,8 +187,8 @@ class Netlist(NamedTuple):
             body.append(f"assign \\{name} = {means};")
         connections = [f".\\{name} (\\{name} )" for name, _ in ins]
         connections += [f".\\{name} (raw_{name})" for name, _ in self.outputs]
-        body += [f"assign legal = {legal};", f"{self.top} inside ({', '.join(connections)});"]
-        return "\n".join([f"module judged ({', '.join([*ports, 'output legal'])});", *body, "endmodule", ""])
+        body += [f"{self.top} inside ({', '.join(connections)});"]
+        return "\n".join([f"module judged ({', '.join(ports)});", *body, "endmodule", ""])
 
 
 def write_netlist(component: Component, name: str, folder: Path) -> Netlist:

@@ -141,14 +141,11 @@ class Subject(NamedTuple):
         Fresh.
     replays : list of callable
         Each makes one golden trace.
-    legal : str
-        Verilog condition on the inputs that the surroundings of the block promise.
     """
 
     block: BlockName
     component: Component
     replays: list[Callable[[], Replay]]
-    legal: str = "1"
 
 
 def mutate(
@@ -286,10 +283,13 @@ def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[
     """Yield traffic of different kinds, shortest first."""
     network = engine_traffic(config, 1000, seed).addresses
     # near the own address every key function and digit counts; many lookups between two changes of the configuration
+    shapes = [(12, 48, 2000), (30, params.entries, 100), (60, 2 * params.entries, 300), (20, params.entries, 60)]
     near = [
-        Traffic(lookups=8000, seed=seed + 10 + n, quiet_cycles=quiet, pool=pool, locality=1.0, centres=2)
-        for n, (quiet, pool) in enumerate([(12, 48), (30, 96), (20, 24), (60, 200)])
-    ]
+        Traffic(
+            lookups=4000, seed=seed + 10 + n, quiet_cycles=quiet, pool=pool, locality=1.0, centres=2, pool_lookups=often
+        )
+        for n, (quiet, pool, often) in enumerate(3 * shapes)
+    ]  # fmt: skip
     kinds = [
         Traffic(lookups=600, seed=seed, quiet_cycles=15, pool=3 * params.entries, addresses=network),
         *near,
@@ -369,7 +369,7 @@ def judge_mutants(
     for mutant in mutants:
         if mutant.number not in verdicts:
             say("proofs", len(verdicts))
-            same = proof_s > 0 and netlist.has_no_effect(mutant, gates, legal=subject.legal, timeout_s=proof_s)
+            same = proof_s > 0 and netlist.has_no_effect(mutant, gates, timeout_s=proof_s)
             verdicts[mutant.number] = Verdict(
                 config, subject.block, mutant, "equivalent" if same else "survived"
             )  # fmt: skip

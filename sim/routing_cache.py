@@ -52,12 +52,16 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
     keys = [int(key) for key in rng.integers(0, 1 << params.key_bits, _KEYS * params.entries)]
     kinds = ["lookup", "fill", "invalidate", "scrub"]
     stranger = next(key for key in range(len(keys) + 1) if key not in set(keys))
-    # After a flush every row is scrubbed before the next one, so that epochs may come round again.
-    period = max(count // 100, 16 * params.entries)
-    operations = []
+    # After a flush every row is scrubbed before the next one, so that epochs may come round again; often before the
+    # lines have been written again, so that a line that was not scrubbed would come back.
+    flushes, at = set(), 16 * params.entries
+    while at < count:
+        flushes.add(at)
+        at += 2 * params.sets + 4 if rng.random() < 0.8 else 16 * params.entries
+    operations, since = [], count
     for number in range(count):
-        since = number % period
-        if number >= period and since < 2 * params.sets and since % 2:
+        since = 0 if number in flushes else since + 1
+        if since < 2 * params.sets and since % 2:
             operations.append(_Operation("scrub", stranger, since // 2))
             continue
         operations.append(
@@ -70,7 +74,7 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
     driven = [[1, index[0], *[0] * 9]]
     expected = [[0, 0, 0, 0]]
     for number, operation in enumerate(operations):
-        if number and number % period == 0:
+        if number in flushes:
             golden.flush()
         following = index[number + 1] if number + 1 < count else 0
         driven.append([

@@ -43,6 +43,8 @@ class Traffic:
         Probability per cycle that the link changes.
     pool : int
         Number of different destinations that are asked for at a time.
+    pool_lookups : int
+        Lookups after which others are asked for.
     locality : float
         Exponent of the popularity of destinations: 1 uniform, larger: fewer of them more often.
     change_configuration : bool
@@ -60,6 +62,7 @@ class Traffic:
     quiet_cycles: int = 40
     link_failures: float = 0.0005
     pool: int = 64
+    pool_lookups: int = 2000
     locality: float = 2.0
     change_configuration: bool = True
     addresses: tuple[int, ...] = ()
@@ -135,7 +138,7 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
 def _destinations(params: LookupParams, traffic: Traffic, rng: np.random.Generator, centres: np.ndarray) -> np.ndarray:
     """Return int64[lookup]: destinations out of a pool that changes now and then, near ones more often."""
     limit = 1 << params.address_bits
-    pools = rng.integers(0, limit, (max(1, traffic.lookups // 2000), traffic.pool))
+    pools = rng.integers(0, limit, (max(1, traffic.lookups // traffic.pool_lookups), traffic.pool))
     # half of the addresses differ from their neighbours in a few low bits only, as in a real network
     pools[:, ::2] &= 0xFFF
     if traffic.addresses:
