@@ -448,7 +448,7 @@ def net(
     checked = load_config(config)
     target = output or Path("build/net") / checked.name
     check_writable(target)
-    run = Simulation(checked, load or checked.simulation.load, checked.seed if seed is None else seed)
+    run = Simulation(checked, checked.simulation.load if load is None else load, checked.seed if seed is None else seed)
     with _progress("cycles") as advance:
         found = run.run(lambda cycles: advance(cycles, checked.simulation.max_cycles))
     write_measurement(run, found, target)
