@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,10 +53,14 @@ _LUTS = "strash; if -g -K 6 -C 8; strash; dch -f; if -g; strash; dch -f; "
 _DEEP = _LUTS + "if -g; strash; dc2; dch -f; "
 _SIZE = "topo; buffer -c; upsize -D {ps}; dnsize -D {ps}; stime -p"
 
+_BUFFERED = "buffer -p -N 8; topo; upsize; dnsize; stime -p"
+
 RECIPES: dict[str, str] = {
     "fraig-fast": "strash; &get -n; &fraig -x; &put; scorr; dc2; dch -f; map -B 0.9; topo; buffer -c; upsize; dnsize; "
     "stime -p",
     "lut-fast": _LUTS + "map -B 0.9; topo; buffer -c; upsize; dnsize; stime -p",
+    "lut-buffered": _LUTS + "map -B 0.9; " + _BUFFERED,
+    "exact-buffered": _EXACT + "map -B 0.9; " + _BUFFERED,
     "lut": _LUTS + "map; " + _SIZE,
     "deep": _DEEP + "map -B 0.5; " + _SIZE,
     "deep-fast": _DEEP + "map; topo; buffer -c; upsize; dnsize; stime -p",
@@ -69,7 +74,7 @@ RECIPES: dict[str, str] = {
 _EFFORTS = (1.0, 0.95, 0.92, 0.88)
 """Shares of the aim that a recipe with ``{ps}`` is told to reach; the name of a result carries it."""
 
-_QUICK = ("fraig-fast", "lut-fast", "exact-fast", "area")
+_QUICK = ("lut-buffered", "exact-buffered", "lut-fast")
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ def read_library(path: Path) -> Library:
         raw = path.read_bytes()
         if raw[:2] == b"\x1f\x8b":
             raw = gzip.decompress(raw)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"{path}: cannot read the cell library: {reason}") from None
     text = raw.decode(errors="replace")
@@ -122,7 +127,7 @@ def read_library(path: Path) -> Library:
 class Registered(Component):
     """A combinational component between registers: every input and output has one.
 
-    Latency 2 cycles more than without (1 without registers at the inputs); one result per cycle.
+    Latency 2 cycles more than without (1 without registers at the inputs); one result per cycle. Registers have no reset.
 
     Parameters
     ----------
@@ -143,10 +148,11 @@ class Registered(Component):
         m.submodules.inner = inner = self.inner
         for name, member in self.inner.signature.members.items():
             outside, inside = getattr(self, name), getattr(inner, name)
+            held = Signal.like(Value.cast(inside), name=f"{name}_q", reset_less=True)
             if member.flow is Out:
-                m.d.sync += outside.eq(inside)
+                m.d.sync += held.eq(inside)
+                m.d.comb += outside.eq(held)
             elif self.inputs:
-                held = Signal.like(Value.cast(inside), name=f"{name}_q", reset_less=True)
                 m.d.sync += held.eq(outside)
                 m.d.comb += inside.eq(held)
             else:
@@ -416,7 +422,7 @@ def _prepare(block: Block, top: str, folder: Path, timeout_s: float) -> None:
     (folder / "design.il").write_text(text)
     memories = tuple(
         name for name, body in re.findall(r"^module (\\\S+)\n(.*?)^end$", text, re.MULTILINE | re.DOTALL)
-        if re.search(r"^  cell \$mem", body, re.MULTILINE)
+        if name != f"\\{top}" and re.search(r"^  cell \$mem", body, re.MULTILINE)
     )  # fmt: skip
     lines = ["read_rtlil design.il", f"hierarchy -top {top}", "proc"]
     lines += [f"blackbox {name}" for name in memories]
