@@ -127,7 +127,8 @@ def read_library(path: Path) -> Library:
 class Registered(Component):
     """A combinational component between registers: every input and output has one.
 
-    Latency 2 cycles more than without (1 without registers at the inputs); one result per cycle. Registers have no reset.
+    Latency 2 cycles more than without (1 without registers at the inputs); one result per cycle. Registers have no
+    reset.
 
     Parameters
     ----------
