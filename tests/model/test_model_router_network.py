@@ -36,7 +36,7 @@ def mesh_routes(topology: Topology, router: int, adaptive: bool) -> tuple[Route,
     return tuple(routes)
 
 
-def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency: int) -> None:
+def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency: int, cycles: int = 900) -> None:
     lines = ["name: test", "topology: {kind: mesh, radices: [3, 2]}"]
     latencies = {"link_latency_cycles": latency, "host_latency_cycles": latency}
     lines.append("router: {" + ", ".join(f"{key}: {value}" for key, value in (settings | latencies).items()) + "}")
@@ -52,7 +52,6 @@ def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency:
         rng.integers(1, longest + 1, count),
     )
     run = Simulation(config, 0.1, 1, script=script, log_events=100000)
-    cycles = 900
     run.advance(cycles)
     assert run.state.flits_in_flight == 0
     log = run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])]
@@ -124,3 +123,26 @@ def test_simulator_equals_golden_routers(name: str, load: float) -> None:
 @pytest.mark.parametrize("more", [{}, {"vcs": 3, "speculation": True, "va": "wavefront"}, {"switching": "vct"}])
 def test_adaptive_routing_with_an_escape(more: dict) -> None:
     run_both(BASE | more, seed=3, adaptive=True, load=0.4, latency=1)
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("seed", range(400))
+def test_any_parameters(seed: int) -> None:
+    """About 2 million cycles of a router for every hundred seeds."""
+    rng = np.random.default_rng(seed)
+    kinds = ["input_first", "output_first", "wavefront"]
+    settings = {
+        "vcs": int(rng.integers(1, 5)),
+        "buffer_flits": int(rng.integers(1, 7)),
+        "switching": str(rng.choice(["wormhole", "vct"])),
+        "va": str(rng.choice(kinds)),
+        "sa": str(rng.choice(kinds)),
+        "arbiter": str(rng.choice(["round_robin", "matrix"])),
+        "rc_cycles": int(rng.integers(0, 4)),
+        "credit_delay_cycles": int(rng.integers(0, 3)),
+        "vc_release": str(rng.choice(["tail", "credits"])),
+        "speculation": bool(rng.integers(2)),
+    }
+    adaptive = settings["vcs"] > 1 and bool(rng.integers(2))
+    load, latency = float(rng.choice([0.1, 0.25, 0.4])), int(rng.integers(1, 4))
+    run_both(settings, seed=seed, adaptive=adaptive, load=load, latency=latency, cycles=4000)
