@@ -5,10 +5,12 @@ stands at the end of the line. Like SimGrid's replay, everything happens in MPI_
 """
 
 import io
+import lzma
 import math
 import shutil
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -270,6 +272,10 @@ def _number(value: float) -> str:
     return short if float(short) == value else repr(value)
 
 
+# tarfile lets through what the decompressors of .xz and .gz raise in the middle of an archive
+_DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error)
+
+
 def _open(source: str) -> tuple[str, Iterable[tuple[str, str]]]:
     """Return name and (file label, text) pairs of a trace."""
     if source.startswith(SHIPPED):
@@ -283,17 +289,24 @@ def _open(source: str) -> tuple[str, Iterable[tuple[str, str]]]:
     try:
         if path.is_dir():
             found = sorted(item for item in path.iterdir() if item.suffix == ".txt" and item.is_file())
-            return path.name, [(str(item), item.read_text(encoding="utf-8")) for item in found]
+            return path.name, [(str(item), _text(str(item), item.read_bytes())) for item in found]
         if path.is_file() and tarfile.is_tarfile(path):
             with tarfile.open(path) as archive:
                 return path.name.partition(".tar")[0], list(_members(source, archive))
         return path.stem, [(source, path.read_text(encoding="utf-8"))]
     except OSError as error:
-        raise TraceError(f"{source}: cannot be read: {error.strerror or error}") from error
+        raise TraceError(f"{error.filename or source}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise TraceError(f"{source}: is neither a text nor a tar archive") from error
-    except (tarfile.TarError, EOFError) as error:
+    except _DAMAGED as error:
         raise TraceError(f"{source}: damaged archive: {error}") from error
+
+
+def _text(label: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{label}: not UTF-8 text (byte 0x{content[error.start]:02x})") from error
 
 
 def _members(label: str, archive: tarfile.TarFile) -> Iterator[tuple[str, str]]:
@@ -302,8 +315,8 @@ def _members(label: str, archive: tarfile.TarFile) -> Iterator[tuple[str, str]]:
             if member.isfile() and member.name.endswith(".txt"):
                 content = archive.extractfile(member)
                 assert content is not None
-                yield f"{label}/{member.name}", content.read().decode("utf-8")
-    except (tarfile.TarError, EOFError, OSError, UnicodeDecodeError) as error:
+                yield f"{label}/{member.name}", _text(f"{label}/{member.name}", content.read())
+    except (*_DAMAGED, OSError) as error:
         raise TraceError(f"{label}: damaged archive: {error}") from error
 
 

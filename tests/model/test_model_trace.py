@@ -3,6 +3,7 @@
 import io
 import tarfile
 
+import numpy as np
 import pytest
 
 from hopforge.model.trace import (
@@ -178,6 +179,32 @@ def test_bad_files(tmp_path):
     (tmp_path / "noise.tar.xz").write_bytes(bytes(range(256)) * 4)
     with pytest.raises(TraceError, match=r"noise.tar.xz: is neither a text nor a tar archive"):
         read_trace(tmp_path / "noise.tar.xz")
+
+
+@pytest.mark.parametrize("kind", ["xz", "gz", "bz2"])
+def test_archive_with_changed_bytes(tmp_path, kind):
+    rng = np.random.default_rng(7)
+    folder = write_ranks(tmp_path / "t", *[[f"compute {n}" for n in rng.integers(0, 2**40, 2000)]] * 2)
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode=f"w:{kind}") as archive:
+        archive.add(folder, arcname="t")
+    damaged = bytearray(data.getvalue())
+    for place in range(len(damaged) // 2, len(damaged) // 2 + 64):
+        damaged[place] ^= 0xFF
+    (tmp_path / f"t.tar.{kind}").write_bytes(damaged)
+    with pytest.raises(TraceError, match=rf"t.tar.{kind}[:/]"):
+        read_trace(tmp_path / f"t.tar.{kind}")
+
+
+def test_a_rank_that_is_not_text_is_named(tmp_path):
+    folder = write_ranks(tmp_path / "t", ["init"], ["init"])
+    (folder / "rank-1.txt").write_bytes(b"1 init\n\xff\n")
+    with pytest.raises(TraceError, match=r"t/rank-1.txt: not UTF-8 text \(byte 0xff\)$"):
+        read_trace(folder)
+    with tarfile.open(tmp_path / "t.tar.xz", "w:xz") as archive:
+        archive.add(folder, arcname="t")
+    with pytest.raises(TraceError, match=r"t.tar.xz/t/rank-1.txt: not UTF-8 text \(byte 0xff\)$"):
+        read_trace(tmp_path / "t.tar.xz")
 
 
 def test_cut_archive(tmp_path):
