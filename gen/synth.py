@@ -556,7 +556,8 @@ def _by_submodule(endpoints: str, netlist: str, period: float) -> dict[str, floa
     registers = dict(re.findall(r"^  \w*DFF\w* (\w+) \([^;]*?\.Q\(\\?([^\s)\[]+)", netlist, re.MULTILINE))
     worst: dict[str, float] = {}
     for name, slack in re.findall(r"^(\S+) \(.*?(-?[\d.]+) \((?:MET|VIOLATED)\)$", endpoints, re.MULTILINE):
-        place = registers.get(name.split("/")[0], name)
+        cell = name.split("/")[0]
+        place = registers.get(cell, cell.split("\\")[0])  # a cell is named by its wire, a backslash and its type
         place = re.sub(r"(\$\d+)?(\[\d+\])?$", "", place)
         worst[place] = max(worst.get(place, 0.0), round(period - float(slack), 4))
     return dict(sorted(worst.items(), key=lambda item: -item[1]))

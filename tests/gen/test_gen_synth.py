@@ -47,7 +47,8 @@ LIBERTY = f"""library (tiny) {{
   {_gate("BUF_X1", 1.5, "A", "A", 0.02)}
   {_gate("NAND2_X1", 2, "!(A&B)", "AB", 0.02)}
   cell (DFF_X1) {{ area : 8; ff (IQ, IQN) {{ next_state : "D"; clocked_on : "CK"; }}
-    pin (D) {{ direction : input; capacitance : 1; }}
+    pin (D) {{ direction : input; capacitance : 1; timing () {{ related_pin : "CK"; timing_type : setup_rising;
+      rise_constraint (scalar) {{ values ("0.03"); }} fall_constraint (scalar) {{ values ("0.03"); }} }} }}
     pin (CK) {{ direction : input; capacitance : 1; clock : true; }}
     pin (Q) {{ direction : output; max_capacitance : 100; function : "IQ";
       timing () {{ related_pin : "CK"; timing_type : rising_edge; timing_sense : non_unate;
@@ -129,9 +130,9 @@ class TestSynthesize:
         assert (best.flops, best.cells) == (3, 1)
         assert best.area_um2 == 3 * 8 + 2
         if shutil.which("sta"):
-            # clock to output and gate; this flip-flop has no setup time
-            assert best.stages_ns["y_q"] == pytest.approx(0.05 + 0.02, abs=0.003)
-            assert best.sta_ns == pytest.approx(0.05 + 0.04)  # clock to output, setup of what lies outside
+            # y: clock to output, gate, setup; the others: inputs change 0.1 ns after the clock edge, then setup
+            assert best.stages_ns == pytest.approx({"y": 0.05 + 0.02 + 0.03, "a_q": 0.13, "b_q": 0.13}, abs=0.003)
+            assert best.sta_ns == 0.13
 
     def test_memories_are_outside(self, library):
         block = Block(name="store", what="", build=Store, clocked=True)
