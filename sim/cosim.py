@@ -116,17 +116,17 @@ def cosim(
     golden = time.perf_counter()
     verilog = to_verilog(Lookup(params=params), top)
     written = time.perf_counter()
-    if simulator == "verilator":
-        run = replay_verilator(verilog, top, replay, folder / "verilator", waves=waves, progress=progress)
-    else:
-        run = replay_cocotb(
-            verilog, top, replay, folder / "icarus", simulator="icarus", waves=waves, progress=progress
-        )  # fmt: skip
-    report = CosimReport(
-        top, simulator, traffic.seed, run.result, recorded.totals, golden - start, written - golden, run.build_s,
-        run.run_s, run.waves,
-    )  # fmt: skip
     with staged(folder) as scratch:
+        if simulator == "verilator":
+            run = replay_verilator(verilog, top, replay, folder / "verilator", waves=waves, progress=progress)
+        else:
+            run = replay_cocotb(
+                verilog, top, replay, folder / "icarus", simulator="icarus", waves=waves, progress=progress
+            )  # fmt: skip
+        report = CosimReport(
+            top, simulator, traffic.seed, run.result, recorded.totals, golden - start, written - golden, run.build_s,
+            run.run_s, run.waves,
+        )  # fmt: skip
         (scratch / "cosim.json").write_text(json.dumps(_summary(config, report), indent=2) + "\n")
     return report
 

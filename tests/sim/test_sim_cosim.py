@@ -10,6 +10,7 @@ from hopforge.cli import app
 from hopforge.gen.lookup import engine_parameters
 from hopforge.model.config import parse_config
 from hopforge.model.csr import MODES, csr_map
+from hopforge.model.results import ResultError
 from hopforge.sim import cosim as module
 from hopforge.sim.cosim import cosim, engine_setup, engine_traffic, report_rows
 from hopforge.sim.runner import SimulatorError, check_simulator, simulator_name
@@ -108,6 +109,16 @@ def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         check_simulator("icarus")
     with pytest.raises(SimulatorError, match=re.escape("verilator needs g++, which is missing: apt-get install g++")):
         check_simulator("verilator")
+
+
+def test_a_full_disk_is_told_with_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "replay_cocotb", full)
+    with pytest.raises(ResultError, match=r"new: cannot write results: No space left on device$"):
+        cosim(small(), lookups=20, output=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_design_that_does_not_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
