@@ -17,11 +17,12 @@ _INPUTS = (
     "read", "read_index", "same_row", "index", "key", "epoch", "lookup", "fill", "invalidate", "scrub", "fill_output",
 )  # fmt: skip
 _OUTPUTS = (Output("present"), Output("output", "present"), Output("filled"), Output("evicted"))
+_IDLE = 0.05  # share of the cycles without an operation
 _KEYS = 3  # different keys per line of the cache
 
 
 class _Operation(NamedTuple):
-    """What the cache does in a cycle; the output of a scrub is its row, its key is one that is never filled."""
+    """What the cache does in a cycle; the output of a scrub or of no operation is its row, its key is never filled."""
 
     kind: str
     key: int
@@ -64,6 +65,9 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
         if since < 2 * params.sets and since % 2:
             operations.append(_Operation("scrub", stranger, since // 2))
             continue
+        if rng.random() < _IDLE:
+            operations.append(_Operation("idle", stranger, int(rng.integers(0, params.sets))))
+            continue
         operations.append(
             _Operation(
                 rng.choice(kinds[:3], p=[0.5, 0.4, 0.1]), keys[int(rng.integers(0, len(keys)))],
@@ -78,7 +82,8 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
             golden.flush()
         following = index[number + 1] if number + 1 < count else 0
         driven.append([
-            int(number + 1 < count), following, _same_row(component, index[number], following), index[number],
+            int(number + 1 < count and operations[number + 1].kind != "idle"), following,
+            _same_row(component, index[number], following), index[number],
             operation.key, golden.epoch,
             *(int(operation.kind == kind) for kind in kinds), operation.output,
         ])  # fmt: skip
@@ -89,8 +94,8 @@ def routing_cache_bench(params: LookupParams, count: int, rng: np.random.Generat
 
 
 def _index(golden: model.RoutingCache, component: hw.RoutingCache, operation: _Operation) -> int:
-    scrub = operation.kind == "scrub"
-    rows = [operation.output] * component.ways if scrub else golden.rows(operation.key)
+    by_row = operation.kind in {"scrub", "idle"}
+    rows = [operation.output] * component.ways if by_row else golden.rows(operation.key)
     return sum(row << way * component.row_bits for way, row in enumerate(rows)) if component.skewed else rows[0]
 
 
@@ -103,7 +108,7 @@ def _same_row(component: hw.RoutingCache, one: int, other: int) -> int:
 
 def _carry_out(golden: model.RoutingCache, operation: _Operation) -> list[int]:
     """Return present, output, filled, evicted of one operation."""
-    if operation.kind == "scrub":  # removes only what is forgotten already
+    if operation.kind in {"scrub", "idle"}:  # a scrub removes only what is forgotten already
         return [0, 0, 0, 0]
     before = golden.contents().get(operation.key)
     present, output = int(before is not None), before or 0
