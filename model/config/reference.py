@@ -65,7 +65,8 @@ def _kind(node: dict[str, Any], definitions: dict[str, Any]) -> str:
         return "section"
     choices = node.get("anyOf", node.get("oneOf"))
     if choices is not None:
-        return " or ".join(_kind(choice, definitions) for choice in choices if choice.get("type") != "null")
+        kinds = dict.fromkeys(_kind(choice, definitions) for choice in choices if choice.get("type") != "null")
+        return "section by `kind`" if "oneOf" in node and list(kinds) == ["section"] else " or ".join(kinds)
     if node["type"] == "array":
         return f"list of {_kind(node['items'], definitions).replace('number', 'numbers')}"
     words = {"integer": "whole number", "number": "number", "boolean": "`true`, `false`", "string": "text"}[
