@@ -8,12 +8,14 @@ at the ports, is a hole in the stimulus.
 import shutil
 import subprocess
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from amaranth.hdl import UnusedElaboratable
 from amaranth.lib.wiring import Component
 
 from hopforge.gen.lookup import engine_parameters
@@ -273,7 +275,9 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
     counts = [400, 4000, 20000]
 
     def trace(number: int, cycles: int) -> Replay:
-        return bench(params, cycles, np.random.default_rng([seed, number])).replay
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnusedElaboratable)  # only the trace of this one is wanted
+            return bench(params, cycles, np.random.default_rng([seed, number])).replay
 
     replays = [lambda number=number, cycles=cycles: trace(number, cycles) for number, cycles in enumerate(counts)]
     return Subject(block, bench(params, 2, np.random.default_rng(seed)).component, replays)  # type: ignore[arg-type]
