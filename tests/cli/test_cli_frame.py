@@ -177,20 +177,20 @@ def test_traceback_only_when_asked_for(tmp_path: Path) -> None:
 def test_interrupt_of_a_running_command(tmp_path: Path) -> None:
     fifo = tmp_path / "x.yml"
     os.mkfifo(fifo)  # reading it waits for ever
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hopforge.cli", "check", str(fifo)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    writer = os.open(fifo, os.O_WRONLY)  # returns once the command has opened it for reading
-    try:
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    finally:
-        os.close(writer)
-        process.kill()
+    # a background job inherits that the signal is ignored, and these tests may be part of one
+    restore = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{restore}; from hopforge.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "check", str(fifo)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        writer = os.open(fifo, os.O_WRONLY)  # returns once the command has opened it for reading
+        try:
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            os.close(writer)
+            process.kill()
     assert (process.returncode, out, err) == (130, "", "hopforge: interrupted\n")
 
 
