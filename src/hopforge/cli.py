@@ -326,7 +326,11 @@ def synth(
             None if best.levels is None else f"{best.levels}",
         )
         table.add_row(best.block, best.recipe, f"{best.cells}", f"{best.flops}", *(figure or "-" for figure in figures))
-    Console().print(table)
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table)
+    for results in found:
+        if results[0].path:
+            console.print(f"critical path of {results[0].block}: {' > '.join(results[0].path)}", markup=False)
 
 
 @app.command(rich_help_panel=HARDWARE)
