@@ -42,8 +42,17 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup_params import LookupParams
 from hopforge.model.results import staged
 
-__all__ = ["RECIPES", "Block", "Library", "Registered", "SynthResult", "blocks", "read_library", "synthesize",
-           "synthesize_config"]
+__all__ = [
+    "RECIPES",
+    "Block",
+    "Library",
+    "Registered",
+    "SynthResult",
+    "blocks",
+    "read_library",
+    "synthesize",
+    "synthesize_config",
+]
 
 SLOT_BITS = 84 * 8
 """Bits of the smallest Ethernet packet with preamble and gap."""
@@ -449,9 +458,7 @@ def _generic(block: Block, top: str, folder: Path, timeout_s: float) -> SynthRes
     )  # fmt: skip
 
 
-def _map(
-    block: Block, top: str, recipe: str, effort: float, folder: Path, timeout_s: float
-) -> SynthResult:
+def _map(block: Block, top: str, recipe: str, effort: float, folder: Path, timeout_s: float) -> SynthResult:
     """Map with one recipe and time the result."""
     wanted = int(1000 * ((block.aim_ns or 0.43) * effort - (0.13 if block.clocked else 0.0)))
     script = RECIPES[recipe].format(ps=wanted)
@@ -540,7 +547,9 @@ def _timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRe
     return dataclasses.replace(
         result,
         sta_ns=round(period - float(slack[1]), 4),
-        path=tuple(f"{cell}" if cell and not cell.startswith(("in", "out")) else pin for pin, cell in path),
+        path=tuple(
+            f"{cell}" if cell and not cell.startswith(("in", "out")) else pin for pin, cell in path if pin != "input"
+        ),
         stages_ns=_by_submodule(endpoints, netlist, period) if block.clocked else {},
     )
 
