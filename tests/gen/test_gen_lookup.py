@@ -117,7 +117,7 @@ class TestGenerateLookup:
         def broken(*arguments, **options):
             raise UserError("no")
 
-        monkeypatch.setattr(gen_lookup, "to_verilog", broken)
+        monkeypatch.setattr(gen_lookup, "_manifest", broken)
         with pytest.raises(UserError):
             generate_lookup(config(), tmp_path / "out")
         assert not (tmp_path / "out").exists()
