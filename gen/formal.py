@@ -9,7 +9,7 @@ from amaranth.hdl import Elaboratable, Signal
 
 from hopforge.gen.yosys import run_yosys
 
-__all__ = ["prove"]
+__all__ = ["induction_log", "prove"]
 
 
 def prove(
@@ -45,6 +45,22 @@ def prove(
     YosysError
         If yosys fails otherwise, or takes too long.
     """
+    log = induction_log(proof, inputs, f"-maxsteps {steps}", mutant=mutant, timeout_s=timeout_s)
+    return "Induction step proven: SUCCESS" in log
+
+
+def induction_log(
+    proof: Elaboratable,
+    inputs: Sequence[Signal],
+    options: str,
+    *,
+    mutant: tuple[str, str] | None = None,
+    timeout_s: float = 120,
+) -> str:
+    """Run yosys's solver by temporal induction, with more `options` of its ``sat`` command, and return its log.
+
+    The other parameters and the errors are those of `prove`.
+    """
     script = [
         "read_rtlil proof.il",
         "hierarchy -top proof",
@@ -56,10 +72,9 @@ def prove(
         "async2sync",
         "opt -full",
         "opt_clean -purge",
-        f"sat -prove-asserts -set-assumes -tempinduct -seq 1 -maxsteps {steps} proof",
+        f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof",
     ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         (path / "proof.il").write_text(rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False))
-        log = run_yosys("\n".join(script) + "\n", path, name="proof", timeout_s=timeout_s)
-    return "Induction step proven: SUCCESS" in log
+        return run_yosys("\n".join(script) + "\n", path, name="proof", timeout_s=timeout_s)

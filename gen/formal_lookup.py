@@ -11,14 +11,11 @@ control bus, the requests, the TCAM's timing and its order of answers are free. 
 The proof is by induction over one cycle, with the invariants below; `MUTANTS` are faults with which it must fail.
 """
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
-from amaranth.back import rtlil
 from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Const, Elaboratable, Module, Mux, Signal, Value
 
-from hopforge.gen.yosys import run_yosys
+from hopforge.gen.formal import induction_log, prove
 from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.lookup import Lookup
 from hopforge.hw.sram import Sram
@@ -369,7 +366,7 @@ def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_
         If yosys fails otherwise, or takes too long.
     """
     proof = LookupProof(proof_parameters(pipeline_depth))
-    return "Induction step proven: SUCCESS" in _sat(proof, mutant, "-maxsteps 1", timeout_s)
+    return prove(proof, proof.inputs, mutant=MUTANTS[mutant] if mutant else None, timeout_s=timeout_s)
 
 
 def refute_lookup(
@@ -401,26 +398,6 @@ def refute_lookup(
         If yosys fails, or takes too long.
     """
     proof = LookupProof(proof_parameters(pipeline_depth), invariants=False, no_hit=no_hit)
-    return "model found for base case" in _sat(proof, mutant, f"-tempinduct-baseonly -maxsteps {steps}", timeout_s)
-
-
-def _sat(proof: LookupProof, mutant: str | None, options: str, timeout_s: float) -> str:
-    """Run yosys's solver by temporal induction and return its log."""
-    wire, tied_to = MUTANTS[mutant] if mutant else ("", "")
-    script = [
-        "read_rtlil proof.il",
-        "hierarchy -top proof",
-        "proc",
-        "flatten",
-        *(["cd proof", f"connect -set {wire} {tied_to}", "cd"] if mutant else []),
-        "opt -full",
-        "chformal -lower",
-        "async2sync",
-        "opt -full",
-        "opt_clean -purge",
-        f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof",
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        (path / "proof.il").write_text(rtlil.convert(proof, name="proof", ports=proof.inputs, emit_src=False))
-        return run_yosys("\n".join(script) + "\n", path, name="proof", timeout_s=timeout_s)
+    fault, options = MUTANTS[mutant] if mutant else None, f"-tempinduct-baseonly -maxsteps {steps}"
+    log = induction_log(proof, proof.inputs, options, mutant=fault, timeout_s=timeout_s)
+    return "model found for base case" in log

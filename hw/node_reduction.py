@@ -762,14 +762,17 @@ class ReductionSelect(Component):
 
 
 class NodeReduction(Component):
-    """Destination to cache key in one combinational step: `ReductionCompare` and `ReductionSelect`.
+    """Destination to cache key: `ReductionCompare` and `ReductionSelect`, with or without a register between them.
 
-    Latency 0, one key per cycle, no state.
+    Latency 0 without, 1 cycle with the register; one key per cycle, never stalls. The register has no reset value that
+    matters: a key is used only with a valid bit that its user carries beside it.
 
     Parameters
     ----------
     parameters : ReductionParameters
         What is built.
+    registered : bool
+        Whether a register divides it into two stages.
     """
 
     dst: Signal
@@ -777,8 +780,9 @@ class NodeReduction(Component):
     key: Signal
     payload: Signal
 
-    def __init__(self, parameters: ReductionParameters) -> None:
+    def __init__(self, parameters: ReductionParameters, *, registered: bool = False) -> None:
         self.parameters = parameters
+        self.registered = registered
         super().__init__(
             {
                 "dst": In(parameters.address_bits),
@@ -796,8 +800,13 @@ class NodeReduction(Component):
         m.d.comb += [
             compare.dst.eq(self.dst),
             compare.active.eq(self.active),
-            select.partial.eq(compare.partial),
             self.key.eq(select.key),
             self.payload.eq(select.payload),
         ]
+        if self.registered:
+            between = Signal(self.parameters.partial_layout, reset_less=True)
+            m.d.sync += between.eq(compare.partial)
+            m.d.comb += select.partial.eq(between)
+        else:
+            m.d.comb += select.partial.eq(compare.partial)
         return m

@@ -4,15 +4,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from amaranth.hdl import Module, Signal
-from amaranth.lib.data import View
-from amaranth.lib.wiring import Component, In, Out
+from amaranth.lib.wiring import Component
 
 from hopforge.gen.synth import RECIPES, Block, Library, read_library, synthesize
 from hopforge.gen.verilog import to_rtlil
-from hopforge.hw.node_reduction import ReductionCompare, ReductionParameters, ReductionSelect
 
-__all__ = ["LARGE_RECIPES", "BlockCost", "ReductionWithRegister", "block_cost"]
+__all__ = ["LARGE_RECIPES", "BlockCost", "block_cost"]
 
 _SLOWEST_NS = 1.0
 """What the paper allows a stage: area is not bought with more delay than this."""
@@ -87,43 +84,3 @@ def _synthesised(component: Component, liberty: Path | None, recipes: tuple[str,
         area_um2=smallest.area_um2, delay_of_smallest_ns=smallest.delay_ns, smallest_recipe=smallest.recipe,
         delay_ns=fastest.delay_ns, area_of_fastest_um2=fastest.area_um2, fastest_recipe=fastest.recipe,
     )  # fmt: skip
-
-
-class ReductionWithRegister(Component):
-    """Node reduction in two stages: `ReductionCompare`, a register, `ReductionSelect`.
-
-    Latency 1 cycle, one key per cycle, never stalls; the register has no reset value that matters (a key is used only
-    with the valid bit that the engine carries beside it).
-
-    Parameters
-    ----------
-    parameters : ReductionParameters
-        What is built.
-    """
-
-    dst: Signal
-    active: View
-    key: Signal
-    payload: Signal
-
-    def __init__(self, parameters: ReductionParameters) -> None:
-        self.parameters = parameters
-        super().__init__(
-            {
-                "dst": In(parameters.address_bits),
-                "active": In(parameters.active_layout),
-                "key": Out(parameters.key_bits),
-                "payload": Out(parameters.address_bits),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        """Put a register between the two halves."""
-        m = Module()
-        m.submodules.compare = compare = ReductionCompare(self.parameters)
-        m.submodules.select = select = ReductionSelect(self.parameters)
-        between = Signal(self.parameters.partial_layout, reset_less=True)
-        m.d.comb += [compare.dst.eq(self.dst), compare.active.eq(self.active)]
-        m.d.sync += between.eq(compare.partial)
-        m.d.comb += [select.partial.eq(between), self.key.eq(select.key), self.payload.eq(select.payload)]
-        return m

@@ -10,7 +10,7 @@ from hopforge.hw.node_reduction import NodeReduction, ReductionParameters
 from hopforge.model.analytic import line_rate_gbps
 from hopforge.model.crc import crc_matrix
 from hopforge.model.plots import draw_grouped_bars, new_figure, style_axes
-from hopforge.sim.reproduce.gate_cost import ReductionWithRegister, block_cost
+from hopforge.sim.reproduce.gate_cost import block_cost
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row
 
 ADDRESS_BITS = 24
@@ -81,7 +81,7 @@ def _points(_options: Options) -> list[Point]:
 
 def _measure(point: Point, options: Options) -> list[Row]:
     parameters = BLOCKS[str(point["block"])]
-    component = NodeReduction(parameters) if point["variant"] == _VARIANTS[0] else ReductionWithRegister(parameters)
+    component = NodeReduction(parameters, registered=point["variant"] != _VARIANTS[0])
     return [{**point, **asdict(block_cost(component, options.liberty))}]
 
 
