@@ -42,6 +42,12 @@ class RouterConfig(Section):
     """Latency of the links between hosts and routers."""
     cycles_per_flit: Annotated[int, Field(ge=1, le=1024)] = 1
     """Cycles that a flit occupies a link between routers."""
+    flit_bits: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Hardware: data of a flit; in a head destination, source and tag (virtual cut-through: and length) lie in it."""
+    tag_bits: Annotated[int, Field(ge=0, le=64)] = 8
+    """Hardware: bits of a head that the hosts may use as they like."""
+    length_bits: Annotated[int, Field(ge=1, le=16)] = 8
+    """Hardware, virtual cut-through: bits of the number of flits in a head."""
 
 
 class RoutingConfig(Section):
