@@ -1,8 +1,9 @@
 """A recorded MPI program as messages between ranks, and the order in which their packets enter the network.
 
-Order (docs/workloads.md): time goes in turns. In each turn every rank, in increasing number, sends one packet of the
-message it is at; a rank that waits for a message waits until all packets of that message have been sent, and sends
-nothing until then. Sending never waits. Computation takes no time.
+The network simulator runs the operations by the times at which messages arrive (`model.network.programs`). The replay
+through caches has no times; its order (docs/workloads.md): time goes in turns. In each turn every rank, in increasing
+number, sends one packet of the message it is at; a rank that waits for a message waits until all packets of that
+message have been sent, and sends nothing until then. Sending never waits. Computation takes no time.
 """
 
 from collections import deque
@@ -20,12 +21,15 @@ from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.trace import ANY_SOURCE, ANY_TAG, COLLECTIVES, DATATYPES, PROC_NULL, Action, Trace, TraceError
 
 MAX_PACKETS = 1 << 30
-_SEND, _WAIT = 0, 1
+#: kinds of operations: hand a message over; wait until it has left; post its receive; wait until it is here; compute
+SEND, SENT, POST, RECEIVE, COMPUTE, SLEEP = range(6)
+_KINDS = 8  # an operation under construction is operand · 8 + kind
+_LATER_POST, _LATER_RECEIVE = 6, 7  # their operand is a receive that is not matched with its send yet
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What every rank sends and waits for, in its order.
+    """What every rank does, in its order.
 
     Attributes
     ----------
@@ -33,10 +37,14 @@ class Program:
         Number of ranks.
     first : ndarray, int64[rank + 1]
         Where the operations of a rank start.
-    waits : ndarray, bool[operation]
-        False: send `message`; True: wait for it.
-    message : ndarray, int64[operation]
-        Number of the message.
+    kind : ndarray, int8[operation]
+        SEND, SENT, POST, RECEIVE, COMPUTE or SLEEP.
+    operand : ndarray, int64[operation]
+        Number of the message; of COMPUTE and SLEEP: of the amount.
+    action : ndarray, int32[operation]
+        Action of the rank's trace that the operation belongs to.
+    amount : ndarray, float64[...]
+        Flops of COMPUTE, seconds of SLEEP.
     source, destination : ndarray, int32[message]
         Ranks.
     size_bytes : ndarray, int64[message]
@@ -45,8 +53,10 @@ class Program:
 
     ranks: int
     first: NDArray[np.int64]
-    waits: NDArray[np.bool_]
-    message: NDArray[np.int64]
+    kind: NDArray[np.int8]
+    operand: NDArray[np.int64]
+    action: NDArray[np.int32]
+    amount: NDArray[np.float64]
     source: NDArray[np.int32]
     destination: NDArray[np.int32]
     size_bytes: NDArray[np.int64]
@@ -58,7 +68,7 @@ class Program:
 
 
 class _Compiled(NamedTuple):
-    """A collective schedule as arrays; per rank the transfers it sends (or, minus 1 and negative, waits for)."""
+    """A collective schedule as arrays; per rank its operations, the operand being the number of the transfer."""
 
     source: NDArray[np.int32]
     destination: NDArray[np.int32]
@@ -76,14 +86,19 @@ def _compiled(operation: str, algorithm: str, ranks: int, root: int) -> _Compile
     programs: list[list[int]] = [[] for _ in range(ranks)]
     number = 0
     for part in schedule(operation, algorithm, ranks, root):
-        for index, transfer in enumerate(part):
+        numbered = list(enumerate(part, start=number))
+        for index, transfer in numbered:
+            programs[transfer.dst].append(_KINDS * index + POST)
+        for index, transfer in numbered:
             source.append(transfer.src)
             destination.append(transfer.dst)
             sizes.append(len(transfer.blocks))
             blocks.extend(transfer.blocks)
-            programs[transfer.src].append(number + index)
-        for index, transfer in enumerate(part):
-            programs[transfer.dst].append(-1 - number - index)
+            programs[transfer.src].append(_KINDS * index + SEND)
+        for index, transfer in numbered:
+            programs[transfer.dst].append(_KINDS * index + RECEIVE)
+        for index, transfer in numbered:
+            programs[transfer.src].append(_KINDS * index + SENT)
         number += len(part)
     return _Compiled(
         np.array(source, np.int32), np.array(destination, np.int32), np.array(blocks, np.int64),
@@ -200,7 +215,9 @@ class _Builder:
     def __init__(self, trace: Trace, collectives: CollectivesConfig) -> None:
         self.trace = trace
         self.defaults = tuple(trace.default_datatype(rank) for rank in range(trace.ranks))
-        self.operations: list[list[NDArray[np.int64]]] = []
+        self.operations: list[NDArray[np.int64]] = []  # per rank
+        self.action_numbers: list[NDArray[np.int32]] = []
+        self.amounts: list[float] = []
         self.sends: list[tuple[int, int, int, int]] = []  # source, destination, tag, bytes
         self.receives: list[tuple[int, int, int, int]] = []  # source, destination, tag, action index
         self.calls = self._collect_calls()
@@ -255,18 +272,17 @@ class _Builder:
             self.sizes.append(np.add.reduceat(sizes[compiled.blocks], compiled.first_block))
         base = self.collective_messages
         self.collective_messages += len(compiled.source)
-        # an operation is 2·message + (1 if it waits)
-        self.call_operations.append(tuple(
-            np.where(program >= 0, 2 * (base + program), 2 * (base - 1 - program) + 1)
-            for program in compiled.operations
-        ))
+        self.call_operations.append(tuple(program + _KINDS * base for program in compiled.operations))
 
     def add_rank(self, rank: int) -> None:
         """Collect the operations of one rank."""
         actions, default = self.trace.actions[rank], self.defaults[rank]
         parts: list[NDArray[np.int64]] = []
+        numbers: list[NDArray[np.int32]] = []
         now: list[int] = []
-        sends, receives = self.sends, self.receives
+        now_number: list[int] = []
+        sends, receives, amounts = self.sends, self.receives, self.amounts
+        # operation that a wait for a request stands for, by (source, destination, tag)
         pending: dict[tuple[int, int, int], deque[int | None]] = {}
         wild = any(
             ANY_SOURCE in (action.source, action.peer) or action.tag == ANY_TAG
@@ -275,75 +291,111 @@ class _Builder:
         base = self.collective_messages
         call = 0
 
-        def send(peer: int, tag: int, size: int) -> None:
-            if peer != PROC_NULL:
-                now.append(2 * (base + len(sends)))
-                sends.append((rank, peer, tag, size))
+        def send(peer: int, tag: int, size: int) -> int | None:
+            if peer == PROC_NULL:
+                return None
+            message = base + len(sends)
+            sends.append((rank, peer, tag, size))
+            now.append(_KINDS * message + SEND)
+            return _KINDS * message + SENT
 
         def post(source: int, tag: int, index: int) -> int | None:
             if wild or source == PROC_NULL:
                 return None
             receives.append((source, rank, tag, index))
-            return len(receives) - 1
+            now.append(_KINDS * (len(receives) - 1) + _LATER_POST)
+            return _KINDS * (len(receives) - 1) + _LATER_RECEIVE
 
-        def wait(receive: int | None) -> None:
-            if receive is not None:
-                now.append(-1 - receive)
+        def wait(operation: int | None) -> None:
+            if operation is not None:
+                now.append(operation)
+
+        def compute(kind: int, amount: float) -> None:
+            if amount > 0:
+                now.append(_KINDS * len(amounts) + kind)
+                amounts.append(amount)
 
         for index, action in enumerate(actions):
             name = action.name
-            if name in ("compute", "sleep"):
-                continue
-            if name in ("send", "isend"):
-                send(action.peer, action.tag, action.count * _datatype_bytes(action.datatype, default))
-                if name == "isend":
-                    pending.setdefault((rank, action.peer, action.tag), deque()).append(None)
+            if name == "send":
+                wait(send(action.peer, action.tag, action.count * _datatype_bytes(action.datatype, default)))
+            elif name == "isend":
+                request = send(action.peer, action.tag, action.count * _datatype_bytes(action.datatype, default))
+                pending.setdefault((rank, action.peer, action.tag), deque()).append(request)
             elif name == "recv":
                 wait(post(action.peer, action.tag, index))
             elif name == "irecv":
-                receive = post(action.peer, action.tag, index)
-                pending.setdefault((action.peer, rank, action.tag), deque()).append(receive)
+                request = post(action.peer, action.tag, index)
+                pending.setdefault((action.peer, rank, action.tag), deque()).append(request)
             elif name == "wait":
                 queue = pending.get((action.source, action.peer, action.tag))
                 if queue:
                     wait(queue.popleft())
             elif name == "waitall":
                 for queue in pending.values():
-                    for receive in queue:
-                        wait(receive)
+                    for request in queue:
+                        wait(request)
                 pending.clear()
             elif name == "sendRecv":
                 receive = post(action.source, 0, index)
-                send(action.peer, 0, action.count * _datatype_bytes(action.datatype, default))
+                sent = send(action.peer, 0, action.count * _datatype_bytes(action.datatype, default))
                 wait(receive)
+                wait(sent)
+            elif name in ("compute", "sleep"):
+                compute(COMPUTE if name == "compute" else SLEEP, action.amount)
             elif name in COLLECTIVES:
-                parts += [np.array(now, np.int64), self.call_operations[call][rank]]
+                operations = self.call_operations[call][rank]
+                parts += [np.array(now, np.int64), operations]
+                numbers += [np.array(now_number, np.int32), np.full(len(operations), index, np.int32)]
                 now.clear()
+                now_number.clear()
                 call += 1
+                compute(COMPUTE, action.amount)  # of the reduction
+            now_number += [index] * (len(now) - len(now_number))
         parts.append(np.array(now, np.int64))
-        self.operations.append(parts)
+        numbers.append(np.array(now_number, np.int32))
+        self.operations.append(np.concatenate(parts))
+        self.action_numbers.append(np.concatenate(numbers))
+
+    @staticmethod
+    def _other_ranks(waiting: NDArray[np.int64], rank: int) -> str:
+        """Say which other ranks wait for messages that are never sent."""
+        others = [str(other) for other in np.unique(waiting) if other != rank]
+        if not others:
+            return ""
+        more = f" and {len(others) - 8} more" if len(others) > 8 else ""
+        return f"; so {'does rank' if len(others) == 1 else 'do ranks'} {', '.join(others[:8])}{more}"
 
     def finish(self) -> Program:
         """Match receives with sends and join everything."""
         sends = np.array(self.sends, np.int64).reshape(-1, 4)
         receives = np.array(self.receives, np.int64).reshape(-1, 4)
         matched = _match(sends, receives)
-        per_rank = [np.concatenate(parts) for parts in self.operations]
-        operation = np.concatenate(per_rank) if per_rank else np.empty(0, np.int64)
-        first = np.concatenate([[0], np.cumsum([len(part) for part in per_rank])]).astype(np.int64)
-        is_receive = operation < 0
-        partner = matched[-1 - operation[is_receive]]
-        lost = np.flatnonzero(partner < 0)
+        operation = np.concatenate([np.empty(0, np.int64), *self.operations])
+        action = np.concatenate([np.empty(0, np.int32), *self.action_numbers])
+        first = np.concatenate([[0], np.cumsum([len(part) for part in self.operations])]).astype(np.int64)
+        kind, operand = (operation % _KINDS).astype(np.int8), operation // _KINDS
+        waited = operand[kind == _LATER_RECEIVE]
+        lost = waited[matched[waited] < 0]
         if len(lost):
-            source, rank, tag, index = receives[-1 - operation[is_receive][lost[0]]]
+            source, rank, tag, index = receives[lost[0]]
             raise TraceError(
                 f"{self.trace.where(rank, index)}: rank {rank} waits for a message from rank {source} with tag {tag}"
-                f" that is never sent"
+                f" that is never sent{self._other_ranks(receives[lost, 1], rank)}"
             )
-        operation[is_receive] = 2 * (self.collective_messages + partner) + 1
+        for later, meant in ((_LATER_POST, POST), (_LATER_RECEIVE, RECEIVE)):
+            chosen = kind == later
+            partner = matched[operand[chosen]]
+            operand[chosen] = np.where(partner < 0, -1, self.collective_messages + partner)
+            kind[chosen] = meant
+        # a receive that nobody sends may be posted as long as nobody waits for it
+        keep = operand >= 0
+        first = np.concatenate([[0], np.cumsum(keep)])[first].astype(np.int64)
+        kind, operand, action = kind[keep], operand[keep], action[keep]
         empty32, empty64 = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
         return Program(
-            ranks=self.trace.ranks, first=first, waits=(operation & 1).astype(bool), message=operation >> 1,
+            ranks=self.trace.ranks, first=first, kind=kind, operand=operand, action=action,
+            amount=np.array(self.amounts, np.float64),
             source=np.concatenate([*empty32, *self.sources, sends[:, 0].astype(np.int32)]),
             destination=np.concatenate([*empty32, *self.destinations, sends[:, 1].astype(np.int32)]),
             size_bytes=np.concatenate([*empty64, *self.sizes, sends[:, 3]]),
@@ -383,7 +435,7 @@ def _numbered(key: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @njit(cache=True)  # type: ignore[misc]
-def _interleave(first, waits, message, source, destination, packets, host, out_src, out_dst):  # type: ignore[no-untyped-def]
+def _interleave(first, kind, operand, source, destination, packets, host, out_src, out_dst):  # type: ignore[no-untyped-def]
     ranks = len(first) - 1
     at = first[:-1].copy()
     left = np.zeros(ranks, np.int64)
@@ -395,21 +447,21 @@ def _interleave(first, waits, message, source, destination, packets, host, out_s
         for rank in range(ranks):
             if left[rank] == 0:
                 while at[rank] < first[rank + 1]:
-                    number = message[at[rank]]
-                    if waits[at[rank]]:
+                    number = operand[at[rank]]
+                    if kind[at[rank]] == RECEIVE:
                         if not sent[number]:
                             break
-                    elif host[source[number]] == host[destination[number]]:
+                    elif kind[at[rank]] == SEND:
+                        if host[source[number]] != host[destination[number]]:
+                            left[rank] = packets[number]
+                            break
                         sent[number] = True
-                    else:
-                        left[rank] = packets[number]
-                        break
                     at[rank] += 1
                     moved = True
             if at[rank] < first[rank + 1]:
                 running = True
             if left[rank] > 0:
-                number = message[at[rank]]
+                number = operand[at[rank]]
                 out_src[written] = source[number]
                 out_dst[written] = destination[number]
                 written += 1
@@ -467,7 +519,7 @@ def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int) -> R
         raise TraceError(f"workload.mtu_bytes: {mtu_bytes} makes {total} packets, more than {MAX_PACKETS}")
     out_src, out_dst = np.empty(total, np.int32), np.empty(total, np.int32)
     stuck = _interleave(
-        program.first, program.waits, program.message, program.source, program.destination, packets, host,
+        program.first, program.kind, program.operand, program.source, program.destination, packets, host,
         out_src, out_dst,
     )
     if stuck >= 0:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config.workload import CollectivesConfig
-from hopforge.model.program import compile_program, interleave
+from hopforge.model.program import RECEIVE, SEND, compile_program, interleave
 from hopforge.model.trace import TraceError, read_trace
 
 PLAIN = CollectivesConfig()
@@ -35,10 +35,12 @@ def oracle(prog, host, mtu):
 
     def run(rank):
         for op in range(prog.first[rank], prog.first[rank + 1]):
-            number = prog.message[op]
-            if prog.waits[op]:
+            number = prog.operand[op]
+            if prog.kind[op] == RECEIVE:
                 while not sent[number]:
                     yield None
+            elif prog.kind[op] != SEND:
+                pass
             elif host[prog.source[number]] != host[prog.destination[number]]:
                 count = max(1, -(-int(prog.size_bytes[number]) // mtu))
                 for packet in range(count):
