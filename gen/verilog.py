@@ -11,6 +11,7 @@ from amaranth.hdl import Elaboratable, Value
 from amaranth.lib.wiring import Component
 
 from hopforge import __version__
+from hopforge.gen.modules import ModulePool
 from hopforge.gen.yosys import run_yosys, yosys_version
 
 __all__ = ["rtlil_text", "to_rtlil", "to_verilog", "tool_versions"]
@@ -41,6 +42,13 @@ def to_rtlil(component: Component, name: str) -> str:
     return _plain_names(rtlil.convert(component, name=name, emit_src=False))
 
 
+def _shared_rtlil(component: Component, name: str) -> str:
+    """RTLIL as `to_rtlil`, with one module for all equal parts."""
+    pool = ModulePool(name)
+    top = rtlil.convert(component, name=name, platform=pool, emit_src=False)
+    return _plain_names(pool.rtlil() + top)
+
+
 def rtlil_text(design: Elaboratable, name: str, ports: Sequence[Value]) -> str:
     """RTLIL of a design that has no signature, such as a proof; see `to_rtlil`."""
     return _plain_names(rtlil.convert(design, name=name, ports=ports, emit_src=False))
@@ -53,7 +61,7 @@ def _plain_names(text: str) -> str:
 def to_verilog(component: Component, name: str) -> str:
     """SystemVerilog (2005 with ``always_comb``) of a component.
 
-    ``-sv`` because Icarus leaves the outputs of a plain ``always @*`` without inputs at X; unused aliases are removed.
+    Equal parts that say so (`hopforge.hw.shared`) become instances of one module. ``-sv`` because Icarus leaves the outputs of a plain ``always @*`` without inputs at X; unused aliases are removed.
 
     Parameters
     ----------
@@ -69,7 +77,7 @@ def to_verilog(component: Component, name: str) -> str:
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        (path / "design.il").write_text(to_rtlil(component, name))
+        (path / "design.il").write_text(_shared_rtlil(component, name))
         run_yosys(
             "read_rtlil design.il\nproc -nomux -norom\nmemory_collect\nopt_clean -purge\n"
             "write_verilog -sv -norename -noattr design.sv\n",

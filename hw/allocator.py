@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.arbiter import ARBITERS, GROUP_ARBITERS
+from hopforge.hw.shared import shared
 
 __all__ = ["ALLOCATORS", "Allocator", "SeparableAllocator", "WavefrontAllocator", "allocator"]
 
@@ -118,30 +119,30 @@ class SeparableAllocator(Allocator):
         of_inputs = Signal.like(self.requests)  # what the inputs pick
         of_outputs = Signal.like(self.requests)
         if self.first == "input":
-            self._input_arbiters(m, self.requests, of_inputs)
-            self._output_arbiters(m, of_inputs, of_outputs)
+            self._input_arbiters(m, platform, self.requests, of_inputs)
+            self._output_arbiters(m, platform, of_inputs, of_outputs)
             m.d.comb += self.grants.eq(of_outputs)
         else:
-            self._output_arbiters(m, self.requests, of_outputs)
-            self._input_arbiters(m, of_outputs, of_inputs)
+            self._output_arbiters(m, platform, self.requests, of_outputs)
+            self._input_arbiters(m, platform, of_outputs, of_inputs)
             m.d.comb += self.grants.eq(of_inputs)
         return m
 
-    def _input_arbiters(self, m: Module, offered: Value, picked: Value) -> None:
+    def _input_arbiters(self, m: Module, platform: object, offered: Value, picked: Value) -> None:
         if self.single_requests:
             m.d.comb += picked.eq(offered)
             return
         for n, arbiter in enumerate(self.input_arbiters):
-            m.submodules[f"input{n}"] = arbiter
+            m.submodules[f"input{n}"] = shared(arbiter, platform, self.outputs, self.group)
             m.d.comb += [
                 arbiter.requests.eq(self._row(offered, n)),
                 self._row(picked, n).eq(arbiter.grant),
                 arbiter.advance.eq(self._row(self.grants, n).any() & self.taken[n]),
             ]
 
-    def _output_arbiters(self, m: Module, offered: Value, picked: Value) -> None:
+    def _output_arbiters(self, m: Module, platform: object, offered: Value, picked: Value) -> None:
         for o, arbiter in enumerate(self.output_arbiters):
-            m.submodules[f"output{o}"] = arbiter
+            m.submodules[f"output{o}"] = shared(arbiter, platform, self.inputs)
             m.d.comb += [
                 arbiter.requests.eq(self._column(offered, o)),
                 self._column(picked, o).eq(arbiter.grant),

@@ -8,6 +8,7 @@ from amaranth.utils import bits_for, ceil_log2
 
 from hopforge.hw.lookup import Lookup, lookup_ports
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
+from hopforge.hw.shared import shared
 from hopforge.hw.sram import Sram
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
 from hopforge.model.lookup_params import LookupParams
@@ -117,6 +118,11 @@ class InputUnit(wiring.Component):
         self._read = [Signal(range(p.buffer_flits), name=f"read{v}") for v in range(p.vcs)]
 
     @property
+    def rules(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """What `VcRequest.rules` says of each VC: the same for ports of which the hardware is the same."""
+        return tuple(VcRequest.rules_of(self.params, self.port, v) for v in range(self.params.vcs))
+
+    @property
     def looks_up(self) -> bool:
         """Whether a lookup engine is in it."""
         return self.params.rc == "lookup"
@@ -137,7 +143,7 @@ class InputUnit(wiring.Component):
         else:
             self._from_table(m, requests, va, draining, ended)
         for v, request in enumerate(requests):
-            m.submodules[f"request{v}"] = request
+            m.submodules[f"request{v}"] = shared(request, platform, p, request.rules)
             m.d.comb += [
                 request.valid.eq(va[v]),
                 request.free.eq(self.free),

@@ -11,6 +11,7 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit_layout
 from hopforge.hw.output_unit import OutputUnit
+from hopforge.hw.shared import shared
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
 from hopforge.model.router_params import RouterParams
@@ -84,15 +85,16 @@ class Router(wiring.Component):
                 sa.confirmed.eq(Cat(unit.guess_confirmed for unit in self.inputs)),
             ]
         for i, unit in enumerate(self.inputs):
+            m.submodules[f"input{i}"] = shared(unit, platform, p, unit.rules)
             self._input(m, i, unit, va.grants, sa.granted_vc)
         for o, output in enumerate(self.outputs):
+            m.submodules[f"output{o}"] = shared(output, platform, p, p.credits(o))
             self._output(m, o, output, va.grants, sa.grants)
         self._transfer(m, sa.grants)
         return m
 
     def _input(self, m: Module, i: int, unit: InputUnit, va_grants: Value, granted_vc: Value) -> None:
         p, port = self.params, self.port[i]
-        m.submodules[f"input{i}"] = unit
         row = p.vcs * p.ports * p.vcs
         m.d.comb += [
             unit.in_valid.eq(port.in_valid),
@@ -111,7 +113,6 @@ class Router(wiring.Component):
 
     def _output(self, m: Module, o: int, output: OutputUnit, va_grants: Value, sa_grants: Value) -> None:
         p, port = self.params, self.port[o]
-        m.submodules[f"output{o}"] = output
         pairs = p.ports * p.vcs
         sources = [sa_grants[i * p.ports + o] for i in range(p.ports)]
         m.d.comb += [

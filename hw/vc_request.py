@@ -65,6 +65,20 @@ class VcRequest(wiring.Component):
             }
         )
 
+    @staticmethod
+    def rules_of(params: RouterParams, port: int, vc: int) -> tuple[tuple[int, ...], ...]:
+        """Masks of output VCs by class and output port, for routes and then for escapes."""
+        return tuple(
+            tuple(mask(k, port, vc, o) for o in range(params.ports))
+            for mask in (params.vc_mask, *((params.escape_mask,) if params.escapes else ()))
+            for k in range(params.classes)
+        )
+
+    @property
+    def rules(self) -> tuple[tuple[int, ...], ...]:
+        """See `rules_of`: requests with the same rules are the same hardware."""
+        return self.rules_of(self.params, self.port, self.vc)
+
     def elaborate(self, platform: object) -> Module:
         """Masks, what is available, and where a choice exists the choice."""
         m = Module()

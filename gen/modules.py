@@ -1,0 +1,80 @@
+"""Modules shared by equal components, so that large designs are elaborated, written and read once for each part."""
+
+import re
+import warnings
+from collections.abc import Hashable
+
+from amaranth.back import rtlil
+from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, UnusedElaboratable, Value
+from amaranth.lib.wiring import Component, In
+
+__all__ = ["ModulePool"]
+
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CLOCKED = re.compile(r"^  wire input \d+ \\clk$", re.MULTILINE)
+
+
+class ModulePool:
+    """Platform of an elaboration in which `hopforge.hw.shared` gives instances.
+
+    Modules are named ``<design>_<class>``, with a number behind it from the second of a class on, in the order in which
+    they are first met: the same names on every run.
+
+    Parameters
+    ----------
+    design : str
+        Name of the design.
+
+    Examples
+    --------
+    >>> from hopforge.hw.arbiter import RoundRobinArbiter
+    >>> pool = ModulePool("noc")
+    >>> for _ in range(3):
+    ...     _ = pool.instance(RoundRobinArbiter(width=4), (4,))
+    >>> pool.rtlil().count("module ")
+    1
+    """
+
+    def __init__(self, design: str) -> None:
+        self.design = design
+        self._made: dict[tuple[type[Component], Hashable], tuple[str, bool] | None] = {}
+        self._used: dict[str, int] = {}
+        self._text: list[str] = []
+        warnings.simplefilter("ignore", UnusedElaboratable)  # of equal components only the first is elaborated
+
+    def instance(self, component: Component, key: Hashable) -> Elaboratable:
+        """Return an instance of the module of all components of this class and key; see `hopforge.hw.shared`.
+
+        A component without logic, only wires, stays what it is: a module of it would be empty.
+        """
+        kind = (type(component), key)
+        if kind not in self._made:
+            self._made[kind] = self._convert(component)
+        made = self._made[kind]
+        if made is None:
+            return component
+        name, clocked = made
+        pins: dict[str, Value] = {}
+        for path, member, signal in component.signature.flatten(component):
+            side = "i" if member.flow is In else "o"
+            pins[f"{side}_{'__'.join(map(str, path))}"] = Value.cast(signal)
+        if clocked:
+            pins |= {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        return Instance(name, **pins)
+
+    def rtlil(self) -> str:
+        """RTLIL of all modules so far."""
+        return "".join(self._text)
+
+    def _convert(self, component: Component) -> tuple[str, bool] | None:
+        stem = f"{self.design}_{_CAPITAL.sub('_', type(component).__name__).lower()}"
+        count = self._used.get(stem, 0)
+        name = f"{stem}_{count}" if count else stem
+        text = rtlil.convert(component, name=name, platform=self, emit_src=False)
+        start = re.search(rf"^(?:attribute [^\n]*\n)*module \\{name}\n", text, re.MULTILINE)
+        if start is None:
+            return None
+        self._used[stem] = count + 1
+        self._text.append(text.replace("attribute \\top 1\n", ""))
+        end = text.index("\nend\n", start.start())
+        return name, _CLOCKED.search(text, start.start(), end) is not None
