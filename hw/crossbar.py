@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.round_robin import select
+from hopforge.hw.shared import shared
 
-__all__ = ["Crossbar"]
+__all__ = ["Crossbar", "OneHotMux"]
 
 
 class Crossbar(wiring.Component):
@@ -49,9 +50,37 @@ class Crossbar(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """One AND-OR multiplexer per output."""
+        """One multiplexer per output."""
         m = Module()
         for o in range(self.outputs):
-            one_hot = Cat(self.select[i * self.outputs + o] for i in range(self.inputs))
-            m.d.comb += self.out[o].eq(select(one_hot, self.words))
+            mux = OneHotMux(inputs=self.inputs, width_bits=self.width_bits)
+            m.submodules[f"output{o}"] = shared(mux, platform, self.inputs, self.width_bits)
+            m.d.comb += [mux.select[i].eq(self.select[i * self.outputs + o]) for i in range(self.inputs)]
+            m.d.comb += [word.eq(given) for word, given in zip(mux.words, self.words, strict=True)]
+            m.d.comb += self.out[o].eq(mux.out)
+        return m
+
+
+class OneHotMux(wiring.Component):
+    """The word of the input whose select bit is 1, or 0. Combinational.
+
+    Parameters
+    ----------
+    inputs : int
+        Number of words.
+    width_bits : int
+        Bits of a word.
+    """
+
+    select: Signal
+    words: Sequence[Signal]
+    out: Signal
+
+    def __init__(self, *, inputs: int, width_bits: int):
+        super().__init__({"select": In(inputs), "words": In(width_bits).array(inputs), "out": Out(width_bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        """AND and OR."""
+        m = Module()
+        m.d.comb += self.out.eq(select(self.select, self.words))
         return m
