@@ -94,6 +94,9 @@ class RouterModel:
     ----------
     engines : list of LookupEngine
         In mode lookup, the engine of each input port.
+    flits_in, flits_out, drops : list of int
+        For each port: flits that have come in, flits that have stood on the output, unroutable packets of the input
+        that have been dropped.
     """
 
     def __init__(self, params: RouterParams) -> None:
@@ -110,14 +113,22 @@ class RouterModel:
         self._visible: list[Flit | None] = [None] * p.ports
         self._credit: list[int | None] = [None] * p.ports
         self._late_credits = [deque([None] * p.credit_delay_cycles) for _ in range(p.ports)]  # type: list[deque[int | None]]
-        self._drops = [0] * p.ports
+        self._enabled = True
+        self.flits_in = [0] * p.ports
+        self.flits_out = [0] * p.ports
+        self.drops = [0] * p.ports
 
     def visible(self) -> list[PortOutputs]:
         """Return what stands at the outputs in this cycle; all of them are registers."""
-        return [PortOutputs(self._visible[i], self._credit[i], self._drops[i]) for i in range(self.params.ports)]
+        return [PortOutputs(self._visible[i], self._credit[i], self.drops[i]) for i in range(self.params.ports)]
 
     def step(
-        self, inputs: Sequence[PortInputs], engines: Sequence[LookupInputs] = ()
+        self,
+        inputs: Sequence[PortInputs],
+        engines: Sequence[LookupInputs] = (),
+        *,
+        enable: bool = True,
+        clear_counters: bool = False,
     ) -> tuple[list[PortOutputs], list[LookupOutputs]]:
         """Go through one cycle.
 
@@ -127,6 +138,10 @@ class RouterModel:
             One per port.
         engines : sequence of LookupInputs
             In mode lookup one per port; requests and ``resp_ready`` in them are replaced by the router's own.
+        enable : bool
+            0: from the next cycle on no packet begins RC.
+        clear_counters : bool
+            All counters of the ports are 0 in the next cycle.
 
         Returns
         -------
@@ -169,7 +184,7 @@ class RouterModel:
             popped[i] = v, self._send(i, v, o)
         for i, v in drains.items():
             popped[i] = v, self.inputs[i][v].fifo.popleft()
-            self._drops[i] += popped[i][1].is_tail
+            self.drops[i] += popped[i][1].is_tail
         for i, (v, _) in popped.items():
             self._credit[i] = v
         for o, port in enumerate(inputs):
@@ -187,7 +202,21 @@ class RouterModel:
                     self._begin(vc)
                 else:
                     self._advance(i, v, before[i][v])
+        self._count(inputs, outputs, clear_counters)
+        self._enabled = enable
         return outputs, answers
+
+    def _count(self, inputs: Sequence[PortInputs], outputs: Sequence[PortOutputs], clear: bool) -> None:
+        for i, (given, shown) in enumerate(zip(inputs, outputs, strict=True)):
+            self.flits_in[i] += given.flit is not None
+            self.flits_out[i] += shown.flit is not None
+        if clear:
+            self.flits_in, self.flits_out, self.drops = ([0] * self.params.ports for _ in range(3))
+
+    @property
+    def _held(self) -> bool:
+        """Whether heads in VA wait because there RC and VA are one stage."""
+        return not self._enabled and self.params.rc == "table" and self.params.rc_cycles == 0
 
     # Decisions: what the state at the start of the cycle leads to.
 
@@ -201,7 +230,7 @@ class RouterModel:
         requests = {}
         for i, of_port in enumerate(self.inputs):
             for v, vc in enumerate(of_port):
-                if vc.state is _State.VA:
+                if vc.state is _State.VA and not self._held:
                     if not vc.candidates:  # r = 0: evaluated in the first VA cycle
                         vc.candidates = self._table(i, v)
                     chosen = self._choose(vc)
@@ -281,7 +310,7 @@ class RouterModel:
         """Return the VC that asks the engine of its port."""
         p = self.params
         waiting = [v for v, vc in enumerate(self.inputs[i]) if vc.state is _State.RC and not vc.asked]
-        if p.rc == "table" or not waiting:
+        if p.rc == "table" or not waiting or not self._enabled:
             return None
         return first_at_or_after(self._ask_pointer[i], waiting, p.vcs)
 
@@ -328,12 +357,12 @@ class RouterModel:
         p, vc = self.params, self.inputs[i][v]
         if before is _State.IDLE:
             self._begin(vc)
-        elif before is _State.RC and p.rc == "table":
+        elif before is _State.RC and p.rc == "table" and self._enabled:
             vc.cycles += 1
             if vc.cycles == p.rc_cycles:
                 vc.candidates = self._table(i, v)
                 vc.state = _State.VA if vc.candidates else _State.DRAIN
-        elif before is _State.VA and not vc.candidates:
+        elif before is _State.VA and not vc.candidates and not self._held:
             vc.state = _State.DRAIN
 
     def _table(self, i: int, v: int) -> list[_Candidate]:
