@@ -45,7 +45,7 @@ def port_classes(topology: Topology) -> list[list[str]]:
     if topology.kind == "dragonfly":
         p, a, h = params["p"], params["a"], params["h"]
         return [["host"] * p + ["local"] * (a - 1) + ["global"] * h] * topology.routers
-    return [["host"] * params["hosts_per_router"] + ["link"] * (width - params["hosts_per_router"])] * topology.routers
+    return [["host" if host >= 0 else "link" for host in row] for row in topology.host_at.tolist()]
 
 
 def add_figures(table: pd.DataFrame, timing: TimingConfig, cached: bool, second_level: bool) -> pd.DataFrame:

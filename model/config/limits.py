@@ -1,10 +1,24 @@
 """Checks between sections: the network against the address, and both against the lookup engine."""
 
+import math
 from collections.abc import Iterator
 
 from hopforge.model.config.base import Problem
 from hopforge.model.config.lookup import KEY_MODE_BITS, AddressConfig, LookupConfig
-from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TopologyConfig, TorusConfig
+from hopforge.model.config.topology import (
+    TABLE_KINDS,
+    DragonflyConfig,
+    EdgeListConfig,
+    FatTreeConfig,
+    FullyConnectedConfig,
+    HyperXConfig,
+    LayoutRandomConfig,
+    MeshConfig,
+    RandomRegularConfig,
+    SlimFlyConfig,
+    TopologyConfig,
+    TorusConfig,
+)
 
 KEY_KIND_BITS = 6  # link-aggregation member and kind, above the value of a reduced key (docs/architecture.md)
 
@@ -28,6 +42,27 @@ def address_problems(topology: TopologyConfig, address: AddressConfig) -> Iterat
         yield from _digit("topology.p", topology.p, address)
         yield from _digit("topology.a", topology.a, address)
         yield from _groups(topology, address)
+    elif not isinstance(topology, EdgeListConfig):
+        yield from _host_numbers(topology, address)
+
+
+def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
+    """Return (key that decides, routers, links of a router, hosts of a router) of a kind whose hosts are numbered.
+
+    None for the other kinds and for an edge list.
+    """
+    if isinstance(topology, FullyConnectedConfig):
+        return "topology.routers", topology.routers, topology.routers - 1, topology.hosts_per_router
+    if isinstance(topology, HyperXConfig):
+        links = sum(size - 1 for size in topology.sizes)
+        return "topology.sizes", math.prod(topology.sizes), links, topology.hosts_per_router
+    if isinstance(topology, SlimFlyConfig):
+        return "topology.q", 2 * topology.q**2, topology.links_per_router, topology.terminals
+    if isinstance(topology, RandomRegularConfig):
+        return "topology.routers", topology.routers, topology.degree, topology.hosts_per_router
+    if isinstance(topology, LayoutRandomConfig):
+        return "topology.n", topology.n**2, topology.degree, topology.hosts_per_router
+    return None
 
 
 def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:
@@ -50,7 +85,7 @@ def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: Lo
         )
     if not lookup.reduction:
         return
-    if topology.kind != "edge_list" and topology.kind not in lookup.functions:
+    if topology.kind not in (*TABLE_KINDS, *lookup.functions):
         yield Problem("lookup.functions", f"must contain topology.kind={topology.kind!r}")
     if address.chunk_bits not in lookup.chunk_bits:
         yield Problem("lookup.chunk_bits", f"must contain address.chunk_bits={address.chunk_bits}")
@@ -82,7 +117,11 @@ def _ports(topology: TopologyConfig) -> int:
         return 2 * topology.k
     if isinstance(topology, DragonflyConfig):
         return topology.p + topology.a - 1 + topology.h
-    return topology.hosts_per_router + 1
+    shape = graph_shape(topology)
+    if shape is not None:
+        return shape[2] + shape[3]
+    assert isinstance(topology, EdgeListConfig)
+    return (topology.hosts_per_router or 1) + 1
 
 
 def _deciding_digits(topology: TopologyConfig) -> int:
@@ -91,6 +130,18 @@ def _deciding_digits(topology: TopologyConfig) -> int:
     if isinstance(topology, FatTreeConfig):
         return topology.n + 1
     return 1
+
+
+def _host_numbers(topology: TopologyConfig, address: AddressConfig) -> Iterator[Problem]:
+    shape = graph_shape(topology)
+    assert shape is not None
+    key, routers, _, terminals = shape
+    if routers * terminals > 1 << address.width_bits:
+        yield Problem(
+            key,
+            f"{routers * terminals} hosts are more than the {1 << address.width_bits} addresses of"
+            f" address.width_bits={address.width_bits}",
+        )
 
 
 def _groups(topology: DragonflyConfig, address: AddressConfig) -> Iterator[Problem]:

@@ -1,11 +1,13 @@
 """Section `topology`: which network the switch is built into."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hopforge.model.config.base import Section
+from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.paths import ConfigPath
+from hopforge.model.galois_field import prime_power
 
 Radices = Annotated[tuple[Annotated[int, Field(ge=1, le=256)], ...], Field(min_length=1, max_length=12)]
 
@@ -65,17 +67,139 @@ class DragonflyConfig(Section):
         return self.a * self.h + 1 if self.g is None else self.g
 
 
-class EdgeListConfig(Section):
-    """Any connected graph, routed by shortest-path tables."""
+class FullyConnectedConfig(Section):
+    """Every router linked to every other one."""
 
-    kind: Literal["edge_list"]
-    """Any connected graph."""
-    file: ConfigPath
-    """Text file with two router numbers a line; relative to this configuration file."""
+    kind: Literal["fully_connected"]
+    """Complete graph."""
+    routers: Annotated[int, Field(ge=2, le=8192)]
+    """Number of routers."""
     hosts_per_router: Annotated[int, Field(ge=1, le=256)] = 1
     """Hosts at every router."""
 
 
+class HyperXConfig(Section):
+    """HyperX: a grid whose lines are fully connected."""
+
+    kind: Literal["hyperx"]
+    """Grid of routers in which all routers of a line are linked with each other."""
+    sizes: Annotated[tuple[Annotated[int, Field(ge=2, le=4096)], ...], Field(min_length=1, max_length=12)]
+    """Routers along each dimension, dimension 0 first."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)] = 1
+    """Hosts at every router."""
+
+
+class SlimFlyConfig(Section):
+    """Slim Fly: the McKay-Miller-Širáň graph of 2q² routers, of diameter 2."""
+
+    kind: Literal["slim_fly"]
+    """McKay-Miller-Širáň graph."""
+    q: Annotated[int, Field(ge=3, le=724)]
+    """Power of a prime; every router has (3q − δ)/2 links for q = 4w + δ, δ in −1, 0, 1."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Hosts at every router; half the links, rounded up, unless given."""
+
+    @property
+    def delta(self) -> int:
+        """δ of q = 4w + δ: −1, 0 or 1."""
+        return (self.q + 1) % 4 - 1
+
+    @property
+    def links_per_router(self) -> int:
+        """Degree k' = (3q − δ)/2 of the graph."""
+        return (3 * self.q - self.delta) // 2
+
+    @property
+    def terminals(self) -> int:
+        """Hosts at every router."""
+        return -(-self.links_per_router // 2) if self.hosts_per_router is None else self.hosts_per_router
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that GF(q) exists."""
+        if prime_power(self.q) is None:
+            yield Problem("q", f"must be a power of a prime, not {self.q}")
+
+
+class RandomRegularConfig(Section):
+    """Random regular graph: every router has the same number of links, all such graphs are about equally likely."""
+
+    kind: Literal["random_regular"]
+    """Connected random regular graph."""
+    routers: Annotated[int, Field(ge=2)]
+    """Number of routers."""
+    degree: Annotated[int, Field(ge=1, le=4096)]
+    """Links of every router."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)] = 1
+    """Hosts at every router."""
+    seed: Annotated[int, Field(ge=0)] = 1
+    """Of the graph; the seed of the runs is another one."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that such a graph exists."""
+        if self.degree >= self.routers:
+            yield Problem("degree", f"must be less than routers={self.routers}, not {self.degree}")
+        elif self.routers * self.degree % 2:
+            yield Problem("degree", f"must be even for an odd number of routers={self.routers}, not {self.degree}")
+        elif self.degree == 1 and self.routers > 2:
+            yield Problem("degree", f"must be at least 2 for a connected graph of routers={self.routers}, not 1")
+
+
+class LayoutRandomConfig(Section):
+    """Layout-conscious random graph: random regular on a square floor plan, with links of limited length."""
+
+    kind: Literal["layout_random"]
+    """Connected random regular graph on an n × n floor plan without links longer than `length`."""
+    n: Annotated[int, Field(ge=2, le=1024)]
+    """Routers along each side; router i stands at (i mod n, i div n)."""
+    degree: Annotated[int, Field(ge=2, le=256)]
+    """Links of every router."""
+    length: Annotated[int, Field(ge=1)]
+    """Greatest Manhattan length of a link."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)] = 1
+    """Hosts at every router."""
+    seed: Annotated[int, Field(ge=0)] = 1
+    """Of the graph; the seed of the runs is another one."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check what a corner of the floor plan can reach, and that the number of link ends is even."""
+        side = range(self.n)
+        near = sum(1 for x in side for y in side[: max(self.length - x + 1, 0)]) - 1
+        if self.degree > near:
+            yield Problem(
+                "degree",
+                f"must be at most {near}, the routers within length={self.length} of a corner, not {self.degree}",
+            )
+        elif self.n * self.degree % 2:
+            yield Problem("degree", f"must be even for an odd n={self.n}, not {self.degree}")
+
+
+class EdgeListConfig(Section):
+    """Any connected graph from a file, routed by tables."""
+
+    kind: Literal["edge_list"]
+    """Any connected graph."""
+    file: ConfigPath
+    """The graph; relative to this configuration file."""
+    format: Literal["edges", "anynet", "graphml", "node_link"] | None = None
+    """`edges`: two router numbers (or two places x,y) a line, as in Graph Golf; `anynet`: BookSim 2; `graphml`;
+    `node_link`: JSON of networkx. By default what the file's suffix says: .anynet, .graphml, .json, else `edges`."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)] | None = None
+    """Hosts at every router, 1 unless given; not for a file that says where its hosts are."""
+
+
 TopologyConfig = Annotated[
-    MeshConfig | TorusConfig | FatTreeConfig | DragonflyConfig | EdgeListConfig, Field(discriminator="kind")
+    MeshConfig
+    | TorusConfig
+    | FatTreeConfig
+    | DragonflyConfig
+    | FullyConnectedConfig
+    | HyperXConfig
+    | SlimFlyConfig
+    | RandomRegularConfig
+    | LayoutRandomConfig
+    | EdgeListConfig,
+    Field(discriminator="kind"),
 ]
+
+#: kinds whose switches find their way by tables: the whole address is the key
+TABLE_KINDS = ("fully_connected", "hyperx", "slim_fly", "random_regular", "layout_random", "edge_list")

@@ -8,28 +8,12 @@ from numpy.typing import NDArray
 
 from hopforge.model.network.candidates import candidate
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, need_vcs, register, relation, vc_range
+from hopforge.model.routing_table import distances
 from hopforge.model.topology import Topology
 
 # table: 0 routers, 1 all VCs, 2 adaptive VCs, 3 start of host routers, 4 start of host ports,
 # 5 start of next hops [router, router], 6 start of up*/down* next hops [came down?, router, router], 7 VCs
 _R, _ALL, _ADAPTIVE, _HOME, _PORT, _NEXT, _UPDOWN, _V, _FIRST = range(9)
-
-
-def distances(topology: Topology) -> NDArray[np.int32]:
-    """Hops between all routers: int32[router, router]; −1 where there is no path."""
-    result = np.full((topology.routers, topology.routers), -1, np.int32)
-    peers = [[int(q) for q in row if q >= 0] for row in topology.peer_router]
-    for start in range(topology.routers):
-        row = result[start]
-        row[start] = 0
-        queue = deque([start])
-        while queue:
-            here = queue.popleft()
-            for there in peers[here]:
-                if row[there] < 0:
-                    row[there] = row[here] + 1
-                    queue.append(there)
-    return result
 
 
 def shortest_ports(topology: Topology, distance: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -7,6 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.network.candidates import candidate
+from hopforge.model.routing import hyperx
 from hopforge.model.routing.plan import (
     RoutingError,
     RoutingPlan,
@@ -155,7 +156,9 @@ def prepare_dor(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
 
     ``fixed``: one half per dimension, chosen at the source (BookSim); ``dateline``: the other half from the wrap on.
     """
-    need_kind(topology, "dor", "mesh", "torus")
+    if topology.kind in ("hyperx", "fully_connected"):
+        return hyperx.dimension_order(topology, vcs)
+    need_kind(topology, "dor", "mesh", "torus", "hyperx", "fully_connected")
     table = _grid_table(topology, vcs)
     if topology.kind == "mesh":
         return RoutingPlan(relation(_dor_mesh), _plan_table(table))

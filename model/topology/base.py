@@ -47,7 +47,7 @@ class Topology:
     name : str
         One line for people, for example ``4x4x4 torus``.
     kind : str
-        Key of `TOPOLOGIES`: mesh, torus, fat_tree, dragonfly or edge_list.
+        Key of `TOPOLOGIES`.
     routers, hosts : int
         How many of each.
     peer_router, peer_port : ndarray, int32[router, port]
@@ -62,6 +62,11 @@ class Topology:
         Number of ports of a router, linked or not; columns beyond it hold -1.
     params : Mapping
         What it was built from (for reports): radices, k, n, p, a, h, g, ...
+    position : ndarray, float64[router, 2], optional
+        x and y of every router on the floor plan, in places, if the kind or the file says where routers stand
+        (`floor_plan.positions` has an answer for every network).
+    link_cycles : ndarray, int32[router, port], optional
+        Latency of the link at an output port as its file says, 0 where it does not; None: none says so.
     """
 
     name: str
@@ -76,12 +81,15 @@ class Topology:
     host_address: NDArray[np.int64]
     ports: NDArray[np.int32]
     params: Mapping[str, Any] = field(default_factory=dict)
+    position: NDArray[np.float64] | None = None
+    link_cycles: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
         for array in (self.peer_router, self.peer_port, self.host_at, self.host_router, self.host_port,
-                      self.host_address, self.ports):
-            array.setflags(write=False)
+                      self.host_address, self.ports, self.position, self.link_cycles):
+            if array is not None:
+                array.setflags(write=False)
 
     @property
     def max_ports(self) -> int:
@@ -134,6 +142,8 @@ def assemble(
     host_address: NDArray[np.integer[Any]],
     ports: NDArray[np.integer[Any]],
     params: Mapping[str, Any],
+    position: NDArray[np.float64] | None = None,
+    link_cycles: NDArray[np.int32] | None = None,
 ) -> Topology:
     """Make a `Topology` and check our own work: links have two ends, addresses are distinct."""
     routers, width = peer_router.shape
@@ -154,5 +164,5 @@ def assemble(
         host_port=np.ascontiguousarray(host_port, dtype=np.int32),
         host_address=np.ascontiguousarray(host_address, dtype=np.int64),
         ports=np.ascontiguousarray(ports, dtype=np.int32),
-        params=params,
+        params=params, position=position, link_cycles=link_cycles,
     )

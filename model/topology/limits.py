@@ -2,7 +2,7 @@
 
 import math
 
-from hopforge.model.config.limits import address_problems
+from hopforge.model.config.limits import address_problems, graph_shape
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TopologyConfig, TorusConfig
 from hopforge.model.topology.base import TopologyError
@@ -39,11 +39,12 @@ def check_host_numbers(key: str, hosts: int, address: AddressConfig) -> None:
 
 
 def router_count(topology: TopologyConfig) -> int | None:
-    """Return the number of routers of a regular topology, None for an edge list."""
+    """Return the number of routers, None for an edge list."""
     if isinstance(topology, MeshConfig | TorusConfig):
         return math.prod(topology.radices)
     if isinstance(topology, FatTreeConfig):
         return int((topology.n + 1) * topology.k**topology.n)
     if isinstance(topology, DragonflyConfig):
         return topology.a * topology.groups
-    return None
+    shape = graph_shape(topology)
+    return None if shape is None else shape[1]
