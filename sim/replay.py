@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from amaranth.hdl import Value
 from amaranth.lib.wiring import Component
 from amaranth.sim import Simulator
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ REPLAY_VARIABLE = "HOPFORGE_REPLAY"
 RESULT_VARIABLE = "HOPFORGE_REPLAY_RESULT"
 CYCLE_VARIABLE = "HOPFORGE_REPLAY_CYCLE"
 """Environment variables that tell the cocotb bench its files: the replay, the result, how far it is."""
+
+WORD_BITS = 64
+"""Bits of a column."""
 
 _PROGRESS_CYCLES = 256
 
@@ -76,6 +80,9 @@ class ReplayResult(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Replay:
     """Inputs and expected outputs of a component, cycle by cycle.
+
+    A port of more than 64 bits has several columns with its name, one after the other, the lowest word first. Ports
+    inside of others are named as in Verilog: ``host__0__out_valid``.
 
     Parameters
     ----------
@@ -156,6 +163,50 @@ class Replay:
                 bool(archive["clocked"]),
                 int(archive["settle_cycles"]),
             )
+
+
+class Columns(NamedTuple):
+    """The columns of one port.
+
+    Attributes
+    ----------
+    name : str
+        Port.
+    first, words : int
+        Its first column, and how many there are.
+    """
+
+    name: str
+    first: int
+    words: int
+
+
+def port_columns(names: Sequence[str]) -> list[Columns]:
+    """Return the ports that columns with these names belong to.
+
+    Examples
+    --------
+    >>> port_columns(["valid", "flit", "flit"])
+    [Columns(name='valid', first=0, words=1), Columns(name='flit', first=1, words=2)]
+    """
+    ports: list[Columns] = []
+    for column, name in enumerate(names):
+        if ports and ports[-1].name == name:
+            ports[-1] = ports[-1]._replace(words=ports[-1].words + 1)
+        else:
+            ports.append(Columns(name, column, 1))
+    return ports
+
+
+def joined(words: Sequence[int]) -> int:
+    """Return the value of a port from its words.
+
+    Examples
+    --------
+    >>> hex(joined([5, 1]))
+    '0x10000000000000005'
+    """
+    return sum(word << WORD_BITS * place for place, word in enumerate(words))
 
 
 class Bench(NamedTuple):
@@ -251,15 +302,19 @@ def replay_amaranth(component: Component, replay: Replay, progress: Progress | N
         Every cycle compared.
     """
     scoreboard = Scoreboard(replay)
-    ins = [_port(component, name) for name in replay.inputs]
-    outs = [_port(component, output.name) for output in replay.outputs]
+    values = {"__".join(map(str, path)): Value.cast(value) for path, _, value in component.signature.flatten(component)}
+    ins = [(port, values[port.name]) for port in port_columns(replay.inputs)]
+    outs: list[Value] = []
+    for port in port_columns([output.name for output in replay.outputs]):
+        value = values[port.name]
+        outs += [value[WORD_BITS * place : WORD_BITS * (place + 1)] for place in range(port.words)]
 
     async def bench(ctx: Any) -> None:
-        before: list[int] = [-1] * len(ins)
+        before: list[int] = []
         for number, row in enumerate(replay.driven.tolist()):
-            for index, word in enumerate(row):
-                if word != before[index]:
-                    ctx.set(ins[index], word)
+            for (_, first, words), value in ins:
+                if row[first : first + words] != before[first : first + words]:
+                    ctx.set(value, joined(row[first : first + words]))
             before = row
             if not replay.clocked:
                 await ctx.delay(1e-9)
@@ -276,8 +331,3 @@ def replay_amaranth(component: Component, replay: Replay, progress: Progress | N
     simulator.add_testbench(bench)
     simulator.run()
     return scoreboard.result
-
-
-def _port(component: Component, name: str) -> Any:
-    value = getattr(component, name)
-    return value.as_value() if hasattr(value, "as_value") else value

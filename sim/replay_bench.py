@@ -14,11 +14,21 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
-from hopforge.sim.replay import CYCLE_VARIABLE, REPLAY_VARIABLE, RESULT_VARIABLE, Replay, Scoreboard
+from hopforge.sim.replay import (
+    CYCLE_VARIABLE,
+    REPLAY_VARIABLE,
+    RESULT_VARIABLE,
+    WORD_BITS,
+    Replay,
+    Scoreboard,
+    joined,
+    port_columns,
+)
 
 PERIOD_NS = 2
 _RESET_CYCLES = 2
 _REPORT_CYCLES = 1024
+_WORD = (1 << WORD_BITS) - 1
 
 
 class Driver:
@@ -33,15 +43,18 @@ class Driver:
     """
 
     def __init__(self, dut: Any, ports: Sequence[str]) -> None:
-        self._handles = [getattr(dut, name) for name in ports]
-        self._before: list[int | None] = [None] * len(ports)
+        self._ports = [(getattr(dut, port.name), port.first, port.words) for port in port_columns(ports)]
+        self._before: list[int] = []
 
     def drive(self, row: Sequence[int]) -> None:
         """Set the inputs to `row`."""
-        for index, word in enumerate(row):
-            if word != self._before[index]:
-                self._handles[index].value = word
-                self._before[index] = word
+        before, self._before = self._before, list(row)
+        for handle, first, words in self._ports:
+            if words == 1:
+                if not before or row[first] != before[first]:
+                    handle.value = row[first]
+            elif row[first : first + words] != before[first : first + words]:
+                handle.value = joined(row[first : first + words])
 
 
 class Monitor:
@@ -56,14 +69,24 @@ class Monitor:
     """
 
     def __init__(self, dut: Any, ports: Sequence[str]) -> None:
-        self._handles = [getattr(dut, name) for name in ports]
+        self._columns = [
+            (getattr(dut, port.name), place if port.words > 1 else None)
+            for port in port_columns(ports)
+            for place in range(port.words)
+        ]
 
     def sample(self, columns: Sequence[int]) -> list[int | None]:
         """Return the outputs `columns`; None for a port with unknown bits."""
         row: list[int | None] = []
         for column in columns:
-            value = self._handles[column].value
-            row.append(int(value) if value.is_resolvable else None)
+            handle, place = self._columns[column]
+            value = handle.value
+            if not value.is_resolvable:
+                row.append(None)
+            elif place is None:
+                row.append(int(value))
+            else:
+                row.append(int(value) >> WORD_BITS * place & _WORD)
         return row
 
 

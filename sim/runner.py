@@ -30,6 +30,7 @@ from hopforge.sim.replay import (
     Replay,
     ReplayResult,
     first_of,
+    port_columns,
 )
 
 SimulatorName = Literal["icarus", "verilator"]
@@ -261,8 +262,15 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, waves
 def _player_source(top: str, replay: Replay) -> str:
     """Return the C++ loop: rows of (inputs, expected outputs) from stdin, the result as JSON to stdout."""
     inputs, outputs = len(replay.inputs), len(replay.outputs)
-    sets = "\n".join(f"        top->{name} = row[{index}];" for index, name in enumerate(replay.inputs))
-    gets = "\n".join(f"        got[{index}] = top->{output.name};" for index, output in enumerate(replay.outputs))
+    of_outputs = port_columns([output.name for output in replay.outputs])
+    sets = "\n".join(
+        f"        SET({_member(name)}, {first});" if words > 1 else f"        top->{_member(name)} = row[{first}];"
+        for name, first, words in port_columns(replay.inputs)
+    )
+    gets = "\n".join(
+        f"        GET({_member(name)}, {first});" if words > 1 else f"        got[{first}] = top->{_member(name)};"
+        for name, first, words in of_outputs
+    )
     names = ", ".join(f'"{output.name}"' for output in replay.outputs)
     gates = ", ".join(map(str, replay.gates))
     tick = "top->clk = 1; top->eval(); DUMP(); top->clk = 0;" if replay.clocked else ""
@@ -281,6 +289,13 @@ def _player_source(top: str, replay: Replay) -> str:
 #else
 #define DUMP() do {{ now++; }} while (0)
 #endif
+
+// Verilator keeps wide ports in words of 32 bits.
+#define SET(port, first) for (size_t i = 0; i < sizeof top->port / 4; i++) {{ \\
+    top->port[i] = static_cast<uint32_t>(row[first + i / 2] >> 32 * (i % 2)); }}
+#define GET(port, first) for (size_t i = 0; i < sizeof top->port / 4; i++) {{ \\
+    if (i % 2 == 0) got[first + i / 2] = 0; \\
+    got[first + i / 2] |= static_cast<uint64_t>(top->port[i]) << 32 * (i % 2); }}
 
 static const char *const names[] = {{{names}}};
 static const int gates[] = {{{gates}}};
@@ -326,6 +341,11 @@ int main(int argc, char **argv) {{
     return 0;
 }}
 """
+
+
+def _member(name: str) -> str:
+    """Return the name of a port in the verilated class, where two underscores are Verilator's own."""
+    return name.replace("__", "___05F")
 
 
 @contextlib.contextmanager

@@ -1,12 +1,15 @@
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal
-from amaranth.lib.wiring import Component, In, Out
+from amaranth.lib.wiring import Component, In, Out, Signature
 
+from hopforge.gen.verilog import to_verilog
 from hopforge.sim.replay import Mismatch, Output, Replay, ReplayResult, Scoreboard, as_words, replay_amaranth
+from hopforge.sim.runner import replay_cocotb, replay_verilator
 
 
 class Accumulator(Component):
@@ -32,6 +35,55 @@ class Inverter(Component):
         unused = Signal()
         m.d.comb += [self.inverse.eq(~self.data), unused.eq(0)]
         return m
+
+
+class Wide(Component):
+    """Complements two ports of 70 and 130 bits; the second a cycle later."""
+
+    narrow: In(3)
+    pair: Out(Signature({"low": In(70), "high": In(130)}))
+    shorter: Out(70)
+    longer: Out(130)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += self.shorter.eq(self.pair.low ^ self.narrow)
+        m.d.sync += self.longer.eq(~self.pair.high)
+        return m
+
+
+def complements(cycles: int = 20) -> Replay:
+    rng = np.random.default_rng(6)
+    limits = np.array([1 << 3, 1 << 63, 1 << 6, 1 << 63, 1 << 63, 1 << 2], np.uint64)
+    driven = rng.integers(0, limits, (cycles, 6), np.uint64) * np.array([1, 2, 1, 2, 2, 1], np.uint64)
+    expected = np.zeros((cycles, 5), np.uint64)
+    expected[:, 0], expected[:, 1] = driven[:, 1] ^ driven[:, 0], driven[:, 2]
+    expected[1:, 2:] = ~driven[:-1, 3:] & np.array([-1, -1, 3], np.int64).view(np.uint64)
+    return Replay(
+        ("narrow", "pair__low", "pair__low", "pair__high", "pair__high", "pair__high"),
+        tuple(map(Output, ("shorter", "shorter", "longer", "longer", "longer"))),
+        driven,
+        expected,
+    )
+
+
+PLAYERS: dict[str, Callable[[Replay, Path], ReplayResult]] = {
+    "amaranth": lambda replay, folder: replay_amaranth(Wide(), replay),
+    "icarus": lambda replay, folder: (
+        replay_cocotb(to_verilog(Wide(), "wide"), "wide", replay, folder, simulator="icarus").result
+    ),
+    "verilator": lambda replay, folder: replay_verilator(to_verilog(Wide(), "wide"), "wide", replay, folder).result,
+}
+
+
+@pytest.mark.parametrize("player", list(PLAYERS))
+def test_ports_of_more_than_64_bits(player: str, tmp_path: Path) -> None:
+    replay = complements()
+    assert PLAYERS[player](replay, tmp_path) == ReplayResult(20, 0, None)
+    replay.expected[7, 3] ^= 1 << 40
+    result = PLAYERS[player](replay, tmp_path)
+    right = int(replay.expected[7, 3]) ^ 1 << 40
+    assert result == ReplayResult(20, 1, Mismatch(7, "longer", int(replay.expected[7, 3]), right))
 
 
 def accumulation(count: int = 40) -> Replay:
