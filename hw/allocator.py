@@ -1,6 +1,6 @@
 """Allocators: a matching between inputs that request and outputs that can be given."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.arbiter import ARBITERS, GROUP_ARBITERS
+from hopforge.hw.arbiter import ARBITERS, GROUP_ARBITERS, grouped_arbiter
 from hopforge.hw.shared import shared
 
 __all__ = ["ALLOCATORS", "Allocator", "SeparableAllocator", "WavefrontAllocator", "allocator"]
@@ -20,13 +20,19 @@ ALLOCATORS = ("input_first", "output_first", "wavefront")
 class Allocator(wiring.Component):
     """Grant requests such that no input and no output has more than one grant.
 
-    Combinational from ``requests`` to ``grants``. Bit n·outputs + m stands for input n and output m. ``taken`` says,
-    for each input, that its grant is used; priorities change at the end of a cycle for those grants only.
+    Combinational from ``requests`` to ``grants``. Bit n·outputs + m stands for input n and output m. ``row_granted``
+    and ``column_granted`` say which inputs and outputs have a grant; some kinds know it before they know which.
+    ``taken`` says, for each input, that its grant is used; priorities change at the end of a cycle for those grants
+    only.
 
     Parameters
     ----------
     inputs, outputs : int
         Size of the matrix.
+    refusable : bool
+        A grant may be left unused: ``taken`` exists; otherwise every grant counts as used.
+    more : mapping
+        Ports of a kind.
 
     Raises
     ------
@@ -36,16 +42,45 @@ class Allocator(wiring.Component):
 
     requests: Signal
     grants: Signal
+    row_granted: Signal
+    column_granted: Signal
     taken: Signal
 
-    def __init__(self, *, inputs: int, outputs: int):
+    def __init__(
+        self, *, inputs: int, outputs: int, refusable: bool = True, more: Mapping[str, wiring.Member] | None = None
+    ):
         for name, value in (("inputs", inputs), ("outputs", outputs)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
         self.inputs = inputs
         self.outputs = outputs
+        self.refusable = refusable
         size = inputs * outputs
-        super().__init__({"requests": In(size), "grants": Out(size), "taken": In(inputs)})
+        members = {
+            "requests": In(size),
+            "grants": Out(size),
+            "row_granted": Out(inputs),
+            "column_granted": Out(outputs),
+        }
+        if refusable:
+            members["taken"] = In(inputs)
+        super().__init__(members | dict(more or {}))
+
+    def _used_rows(self) -> Value:
+        """Return the inputs whose grant is used."""
+        return self.row_granted & self.taken if self.refusable else self.row_granted
+
+    def _used_columns(self) -> list[Value]:
+        """Return whether the grant of each output is used."""
+        if not self.refusable:
+            return [self.column_granted[o] for o in range(self.outputs)]
+        return [(self._column(self.grants, o) & self.taken).any() for o in range(self.outputs)]
+
+    def _any_by_row(self, word: Value) -> Value:
+        return Cat(self._row(word, n).any() for n in range(self.inputs))
+
+    def _any_by_column(self, word: Value) -> Value:
+        return Cat(self._column(word, o).any() for o in range(self.outputs))
 
     def _row(self, word: Value, n: int) -> Value:
         return word[n * self.outputs : (n + 1) * self.outputs]
@@ -68,20 +103,33 @@ class SeparableAllocator(Allocator):
     arbiter : str
         ``round_robin`` or ``matrix``.
     group : int
-        If not 0: the requests of an input lie in one group of this many neighbouring outputs.
+        If not 0: the requests of an input lie in one group of this many neighbouring outputs, and the inputs come in
+        groups of as many.
     single_requests : bool
         An input never requests more than one output, so that it needs no arbiter.
+    refusable : bool
+        See `Allocator`.
 
     Attributes
     ----------
     input_arbiters, output_arbiters : list of Arbiter
         One per input (none with `single_requests`) and per output.
+    group_of, last_group, last_member : Signal
+        With `group`: the group of the requests of each input, and its last grant, kept outside (see
+        `GroupRoundRobinArbiter`).
+    member : Signal
+        With `group`: place in its group of what each input would get, or gets.
 
     Raises
     ------
     ValueError
-        A size below 1, an unknown side or arbiter, a group that does not divide the outputs.
+        A size below 1, an unknown side or arbiter, a group that does not divide inputs and outputs.
     """
+
+    group_of: Signal
+    last_group: Signal
+    last_member: Signal
+    member: Signal
 
     def __init__(
         self,
@@ -92,6 +140,7 @@ class SeparableAllocator(Allocator):
         arbiter: str = "round_robin",
         group: int = 0,
         single_requests: bool = False,
+        refusable: bool = True,
     ):
         if first not in ("input", "output"):
             raise ValueError(f"first must be one of input, output, not {first!r}")
@@ -99,17 +148,28 @@ class SeparableAllocator(Allocator):
             raise ValueError(f"arbiter must be one of {', '.join(ARBITERS)}, not {arbiter!r}")
         self.first = first
         self.arbiter = arbiter
-        if group and outputs % group:
-            raise ValueError(f"group must divide outputs={outputs}, not {group}")
+        for name, value in (("outputs", outputs), ("inputs", inputs)):
+            if group and value % group:
+                raise ValueError(f"group must divide {name}={value}, not {group}")
         self.group = group
         self.single_requests = single_requests
-        super().__init__(inputs=inputs, outputs=outputs)
+        groups = outputs // group if group else 0
+        more = {
+            "group_of": In(inputs * groups),
+            "last_group": In(inputs * groups),
+            "last_member": In(inputs * group),
+            "member": Out(inputs * group),
+        }
+        super().__init__(inputs=inputs, outputs=outputs, refusable=refusable, more=more if group else None)
         kind = ARBITERS[arbiter]
         self.input_arbiters: list[Any] = []
         if group:
-            grouped = GROUP_ARBITERS[arbiter]
-            self.input_arbiters += [grouped(groups=outputs // group, group_width=group) for _ in range(inputs)]
-        elif not single_requests:
+            self.input_arbiters += [GROUP_ARBITERS[arbiter](groups=groups, group_width=group) for _ in range(inputs)]
+            self.output_arbiters = [
+                grouped_arbiter(arbiter, groups=inputs // group, group_width=group) for _ in range(outputs)
+            ]
+            return
+        if not single_requests:
             self.input_arbiters += [kind(width=outputs) for _ in range(inputs)]
         self.output_arbiters = [kind(width=inputs) for _ in range(outputs)]
 
@@ -121,32 +181,50 @@ class SeparableAllocator(Allocator):
         if self.first == "input":
             self._input_arbiters(m, platform, self.requests, of_inputs)
             self._output_arbiters(m, platform, of_inputs, of_outputs)
-            m.d.comb += self.grants.eq(of_outputs)
+            # An output that is picked gives a grant to one of those that picked it.
+            m.d.comb += [
+                self.grants.eq(of_outputs),
+                self.row_granted.eq(self._any_by_row(of_outputs)),
+                self.column_granted.eq(self._any_by_column(of_inputs)),
+            ]
         else:
             self._output_arbiters(m, platform, self.requests, of_outputs)
             self._input_arbiters(m, platform, of_outputs, of_inputs)
-            m.d.comb += self.grants.eq(of_inputs)
+            m.d.comb += [
+                self.grants.eq(of_inputs),
+                self.row_granted.eq(self._any_by_row(of_outputs)),
+                self.column_granted.eq(self._any_by_column(of_inputs)),
+            ]
         return m
 
     def _input_arbiters(self, m: Module, platform: object, offered: Value, picked: Value) -> None:
         if self.single_requests:
             m.d.comb += picked.eq(offered)
             return
+        used = self._used_rows()
+        groups = self.outputs // self.group if self.group else 0
         for n, arbiter in enumerate(self.input_arbiters):
             m.submodules[f"input{n}"] = shared(arbiter, platform, self.outputs, self.group)
             m.d.comb += [
                 arbiter.requests.eq(self._row(offered, n)),
                 self._row(picked, n).eq(arbiter.grant),
-                arbiter.advance.eq(self._row(self.grants, n).any() & self.taken[n]),
+                arbiter.advance.eq(used[n]),
             ]
+            if self.group:
+                m.d.comb += [
+                    arbiter.group.eq(self.group_of[n * groups : (n + 1) * groups]),
+                    arbiter.last_group.eq(self.last_group[n * groups : (n + 1) * groups]),
+                    arbiter.last_member.eq(self.last_member[n * self.group : (n + 1) * self.group]),
+                    self.member[n * self.group : (n + 1) * self.group].eq(arbiter.member),
+                ]
 
     def _output_arbiters(self, m: Module, platform: object, offered: Value, picked: Value) -> None:
-        for o, arbiter in enumerate(self.output_arbiters):
-            m.submodules[f"output{o}"] = shared(arbiter, platform, self.inputs)
+        for o, (arbiter, used) in enumerate(zip(self.output_arbiters, self._used_columns(), strict=True)):
+            m.submodules[f"output{o}"] = shared(arbiter, platform, self.inputs, self.group)
             m.d.comb += [
                 arbiter.requests.eq(self._column(offered, o)),
                 self._column(picked, o).eq(arbiter.grant),
-                arbiter.advance.eq((self._column(self.grants, o) & self.taken).any()),
+                arbiter.advance.eq(used),
             ]
 
 
@@ -160,6 +238,8 @@ class WavefrontAllocator(Allocator):
     ----------
     size : int
         S, the number of inputs and of outputs.
+    refusable : bool
+        See `Allocator`.
 
     Attributes
     ----------
@@ -167,9 +247,9 @@ class WavefrontAllocator(Allocator):
         d.
     """
 
-    def __init__(self, *, size: int):
+    def __init__(self, *, size: int, refusable: bool = True):
         self.size = size
-        super().__init__(inputs=size, outputs=size)
+        super().__init__(inputs=size, outputs=size, refusable=refusable)
         self.diagonal = Signal(max(1, ceil_log2(size)))
 
     def elaborate(self, platform: object) -> Module:
@@ -193,9 +273,13 @@ class WavefrontAllocator(Allocator):
                 ]
                 matched[n][o], row_free[n], column_free[o] = grant, row_left, column_left
         granted = self._rotated(m, [Cat(*row) for row in matched], diagonal, step=-1)
-        m.d.comb += self.grants.eq(Cat(*granted))
         used = Signal()
-        m.d.comb += used.eq(Cat(self._row(self.grants, n).any() & self.taken[n] for n in range(size)).any())
+        m.d.comb += [
+            self.grants.eq(Cat(*granted)),
+            self.row_granted.eq(self._any_by_row(self.grants)),
+            self.column_granted.eq(self._any_by_column(self.grants)),
+            used.eq(self._used_rows().any() if self.refusable else self.requests.any()),  # it is maximal
+        ]
         if size > 1:
             with m.If(used):
                 m.d.sync += diagonal.eq(Mux(diagonal == size - 1, 0, diagonal + 1))
@@ -213,7 +297,9 @@ class WavefrontAllocator(Allocator):
         return rows
 
 
-def allocator(kind: str, *, size: int, arbiter: str = "round_robin", group: int = 0) -> Allocator:
+def allocator(
+    kind: str, *, size: int, arbiter: str = "round_robin", group: int = 0, refusable: bool = True
+) -> Allocator:
     """Return a square allocator.
 
     Parameters
@@ -226,6 +312,8 @@ def allocator(kind: str, *, size: int, arbiter: str = "round_robin", group: int 
         ``round_robin`` or ``matrix``; a wavefront has no arbiters.
     group : int
         See `SeparableAllocator`.
+    refusable : bool
+        See `Allocator`.
 
     Raises
     ------
@@ -235,6 +323,6 @@ def allocator(kind: str, *, size: int, arbiter: str = "round_robin", group: int 
     if kind not in ALLOCATORS:
         raise ValueError(f"kind must be one of {', '.join(ALLOCATORS)}, not {kind!r}")
     if kind == "wavefront":
-        return WavefrontAllocator(size=size)
+        return WavefrontAllocator(size=size, refusable=refusable)
     first = kind.removesuffix("_first")
-    return SeparableAllocator(inputs=size, outputs=size, first=first, arbiter=arbiter, group=group)
+    return SeparableAllocator(inputs=size, outputs=size, first=first, arbiter=arbiter, group=group, refusable=refusable)

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.round_robin import lowest_one
+from hopforge.hw.round_robin import lowest_one, select
 
 __all__ = [
     "ARBITERS",
@@ -17,7 +17,9 @@ __all__ = [
     "GroupRoundRobinArbiter",
     "MatrixArbiter",
     "RoundRobinArbiter",
+    "TwoLevelRoundRobinArbiter",
     "at_or_above",
+    "grouped_arbiter",
     "one_hot_lowest",
     "prefix_or",
 ]
@@ -182,72 +184,174 @@ class MatrixArbiter(Arbiter):
         return m
 
 
-class GroupRoundRobinArbiter(wiring.Component):
-    """A `RoundRobinArbiter` of which all the requests of a cycle lie in one group of neighbours.
+class TwoLevelRoundRobinArbiter(Arbiter):
+    """A `RoundRobinArbiter` in two levels: which group, and which requester of every group meanwhile.
 
-    The pointer then counts only in the group of the last grant; elsewhere the lowest request is the first one, be
-    the pointer before or after it. So a group and a pointer in it are kept.
+    The pointer is kept as what comes after the last grant, in its group and of the groups, so that it needs a bit per
+    group and a bit per member instead of one per requester. Reset: pointer 0 (the last requester granted last).
 
     Parameters
     ----------
     groups, group_width : int
         Groups, and requesters in each: requester i is in group i // group_width.
+
+    Attributes
+    ----------
+    groups_after, members_after : Signal
+        Thermometer codes: groups after that of the last grant, members of a group after the one granted.
+    """
+
+    def __init__(self, *, groups: int, group_width: int):
+        for name, value in (("groups", groups), ("group_width", group_width)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        super().__init__(width=groups * group_width)
+        self.groups = groups
+        self.group_width = group_width
+        self.groups_after = Signal(groups)
+        self.members_after = Signal(group_width)
+
+    @property
+    def last_group(self) -> Value:
+        """Group of the last grant, one-hot."""
+        return ~self.groups_after & (Cat(self.groups_after[1:], 1))
+
+    def before(self, i: int, j: int) -> Value:
+        """Return whether requester `i` now goes before requester `j`."""
+        first, second = self._preferred(i), self._preferred(j)
+        return first | ~second if i < j else first & ~second
+
+    def _preferred(self, i: int) -> Value:
+        """Whether a requester comes after the last grant, before the numbers start again."""
+        group, member = divmod(i, self.group_width)
+        return self.groups_after[group] | (self.last_group[group] & self.members_after[member])
+
+    def elaborate(self, platform: object) -> Module:
+        """Put the rest of the last group before the first group after it, and that before the first of all."""
+        m = Module()
+        if self.width == 1:
+            m.d.comb += self.grant.eq(self.requests)
+            return m
+        size = self.group_width
+        words = [self.requests[g * size : (g + 1) * size] for g in range(self.groups)]
+        last_group = Signal(self.groups)
+        asking = Signal(self.groups)
+        rest = Signal(size)
+        later = Signal(self.groups)
+        stays = Signal()  # the grant is in the group of the last one, behind it
+        rest_above = Signal(size)
+        later_above = Signal(self.groups)
+        asking_above = Signal(self.groups)
+        chosen = Signal(self.groups)
+        m.d.comb += [
+            last_group.eq(self.last_group),
+            asking.eq(Cat(word.any() for word in words)),
+            rest.eq(select(last_group, words) & self.members_after),
+            stays.eq(rest.any()),
+            later.eq(asking & self.groups_after),
+            rest_above.eq(at_or_above(m, rest, name="rest") << 1),
+            later_above.eq(at_or_above(m, later, name="later") << 1),
+            asking_above.eq(at_or_above(m, asking, name="asking") << 1),
+            chosen.eq(Mux(later.any(), later & ~later_above, asking & ~asking_above)),
+        ]
+        above: list[Signal] = []
+        for g, word in enumerate(words):
+            word_above = Signal(size, name=f"above{g}")
+            m.d.comb += [
+                word_above.eq(at_or_above(m, word, name=f"word{g}") << 1),
+                self.grant[g * size : (g + 1) * size].eq(
+                    Mux(
+                        stays,
+                        rest & ~rest_above & last_group[g].replicate(size),
+                        word & ~word_above & chosen[g].replicate(size),
+                    )
+                ),
+            ]
+            above.append(word_above)
+        with m.If(self.advance & asking.any()):
+            m.d.sync += self.members_after.eq(Mux(stays, rest_above, select(chosen, above)))
+            with m.If(~stays):
+                m.d.sync += self.groups_after.eq(Mux(later.any(), later_above, asking_above))
+        return m
+
+
+class GroupRoundRobinArbiter(wiring.Component):
+    """A `RoundRobinArbiter` of which all the requests of a cycle lie in one group of neighbours.
+
+    The pointer then counts only in the group of the last grant; elsewhere the lowest request is the first one, be
+    the pointer before or after it. Combinational: the last grant is kept outside, and so is nothing here.
+
+    Parameters
+    ----------
+    groups, group_width : int
+        Groups, and requesters in each: requester i is in group i // group_width.
+
+    Attributes
+    ----------
+    requests, group : Signal
+        Requests, and the group in which they lie (one-hot, or 0), which may be known earlier.
+    last_group, last_member : Signal
+        The last grant: its group and its place in it, one-hot (0 after reset).
+    advance : Signal
+        The grant is used.
+    grant, member : Signal
+        The grant, one-hot, and its place in the group.
     """
 
     requests: Signal
-    grant: Signal
+    group: Signal
+    last_group: Signal
+    last_member: Signal
     advance: Signal
+    grant: Signal
+    member: Signal
 
     def __init__(self, *, groups: int, group_width: int):
         self.groups = groups
         self.group_width = group_width
-        width = groups * group_width
-        super().__init__({"requests": In(width), "grant": Out(width), "advance": In(1)})
+        super().__init__(_group_signature(groups, group_width))
 
     def elaborate(self, platform: object) -> Module:
         """Choose in the group that asks."""
         m = Module()
-        words = [self.requests[g * self.group_width : (g + 1) * self.group_width] for g in range(self.groups)]
-        asking = Signal(self.groups)
-        requests = Signal(self.group_width)
-        group = Signal(self.groups)
-        at_or_after = Signal(self.group_width)
-        preferred = Signal(self.group_width)
-        after = Signal(self.group_width)
-        after_preferred = Signal(self.group_width)
-        chosen = Signal(self.group_width)
+        size = self.group_width
+        requests = Signal(size)
+        after = Signal(size)
+        preferred = Signal(size)
         m.d.comb += [
-            asking.eq(Cat(word.any() for word in words)),
-            requests.eq(Cat(Cat(word[i] for word in words).any() for i in range(self.group_width))),
-            preferred.eq(requests & at_or_after & (asking & group).any().replicate(self.group_width)),
-            after_preferred.eq(at_or_above(m, preferred, name="preferred") << 1),
-            after.eq(at_or_above(m, requests, name="request") << 1),
-            chosen.eq(Mux(preferred.any(), preferred & ~after_preferred, requests & ~after)),
-            self.grant.eq(Cat(chosen & asking[g].replicate(self.group_width) for g in range(self.groups))),
+            requests.eq(Cat(self.requests[i::size].any() for i in range(size))),
+            after.eq(Cat(self.last_member[:i].any() if i else 0 for i in range(size))),
+            preferred.eq(requests & after & (self.group & self.last_group).any().replicate(size)),
+            self.member.eq(
+                Mux(
+                    preferred.any(),
+                    one_hot_lowest(m, preferred, name="preferred"),
+                    one_hot_lowest(m, requests, name="request"),
+                )
+            ),
+            self.grant.eq(Cat(self.member & self.group[g].replicate(size) for g in range(self.groups))),
         ]
-        with m.If(self.advance & asking.any()):
-            m.d.sync += [group.eq(asking), at_or_after.eq(Mux(preferred.any(), after_preferred, after))]
         return m
 
 
 class GroupMatrixArbiter(wiring.Component):
     """A `MatrixArbiter` of which all the requests of a cycle lie in one group of neighbours: one for each group.
 
-    Parameters
-    ----------
-    groups, group_width : int
-        Groups, and requesters in each: requester i is in group i // group_width.
+    Ports and parameters as `GroupRoundRobinArbiter`; the order is kept here.
     """
 
     requests: Signal
-    grant: Signal
+    group: Signal
+    last_group: Signal
+    last_member: Signal
     advance: Signal
+    grant: Signal
+    member: Signal
 
     def __init__(self, *, groups: int, group_width: int):
         self.groups = groups
         self.group_width = group_width
-        width = groups * group_width
-        super().__init__({"requests": In(width), "grant": Out(width), "advance": In(1)})
+        super().__init__(_group_signature(groups, group_width))
 
     def elaborate(self, platform: object) -> Module:
         """Put the arbiters side by side; a grant of one says nothing about the order in another."""
@@ -260,7 +364,21 @@ class GroupMatrixArbiter(wiring.Component):
                 self.grant[span].eq(arbiter.grant),
                 arbiter.advance.eq(self.advance),
             ]
+        m.d.comb += self.member.eq(Cat(self.grant[i :: self.group_width].any() for i in range(self.group_width)))
         return m
+
+
+def _group_signature(groups: int, group_width: int) -> dict[str, wiring.Member]:
+    width = groups * group_width
+    return {
+        "requests": In(width),
+        "group": In(groups),
+        "last_group": In(groups),
+        "last_member": In(group_width),
+        "advance": In(1),
+        "grant": Out(width),
+        "member": Out(group_width),
+    }
 
 
 ARBITERS: dict[str, type[Arbiter]] = {"round_robin": RoundRobinArbiter, "matrix": MatrixArbiter}
@@ -271,3 +389,23 @@ GROUP_ARBITERS: dict[str, type[GroupRoundRobinArbiter] | type[GroupMatrixArbiter
     "matrix": GroupMatrixArbiter,
 }
 """The same arbiters for requests that lie in one group."""
+
+
+def grouped_arbiter(arbiter: str, *, groups: int, group_width: int) -> Arbiter:
+    """Return an arbiter of groups · group_width requesters that come from groups of neighbours.
+
+    Parameters
+    ----------
+    arbiter : str
+        ``round_robin`` (in two levels) or ``matrix``.
+    groups, group_width : int
+        Groups, and requesters in each.
+
+    Raises
+    ------
+    ValueError
+        A number below 1.
+    """
+    if arbiter == "round_robin" and groups > 1 and group_width > 1:
+        return TwoLevelRoundRobinArbiter(groups=groups, group_width=group_width)
+    return ARBITERS[arbiter](width=groups * group_width)

@@ -6,10 +6,10 @@ from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, ceil_log2
 
+from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.lookup import Lookup, lookup_ports
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.shared import shared
-from hopforge.hw.sram import Sram
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
 from hopforge.model.lookup_params import LookupParams
 from hopforge.model.router_params import CLASS_BITS, PORT_BITS, RouterParams
@@ -39,6 +39,8 @@ class InputUnit(wiring.Component):
     A flit on ``in_flit`` is written at the end of the cycle. ``va_request`` and ``sa_request`` ask, ``va_grant`` and
     ``sa_grant`` answer in the same cycle; the granted flit stands on ``word`` in the next cycle, as does its credit.
     An unroutable packet leaves through the drain, one flit in each cycle in which the port sends nothing else.
+    While ``enable`` was 0 in the cycle before, no packet begins RC. ``dropped``: ``drops``, which
+    ``clear_drops`` sets to 0, is about to count a packet.
     Reset: empty, no packet dropped.
 
     Parameters
@@ -59,17 +61,23 @@ class InputUnit(wiring.Component):
     credit_valid: Signal
     credit_vc: Signal
     drops: Signal
+    dropped: Signal
+    enable: Signal
+    clear_drops: Signal
     free: Signal
     credits: Signal
     nonzero: Signal
     va_request: Signal
-    va_grant: Signal
+    va_port: Signal
+    va_granted: Signal
+    va_granted_vc: Signal
+    out_port: Signal
+    out_vc: Signal
     sa_request: Signal
     guess_request: Signal
     guess_confirmed: Signal
     sa_grant: Signal
-    sent_vc: Signal
-    sent_tail: Signal
+    label: Signal
     word: View
 
     def __init__(self, *, params: RouterParams, port: int):
@@ -83,15 +91,21 @@ class InputUnit(wiring.Component):
             "credit_valid": Out(1),
             "credit_vc": Out(max(1, ceil_log2(p.vcs))),
             "drops": Out(DROP_BITS),
+            "dropped": Out(1),
+            "enable": In(1, init=1),
+            "clear_drops": In(1),
             "free": In(pairs),
             "credits": In(pairs * credit_bits(p)),
             "nonzero": In(pairs),
             "va_request": Out(p.vcs * pairs),
-            "va_grant": In(p.vcs * pairs),
+            "va_port": Out(p.vcs * p.ports),
+            "va_granted": In(p.vcs),
+            "va_granted_vc": In(p.vcs * p.vcs),
+            "out_port": In(p.vcs * p.ports),
+            "out_vc": In(p.vcs * p.vcs),
             "sa_request": Out(p.vcs * p.ports),
             "sa_grant": In(p.vcs),
-            "sent_vc": Out(p.vcs),
-            "sent_tail": Out(1),
+            "label": Out(p.vcs * (p.vcs + 1)),
             "word": Out(flit),
         }
         if p.speculation:
@@ -102,7 +116,6 @@ class InputUnit(wiring.Component):
 
         self.nonempty = Signal(p.vcs)
         self.active = Signal(p.vcs)
-        self._count = [Signal(range(p.buffer_flits + 1), name=f"count{v}") for v in range(p.vcs)]
         self._route_layout = StructLayout(
             {"ports": p.ports, "escape": p.ports if p.escapes else 0, "route_class": class_bits(p)}
         )
@@ -115,7 +128,6 @@ class InputUnit(wiring.Component):
         self._front = [
             View(self._front_layout, Signal(self._front_layout.size, name=f"front{v}")) for v in range(p.vcs)
         ]
-        self._read = [Signal(range(p.buffer_flits), name=f"read{v}") for v in range(p.vcs)]
 
     @property
     def rules(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
@@ -149,6 +161,7 @@ class InputUnit(wiring.Component):
                 request.free.eq(self.free),
                 request.credits.eq(self.credits),
                 self._pairs(self.va_request, v).eq(request.request),
+                self._of(self.va_port, v, p.ports).eq(request.asked_port),
             ]
             if p.switching == "vct":
                 m.d.comb += request.length.eq(self._front[v].length)
@@ -158,25 +171,30 @@ class InputUnit(wiring.Component):
             drain.eq(lowest_one(draining & self.nonempty) & (~self.sa_grant.any()).replicate(p.vcs)),
             pop.eq(self.sa_grant | drain),
             ended.eq(Cat(pop[v] & self._front[v].kind[_TAIL] for v in range(p.vcs))),
-            self.sent_tail.eq((self.sa_grant & ended).any()),
         ]
-        m.d.sync += [
-            self.credit_valid.eq(pop.any()),
-            self.credit_vc.eq(_number(pop)),
-            self.drops.eq(self.drops + (drain & ended).any()),
-        ]
+        m.d.comb += self.dropped.eq((drain & ended).any())
+        with m.If(self.clear_drops):
+            m.d.sync += self.drops.eq(0)
+        with m.Elif(self.dropped):
+            m.d.sync += self.drops.eq(self.drops + 1)
         self._allocated(m, va, ended)
+        self._leaving(m, pop)
         return m
 
     def _pairs(self, word: Value, v: int) -> Value:
-        pairs = self.params.ports * self.params.vcs
-        return word[v * pairs : (v + 1) * pairs]
+        return self._of(word, v, self.params.ports * self.params.vcs)
+
+    def _of(self, word: Value, v: int, width: int) -> Value:
+        """Return the part of a VC of a word that has as many bits for each."""
+        return word[v * width : (v + 1) * width]
 
     def _buffers(self, m: Module, pop: Value) -> None:
-        """Queues: the data of all of them in one array, what decisions need at hand for each."""
+        """Queues: the data of all of them in one array; what decisions need of the first flit in registers."""
         p = self.params
         depth = p.buffer_flits
-        m.submodules.data = data = Sram(depth=p.vcs * depth, width_bits=p.width_bits, asynchronous=True)
+        m.submodules.buffer = buffer = FlitBuffer(
+            queues=p.vcs, depth=depth, data_bits=p.width_bits, note_bits=self._front_layout.size, kind=p.flit_buffers
+        )
         written = View(self._front_layout, Signal(self._front_layout.size, name="written"))
         head = self.in_flit.data
         dst = head[: p.address_bits]
@@ -187,33 +205,56 @@ class InputUnit(wiring.Component):
             m.d.comb += written.dst.eq(dst)
         else:
             m.d.comb += written.route.eq(self._table(m, dst))
+        m.d.comb += [buffer.w_data.eq(head), buffer.w_note.eq(written), self.word.data.eq(buffer.data)]
 
-        write_at = Signal(range(max(2, p.vcs * depth)))
-        read_at = Signal.like(write_at)  # of the flit on its way to the crossbar
-        arrives = Signal(p.vcs)
+        read_at = Signal(range(max(2, p.vcs * depth)))  # of the flit on its way to the crossbar
+        m.d.comb += buffer.read_at.eq(read_at)
+        first_at: list[Value] = []
         for v in range(p.vcs):
-            m.d.comb += arrives[v].eq(self.in_valid & (self.in_flit.vc == v if p.vcs > 1 else 1))
-            m.submodules[f"queue{v}"] = queue = Sram(depth=depth, width_bits=self._front_layout.size, asynchronous=True)
-            m.d.comb += [
-                queue.w_en.eq(arrives[v]),
-                queue.w_data.eq(written),
-                self._front[v].eq(queue.r_data),
-                self.nonempty[v].eq(self._count[v] != 0),
-            ]
+            arrives = buffer.arrives[v]
+            m.d.comb += arrives.eq(self.in_valid & (self.in_flit.vc == v if p.vcs > 1 else 1))
+            several = self._occupancy(m, v, arrives, pop[v])
             write = Signal(range(depth), name=f"write{v}")
-            if depth > 1:
-                m.d.comb += [queue.w_addr.eq(write), queue.r_addr.eq(self._read[v])]
-            with m.If(arrives[v]):
-                m.d.comb += write_at.eq(write + v * depth)
+            read = Signal(range(depth), name=f"read{v}")
+            m.d.comb += [buffer.write_at[v].eq(write), buffer.note_at[v].eq(_after(read, depth))]
+            with m.If(arrives):
                 m.d.sync += write.eq(_after(write, depth))
             with m.If(pop[v]):
-                m.d.sync += self._read[v].eq(_after(self._read[v], depth))
-            with m.If(self.sa_grant[v]):
-                m.d.sync += [read_at.eq(self._read[v] + v * depth), self.word.kind.eq(self._front[v].kind)]
-            m.d.sync += self._count[v].eq(self._count[v] + arrives[v] - pop[v])
-        m.d.comb += [data.w_en.eq(self.in_valid), data.w_data.eq(self.in_flit.data), self.word.data.eq(data.r_data)]
-        if p.vcs * depth > 1:
-            m.d.comb += [data.w_addr.eq(write_at), data.r_addr.eq(read_at)]
+                m.d.sync += read.eq(_after(read, depth))
+            with m.If(pop[v] | ~self.nonempty[v]):
+                m.d.sync += self._front[v].eq(Mux(several, buffer.notes[v], written))
+            first_at.append((read + Const(v * depth, len(read_at)))[: len(read_at)])
+        m.d.sync += [
+            read_at.eq(select(self.sa_grant, first_at)),
+            self.word.kind.eq(select(self.sa_grant, [front.kind for front in self._front])),
+        ]
+
+    def _occupancy(self, m: Module, v: int, arrives: Value, pop: Value) -> Value:
+        """Count the flits of a queue; return whether there is more than one.
+
+        What a cycle with and one without `pop`, which comes late, lead to is made beforehand.
+        """
+        depth = self.params.buffer_flits
+        count = Signal(range(depth + 1), name=f"count{v}")
+        several = Signal(name=f"several{v}")
+        m.d.sync += [
+            count.eq(Mux(pop, count - 1 + arrives, count + arrives)),
+            self.nonempty[v].eq(Mux(pop, several | arrives, self.nonempty[v] | arrives)),
+        ]
+        if depth > 1:
+            m.d.sync += several.eq(Mux(pop, (count > 2) | (several & arrives), several | (self.nonempty[v] & arrives)))
+        return several
+
+    def _leaving(self, m: Module, pop: Value) -> None:
+        """In the cycle after the grant: credit back, output VC into the flit."""
+        p = self.params
+        leaving = Signal(p.vcs)
+        m.d.sync += leaving.eq(pop)
+        m.d.comb += [
+            self.credit_valid.eq(leaving.any()),
+            self.credit_vc.eq(_number(leaving)),
+            self.word.vc.eq(_number(select(leaving, [self._of(self.out_vc, v, p.vcs) for v in range(p.vcs)]))),
+        ]
 
     def _table(self, m: Module, dst: Value) -> Value:
         """Look a destination up while its flit is being written; what is not in the table has no port."""
@@ -231,9 +272,16 @@ class InputUnit(wiring.Component):
                         m.d.comb += route.escape.eq(1 << entry.escape)
         return route.as_value()
 
+    def _enabled(self, m: Module) -> Value:
+        """Return ``enable`` a cycle later."""
+        enabled = Signal(init=1)
+        m.d.sync += enabled.eq(self.enable)
+        return enabled
+
     def _from_table(self, m: Module, requests: list[VcRequest], va: Value, draining: Value, ended: Value) -> None:
         """RC is waiting; the route has been kept with the flit."""
         p = self.params
+        enabled = self._enabled(m) if p.rc_cycles else Const(1, 1)
         for v, request in enumerate(requests):
             route = View(self._route_layout, self._front[v].route)
             m.d.comb += [request.ports.eq(route.ports), request.route_class.eq(route.route_class)]
@@ -243,15 +291,17 @@ class InputUnit(wiring.Component):
             drained = Signal(name=f"drained{v}")  # kept: behind the head the queue holds no routes
             m.d.comb += draining[v].eq(drained)
             if p.rc_cycles == 0:
-                m.d.comb += va[v].eq(waiting & ~drained)
-                m.d.sync += drained.eq(~ended[v] & (drained | (va[v] & ~request.viable)))
+                stays = ~ended[v] & (drained | (va[v] & ~request.viable))
+                stopped = Signal(name=f"stopped{v}")  # drained or not enabled, in one register
+                m.d.comb += va[v].eq(waiting & ~stopped)
+                m.d.sync += [drained.eq(stays), stopped.eq(stays | ~self.enable)]
                 continue
             routed = Signal(name=f"routed{v}")
             cycle = Signal(range(p.rc_cycles), name=f"rc_cycle{v}")
             m.d.comb += va[v].eq(routed & ~self.active[v])
             with m.If(ended[v]):
                 m.d.sync += [routed.eq(0), drained.eq(0)]
-            with m.Elif(waiting & ~routed & ~drained):
+            with m.Elif(waiting & ~routed & ~drained & enabled):
                 last = cycle == p.rc_cycles - 1
                 m.d.sync += [
                     routed.eq(last & request.viable),
@@ -262,6 +312,7 @@ class InputUnit(wiring.Component):
     def _looked_up(self, m: Module, requests: list[VcRequest], va: Value, draining: Value, ended: Value) -> None:
         """Ask the engine, one VC after the other."""
         p = self.params
+        enabled = self._enabled(m)
         assert p.lookup is not None
         m.submodules.lookup = lookup = Lookup(params=p.lookup)
         m.submodules.turn = turn = RoundRobin(width=p.vcs)
@@ -296,7 +347,7 @@ class InputUnit(wiring.Component):
             m.d.comb += [
                 va[v].eq(routed & ~self.active[v] & request.viable),
                 draining[v].eq(routed & ~self.active[v] & ~request.viable),
-                turn.requests[v].eq(self.nonempty[v] & ~routed & ~asked),
+                turn.requests[v].eq(self.nonempty[v] & ~routed & ~asked & enabled),
                 request.ports.eq(kept_ports),
                 request.route_class.eq(kept_class),
             ]
@@ -313,40 +364,32 @@ class InputUnit(wiring.Component):
                     ]
 
     def _allocated(self, m: Module, va: Value, ended: Value) -> None:
-        """Keep the output VC of each packet, and ask for the switch."""
+        """Remember which VCs have an output VC, and ask for the switch."""
         p = self.params
-        targets = []
+        nonzero = [self.nonzero[o * p.vcs : (o + 1) * p.vcs] for o in range(p.ports)]
         for v in range(p.vcs):
-            out_port = Signal(p.ports, name=f"out_port{v}")
-            out_vc = Signal(p.vcs, name=f"out_vc{v}")
-            grant = self._pairs(self.va_grant, v)
-            by_port = [grant[o * p.vcs : (o + 1) * p.vcs] for o in range(p.ports)]
-            new_port = Cat(word.any() for word in by_port)
-            new_vc = Cat(Cat(word[w] for word in by_port).any() for w in range(p.vcs))
-            with m.If(ended[v]):
-                m.d.sync += self.active[v].eq(0)
-            with m.Elif(grant.any()):
-                m.d.sync += self.active[v].eq(1)
-            with m.If(grant.any()):
-                m.d.sync += [out_port.eq(new_port), out_vc.eq(new_vc)]
-            of_pair = Cat(out_port[o] & out_vc[w] for o in range(p.ports) for w in range(p.vcs))
+            granted = self.va_granted[v]
+            out_port, out_vc = self._of(self.out_port, v, p.ports), self._of(self.out_vc, v, p.vcs)
+            label_vc: Value = out_vc
+            m.d.sync += self.active[v].eq(~ended[v] & (granted | self.active[v]))
             ready = Signal(name=f"ready{v}")
             m.d.comb += [
-                ready.eq(self.active[v] & self.nonempty[v] & (of_pair & self.nonzero).any()),
-                self.sa_request[v * p.ports : (v + 1) * p.ports].eq(out_port & ready.replicate(p.ports)),
+                ready.eq(self.active[v] & self.nonempty[v]),
+                self._of(self.sa_request, v, p.ports).eq(
+                    Cat(out_port[o] & (out_vc & nonzero[o]).any() & ready for o in range(p.ports))
+                ),
             ]
-            targets.append(out_vc)
             if p.speculation:
+                new_port, new_vc = self._of(self.va_port, v, p.ports), self._of(self.va_granted_vc, v, p.vcs)
                 asked = self._pairs(self.va_request, v)
                 m.d.comb += [
-                    self.guess_request[v * p.ports : (v + 1) * p.ports].eq(
+                    self._of(self.guess_request, v, p.ports).eq(
                         Cat(asked[o * p.vcs : (o + 1) * p.vcs].any() for o in range(p.ports))
                     ),
-                    self.guess_confirmed[v].eq((grant & self.nonzero).any()),
+                    self.guess_confirmed[v].eq(granted & (new_vc & select(new_port, nonzero)).any()),
                 ]
-                targets[v] = Mux(va[v], new_vc, out_vc)
-        m.d.comb += self.sent_vc.eq(select(self.sa_grant, targets))
-        m.d.sync += self.word.vc.eq(_number(self.sent_vc))
+                label_vc = Mux(va[v], new_vc, out_vc)
+            m.d.comb += self._of(self.label, v, p.vcs + 1).eq(Cat(label_vc, self._front[v].kind[_TAIL]))
 
 
 def _number(one_hot: Value) -> Value:

@@ -1,6 +1,6 @@
 """Output side of a port: credits and ownership of its virtual channels."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -15,6 +15,7 @@ class OutputUnit(wiring.Component):
     """Which VCs of an output are free, and how many flits each can still send, as in docs/router.md.
 
     ``allocated`` and ``sent`` have a bit per VC and count at the end of their cycle; ``sent_tail`` goes with ``sent``.
+    ``sent`` comes late: what it leads to is made beforehand.
     A credit counts from the cycle after it stood on ``credit_valid``, or `credit_delay_cycles` later.
     Reset: everything free, all credits there.
 
@@ -64,11 +65,15 @@ class OutputUnit(wiring.Component):
         depth = p.credits(self.port)
         for w in range(p.vcs):
             count = Signal(credit_bits(p), init=depth, name=f"credits{w}")
+            nonzero = Signal(init=depth > 0, name=f"nonzero{w}")
             m.d.comb += [
                 self.credits[w * len(count) : (w + 1) * len(count)].eq(count),
-                self.nonzero[w].eq(count != 0),
+                self.nonzero[w].eq(nonzero),
             ]
-            m.d.sync += count.eq(count + returned[w] - self.sent[w])
+            m.d.sync += [
+                count.eq(Mux(self.sent[w], count - 1 + returned[w], count + returned[w])),
+                nonzero.eq(Mux(self.sent[w], (count > 1) | returned[w], nonzero | returned[w])),
+            ]
             released = self.sent[w] & self.sent_tail
             if p.vc_release == "tail":
                 m.d.sync += self.free[w].eq((self.free[w] & ~self.allocated[w]) | released)

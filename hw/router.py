@@ -46,8 +46,10 @@ class Router(wiring.Component):
     a flit that comes without one is lost. Reset: empty, all credits there.
 
     Ports: ``port[i]``, see *Signals of one port* in the definition; ``drops`` counts the unroutable packets of
-    the input. In mode lookup ``control[i]`` is the register bus of the engine of input i, and its TCAM port if the TCAM
-    is outside.
+    the input, ``dropped`` has a bit for each input that counts one at the end of the cycle, ``clear_drops`` sets all
+    counters to 0. While ``enable`` is 0 (1 unless connected), from the following cycle on, no packet begins RC; those
+    beyond it go on. In mode lookup ``control[i]`` is the register bus of the engine of input i, and its TCAM port if
+    the TCAM is outside.
 
     Parameters
     ----------
@@ -57,10 +59,18 @@ class Router(wiring.Component):
 
     port: Sequence[Any]
     control: Sequence[Any]
+    enable: Signal
+    clear_drops: Signal
+    dropped: Signal
 
     def __init__(self, *, params: RouterParams):
         self.params = p = params
-        members = {"port": Out(port_signature(p)).array(p.ports)}
+        members = {
+            "port": Out(port_signature(p)).array(p.ports),
+            "enable": In(1, init=1),
+            "clear_drops": In(1),
+            "dropped": Out(p.ports),
+        }
         if p.rc == "lookup" and p.lookup is not None:
             members["control"] = Out(control_signature(p.lookup)).array(p.ports)
         super().__init__(members)
@@ -73,11 +83,13 @@ class Router(wiring.Component):
         p = self.params
         m.submodules.va = va = VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter)
         m.submodules.sa = sa = SwitchAllocator(
-            ports=p.ports, vcs=p.vcs, kind=p.sa, arbiter=p.arbiter, speculation=p.speculation
+            ports=p.ports, vcs=p.vcs, kind=p.sa, arbiter=p.arbiter, speculation=p.speculation, label_bits=p.vcs + 1
         )
         m.d.comb += [
             va.requests.eq(Cat(unit.va_request for unit in self.inputs)),
+            va.asked_port.eq(Cat(unit.va_port for unit in self.inputs)),
             sa.requests.eq(Cat(unit.sa_request for unit in self.inputs)),
+            sa.labels.eq(Cat(unit.label for unit in self.inputs)),
         ]
         if p.speculation:
             m.d.comb += [
@@ -86,50 +98,43 @@ class Router(wiring.Component):
             ]
         for i, unit in enumerate(self.inputs):
             m.submodules[f"input{i}"] = shared(unit, platform, p, unit.rules)
-            self._input(m, i, unit, va.grants, sa.granted_vc)
+            self._input(m, i, unit, va, sa.granted_vc)
         for o, output in enumerate(self.outputs):
             m.submodules[f"output{o}"] = shared(output, platform, p, p.credits(o))
-            self._output(m, o, output, va.grants, sa.grants)
+            self._output(m, o, output, va.given, sa.label)
         self._transfer(m, sa.grants)
         return m
 
-    def _input(self, m: Module, i: int, unit: InputUnit, va_grants: Value, granted_vc: Value) -> None:
+    def _input(self, m: Module, i: int, unit: InputUnit, va: VcAllocator, granted_vc: Value) -> None:
         p, port = self.params, self.port[i]
-        row = p.vcs * p.ports * p.vcs
         m.d.comb += [
             unit.in_valid.eq(port.in_valid),
             unit.in_flit.eq(port.in_flit),
             port.in_credit_valid.eq(unit.credit_valid),
             port.in_credit_vc.eq(unit.credit_vc),
             port.drops.eq(unit.drops),
+            unit.enable.eq(self.enable),
+            unit.clear_drops.eq(self.clear_drops),
+            self.dropped[i].eq(unit.dropped),
             unit.free.eq(Cat(output.free for output in self.outputs)),
             unit.credits.eq(Cat(output.credits for output in self.outputs)),
             unit.nonzero.eq(Cat(output.nonzero for output in self.outputs)),
-            unit.va_grant.eq(va_grants[i * row : (i + 1) * row]),
+            unit.va_granted.eq(va.granted[i * p.vcs : (i + 1) * p.vcs]),
+            unit.va_granted_vc.eq(va.granted_vc[i * p.vcs**2 : (i + 1) * p.vcs**2]),
+            unit.out_port.eq(va.out_port[i * p.vcs * p.ports : (i + 1) * p.vcs * p.ports]),
+            unit.out_vc.eq(va.out_vc[i * p.vcs**2 : (i + 1) * p.vcs**2]),
             unit.sa_grant.eq(granted_vc[i * p.vcs : (i + 1) * p.vcs]),
         ]
         if p.rc == "lookup":
             wiring.connect(m, wiring.flipped(self.control[i]), unit.control)  # type: ignore[attr-defined]
 
-    def _output(self, m: Module, o: int, output: OutputUnit, va_grants: Value, sa_grants: Value) -> None:
+    def _output(self, m: Module, o: int, output: OutputUnit, given: Value, label: Value) -> None:
         p, port = self.params, self.port[o]
-        pairs = p.ports * p.vcs
-        sources = [sa_grants[i * p.ports + o] for i in range(p.ports)]
         m.d.comb += [
             output.credit_valid.eq(port.out_credit_valid),
             output.credit_vc.eq(port.out_credit_vc),
-            output.allocated.eq(
-                Cat(Cat(va_grants[n * pairs + o * p.vcs + w] for n in range(pairs)).any() for w in range(p.vcs))
-            ),
-            output.sent.eq(
-                Cat(
-                    Cat(source & unit.sent_vc[w] for source, unit in zip(sources, self.inputs, strict=True)).any()
-                    for w in range(p.vcs)
-                )
-            ),
-            output.sent_tail.eq(
-                Cat(source & unit.sent_tail for source, unit in zip(sources, self.inputs, strict=True)).any()
-            ),
+            output.allocated.eq(given[o * p.vcs : (o + 1) * p.vcs]),
+            Cat(output.sent, output.sent_tail).eq(label[o * (p.vcs + 1) : (o + 1) * (p.vcs + 1)]),
         ]
 
     def _transfer(self, m: Module, sa_grants: Value) -> None:

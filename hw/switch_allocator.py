@@ -1,13 +1,15 @@
 """Allocation of the crossbar to input virtual channels."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.allocator import ALLOCATORS, Allocator, SeparableAllocator, allocator
 from hopforge.hw.arbiter import ARBITERS, one_hot_lowest
+from hopforge.hw.round_robin import select
+from hopforge.hw.shared import shared
 
-__all__ = ["SwitchAllocator"]
+__all__ = ["SwitchAllocator", "VcChoice"]
 
 
 class SwitchAllocator(wiring.Component):
@@ -20,6 +22,9 @@ class SwitchAllocator(wiring.Component):
     With `speculation` a second allocator serves ``speculative`` requests on inputs and outputs that the first
     leaves idle, if ``confirmed`` (one bit per VC: it may send if it wins). Nothing of it reaches the first.
 
+    ``label[o]`` is the label (`labels`, `label_bits` for each VC) of the VC that sends to output o, 0 without one: it
+    is chosen beside the allocation and not behind it.
+
     Parameters
     ----------
     ports, vcs : int
@@ -30,6 +35,8 @@ class SwitchAllocator(wiring.Component):
         ``round_robin`` or ``matrix``; the VC that represents an input is always chosen round-robin.
     speculation : bool
         Build the second allocator.
+    label_bits : int
+        What a VC has to tell the output that it is granted.
 
     Raises
     ------
@@ -40,6 +47,8 @@ class SwitchAllocator(wiring.Component):
     requests: Signal
     grants: Signal
     granted_vc: Signal
+    labels: Signal
+    label: Signal
     speculative: Signal
     confirmed: Signal
 
@@ -51,6 +60,7 @@ class SwitchAllocator(wiring.Component):
         kind: str = "output_first",
         arbiter: str = "round_robin",
         speculation: bool = False,
+        label_bits: int = 0,
     ):
         if kind not in ALLOCATORS:
             raise ValueError(f"sa must be one of {', '.join(ALLOCATORS)}, not {kind!r}")
@@ -64,10 +74,13 @@ class SwitchAllocator(wiring.Component):
         self.kind = kind
         self.arbiter = arbiter
         self.speculation = speculation
+        self.label_bits = label_bits
         members = {
             "requests": In(ports * vcs * ports),
             "grants": Out(ports * ports),
             "granted_vc": Out(ports * vcs),
+            "labels": In(ports * vcs * label_bits),
+            "label": Out(ports * label_bits),
         }
         if speculation:
             members |= {"speculative": In(ports * vcs * ports), "confirmed": In(ports * vcs)}
@@ -78,12 +91,12 @@ class SwitchAllocator(wiring.Component):
         m = Module()
         ports = self.ports
         at_or_after = [Signal(self.vcs, name=f"vc_at_or_after{i}") for i in range(ports)]
-        taken = Signal(ports)
-        m.d.comb += taken.eq(~0)
-        grants, picks = self._matching(m, "regular", self.requests, at_or_after, taken)
+        grants, picks, labels = self._matching(m, platform, "regular", self.requests, at_or_after, None)
         if self.speculation:
             used = Signal(ports)
-            matches, guesses = self._matching(m, "speculative", self.speculative, at_or_after, used)
+            matches, guesses, late_labels = self._matching(
+                m, platform, "speculative", self.speculative, at_or_after, used
+            )
             late = Signal(ports * ports)
             late_vc = Signal(ports * self.vcs)
             row_busy = Cat(grants[i * ports : (i + 1) * ports].any() for i in range(ports))
@@ -98,67 +111,156 @@ class SwitchAllocator(wiring.Component):
                     late[row].eq(matches[row] & used[i].replicate(ports)),
                     late_vc[vcs].eq(guesses[vcs] & used[i].replicate(self.vcs)),
                 ]
-            m.d.comb += [self.grants.eq(grants | late), self.granted_vc.eq(picks | late_vc)]
+            m.d.comb += [
+                self.grants.eq(grants | late),
+                self.granted_vc.eq(picks | late_vc),
+                self.label.eq(self._sent(grants, labels) | self._sent(late, late_labels)),
+            ]
         else:
-            m.d.comb += [self.grants.eq(grants), self.granted_vc.eq(picks)]
+            m.d.comb += [
+                self.grants.eq(grants),
+                self.granted_vc.eq(picks),
+                self.label.eq(self._sent(grants, labels)),
+            ]
         for i, pointer in enumerate(at_or_after if self.vcs > 1 else []):
             granted = self.granted_vc[i * self.vcs : (i + 1) * self.vcs]
             with m.If(granted.any()):
                 m.d.sync += pointer.eq(Cat(granted[:v].any() if v else 0 for v in range(self.vcs)))
         return m
 
-    def _first_vc(self, m: Module, requests: Value, at_or_after: Value, name: str) -> Value:
-        """Return the first of the requests of one input at or after its pointer."""
-        if self.vcs == 1:
-            return requests
-        preferred = Signal(self.vcs, name=f"{name}_preferred")
-        m.d.comb += preferred.eq(requests & at_or_after)
-        return Mux(
-            preferred.any(),
-            one_hot_lowest(m, preferred, name=f"{name}_after"),
-            one_hot_lowest(m, requests, name=f"{name}_any"),
+    def _sent(self, matched: Value, labels: Value) -> Value:
+        """Return the label that each output is given, of those that each pair would bring."""
+        ports, bits = self.ports, self.label_bits
+        if bits == 0:
+            return Const(0, 0)
+        return Cat(
+            select(
+                Cat(matched[i * ports + o] for i in range(ports)),
+                [labels[(i * ports + o) * bits : (i * ports + o + 1) * bits] for i in range(ports)],
+            )
+            for o in range(ports)
         )
 
     def _matching(
-        self, m: Module, name: str, requests: Value, at_or_after: list[Signal], taken: Value
-    ) -> tuple[Signal, Signal]:
-        """Return the matched pairs and the VC of each of them."""
+        self, m: Module, platform: object, name: str, requests: Value, at_or_after: list[Signal], taken: Value | None
+    ) -> tuple[Signal, Signal, Signal]:
+        """Return the matched pairs, the VC of each of them, and the label of every pair if it is matched."""
         ports, vcs = self.ports, self.vcs
         pairs = Signal(ports * ports, name=f"{name}_pairs")
         matched = Signal(ports * ports, name=f"{name}_matched")
         chosen = Signal(ports * vcs, name=f"{name}_chosen")
-        # The VC that would send, for each pair (input_first: for each input).
-        candidates: list[list[Value]] = []
+        bits = self.label_bits
+        labels = Signal(ports * ports * bits, name=f"{name}_labels")
+        per_output = self.kind != "input_first"
         for i in range(ports):
-            of_vc = [requests[(i * vcs + v) * ports : (i * vcs + v + 1) * ports] for v in range(vcs)]
-            if self.kind == "input_first":
-                asking = Cat(word.any() for word in of_vc)
-                pick = Signal(vcs, name=f"{name}_pick{i}")
-                m.d.comb += pick.eq(self._first_vc(m, asking, at_or_after[i], f"{name}{i}"))
-                candidates.append([pick] * ports)
-                for o in range(ports):
-                    m.d.comb += pairs[i * ports + o].eq(Cat(pick[v] & of_vc[v][o] for v in range(vcs)).any())
-                continue
-            row: list[Value] = []
-            for o in range(ports):
-                asking = Cat(word[o] for word in of_vc)
-                pick = Signal(vcs, name=f"{name}_pick{i}_{o}")
-                m.d.comb += [
-                    pick.eq(self._first_vc(m, asking, at_or_after[i], f"{name}{i}_{o}")),
-                    pairs[i * ports + o].eq(asking.any()),
-                ]
-                row.append(pick)
-            candidates.append(row)
+            choice = VcChoice(ports=ports, vcs=vcs, per_output=per_output, label_bits=bits)
+            m.submodules[f"{name}_choice{i}"] = shared(choice, platform, ports, vcs, per_output, bits)
+            m.d.comb += [
+                choice.requests.eq(requests[i * vcs * ports : (i + 1) * vcs * ports]),
+                choice.at_or_after.eq(at_or_after[i]),
+                choice.matched.eq(matched[i * ports : (i + 1) * ports]),
+                pairs[i * ports : (i + 1) * ports].eq(choice.pairs),
+                chosen[i * vcs : (i + 1) * vcs].eq(choice.chosen),
+                choice.labels.eq(self.labels[i * vcs * bits : (i + 1) * vcs * bits]),
+                labels[i * ports * bits : (i + 1) * ports * bits].eq(choice.label),
+            ]
         if self.kind == "input_first":
             inner: Allocator = SeparableAllocator(
-                inputs=ports, outputs=ports, first="input", arbiter=self.arbiter, single_requests=True
+                inputs=ports,
+                outputs=ports,
+                first="input",
+                arbiter=self.arbiter,
+                single_requests=True,
+                refusable=taken is not None,
             )
         else:
-            inner = allocator(self.kind, size=ports, arbiter=self.arbiter)
+            inner = allocator(self.kind, size=ports, arbiter=self.arbiter, refusable=taken is not None)
         m.submodules[name] = inner
-        m.d.comb += [inner.requests.eq(pairs), matched.eq(inner.grants), inner.taken.eq(taken)]
-        for i in range(ports):
-            for v in range(vcs):
-                sends = Cat(matched[i * ports + o] & candidates[i][o][v] for o in range(ports)).any()
-                m.d.comb += chosen[i * vcs + v].eq(sends)
-        return matched, chosen
+        m.d.comb += [inner.requests.eq(pairs), matched.eq(inner.grants)]
+        if taken is not None:
+            m.d.comb += inner.taken.eq(taken)
+        return matched, chosen, labels
+
+
+class VcChoice(wiring.Component):
+    """Which VC of one input represents it, in round-robin order, and which one sends when the input is matched.
+
+    Combinational. Bit v·ports + o of ``requests``: VC v has a flit for output o. ``pairs``: outputs that are asked for;
+    ``matched``: the one that is given, if any; ``chosen``: the VC that sends. ``label``: for each output, the label of
+    the VC that would send to it.
+
+    Parameters
+    ----------
+    ports, vcs : int
+        Outputs, virtual channels.
+    per_output : bool
+        A VC represents the input for each output; else one for all of them.
+    label_bits : int
+        Bits of a label.
+    """
+
+    requests: Signal
+    at_or_after: Signal
+    matched: Signal
+    labels: Signal
+    pairs: Signal
+    chosen: Signal
+    label: Signal
+
+    def __init__(self, *, ports: int, vcs: int, per_output: bool, label_bits: int = 0):
+        self.ports = ports
+        self.vcs = vcs
+        self.per_output = per_output
+        self.label_bits = label_bits
+        super().__init__(
+            {
+                "requests": In(vcs * ports),
+                "at_or_after": In(vcs),
+                "matched": In(ports),
+                "labels": In(vcs * label_bits),
+                "pairs": Out(ports),
+                "chosen": Out(vcs),
+                "label": Out(ports * label_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Choose before the matching, and gate the choice behind it."""
+        m = Module()
+        ports, vcs = self.ports, self.vcs
+        of_vc = [self.requests[v * ports : (v + 1) * ports] for v in range(vcs)]
+        picks: list[Value] = []  # the VC that would send, for each output
+        if self.per_output:
+            for o in range(ports):
+                asking = Cat(word[o] for word in of_vc)
+                picks.append(self._first_vc(m, asking, f"{o}"))
+                m.d.comb += self.pairs[o].eq(asking.any())
+        else:
+            pick = self._first_vc(m, Cat(word.any() for word in of_vc), "")
+            picks = [pick] * ports
+            for o in range(ports):
+                m.d.comb += self.pairs[o].eq(Cat(pick[v] & of_vc[v][o] for v in range(vcs)).any())
+        for v in range(vcs):
+            m.d.comb += self.chosen[v].eq(Cat(self.matched[o] & picks[o][v] for o in range(ports)).any())
+        if self.label_bits:
+            labels = [self.labels[v * self.label_bits : (v + 1) * self.label_bits] for v in range(vcs)]
+            m.d.comb += self.label.eq(Cat(select(pick, labels) for pick in picks))
+        return m
+
+    def _first_vc(self, m: Module, requests: Value, name: str) -> Value:
+        """Return the first of the requests at or after the pointer."""
+        if self.vcs == 1:
+            return requests
+        pick = Signal(self.vcs, name=f"pick{name}")
+        preferred = Signal(self.vcs, name=f"preferred{name}")
+        m.d.comb += [
+            preferred.eq(requests & self.at_or_after),
+            pick.eq(
+                Mux(
+                    preferred.any(),
+                    one_hot_lowest(m, preferred, name=f"after{name}"),
+                    one_hot_lowest(m, requests, name=f"any{name}"),
+                )
+            ),
+        ]
+        return pick

@@ -27,6 +27,7 @@ class VcRequest(wiring.Component):
 
     Combinational. Of the ports in ``ports`` that have an available VC the one with the most credits is chosen (sum
     over the VCs that the packet may take), the lowest of several; ``escape`` counts if none of them has one.
+    ``asked_port`` is the port of the request, one-hot; where there is only one candidate also without an available VC.
     Bit o·vcs + w of ``free`` and ``request`` stands for VC w of output o.
 
     Parameters
@@ -45,6 +46,7 @@ class VcRequest(wiring.Component):
     free: Signal
     credits: Signal
     request: Signal
+    asked_port: Signal
     viable: Signal
 
     def __init__(self, *, params: RouterParams, port: int, vc: int):
@@ -61,6 +63,7 @@ class VcRequest(wiring.Component):
                 "free": In(p.ports * p.vcs),
                 "credits": In(p.ports * p.vcs * credit_bits(p)),
                 "request": Out(p.ports * p.vcs),
+                "asked_port": Out(p.ports),
                 "viable": Out(1),
             }
         )
@@ -89,10 +92,9 @@ class VcRequest(wiring.Component):
         usable = Signal(p.ports)  # candidates with an available VC
         chosen = Signal(p.ports)
         m.d.comb += usable.eq(Cat(self.ports[o] & available[o].any() for o in range(p.ports)))
-        if p.adaptive:
-            m.d.comb += chosen.eq(self._most_credits(m, usable, masks))
-        else:
-            m.d.comb += chosen.eq(usable)
+        # With one candidate the port does not wait for what is free in it.
+        m.d.comb += chosen.eq(self._most_credits(m, usable, masks) if p.adaptive else self.ports)
+        port: Value = chosen
         viable = Cat(self.ports[o] & masks[o].any() for o in range(p.ports)).any()
         request: list[Value] = [available[o] & chosen[o].replicate(p.vcs) for o in range(p.ports)]
         if p.escapes:
@@ -102,9 +104,13 @@ class VcRequest(wiring.Component):
             request = [
                 word | (escapes[o] & (stuck & self.escape[o]).replicate(p.vcs)) for o, word in enumerate(request)
             ]
+            port = (
+                chosen | (self.escape & stuck.replicate(p.ports)) if p.adaptive else (Mux(stuck, self.escape, chosen))
+            )
             viable = viable | Cat(self.escape[o] & escape_masks[o].any() for o in range(p.ports)).any()
         m.d.comb += [
             self.request.eq(Cat(*request) & self.valid.replicate(p.ports * p.vcs)),
+            self.asked_port.eq(port & self.valid.replicate(p.ports)),
             self.viable.eq(viable),
         ]
         return m

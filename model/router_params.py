@@ -33,6 +33,7 @@ _CHOICES = {
     "arbiter": ("round_robin", "matrix"),
     "vc_release": ("tail", "credits"),
     "output_kind": ("port", "port_set"),
+    "flit_buffers": ("memory", "latches"),
 }
 _NEIGHBOUR_FLITS = (1, 65535)
 
@@ -98,6 +99,8 @@ class RouterParams:
         Engine of every input port in mode lookup.
     output_kind : str
         What the engine answers: ``port`` or ``port_set``.
+    flit_buffers : str
+        ``memory`` (macros, or flip-flops) or ``latches`` (standard cells).
 
     Raises
     ------
@@ -127,6 +130,7 @@ class RouterParams:
     escape_rule: Rule = ()
     lookup: LookupParams | None = None
     output_kind: Literal["port", "port_set"] = "port"
+    flit_buffers: Literal["memory", "latches"] = "memory"
 
     def __post_init__(self) -> None:
         for problem in self._problems():

@@ -99,16 +99,27 @@ def test_vc_allocator_equals_golden(kind: str, arbiter: str, ports: int, vcs: in
     dut = VcAllocator(ports=ports, vcs=vcs, kind=kind, arbiter=arbiter)
     golden = allocation(kind, size, arbiter)
     rng = np.random.default_rng(7)
+    last: dict[int, int] = {}
 
     async def bench(ctx):
         for _ in range(100):
             requests = {}
+            asked = 0
             for n in range(size):
                 port = int(rng.integers(ports))
+                asked |= 1 << n * ports + port
                 requests[n] = {port * vcs + w for w in range(vcs) if rng.random() < 0.6}
             ctx.set(dut.requests, sum(1 << n * size + m for n, chosen in requests.items() for m in chosen))
+            ctx.set(dut.asked_port, asked)
             want = golden.match(requests)
             assert ctx.get(dut.grants) == sum(1 << n * size + m for n, m in want.items())
+            assert ctx.get(dut.granted) == sum(1 << n for n in want)
+            assert ctx.get(dut.given) == sum(1 << m for m in want.values())
+            member = ctx.get(dut.granted_vc)
+            assert all(member >> n * vcs & (1 << vcs) - 1 == 1 << m % vcs for n, m in want.items())
+            assert ctx.get(dut.out_port) == sum(1 << n * ports + m // vcs for n, m in last.items())
+            assert ctx.get(dut.out_vc) == sum(1 << n * vcs + m % vcs for n, m in last.items())
+            last.update(want)
             golden.take(want)
             await ctx.tick()
 
@@ -134,7 +145,7 @@ def golden_switch(kind, size, vcs, requests, pointers, golden):
 @pytest.mark.parametrize(("kind", "arbiter"), KINDS)
 def test_switch_allocator_equals_definition(kind: str, arbiter: str, speculation: bool) -> None:
     ports, vcs = 3, 3
-    dut = SwitchAllocator(ports=ports, vcs=vcs, kind=kind, arbiter=arbiter, speculation=speculation)
+    dut = SwitchAllocator(ports=ports, vcs=vcs, kind=kind, arbiter=arbiter, speculation=speculation, label_bits=5)
     regular, guesses = (allocation(kind, ports, arbiter) for _ in range(2))
     pointers = [0] * ports
     rng = np.random.default_rng(3)
@@ -151,6 +162,8 @@ def test_switch_allocator_equals_definition(kind: str, arbiter: str, speculation
                 elif kind_of_request == "speculative" and speculation:
                     speculative[i][v] = int(rng.integers(ports))
             confirmed = rng.random((ports, vcs)) < 0.6
+            labels = rng.integers(0, 32, (ports, vcs))
+            ctx.set(dut.labels, sum(int(label) << 5 * n for n, label in enumerate(labels.flat)))
             for name, requests in (("requests", asking), ("speculative", speculative)):
                 bits = sum(
                     1 << (i * vcs + v) * ports + requests[i][v]
@@ -169,6 +182,7 @@ def test_switch_allocator_equals_definition(kind: str, arbiter: str, speculation
             both = match | late
             assert ctx.get(dut.grants) == sum(1 << i * ports + o for i, (o, _) in both.items())
             assert ctx.get(dut.granted_vc) == sum(1 << i * vcs + v for i, (_, v) in both.items())
+            assert ctx.get(dut.label) == sum(int(labels[i, v]) << 5 * o for i, (o, v) in both.items())
             regular.take({i: o for i, (o, _) in match.items()})
             guesses.take({i: o for i, (o, _) in late.items()})
             for i, (_, v) in both.items():
