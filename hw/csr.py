@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hopforge.hw.event_counter import event_counter
 from hopforge.hw.tcam import ROW_NUMBER_BITS
 from hopforge.model.csr import COUNTERS, CSR_ADDR_BITS, WORD_BITS, Register, csr_map
 from hopforge.model.lookup_params import LookupParams
 
 CONFIGURATION = ("MODE", "OWN", "LEVEL", "RADIX")
 """Registers (beginnings of their names) of which a key depends: a write flushes."""
-
-
-_LOW_BITS = 2
 
 
 class ControlStatus(wiring.Component):
@@ -251,22 +249,7 @@ class ControlStatus(wiring.Component):
         clear = Signal(name="clear_counters")
         m.d.comb += clear.eq(self._write_bit("CTRL", "clear_counters"))
         for number, (name, _) in enumerate(COUNTERS):
-            self._contents[f"COUNT_{name.upper()}"] = self._counter(m, name, self.events[number], clear)
-
-    @staticmethod
-    def _counter(m: Module, name: str, event: Value, clear: Value) -> Value:
-        """Count `event`, which is late: only the low bits wait for it, their carry moves on in the next cycle."""
-        low = Signal(_LOW_BITS, name=f"count_{name}_low")
-        high = Signal(WORD_BITS - _LOW_BITS, name=f"count_{name}_high")
-        incremented = Signal(WORD_BITS - _LOW_BITS, name=f"count_{name}_incremented")
-        carry = Signal(name=f"count_{name}_carry")
-        seen = Signal(WORD_BITS - _LOW_BITS, name=f"count_{name}_seen")
-        m.d.comb += [incremented.eq(high + 1), seen.eq(Mux(carry, incremented, high))]
-        with m.If(clear):
-            m.d.sync += [low.eq(0), high.eq(0), carry.eq(0)]
-        with m.Else():
-            m.d.sync += [low.eq(low + event), high.eq(seen), carry.eq(event & low.all())]
-        return Cat(low, seen)
+            self._contents[f"COUNT_{name.upper()}"] = event_counter(m, name, self.events[number], clear)
 
     def _read(self, m: Module) -> None:
         word = Signal(WORD_BITS, name="read_word")

@@ -5,22 +5,32 @@ from typing import Any
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
+from hopforge.hw.controlled_router import ControlledRouter, channel_signature, has_tcam_ports, tcam_signature
 from hopforge.hw.input_unit import flit_layout
-from hopforge.hw.router import Router, port_signature
+from hopforge.hw.round_robin import select
+from hopforge.hw.router_csr import csr_signature
+from hopforge.hw.shared import shared
 from hopforge.model.links import End, Link
+from hopforge.model.router_csr import ROUTER_CSR_ADDR_BITS
 from hopforge.model.router_params import RouterParams
 
 __all__ = ["Network"]
 
 
 class Network(wiring.Component):
-    """A network of routers with table routing.
+    """A network of routers.
 
     A link of latency L carries in cycle x + L − 1 what stood on its source in cycle x (L = 1: a wire), and credits
     as slowly in the other direction. ``host[h]`` is the router's port at which host h is; the inputs of ports with
     neither a link nor a host are idle. Reset: empty.
+
+    ``csr`` is the register bus of all routers: bits from `ROUTER_CSR_ADDR_BITS` up are the number of the router, those
+    below an address in it; a router that does not exist reads 0. Bit r of ``link_change`` (only with lookups) begins a
+    topology change in router r; ``router<r>_tcam[i]`` are the ports of its lookup engines to TCAMs outside, if they are
+    outside.
 
     Parameters
     ----------
@@ -38,6 +48,8 @@ class Network(wiring.Component):
     """
 
     host: Sequence[Any]
+    csr: Any
+    link_change: Signal
 
     def __init__(self, *, routers: Sequence[RouterParams], links: Sequence[Link], hosts: Sequence[End]):
         self.routers = tuple(routers)
@@ -45,15 +57,22 @@ class Network(wiring.Component):
         self.hosts = tuple(hosts)
         for problem in self._problems():
             raise ValueError(problem)
-        super().__init__({"host": Out(port_signature(self.routers[0])).array(len(self.hosts))})
+        members = {
+            "host": Out(channel_signature(self.routers[0])).array(len(self.hosts)),
+            "csr": Out(csr_signature(ROUTER_CSR_ADDR_BITS + ceil_log2(len(self.routers)))),
+        }
+        if any(params.rc == "lookup" for params in self.routers):
+            members["link_change"] = In(len(self.routers))
+        for number, params in enumerate(self.routers):
+            if has_tcam_ports(params) and params.lookup is not None:
+                members[f"router{number}_tcam"] = Out(tcam_signature(params.lookup)).array(params.ports)
+        super().__init__(members)
 
     def _problems(self) -> Iterator[str]:
         if not self.routers:
             yield "routers must be at least 1, not 0"
         for number, params in enumerate(self.routers):
             first = self.routers[0]
-            if params.rc != "table":
-                yield f"routers[{number}].rc must be table in a network, not {params.rc!r}"
             if flit_layout(params) != flit_layout(first):
                 yield f"routers[{number}] must have flits of {first.width_bits} bits and {first.vcs} VCs"
         inputs: dict[End, str] = {}
@@ -83,9 +102,11 @@ class Network(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build routers and links."""
         m = Module()
-        routers = [Router(params=params) for params in self.routers]
+        routers = [ControlledRouter(params=params) for params in self.routers]
         for number, router in enumerate(routers):
-            m.submodules[f"router{number}"] = router
+            m.submodules[f"router{number}"] = shared(router, platform, router.params)
+            self._router(m, number, router)
+        self._bus(m, routers)
         for number, link in enumerate(self.links):
             source = routers[link.source.router].port[link.source.port]
             target = routers[link.target.router].port[link.target.port]
@@ -99,6 +120,33 @@ class Network(wiring.Component):
         for outside, end in zip(self.host, self.hosts, strict=True):
             wiring.connect(m, wiring.flipped(outside), routers[end.router].port[end.port])
         return m
+
+    def _router(self, m: Module, number: int, router: ControlledRouter) -> None:
+        """Connect what a router has beside its channels."""
+        m.d.comb += router.number.eq(number)
+        if router.params.rc == "lookup":
+            m.d.comb += router.link_change.eq(self.link_change[number])
+        if has_tcam_ports(router.params):
+            for outside, inside in zip(getattr(self, f"router{number}_tcam"), router.tcam, strict=True):
+                wiring.connect(m, wiring.flipped(outside), inside)
+
+    def _bus(self, m: Module, routers: Sequence[ControlledRouter]) -> None:
+        """Lead the register bus to the router that the address names, and its words back."""
+        count = len(routers)
+        asked = Signal(count)
+        source = Signal(count)  # the router that was read last
+        where = self.csr.addr[ROUTER_CSR_ADDR_BITS:]
+        for number, router in enumerate(routers):
+            m.d.comb += [
+                asked[number].eq(where == number if count > 1 else 1),
+                router.csr.addr.eq(self.csr.addr),
+                router.csr.wdata.eq(self.csr.wdata),
+                router.csr.we.eq(self.csr.we & asked[number]),
+                router.csr.re.eq(self.csr.re & asked[number]),
+            ]
+        with m.If(self.csr.re):
+            m.d.sync += source.eq(asked)
+        m.d.comb += self.csr.rdata.eq(select(source, [router.csr.rdata for router in routers]))
 
     def _delayed(self, m: Module, value: Value, cycles: int, name: str) -> Value:
         """Return `value` as it was some cycles ago."""

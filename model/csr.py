@@ -15,7 +15,7 @@ WORD_BITS = 32
 CSR_ADDR_BITS = 7
 ENGINE_ID = 0x484F5001  # "HOP", version 1 of this map
 
-Access = Literal["const", "ro", "rw", "wo", "w1", "rc"]
+Access = Literal["const", "ro", "rw", "wo", "w1", "rc", "w1c"]
 
 MODES = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly")
 """Names of the values of MODE.mode, in order."""
@@ -60,7 +60,8 @@ class Field:
         Lowest bit and number of bits.
     access : str
         ``const`` a fixed value; ``ro`` set by the hardware; ``rw`` reads back what was written; ``wo`` reads 0;
-        ``w1`` writing 1 does something, reads 0; ``rc`` set by the hardware, cleared by reading.
+        ``w1`` writing 1 does something, reads 0; ``rc`` set by the hardware, cleared by reading; ``w1c`` set by the
+        hardware, cleared by writing 1.
     reset : int
         Value after reset (of a ``const`` field: its value).
     description : str
@@ -136,7 +137,7 @@ class Register:
 
 @dataclass(frozen=True)
 class CsrMap:
-    """All registers of one engine, in address order."""
+    """All registers of one engine or router, in address order."""
 
     registers: tuple[Register, ...]
 
@@ -154,7 +155,7 @@ class CsrMap:
         return iter(self.registers)
 
     def __getitem__(self, name: str) -> Register:
-        """Return the register called `name`; KeyError if this engine has none."""
+        """Return the register called `name`; KeyError if there is none."""
         return self.by_name[name]
 
     def __contains__(self, name: object) -> bool:

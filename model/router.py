@@ -97,6 +97,8 @@ class RouterModel:
     flits_in, flits_out, drops : list of int
         For each port: flits that have come in, flits that have stood on the output, unroutable packets of the input
         that have been dropped.
+    dropped : list of int
+        Inputs that dropped a packet in the last cycle.
     """
 
     def __init__(self, params: RouterParams) -> None:
@@ -117,6 +119,7 @@ class RouterModel:
         self.flits_in = [0] * p.ports
         self.flits_out = [0] * p.ports
         self.drops = [0] * p.ports
+        self.dropped: list[int] = []
 
     def visible(self) -> list[PortOutputs]:
         """Return what stands at the outputs in this cycle; all of them are registers."""
@@ -185,6 +188,7 @@ class RouterModel:
         for i, v in drains.items():
             popped[i] = v, self.inputs[i][v].fifo.popleft()
             self.drops[i] += popped[i][1].is_tail
+        self.dropped = [i for i in drains if popped[i][1].is_tail]
         for i, (v, _) in popped.items():
             self._credit[i] = v
         for o, port in enumerate(inputs):
