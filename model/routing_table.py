@@ -104,6 +104,10 @@ def distances(topology: Topology, targets: NDArray[np.integer] | None = None) ->
     return table
 
 
+#: routers from which distances are measured in networks that are larger
+MAX_SOURCES = 16384
+
+
 class HopStatistics(NamedTuple):
     """Distances between the routers of a network.
 
@@ -113,21 +117,44 @@ class HopStatistics(NamedTuple):
         Largest number of links between two routers that have hosts.
     mean_hops : float
         Mean number of links between the routers of two different hosts, over all ordered pairs of hosts.
+    mean_path_length : float
+        Mean number of links between two different routers that have hosts.
+    sources : int
+        Routers with hosts that distances were measured from; fewer than there are: the means are estimates, and the
+        diameter is a lower bound.
     """
 
     diameter: int
     mean_hops: float
+    mean_path_length: float
+    sources: int
 
 
-def hop_statistics(topology: Topology) -> HopStatistics:
-    """Diameter and mean distance between hosts, by breadth-first search from every router with hosts."""
+def hop_statistics(topology: Topology, max_sources: int = MAX_SOURCES) -> HopStatistics:
+    """Diameter and mean distances, by breadth-first search from every router with hosts.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    max_sources : int
+        Of more routers with hosts, so many are drawn at random (always the same ones).
+    """
     weights = np.bincount(topology.host_router, minlength=topology.routers).astype(np.float64)
     with_hosts = np.flatnonzero(weights)
-    diameter, total = 0, 0.0
-    for start in range(0, len(with_hosts), 256):
-        part = with_hosts[start:start + 256]
+    sources = with_hosts
+    if len(with_hosts) > max_sources:
+        sources = np.sort(np.random.default_rng(0).choice(with_hosts, max_sources, replace=False))
+    diameter, total, plain = 0, 0.0, 0
+    step = max(1, (1 << 24) // topology.routers)
+    for start in range(0, len(sources), step):
+        part = sources[start:start + step]
         hops = distances(topology, part)[:, with_hosts]
         diameter = max(diameter, int(hops.max()))
         total += float(weights[part] @ hops @ weights[with_hosts])
-    pairs = topology.hosts * (topology.hosts - 1)
-    return HopStatistics(diameter, total / pairs if pairs else 0.0)
+        plain += int(hops.sum(dtype=np.int64))
+    host_pairs = float(weights[sources].sum()) * (topology.hosts - 1)
+    router_pairs = len(sources) * (len(with_hosts) - 1)
+    return HopStatistics(
+        diameter, total / host_pairs if host_pairs else 0.0, plain / router_pairs if router_pairs else 0.0, len(sources)
+    )

@@ -32,6 +32,8 @@ class TimingConfig(Section):
     """Latency of a switch that asks its TCAM for every packet."""
     cable_ns: Annotated[float, Field(ge=0)] = 50.0
     """Latency of one cable (C)."""
+    link_gbps: Annotated[float, Field(gt=0)] = 100.0
+    """Rate of a link in a platform for SimGrid."""
     slot_bytes: Annotated[int, Field(ge=1)] = 84
     """Bytes that the smallest packet takes on the link (Ethernet: 64 + preamble + gap)."""
     cache_energy_nj: Annotated[float, Field(ge=0)] = 0.039

@@ -398,15 +398,19 @@ def hits(
 def topology(
     config: ConfigPath,
     export: Annotated[
-        str | None, typer.Option("--export", metavar="FORMAT", help="Write the network: graphml, anynet or edges.")
+        str | None,
+        typer.Option(
+            "--export", metavar="FORMAT", help="Write it: graphml, anynet, edges, simgrid, simgrid-full, png."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (default: build/NAME.FORMAT).")
     ] = None,
 ) -> None:
-    """Show the size, diameter and mean distance of a network, or write it for other programs.
+    """Show the size, distances, floor plan and cables of a network, or write it for other programs.
 
-    The formats are GraphML, BookSim 2's anynet and an edge list that `kind: edge_list` reads.
+    The formats are GraphML, BookSim 2's anynet and an edge list, which `kind: edge_list` all reads, a platform of
+    SimGrid (simgrid: shortest paths; simgrid-full: the route of every pair), and the floor plan as a picture (png).
     """
     from rich.console import Console
     from rich.table import Table

@@ -19,7 +19,7 @@ from hopforge.model.config import (
 )
 from hopforge.model.routing_table import distances, hop_statistics, shortest_path_ports
 from hopforge.model.topology import TOPOLOGIES, Topology, TopologyError, build, read_edges
-from hopforge.model.topology.export import EXPORTS, parallel_links
+from hopforge.model.topology.export import anynet_text, edge_list_text, graphml_text, parallel_links
 
 ADDRESS = AddressConfig()
 SECTIONS = get_args(get_args(TopologyConfig)[0])
@@ -314,10 +314,10 @@ def test_exports(network, tmp_path):
     simple = {(a, b) for a, b in oracle.edges() if a < b}
     assert parallel_links(network) == oracle.number_of_edges() // 2 - len(simple)
 
-    (tmp_path / "edges.txt").write_text(EXPORTS["edges"](network))
+    (tmp_path / "edges.txt").write_text(edge_list_text(network))
     assert set(read_edges(tmp_path / "edges.txt")) == simple
 
-    (tmp_path / "net.graphml").write_text(EXPORTS["graphml"](network))
+    (tmp_path / "net.graphml").write_text(graphml_text(network))
     read = nx.read_graphml(tmp_path / "net.graphml", force_multigraph=True)
     assert read.number_of_nodes() == network.routers + network.hosts
     assert read.number_of_edges() == oracle.number_of_edges() // 2 + network.hosts
@@ -335,7 +335,7 @@ def test_exports(network, tmp_path):
             assert good
 
     found, nodes = set(), {}
-    for line in EXPORTS["anynet"](network).splitlines():
+    for line in anynet_text(network).splitlines():
         words = line.split()
         assert words[0] == "router"
         for kind, number in zip(words[2::2], words[3::2], strict=True):

@@ -1,0 +1,191 @@
+"""Where routers stand, how long cables are, and networks drawn as maps."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike, NDArray
+
+from hopforge.model.plots import GREY, PALETTE, new_figure, save_figure, style_axes
+from hopforge.model.topology.base import Topology
+
+#: most links that a map shows
+MAX_DRAWN_LINKS = 20_000
+#: points of a drawn link, and how far it bends to its right, as a share of its length
+ARC_POINTS, ARC_BEND = 9, 0.12
+
+
+def positions(topology: Topology) -> NDArray[np.float64]:
+    """Place of every router on the floor plan: float64[router, 2], x and y in places.
+
+    Meshes and HyperX: dimensions 0, 2, 4, … run along x, the others along y, each block of a lower dimension beside the
+    next. Tori: the same, every ring folded (0, 2, 4, … there, … 5, 3, 1 back), so that no cable spans a row. Fat tree:
+    levels as rows. Dragonfly, Slim Fly: groups as blocks in a near-square arrangement; a group of a Slim Fly is the
+    routers (0, x, ·) and (1, x, ·). Others: rows of a near-square, by number, unless the kind or the file says it.
+    """
+    if topology.position is not None:
+        return topology.position
+    params = topology.params
+    number = np.arange(topology.routers)
+    if topology.kind in ("mesh", "torus", "hyperx"):
+        return _grid(number, params["sizes" if topology.kind == "hyperx" else "radices"], topology.kind == "torus")
+    if topology.kind == "fat_tree":
+        per_level = params["k"] ** params["n"]
+        return np.stack([number % per_level, number // per_level], axis=1).astype(np.float64)
+    if topology.kind == "dragonfly":
+        return _blocks(number // params["a"], number % params["a"], params["g"], params["a"])
+    if topology.kind == "slim_fly":
+        q = params["q"]
+        return _blocks(number // q % q, number // (q * q) * q + number % q, q, 2 * q)
+    side = math.isqrt(topology.routers - 1) + 1
+    return np.stack([number % side, number // side], axis=1).astype(np.float64)
+
+
+def _grid(number: NDArray[np.int64], radices: tuple[int, ...], folded: bool) -> NDArray[np.float64]:
+    place = np.zeros((len(number), 2))
+    span, stride = [1, 1], 1
+    for i, k in enumerate(radices):
+        c = number // stride % k
+        if folded:
+            c = np.where(2 * c < k, 2 * c, 2 * (k - c) - 1)
+        place[:, i % 2] += c * span[i % 2]
+        span[i % 2] *= k
+        stride *= k
+    return place
+
+
+def _blocks(group: NDArray[np.int64], member: NDArray[np.int64], groups: int, members: int) -> NDArray[np.float64]:
+    across, width = math.isqrt(groups - 1) + 1, math.isqrt(members - 1) + 1
+    height = -(-members // width)
+    x = group % across * (width + 1) + member % width
+    y = group // across * (height + 1) + member // width
+    return np.stack([x, y], axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Cabling:
+    """Cables between routers, in places; a cable runs along x, then along y.
+
+    Attributes
+    ----------
+    width, height : float
+        Of the floor plan.
+    cables : int
+        Number of links.
+    total, mean, longest : float
+        Manhattan lengths.
+    """
+
+    width: float
+    height: float
+    cables: int
+    total: float
+    mean: float
+    longest: float
+
+
+def link_ends(topology: Topology) -> NDArray[np.int64]:
+    """Router, port, router, port of every link once, the smaller (router, port) first: int64[link, 4]."""
+    channels = topology.channels()
+    first = (channels.src_router < channels.dst_router) | (
+        (channels.src_router == channels.dst_router) & (channels.src_port < channels.dst_port)
+    )
+    return np.stack([array[first].astype(np.int64) for array in channels], axis=1)
+
+
+def cabling(topology: Topology) -> Cabling:
+    """Measure the floor plan and the cables on it."""
+    place = positions(topology)
+    ends = link_ends(topology)
+    length = np.abs(place[ends[:, 0]] - place[ends[:, 2]]).sum(axis=1)
+    width, height = place.max(axis=0) - place.min(axis=0) + 1
+    return Cabling(
+        float(width), float(height), len(ends), float(length.sum()),
+        float(length.mean()) if len(ends) else 0.0, float(length.max(initial=0.0)),
+    )  # fmt: skip
+
+
+def _arcs(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Links as curves that bend to the right of their direction: float64[link, point, 2]."""
+    t = np.linspace(0, 1, ARC_POINTS)[None, :, None]
+    way = end - start
+    aside = np.stack([way[:, 1], -way[:, 0]], axis=1)[:, None, :]
+    return start[:, None, :] * (1 - t) + end[:, None, :] * t + aside * (4 * ARC_BEND * t * (1 - t))
+
+
+def new_map(topology: Topology, title: str) -> tuple[Figure, Axes]:
+    """Make a figure of the shape of the floor plan, with the routers as points (hollow: without hosts)."""
+    place = positions(topology)
+    width, height = place.max(axis=0) - place.min(axis=0) + 1
+    longer = max(width, height)
+    figure, (axes,) = new_figure(
+        width_in=2 + 7 * max(width / longer, 0.3), height_in=1.2 + 6.5 * max(height / longer, 0.3)
+    )
+    style_axes(axes, title=title, x_label="x (places)", y_label="y (places)")
+    axes.grid(visible=False)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_aspect("equal", adjustable="datalim")
+    hosts = np.bincount(topology.host_router, minlength=topology.routers) > 0
+    size = float(np.clip(9000 / topology.routers, 1, 60))
+    for chosen, face in ((hosts, "#222222"), (~hosts, "white")):
+        if chosen.any():
+            axes.scatter(
+                place[chosen, 0], place[chosen, 1], s=size, facecolor=face, edgecolor="#222222", linewidth=0.6, zorder=3
+            )
+    if topology.routers <= 150:
+        for router, (x, y) in enumerate(place):
+            axes.annotate(
+                str(router), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=6, color=GREY, zorder=4
+            )
+    return figure, axes
+
+
+def draw_floor_plan(topology: Topology, path: Path) -> None:
+    """Draw routers and links as a PNG."""
+    ends = link_ends(topology)
+    figure, axes = new_map(topology, topology.name)
+    if len(ends) > MAX_DRAWN_LINKS:
+        axes.set_title(f"{topology.name}: {len(ends)} links, too many to be drawn", loc="left", fontsize=11)
+    else:
+        place = positions(topology)
+        alpha = float(np.clip(60 / math.sqrt(max(len(ends), 1)) / 4, 0.15, 0.9))
+        lines = _arcs(place[ends[:, 0]], place[ends[:, 2]])
+        axes.add_collection(LineCollection(list(lines), colors=PALETTE[0], linewidths=0.9, alpha=alpha, zorder=2))
+    save_figure(figure, path)
+
+
+def draw_channel_values(topology: Topology, values: ArrayLike, *, title: str, label: str, path: Path) -> None:
+    """Draw a value of every channel between routers as the colour of a curve on the floor plan.
+
+    Parameters
+    ----------
+    topology : Topology
+        At most `MAX_DRAWN_LINKS` links.
+    values : array_like, float[channel]
+        In the order of `Topology.channels`. The two directions of a link bend to different sides: traffic keeps right.
+    title, label : str
+        Of the figure and of the scale of colours.
+    path : Path
+        PNG.
+    """
+    channels = topology.channels()
+    place = positions(topology)
+    value = np.asarray(values, float)
+    order = np.argsort(value, kind="stable")  # the highest on top
+    figure, axes = new_map(topology, title)
+    lines = _arcs(place[channels.src_router[order]], place[channels.dst_router[order]])
+    drawn = LineCollection(
+        list(lines), array=value[order], cmap="cividis_r", linewidths=np.clip(400 / len(order), 0.8, 2.2), zorder=2
+    )
+    drawn.set_clim(0.0, max(float(value.max(initial=0.0)), 1e-9))
+    axes.add_collection(drawn)
+    bar = figure.colorbar(drawn, ax=axes, shrink=0.9)
+    bar.set_label(label, fontsize=9, color="#222222")
+    bar.ax.tick_params(labelsize=8)
+    save_figure(figure, path)
