@@ -21,6 +21,7 @@ from hopforge.model.plots import draw_heat_map, new_figure, save_figure, style_a
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.routing import prepare_routing
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
 from hopforge.model.traffic import TrafficError, prepare_traffic
 
 #: cycles of one sample; batches of the interval are made of whole samples
@@ -403,7 +404,8 @@ def channel_table(run: Simulation, cycles: int) -> pd.DataFrame:
 def plot_channels(run: Simulation, channels: pd.DataFrame, path: Path) -> None:
     """Draw the load of every channel between routers as colours.
 
-    Grids of two dimensions: one panel per direction with the routers in their places; others: output port over router.
+    Meshes and tori of two dimensions: one panel per direction with the routers in their places; others: curves on the
+    floor plan, with too many channels a map of output port over router.
     """
     largest = max(float(channels["load"].max()), 1e-9) if len(channels) else 1.0
     topology = run.topology
@@ -416,6 +418,11 @@ def plot_channels(run: Simulation, channels: pd.DataFrame, path: Path) -> None:
         for axes, port, name in zip(panels, range(first, first + 4), ("+x", "−x", "+y", "−y"), strict=True):
             style_axes(axes, title=f"Channels to {name}", x_label="x of the router", y_label="y of the router")
             draw_heat_map(axes, table[port].reshape(int(height), int(width)), label=label, largest=largest)
+    elif 0 < len(channels) <= 2 * MAX_DRAWN_LINKS:
+        draw_channel_values(
+            topology, channels["load"], title=f"Channels between routers, {topology.name}", label=label, path=path
+        )
+        return
     else:
         figure, (axes,) = new_figure(width_in=9.0)
         style_axes(axes, title="Channels between routers", x_label="router", y_label="output port")
