@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from hopforge.model.collectives import schedule
 from hopforge.model.config.workload import CollectivesConfig
+from hopforge.model.network.records import COMPUTE, POST, RECEIVE, SEND, SLEEP, WAIT_SENT
 from hopforge.model.trace import ANY_SOURCE, ANY_TAG, COLLECTIVES, DATATYPES, PROC_NULL, Action, Trace, TraceError
 
 MAX_PACKETS = 1 << 30
-#: kinds of operations: hand a message over; wait until it has left; post its receive; wait until it is here; compute
-SEND, SENT, POST, RECEIVE, COMPUTE, SLEEP = range(6)
 _KINDS = 8  # an operation under construction is operand · 8 + kind
 _LATER_POST, _LATER_RECEIVE = 6, 7  # their operand is a receive that is not matched with its send yet
 
@@ -38,7 +37,7 @@ class Program:
     first : ndarray, int64[rank + 1]
         Where the operations of a rank start.
     kind : ndarray, int8[operation]
-        SEND, SENT, POST, RECEIVE, COMPUTE or SLEEP.
+        SEND, WAIT_SENT, POST, RECEIVE, COMPUTE or SLEEP (`model.network.records`).
     operand : ndarray, int64[operation]
         Number of the message; of COMPUTE and SLEEP: of the amount.
     action : ndarray, int32[operation]
@@ -98,7 +97,7 @@ def _compiled(operation: str, algorithm: str, ranks: int, root: int) -> _Compile
         for index, transfer in numbered:
             programs[transfer.dst].append(_KINDS * index + RECEIVE)
         for index, transfer in numbered:
-            programs[transfer.src].append(_KINDS * index + SENT)
+            programs[transfer.src].append(_KINDS * index + WAIT_SENT)
         number += len(part)
     return _Compiled(
         np.array(source, np.int32), np.array(destination, np.int32), np.array(blocks, np.int64),
@@ -297,7 +296,7 @@ class _Builder:
             message = base + len(sends)
             sends.append((rank, peer, tag, size))
             now.append(_KINDS * message + SEND)
-            return _KINDS * message + SENT
+            return _KINDS * message + WAIT_SENT
 
         def post(source: int, tag: int, index: int) -> int | None:
             if wild or source == PROC_NULL:

@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.network.feedback import Feedback, put_feedback
+from hopforge.model.network.messages import grow_messages, put_message_slots
+from hopforge.model.network.program_arrays import ProgramSource, put_program
 from hopforge.model.network.records import (
     ARRAYS,
     HISTOGRAM_BINS,
@@ -96,7 +99,7 @@ class SourceParameters:
     Attributes
     ----------
     kind : int
-        BERNOULLI, ON_OFF or SCRIPT.
+        BERNOULLI, ON_OFF, SCRIPT or PROGRAM.
     packet_rate : float
         Packets per host and cycle (Bernoulli), or while on (on/off).
     on_to_off, off_to_on : float
@@ -105,6 +108,10 @@ class SourceParameters:
         ``(low, high)`` uniform (equal: fixed), or probabilities of lengths 1, 2, ... (float array).
     script : tuple of arrays, optional
         ``(host, time, destination, length)`` of listed packets (SCRIPT).
+    message_packets : int
+        Packets of a message, created together for one destination (BERNOULLI, ON_OFF).
+    program : ProgramSource, optional
+        Ranks that send (PROGRAM).
     """
 
     kind: int = 0
@@ -113,10 +120,14 @@ class SourceParameters:
     off_to_on: float = 0.0
     lengths: Any = (1, 1)
     script: Script | None = None
+    message_packets: int = 1
+    program: ProgramSource | None = None
 
     @property
     def longest(self) -> int:
         """Longest packet in flits."""
+        if self.program is not None:
+            return self.program.full_flits
         if self.script is not None:
             return int(self.script[3].max(initial=1))
         return len(self.lengths) if isinstance(self.lengths, np.ndarray) else int(self.lengths[1])
@@ -135,6 +146,8 @@ class NetState:
 
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
+        #: what the addresses of functions in the record stand for
+        self.functions: list[Any] = []
         self.record = np.zeros(1, NET)
 
     def put(self, name: str, array: NDArray[Any]) -> None:
@@ -168,6 +181,12 @@ class NetState:
         free[used : used + old] = np.arange(2 * old - 1, old - 1, -1)
         self.put("packet", packet)
         self.put("free_packet", free)
+        if self["messages"]:
+            grow_messages(self, 2 * old)
+        if self["feedback"]:
+            times = np.zeros(4 * old, np.int64)
+            times[: 2 * old] = self["packet_times"]
+            self.put("packet_times", times)
         self.record["free_packets"] = used + old
 
 
@@ -180,6 +199,7 @@ class Tables:
     pattern: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
     max_candidates: int = 1
     inject_mask: Any = None
+    feedback: Feedback | None = None
 
 
 def _zeros(count: int, dtype: Any) -> NDArray[Any]:
@@ -276,6 +296,7 @@ def build_net(
         for v in range(V):
             input_vc["credit_to"][host_ports * V + v] = NI + np.arange(H) * V + v
             output_vc["target"][host_ports * V + v] = NI + np.arange(H) * V + v
+    host["queue_first"] = host["queue_last"] = host["message"] = -1
     output_port["free_mask"] = np.where(output_port["connected"] == 1, (1 << V) - 1, 0)
 
     pool = max(64, 4 * H)
@@ -350,6 +371,12 @@ def build_net(
     for name, array in filled.items():
         state.put(name, array)
     s["script_flits"] = int(script[2].sum()) if source.kind == SCRIPT else 0
+    if source.message_packets > 1:
+        put_message_slots(state)
+    if tables.feedback is not None:
+        put_feedback(state, tables.feedback)
+    if source.program is not None:
+        put_program(state, source.program)
     schedule_first(state.record[0])
     return state
 
@@ -364,6 +391,7 @@ def _source_settings(s: Any, source: SourceParameters) -> NDArray[np.float64]:
         s["off_share"] = source.on_to_off / event if event else 0.0
         s["log_stay_off"] = np.log1p(-source.off_to_on)
         s["on_rate"] = source.packet_rate
+    s["message_packets"] = source.message_packets
     if isinstance(source.lengths, np.ndarray):
         s["length_kind"] = TABLE_LENGTH
         table = np.cumsum(source.lengths) / np.sum(source.lengths)

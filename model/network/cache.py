@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import cfunc, njit
 
 
 @cache
@@ -26,3 +26,8 @@ def source_digest() -> str:
 def compile_cached(make: Callable[[str], Callable[..., Any]], signature: Any) -> Any:
     """Jit ``make(digest)`` with numba's disk cache; `make` returns a closure that mentions the digest."""
     return njit(signature, cache=True)(make(source_digest()))
+
+
+def compile_function(make: Callable[[str], Callable[..., Any]], signature: Any) -> Any:
+    """As `compile_cached`, for a function that the kernel calls by its address (`memory.function_at`)."""
+    return cfunc(signature, cache=True)(make(source_digest()))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from numba import int32, int64, njit, uint32, uint64
 
 from hopforge.model.network.bits import trailing_zeros
+from hopforge.model.network.hooks import ARRIVED, HEAD_IN, HEAD_OUT, LOST, call_hook
 from hopforge.model.network.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.records import (
     ACTIVE,
@@ -94,6 +95,8 @@ def pop_flit(net: Net, n: int, now: int) -> int:
     vc.flits = vc.flits - 1
     net.last_move = now
     send_credit(net, vc.credit_to, now + input_port(net, vc.port).credit_time)
+    if net.feedback != 0 and flit & HEAD != 0:
+        call_hook(net.feedback, net, HEAD_OUT, int64(n), int64(flit) >> 2)
     if flit & TAIL != 0:
         vc.state = IDLE
         if vc.flits > 0:
@@ -175,6 +178,8 @@ def receive(net: Net, target: int, flit: int, now: int) -> None:
     net.latency_max = max(net.latency_max, latency)
     net.latency_min = min(net.latency_min, latency)
     int64s(net.histogram)[min(latency, HISTOGRAM_BINS - 1)] += 1
+    if net.messages != 0:
+        call_hook(net.messages, net, ARRIVED, int64(flit) >> 2, now)
     int32s(net.free_packet)[net.free_packets] = flit >> 2
     net.free_packets += 1
 
@@ -240,6 +245,8 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
         place -= buffer
     int32s(net.fifo)[n * buffer + place] = int32(flit)
     vc.flits = vc.flits + 1
+    if net.feedback != 0 and flit & HEAD != 0:
+        call_hook(net.feedback, net, HEAD_IN, int64(flit) >> 2, now)
     if vc.state == IDLE:
         start_routing(net, route, n, now)
     elif vc.state == ACTIVE and vc.flits == 1 and output_vc(net, vc.out_vc).credits > 0:
@@ -311,6 +318,8 @@ def drain(net: Net, now: int) -> None:
                             port.drops += 1
                             port.drain_mask = port.drain_mask & ~(uint32(1) << uint32(v))
                             net.packets_dropped += 1
+                            if net.messages != 0:
+                                call_hook(net.messages, net, LOST, int64(flit) >> 2, now)
                             int32s(net.free_packet)[net.free_packets] = flit >> 2
                             net.free_packets += 1
                         break

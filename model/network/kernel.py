@@ -10,6 +10,7 @@ from numba import int64, types
 
 from hopforge.model.network.cache import compile_cached
 from hopforge.model.network.events import deliver, drain
+from hopforge.model.network.hooks import CYCLE, READ, WRITE, call_hook
 from hopforge.model.network.records import (
     DEADLOCK,
     DONE,
@@ -17,6 +18,7 @@ from hopforge.model.network.records import (
     GROW,
     NET_RECORD,
     PATTERN_SIGNATURE,
+    PROGRAM,
     ROUTE_SIGNATURE,
     SCRIPT,
     Net,
@@ -48,7 +50,8 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
         -------
         int
             DONE; GROW: the pool of packets is too small, enlarge it and call again; DEADLOCK: flits in flight and none
-            has moved for ``deadlock_cycles``; FINISHED: all listed packets have arrived.
+            has moved for ``deadlock_cycles``; FINISHED: all listed packets have arrived, or the program is at its end;
+            STUCK: nothing is under way and ranks of the program wait.
         """
         if len(digest) == 0:  # mentions the digest: see cache.py
             return DONE
@@ -57,7 +60,16 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
             if net.free_packets < net.hosts:
                 return GROW
             now = int64(net.cycle)
+            if net.feedback != 0:
+                call_hook(net.feedback, net, READ, now, now)
             deliver(net, route, now)
+            if net.source_kind == PROGRAM:
+                wake = call_hook(net.messages, net, CYCLE, now, now)
+                if wake < 0:
+                    return -wake
+                if wake > now:
+                    net.cycle = min(wake, end)
+                    continue
             allocate_vcs(net, now)
             if net.speculation != 0:
                 match_speculative(net, now)
@@ -65,6 +77,8 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
             if net.speculation != 0:
                 grant_speculative(net, now)
             drain(net, now)
+            if net.feedback != 0:
+                call_hook(net.feedback, net, WRITE, now, now)
             activate_granted(net)
             inject(net, pattern, now)
             net.cycle = now + 1

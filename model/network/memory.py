@@ -65,6 +65,27 @@ else:
         return signature, generate
 
 
+def function_at(signature: Any) -> Any:
+    """Intrinsic: (address, arguments …) → what the C function of this numba `signature` at the address returns.
+
+    Optional parts of the kernel are called so: their address is a setting of the network (0: absent), they compile on
+    their own, and the kernel costs nothing more where they are not used.
+    """
+
+    @intrinsic
+    def call(_typing: Any, _address: Any, *_arguments: Any) -> Any:
+        typed = signature.return_type(types.int64, types.StarArgTuple(signature.args))
+
+        def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            given = [context.get_value_type(one) for one in signature.args]
+            kind = ir.FunctionType(context.get_value_type(signature.return_type), given)
+            return builder.call(builder.inttoptr(args[0], kind.as_pointer()), cgutils.unpack_tuple(builder, args[1]))
+
+        return typed, generate
+
+    return call
+
+
 int8s = _pointer_to(types.uint8)
 int32s = _pointer_to(types.int32)
 int64s = _pointer_to(types.int64)

@@ -21,15 +21,22 @@ INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT = range(3)
 #: switching
 WORMHOLE, CUT_THROUGH, STORE_AND_FORWARD = range(3)
 #: sources of packets
-BERNOULLI, ON_OFF, SCRIPT = range(3)
+BERNOULLI, ON_OFF, SCRIPT, PROGRAM = range(4)
 #: packet lengths
 FIXED_LENGTH, UNIFORM_LENGTH, TABLE_LENGTH = range(3)
 #: events of the log
 GRANTED, DRAINED, SENT, RECEIVED = range(4)
+#: kinds of operations of a program: hand a message over; wait until it has left the host; post its receive; wait until
+#: it has arrived; compute; sleep
+SEND, WAIT_SENT, POST, RECEIVE, COMPUTE, SLEEP = range(6)
+#: where a message is: its data, a request to send (rendezvous) on its way or waiting for the receive, or the answer
+DATA, REQUEST, REQUESTED, ANSWER = range(4)
+#: bits of a time in an entry of the heap of timers that are taken by the rank
+RANK_BITS = 20
 #: bins of the latency histogram, one cycle each; the last one holds all above
 HISTOGRAM_BINS = 65536
 #: why the kernel came back
-DONE, GROW, DEADLOCK, FINISHED = range(4)
+DONE, GROW, DEADLOCK, FINISHED, STUCK = range(5)
 
 INPUT_VC = np.dtype(
     [
@@ -126,9 +133,52 @@ HOST = np.dtype(
         ("created", "i8"),  # packets
         ("flits_sent", "i8"),
         ("flits_received", "i8"),
+        ("queue_first", "i4"),  # messages of a program that wait to be sent; -1 none
+        ("queue_last", "i4"),
+        ("message", "i4"),  # the packets of which are being created, where a message has several
+        ("message_left", "i4"),  # packets of it
+        ("message_target", "i4"),
     ],
     align=True,
 )
+
+MESSAGE = np.dtype(
+    [
+        ("started", "i8"),  # handed over by its sender
+        ("queued", "i8"),  # last time that it came into a source queue
+        ("arrived", "i8"),  # -1: not yet
+        ("source", "i4"),  # host
+        ("target", "i4"),
+        ("sender", "i4"),  # rank
+        ("receiver", "i4"),
+        ("next", "i4"),  # in the same source queue; -1 none
+        ("to_send", "i4"),  # packets that are not created yet
+        ("left", "i4"),  # packets that have not arrived
+        ("last_flits", "i4"),  # length of the last packet
+        ("stage", "u1"),
+        ("rendezvous", "u1"),
+        ("posted", "u1"),  # its receive
+        ("departed", "u1"),  # its last tail has left the host
+        ("lost", "u1"),  # packets of it were dropped
+    ],
+    align=True,
+)
+
+RANK = np.dtype(
+    [
+        ("at", "i8"),  # operation
+        ("last", "i8"),  # one beyond its operations
+        ("waits", "i8"),  # for this message; -1 none
+        ("since", "i8"),
+        ("waited", "i8"),  # cycles in all
+        ("computed", "i8"),
+        ("finished", "i8"),  # cycle; -1 running
+    ],
+    align=True,
+)
+
+#: what a routing algorithm sends back to the router upstream (model.network.feedback)
+NOTE = np.dtype([("key", "i8"), ("value", "f8"), ("target", "i8")], align=True)
 
 PACKET = np.dtype(
     [
@@ -178,6 +228,12 @@ _SETTINGS = [
     ("log_stay_off", "f8"),
     ("on_rate", "f8"),
     ("script_flits", "i8"),
+    ("message_packets", "i8"),  # packets of a message (Bernoulli, on/off)
+    ("full_flits", "i8"),  # length of all packets of a program's message but the last one
+    ("messages", "i8"),  # addresses of functions, 0: absent (model.network.hooks) ...
+    ("feedback", "i8"),
+    ("report", "i8"),  # ... that `feedback` calls
+    ("learn", "i8"),
 ]
 
 _COUNTERS = [
@@ -205,6 +261,18 @@ _COUNTERS = [
     ("latency_min", "i8"),
     ("flit_hops", "i8"),
     ("route_calls", "i8"),
+    ("free_messages", "i8"),
+    ("messages_measured", "i8"),
+    ("message_latency_sum", "i8"),
+    ("message_latency_max", "i8"),
+    ("messages_queued", "i8"),
+    ("messages_arrived", "i8"),
+    ("arrived_count", "i8"),
+    ("departed_count", "i8"),
+    ("timers", "i8"),
+    ("ranks_running", "i8"),
+    ("leaving_count", "i8"),
+    ("notes", "i8"),  # feedback that has arrived
     ("log_length", "i8"),
     ("log_capacity", "i8"),
 ]
@@ -265,6 +333,20 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "script_length": np.dtype("int32"),  # ... length
     "script_first": np.dtype("int64"),  # int64[hosts + 1]
     "script_next": np.dtype("int64"),  # int64[hosts]
+    "message": MESSAGE,  # MESSAGE[...]: of a program, or slots of those under way
+    "free_message": np.dtype("int32"),  # stack of slots
+    "packet_message": np.dtype("int32"),  # int32[pool]: message of each packet
+    "message_histogram": np.dtype("int64"),  # int64[bins]: latency of measured messages
+    "rank": RANK,  # RANK[ranks]
+    "program_kind": np.dtype("uint8"),  # operations of all ranks (model.program): kind ...
+    "program_operand": np.dtype("int64"),  # ... message, or cycles to compute
+    "timer": np.dtype("int64"),  # heap of time << RANK_BITS | rank
+    "arrived": np.dtype("int32"),  # messages of a program whose last tail came in this cycle
+    "departed": np.dtype("int32"),  # ... left its host in the last cycle
+    "packet_times": np.dtype("int64"),  # int64[pool, 2]: arrival of the head at this router and at the one before
+    "leaving": np.dtype("int64"),  # input VC << 32 | packet of heads that leave a router in this cycle
+    "note_event": NOTE,  # NOTE[wheel, routers·P]: feedback on its way
+    "note_events": np.dtype("int32"),  # int32[wheel]
     "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets, the last bin holds all above
     "log": np.dtype("int64"),  # int64[capacity, 6]: events, see events.note
 }
@@ -275,6 +357,7 @@ NET = np.dtype([*_SETTINGS, *_COUNTERS, *((name, "i8") for name in ARRAYS)], ali
 
 NET_RECORD = numba.from_dtype(NET)
 PACKET_RECORD = numba.from_dtype(PACKET)
+NOTE_RECORD = numba.from_dtype(NOTE)
 _read_input_vc = record_reader(numba.from_dtype(INPUT_VC))
 _read_output_vc = record_reader(numba.from_dtype(OUTPUT_VC))
 _read_input_port = record_reader(numba.from_dtype(INPUT_PORT))
@@ -282,6 +365,9 @@ _read_output_port = record_reader(numba.from_dtype(OUTPUT_PORT))
 _read_router = record_reader(numba.from_dtype(ROUTER))
 _read_host = record_reader(numba.from_dtype(HOST))
 _read_packet = record_reader(PACKET_RECORD)
+_read_message = record_reader(numba.from_dtype(MESSAGE))
+_read_rank = record_reader(numba.from_dtype(RANK))
+_read_note = record_reader(NOTE_RECORD)
 
 
 @njit(forceinline=True)
@@ -324,6 +410,24 @@ def host_at(net: Any, h: int) -> Any:
 def packet_at(net: Any, k: int) -> Any:
     """Record `k` of the pool of packets."""
     return _read_packet(net.packet, k)
+
+
+@njit(forceinline=True)
+def message_at(net: Any, m: int) -> Any:
+    """Message number `m`."""
+    return _read_message(net.message, m)
+
+
+@njit(forceinline=True)
+def rank_at(net: Any, r: int) -> Any:
+    """Rank number `r`."""
+    return _read_rank(net.rank, r)
+
+
+@njit(forceinline=True)
+def note_at(net: Any, k: int) -> Any:
+    """Entry `k` of the wheel of feedback."""
+    return _read_note(net.note_event, k)
 
 
 #: ``route(router, in_port, in_vc, packet, net, table, memory, out) -> number of candidates`` (model.routing)

@@ -7,6 +7,7 @@ from numba import int64, njit, types, uint32, uint64
 from hopforge.model.network.bits import first_at_or_after, trailing_zeros
 from hopforge.model.network.cache import compile_cached
 from hopforge.model.network.events import note, put_flit
+from hopforge.model.network.hooks import CREATED, DEPARTED, call_hook
 from hopforge.model.network.memory import floats, int8s, int32s, int64s, words
 from hopforge.model.network.records import (
     BERNOULLI,
@@ -14,6 +15,7 @@ from hopforge.model.network.records import (
     HEAD,
     NET_RECORD,
     ON_OFF,
+    PROGRAM,
     SCRIPT,
     SENT,
     TAIL,
@@ -50,6 +52,9 @@ def schedule_next(net: Net, h: int, after: int) -> None:
             if next_float(words(net.host_rng), h) < net.on_rate:
                 break
         host.next_time = time
+    elif net.source_kind == PROGRAM:
+        if host.queue_first < 0:
+            host.next_time = NEVER
     else:
         k = int64s(net.script_next)[h]
         host.next_time = int64s(net.script_time)[k] if k < int64s(net.script_first)[h + 1] else NEVER
@@ -88,16 +93,21 @@ def create_packet(net: Net, pattern: Callable[..., int], h: int) -> None:
     net.free_packets -= 1
     p = int32s(net.free_packet)[net.free_packets]
     packet = packet_at(net, p)
+    packet.created = host.next_time
     if net.source_kind == SCRIPT:
         k = int64s(net.script_next)[h]
         packet.dst = int32s(net.script_destination)[k]
         packet.length = int32s(net.script_length)[k]
         int64s(net.script_next)[h] = k + 1
-    else:
-        packet.dst = pattern(h, int64(host.created), net, int32s(net.pattern_table))
+    elif net.source_kind != PROGRAM:
+        if host.message_left > 0:
+            packet.dst = host.message_target
+        else:
+            packet.dst = pattern(h, int64(host.created) // net.message_packets, net, int32s(net.pattern_table))
         packet.length = draw_length(net, h)
+    if net.messages != 0:
+        call_hook(net.messages, net, CREATED, int64(p), int64(h))
     packet.src = h
-    packet.created = host.next_time
     packet.hops = 0
     packet.via = -1
     packet.phase = 0
@@ -109,7 +119,8 @@ def create_packet(net: Net, pattern: Callable[..., int], h: int) -> None:
     host.sent = 0
     net.packets_created += 1
     net.flits_created += packet.length
-    schedule_next(net, h, host.next_time)
+    if host.message_left == 0:  # the packets of a message are created at the same time
+        schedule_next(net, h, host.next_time)
 
 
 @njit
@@ -163,6 +174,8 @@ def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
         if host.sent == packet_at(net, p).length:
             kind |= TAIL
             host.packet = -1
+            if net.messages != 0:
+                call_hook(net.messages, net, DEPARTED, p, now)
             if net.release_credits != 0:
                 int8s(net.host_tail_sent)[h * vcs + v] = 1
             else:
@@ -171,6 +184,7 @@ def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
                 int64s(net.host_wake)[h] = host.next_time
         host.flits_sent += 1
         net.flits_injected += 1
+        net.last_move = now
         put_flit(net, int64(host.input_vc) + v, (p << 2) | kind, now + host.flit_time)
         if net.log_capacity > 0:
             note(net, SENT, now, h, v, (p << 2) | kind)

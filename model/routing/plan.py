@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.network.feedback import Feedback
 from hopforge.model.network.memory import words
 from hopforge.model.network.records import ROUTE_SIGNATURE, Net
 from hopforge.model.network.rng import next_below
@@ -47,6 +48,8 @@ class RoutingPlan:
     obligation : str
         What `model.deadlock` proves: ``acyclic`` (all channel dependencies), or ``escape`` (those of the candidates of
         the highest level, with the indirect ones: Duato's condition).
+    feedback : Feedback, optional
+        What routers tell their neighbours upstream (`model.network.feedback`).
     """
 
     route: Any
@@ -57,6 +60,7 @@ class RoutingPlan:
     random: bool = False
     inject_mask: Any = None
     obligation: str = "acyclic"
+    feedback: Feedback | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hopforge.model.config.workload import CollectivesConfig
-from hopforge.model.program import RECEIVE, SEND, compile_program, interleave
+from hopforge.model.network.records import RECEIVE, SEND
+from hopforge.model.program import compile_program, interleave
 from hopforge.model.trace import TraceError, read_trace
 
 PLAIN = CollectivesConfig()

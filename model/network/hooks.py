@@ -1,0 +1,21 @@
+"""Parts of the simulation that only some runs need: compiled on their own, called by the kernel by their address.
+
+A hook is a setting of the network, 0 if absent: then the kernel pays one comparison, and nothing of it is compiled.
+`messages` tracks messages (`model.network.messages`, `model.network.programs`), `feedback` carries the notes of
+learning routing algorithms (`model.network.feedback`). Both are functions ``hook(net, event, a, b)``.
+"""
+
+from numba import int64
+
+from hopforge.model.network.memory import function_at
+from hopforge.model.network.records import NET_RECORD
+
+#: events of `messages`: a packet is created (packet, host); its tail leaves the host (packet); it has arrived (packet,
+#: cycle); it is dropped (packet, cycle); a cycle of a program begins (cycle)
+CREATED, DEPARTED, ARRIVED, LOST, CYCLE = range(5)
+#: events of `feedback`: a head comes to a router (packet, cycle); it leaves the input VC (input VC, packet); notes are
+#: written (cycle); notes arrive (cycle)
+HEAD_IN, HEAD_OUT, WRITE, READ = range(4)
+
+HOOK_SIGNATURE = int64(NET_RECORD, int64, int64, int64)
+call_hook = function_at(HOOK_SIGNATURE)
