@@ -493,13 +493,13 @@ def network_params(
     tables: RouterTables,
     *,
     lookup: LookupParams | None = None,
-    width_bits: int = 64,
-    tag_bits: int = 8,
+    width_bits: int | None = None,
+    tag_bits: int | None = None,
 ) -> tuple[RouterParams, ...]:
     """Parameters of every router of a network.
 
     All routers have as many ports as the largest of them. In mode table a destination is a host number, in mode lookup
-    (with `lookup`) an address.
+    (with `lookup`) an address. `width_bits` and `tag_bits` are by default ``router.flit_bits`` and ``router.tag_bits``.
 
     Raises
     ------
@@ -531,9 +531,10 @@ def network_params(
                     ports=topology.max_ports,
                     rc="table" if lookup is None else "lookup",
                     rc_cycles=router.rc_cycles if lookup is None else 0,
-                    width_bits=width_bits,
+                    width_bits=router.flit_bits if width_bits is None else width_bits,
                     address_bits=config.address.width_bits,
-                    tag_bits=tag_bits,
+                    tag_bits=router.tag_bits if tag_bits is None else tag_bits,
+                    length_bits=router.length_bits,
                     routes=tables.routes(number) if lookup is None else (),
                     vc_rule=rule,
                     escape_rule=_as_rule(tables.escape_rule[number]) if escape else (),
@@ -544,5 +545,5 @@ def network_params(
                 )
             )
         except ValueError as error:
-            raise UserError(f"router: {error}") from error
+            raise UserError(f"router.{str(error).replace('width_bits', 'flit_bits', 1)}") from error
     return tuple(result)

@@ -22,6 +22,8 @@ class RouterConfig(Section):
     """Wormhole, virtual cut-through, or store-and-forward."""
     rc_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
     """Cycles of route computation; 0 = computed ahead. A lookup that hits takes its pipeline depth + 1."""
+    route_computation: Literal["table", "lookup"] = "table"
+    """Routes from a table in `rc_cycles`, or from the lookup engine of the input port (section `lookup`)."""
     va: Allocator = "output_first"
     """Allocator of virtual channels; `islip` is another name of `output_first`."""
     sa: Allocator = "output_first"
