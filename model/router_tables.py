@@ -545,5 +545,5 @@ def network_params(
                 )
             )
         except ValueError as error:
-            raise UserError(f"router.{str(error).replace('width_bits', 'flit_bits', 1)}") from error
+            raise UserError(f"router: {str(error).replace('width_bits', 'flit_bits', 1)}") from error
     return tuple(result)
