@@ -362,7 +362,7 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
         latency[:, first_global:] = router.global_latency_cycles
     if topology.link_cycles is not None:
         latency = np.where(topology.link_cycles > 0, topology.link_cycles, router.link_latency_cycles)
-    hardware_only = {"flit_bits", "tag_bits", "length_bits"}
+    hardware_only = {"flit_bits", "tag_bits", "length_bits", "route_computation"}
     values = router.model_dump(exclude={"global_latency_cycles", "link_latency_cycles", *hardware_only})
     return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)
 
