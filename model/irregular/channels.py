@@ -1,0 +1,158 @@
+"""Directed channels between nodes, numbered by source and then by target; and the paths of a next-hop table on them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+
+__all__ = ["ChannelList", "channel_list", "check_next_hops", "hop_counts", "next_channels"]
+
+
+class ChannelList(NamedTuple):
+    """Channels of a network.
+
+    Attributes
+    ----------
+    source, target : ndarray, int32[channel]
+        Ends; in the order of (source, target).
+    first : ndarray, int32[node + 1]
+        Channels from node u are ``first[u]`` to ``first[u + 1] - 1``.
+    """
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    first: NDArray[np.int32]
+
+
+def channel_list(neighbours: NDArray[np.int32]) -> ChannelList:
+    """Give numbers to the channels of an undirected network (two per link).
+
+    Examples
+    --------
+    >>> channel_list(np.array([[1, -1], [0, 2], [1, -1]], np.int32)).target.tolist()
+    [1, 0, 2, 1]
+    """
+    present = neighbours >= 0
+    source, _ = np.nonzero(present)
+    first = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    return ChannelList(source.astype(np.int32), neighbours[present], first.astype(np.int32))
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _fill_next_channels(next_hop, target, first, table):  # type: ignore[no-untyped-def]
+    nodes = next_hop.shape[0]
+    for u in range(nodes):
+        for d in range(nodes):
+            table[u, d] = -1
+            if u != d:
+                for c in range(first[u], first[u + 1]):
+                    if target[c] == next_hop[u, d]:
+                        table[u, d] = c
+                        break
+                if table[u, d] < 0:
+                    return u * nodes + d
+    return -1
+
+
+def next_channels(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArray[np.int32]:
+    """Next channel for every pair.
+
+    Parameters
+    ----------
+    next_hop : ndarray, int32[node, destination]
+        Next node.
+    channels : ChannelList
+        Channels of the network.
+
+    Returns
+    -------
+    ndarray, int32[node, destination]
+        -1 on the diagonal.
+
+    Raises
+    ------
+    UserError
+        If an entry is missing or names a node that is no neighbour.
+    """
+    nodes = len(channels.first) - 1
+    if next_hop.shape != (nodes, nodes):
+        raise UserError(f"the table must have {nodes}×{nodes} entries, not {'×'.join(map(str, next_hop.shape))}")
+    table = np.empty((nodes, nodes), np.int32)
+    bad = int(_fill_next_channels(next_hop, channels.target, channels.first, table))
+    if bad >= 0:
+        u, d = divmod(bad, nodes)
+        what = "is missing" if next_hop[u, d] < 0 else f"names router {next_hop[u, d]}, which is no neighbour"
+        raise UserError(f"the entry of router {u} for destination {d} {what}")
+    return table
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _first_loop(next_hop):  # type: ignore[no-untyped-def]
+    """Pair (source·nodes + destination) that never arrives, or -1."""
+    nodes = next_hop.shape[0]
+    state = np.empty(nodes, np.int32)
+    for d in range(nodes):
+        state[:] = -1
+        state[d] = nodes
+        for s in range(nodes):
+            u = s
+            while state[u] < 0:
+                state[u] = s
+                u = next_hop[u, d]
+            if state[u] == s:
+                return s * nodes + d
+            u = s
+            while state[u] == s:
+                state[u] = nodes
+                u = next_hop[u, d]
+    return -1
+
+
+def check_next_hops(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArray[np.int32]:
+    """Check that every pair is delivered; returns `next_channels`.
+
+    Raises
+    ------
+    UserError
+        Missing entry, wrong neighbour, or a loop: with the pair and the path.
+    """
+    table = next_channels(next_hop, channels)
+    bad = int(_first_loop(next_hop))
+    if bad >= 0:
+        s, d = divmod(bad, next_hop.shape[0])
+        path = [s]
+        while path.count(path[-1]) < 2:
+            path.append(int(next_hop[path[-1], d]))
+        raise UserError(f"from router {s} to router {d} packets go in a circle: {' → '.join(map(str, path))}")
+    return table
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _fill_hops(next_channel, target, hops):  # type: ignore[no-untyped-def]
+    nodes = next_channel.shape[0]
+    stack = np.empty(nodes, np.int32)
+    for d in range(nodes):
+        for s in range(nodes):
+            hops[s, d] = -1
+        hops[d, d] = 0
+        for s in range(nodes):
+            depth, u = 0, s
+            while hops[u, d] < 0:
+                stack[depth] = u
+                depth += 1
+                u = target[next_channel[u, d]]
+            far = hops[u, d]
+            while depth > 0:
+                depth -= 1
+                far += 1
+                hops[stack[depth], d] = far
+
+
+def hop_counts(next_channel: NDArray[np.int32], channels: ChannelList) -> NDArray[np.int32]:
+    """Hops of the path of every pair, int32[source, destination], for a checked table."""
+    hops = np.empty(next_channel.shape, np.int32)
+    _fill_hops(next_channel, channels.target, hops)
+    return hops

@@ -1,0 +1,138 @@
+"""Virtual layers of DFSSSP: all paths begin in one layer, and cycles are broken by moving paths to the next one.
+
+Source: Domke, Hoefler and Nagel, Deadlock-free oblivious routing for arbitrary topologies, IPDPS 2011, section IV: of
+a cycle the dependency with the fewest paths is removed.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.channels import ChannelList
+from hopforge.model.irregular.lash import MAX_LAYERS
+
+__all__ = ["dfsssp_layers"]
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _count_layer(layer, next_channel, target, first, layer_of, count):  # type: ignore[no-untyped-def]
+    """Paths of a layer on every dependency, int64[channel, port]."""
+    nodes = next_channel.shape[0]
+    count[:] = 0
+    paths = 0
+    for s in range(nodes):
+        for d in range(nodes):
+            if s == d or layer_of[s, d] != layer:
+                continue
+            paths += 1
+            c = next_channel[s, d]
+            while target[c] != d:
+                n = next_channel[target[c], d]
+                count[c, n - first[target[c]]] += 1
+                c = n
+    return paths
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _move(a, b, layer, next_channel, source, target, first, layer_of, count, stack):  # type: ignore[no-untyped-def]
+    """Move all paths of a layer that depend on b after a one layer up."""
+    nodes = next_channel.shape[0]
+    u, w = source[a], target[a]
+    for d in range(nodes):
+        if d in (u, w) or next_channel[u, d] != a or next_channel[w, d] != b:
+            continue
+        stack[0], waiting = u, 1
+        while waiting > 0:
+            waiting -= 1
+            s = stack[waiting]
+            if layer_of[s, d] == layer:
+                layer_of[s, d] = layer + 1
+                c = next_channel[s, d]
+                while target[c] != d:
+                    n = next_channel[target[c], d]
+                    count[c, n - first[target[c]]] -= 1
+                    c = n
+            for out in range(first[s], first[s + 1]):
+                x = target[out]
+                if x != d and target[next_channel[x, d]] == s:
+                    stack[waiting] = x
+                    waiting += 1
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _break_cycles(layer, next_channel, source, target, first, layer_of, count):  # type: ignore[no-untyped-def]
+    """Remove cycles until the layer has none."""
+    channels = len(source)
+    colour = np.zeros(channels, np.int8)  # 1: on the way, 2: no cycle behind it
+    way = np.empty(channels, np.int32)
+    port = np.empty(channels, np.int32)
+    stack = np.empty(next_channel.shape[0], np.int32)
+    for root in range(channels):
+        while colour[root] == 0:
+            way[0], port[0], depth = root, 0, 1
+            colour[root] = 1
+            again = False
+            while depth > 0 and not again:
+                c = way[depth - 1]
+                begin = first[target[c]]
+                k = port[depth - 1]
+                if begin + k == first[target[c] + 1]:
+                    colour[c] = 2
+                    depth -= 1
+                    continue
+                port[depth - 1] += 1
+                n = begin + k
+                if count[c, k] == 0 or colour[n] == 2:
+                    continue
+                if colour[n] == 0:
+                    colour[n] = 1
+                    way[depth], port[depth] = n, 0
+                    depth += 1
+                    continue
+                # the way from n to c closes a cycle: its weakest dependency goes
+                best, best_next, fewest = c, n, count[c, k]
+                for q in range(depth - 2, -1, -1):
+                    if way[q + 1] == n:
+                        break
+                    paths = count[way[q], port[q] - 1]
+                    if paths <= fewest:
+                        best, best_next, fewest = way[q], way[q + 1], paths
+                _move(best, best_next, layer, next_channel, source, target, first, layer_of, count, stack)
+                for q in range(depth):
+                    colour[way[q]] = 0
+                again = True
+
+
+def dfsssp_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tuple[NDArray[np.int16], int]:
+    """Layers by breaking cycles.
+
+    Parameters
+    ----------
+    next_channel : ndarray, int32[node, destination]
+        A checked table (`check_next_hops`).
+    channels : ChannelList
+        Channels of the network.
+
+    Returns
+    -------
+    ndarray, int16[source, destination]
+        Layer of the path; -1 on the diagonal.
+    int
+        Number of layers.
+
+    Raises
+    ------
+    UserError
+        If 64 layers don't do.
+    """
+    layer_of = np.zeros(next_channel.shape, np.int16)
+    np.fill_diagonal(layer_of, -1)
+    degree = int(np.diff(channels.first).max(initial=1))
+    count = np.empty((len(channels.source), degree), np.int64)
+    source, target, first = channels
+    for layer in range(MAX_LAYERS):
+        if _count_layer(layer, next_channel, target, first, layer_of, count) == 0:
+            return layer_of, layer
+        _break_cycles(layer, next_channel, source, target, first, layer_of, count)
+    raise UserError(f"DFSSSP needs more than {MAX_LAYERS} layers for this table")

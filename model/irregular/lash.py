@@ -1,0 +1,171 @@
+"""LASH and LASH-TOR: paths go into virtual layers one by one, as long as the dependencies of no layer close a cycle.
+
+Source: spec compact-routing.md "Virtual layers"; Kawano's thesis (seed 002), section 5.5.1.1. Pairs in lexicographic
+order of (source, destination), first fit.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.channels import ChannelList, hop_counts
+from hopforge.model.irregular.dependencies import FREE, REFUSED, USED, add_dependency, new_layers, opposite_channels
+
+__all__ = ["MAX_LAYERS", "lash_layers", "lash_tor_layers"]
+
+MAX_LAYERS = 64
+"""Most layers that an assignment may need."""
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _lash(next_channel, source, target, first, opposite, layer_of, most):  # type: ignore[no-untyped-def]
+    nodes, channels = next_channel.shape[0], len(source)
+    degree = np.max(first[1:] - first[:-1])
+    used, place = new_layers(1, channels, degree)
+    mark = np.zeros(channels, np.bool_)
+    scratch = np.empty((3, channels), np.int32)
+    path = np.empty(nodes, np.int32)
+    new = np.empty(nodes, np.int32)
+    layers = 0
+    for s in range(nodes):
+        for d in range(nodes):
+            if s == d:
+                continue
+            hops, u = 0, s
+            while u != d:
+                path[hops] = next_channel[u, d]
+                u = target[path[hops]]
+                hops += 1
+            layer = 0
+            while True:
+                if layer == layers:
+                    if layers == most:
+                        return -1
+                    layers += 1
+                    if layers > len(used):
+                        more_used, more_place = new_layers(len(used), channels, degree)
+                        used = np.concatenate((used, more_used))
+                        place = np.concatenate((place, more_place))
+                added, fits = 0, True
+                for k in range(hops - 1):
+                    port = path[k + 1] - first[target[path[k]]]
+                    if used[layer, path[k], port] == USED:
+                        continue
+                    if not add_dependency(
+                        path[k], path[k + 1], used[layer], place[layer], source, target, first, opposite, mark, scratch
+                    ):
+                        if added == 0:  # it closes a cycle without the rest of this path, too
+                            used[layer, path[k], port] = REFUSED
+                        fits = False
+                        break
+                    new[added] = k
+                    added += 1
+                if fits:
+                    break
+                for q in range(added):
+                    k = new[q]
+                    used[layer, path[k], path[k + 1] - first[target[path[k]]]] = FREE
+                layer += 1
+            layer_of[s, d] = layer
+    return layers
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _lash_tor(next_channel, source, target, first, opposite, layer_of, path_first, most):  # type: ignore[no-untyped-def]
+    nodes, channels = next_channel.shape[0], len(source)
+    degree = np.max(first[1:] - first[:-1])
+    used, place = new_layers(1, channels, degree)
+    mark = np.zeros(channels, np.bool_)
+    scratch = np.empty((3, channels), np.int32)
+    layers = 1
+    for s in range(nodes):
+        for d in range(nodes):
+            if s == d:
+                continue
+            at = path_first[s * nodes + d]
+            layer = 0
+            c = next_channel[s, d]
+            layer_of[at] = 0
+            while target[c] != d:
+                at += 1
+                n = next_channel[target[c], d]
+                if not add_dependency(c, n, used[layer], place[layer], source, target, first, opposite, mark, scratch):
+                    used[layer, c, n - first[target[c]]] = REFUSED
+                    layer += 1
+                    if layer == layers:
+                        if layers == most:
+                            return -1
+                        layers += 1
+                        if layers > len(used):
+                            more_used, more_place = new_layers(len(used), channels, degree)
+                            used = np.concatenate((used, more_used))
+                            place = np.concatenate((place, more_place))
+                layer_of[at] = layer
+                c = n
+    return layers
+
+
+def _too_many(name: str) -> UserError:
+    return UserError(f"{name} needs more than {MAX_LAYERS} layers for this table")
+
+
+def lash_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tuple[NDArray[np.int16], int]:
+    """LASH: one layer per path.
+
+    Parameters
+    ----------
+    next_channel : ndarray, int32[node, destination]
+        A checked table (`check_next_hops`).
+    channels : ChannelList
+        Channels of the network.
+
+    Returns
+    -------
+    ndarray, int16[source, destination]
+        Layer of the path; -1 on the diagonal.
+    int
+        Number of layers.
+
+    Raises
+    ------
+    UserError
+        If 64 layers don't do.
+    """
+    layer_of = np.full(next_channel.shape, -1, np.int16)
+    layers = int(_lash(next_channel, *channels, opposite_channels(channels), layer_of, MAX_LAYERS))
+    if layers < 0:
+        raise _too_many("LASH")
+    return layer_of, layers
+
+
+def path_starts(next_channel: NDArray[np.int32], channels: ChannelList) -> NDArray[np.int64]:
+    """Where the hops of each path stand in one long array: int64[nodes² + 1], by source·nodes + destination."""
+    return np.concatenate([[0], np.cumsum(hop_counts(next_channel, channels).reshape(-1), dtype=np.int64)])
+
+
+def lash_tor_layers(
+    next_channel: NDArray[np.int32], channels: ChannelList
+) -> tuple[NDArray[np.int16], NDArray[np.int64], int]:
+    """LASH-TOR without up*/down* in its last layer: a path takes the longest part that each layer accepts.
+
+    Returns
+    -------
+    ndarray, int16[hop]
+        Layer of every hop of every path.
+    ndarray, int64[nodes² + 1]
+        Where the hops of a path begin, by source·nodes + destination.
+    int
+        Number of layers.
+
+    Raises
+    ------
+    UserError
+        If 64 layers don't do.
+    """
+    starts = path_starts(next_channel, channels)
+    layer_of = np.empty(starts[-1], np.int16)
+    layers = int(_lash_tor(next_channel, *channels, opposite_channels(channels), layer_of, starts, MAX_LAYERS))
+    if layers < 0:
+        raise _too_many("LASH-TOR")
+    return layer_of, starts, layers

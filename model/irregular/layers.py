@@ -1,0 +1,232 @@
+"""Virtual layers of the paths of a next-hop table, by several methods, and the check that they cannot deadlock."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.acro import AcroLayers, acro_layers
+from hopforge.model.irregular.channels import ChannelList, hop_counts
+from hopforge.model.irregular.dfsssp import dfsssp_layers
+from hopforge.model.irregular.lash import lash_layers, lash_tor_layers, path_starts
+
+__all__ = ["LAYERS", "Layers", "assign_layers", "check_layers"]
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Layer of every hop of every path.
+
+    Attributes
+    ----------
+    method : str
+        Key of `LAYERS`.
+    count : int
+        Number of layers.
+    layer : ndarray, int16[hop]
+        Paths in the order of source·nodes + destination, each with its hops in order.
+    starts : ndarray, int64[nodes² + 1]
+        Where the hops of a path begin.
+    orders : AcroLayers, optional
+        ACRO's orders, from which switches find the layer.
+    """
+
+    method: str
+    count: int
+    layer: NDArray[np.int16]
+    starts: NDArray[np.int64]
+    orders: AcroLayers | None = None
+
+    def of_path(self, source: int, destination: int) -> list[int]:
+        """Layers of the hops of one path."""
+        pair = source * int(np.sqrt(len(self.starts) - 1) + 0.5) + destination
+        return [int(layer) for layer in self.layer[self.starts[pair] : self.starts[pair + 1]]]
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _acro_hops(next_channel, target, order, starts, layer):  # type: ignore[no-untyped-def]
+    """Follow the rule of the switches; returns a pair for which the layers do not suffice, or -1."""
+    nodes = next_channel.shape[0]
+    for s in range(nodes):
+        for d in range(nodes):
+            if s == d:
+                continue
+            at = starts[s * nodes + d]
+            now = order.shape[0] - 1
+            c = next_channel[s, d]
+            layer[at] = now
+            while target[c] != d:
+                n = next_channel[target[c], d]
+                if order[now, c] <= order[now, n]:
+                    now -= 1
+                    if now < 0:
+                        return s * nodes + d
+                at += 1
+                layer[at] = now
+                c = n
+    return -1
+
+
+def _acro(next_channel: NDArray[np.int32], neighbours: NDArray[np.int32], channels: ChannelList) -> Layers:
+    found = acro_layers(next_channel, neighbours, channels)
+    starts = path_starts(next_channel, channels)
+    layer = np.empty(starts[-1], np.int16)
+    bad = int(_acro_hops(next_channel, channels.target, found.order, starts, layer))
+    assert bad < 0, f"ACRO's layers do not carry pair {bad}"
+    return Layers("acro", found.layers, layer, starts, found)
+
+
+def _per_pair(
+    method: str, layer_of: NDArray[np.int16], count: int, next_channel: NDArray[np.int32], channels: ChannelList
+) -> Layers:
+    hops = hop_counts(next_channel, channels).reshape(-1)
+    starts = np.concatenate([[0], np.cumsum(hops, dtype=np.int64)])
+    return Layers(method, count, np.repeat(layer_of.reshape(-1), hops), starts)
+
+
+def _lash(next_channel: NDArray[np.int32], _: NDArray[np.int32], channels: ChannelList) -> Layers:
+    layer_of, count = lash_layers(next_channel, channels)
+    return _per_pair("lash", layer_of, count, next_channel, channels)
+
+
+def _dfsssp(next_channel: NDArray[np.int32], _: NDArray[np.int32], channels: ChannelList) -> Layers:
+    layer_of, count = dfsssp_layers(next_channel, channels)
+    return _per_pair("dfsssp", layer_of, count, next_channel, channels)
+
+
+def _lash_tor(next_channel: NDArray[np.int32], _: NDArray[np.int32], channels: ChannelList) -> Layers:
+    layer, starts, count = lash_tor_layers(next_channel, channels)
+    return Layers("lash_tor", count, layer, starts)
+
+
+def _hop_indexed(next_channel: NDArray[np.int32], _: NDArray[np.int32], channels: ChannelList) -> Layers:
+    starts = path_starts(next_channel, channels)
+    hops = np.diff(starts)
+    layer = np.arange(starts[-1], dtype=np.int64) - np.repeat(starts[:-1], hops)
+    return Layers("hop_indexed", int(hops.max()), layer.astype(np.int16), starts)
+
+
+LAYERS = {"acro": _acro, "lash": _lash, "lash_tor": _lash_tor, "dfsssp": _dfsssp, "hop_indexed": _hop_indexed}
+"""Methods by name."""
+
+
+def assign_layers(
+    method: str, next_channel: NDArray[np.int32], neighbours: NDArray[np.int32], channels: ChannelList
+) -> Layers:
+    """Assign virtual layers and check them (`check_layers`).
+
+    Parameters
+    ----------
+    method : str
+        Key of `LAYERS`.
+    next_channel : ndarray, int32[node, destination]
+        A checked table (`channels.check_next_hops`).
+    neighbours : ndarray, int32[node, degree]
+        As `neighbours.neighbour_array` gives them.
+    channels : ChannelList
+        Channels of the network.
+
+    Raises
+    ------
+    UserError
+        Unknown method, or too many layers.
+    """
+    if method not in LAYERS:
+        raise UserError(f"unknown method of virtual layers {method!r}; known: {', '.join(LAYERS)}")
+    layers = LAYERS[method](next_channel, neighbours, channels)
+    check_layers(layers, next_channel, channels)
+    return layers
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _dependencies(next_channel, target, first, starts, layer, count, follows):  # type: ignore[no-untyped-def]
+    """Note what each (layer, channel) waits for: bool[layer·channels + channel, port, layer]; a bad hop or -1."""
+    nodes, channels = next_channel.shape[0], len(target)
+    for s in range(nodes):
+        for d in range(nodes):
+            if s == d:
+                continue
+            at = starts[s * nodes + d]
+            c = next_channel[s, d]
+            if layer[at] < 0 or layer[at] >= count:
+                return at
+            while target[c] != d:
+                n = next_channel[target[c], d]
+                at += 1
+                if at >= starts[s * nodes + d + 1] or layer[at] < 0 or layer[at] >= count:
+                    return at
+                follows[layer[at - 1] * channels + c, n - first[target[c]], layer[at]] = True
+                c = n
+            if at + 1 != starts[s * nodes + d + 1]:
+                return at
+    return -1
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _remaining(target, first, follows):  # type: ignore[no-untyped-def]
+    """Take away (layer, channel) that nobody waits for until none is left; marks what cannot be taken away."""
+    size, degree, count = follows.shape
+    channels = len(target)
+    waited = np.zeros(size, np.int64)
+    for v in range(size):
+        for k in range(degree):
+            for t in range(count):
+                if follows[v, k, t]:
+                    waited[t * channels + first[target[v % channels]] + k] += 1
+    queue = np.empty(size, np.int64)
+    tail = 0
+    for v in range(size):
+        if waited[v] == 0:
+            queue[tail] = v
+            tail += 1
+    head = 0
+    while head < tail:
+        v = queue[head]
+        head += 1
+        for k in range(degree):
+            for t in range(count):
+                if follows[v, k, t]:
+                    w = t * channels + first[target[v % channels]] + k
+                    waited[w] -= 1
+                    if waited[w] == 0:
+                        queue[tail] = w
+                        tail += 1
+    return waited > 0
+
+
+def check_layers(layers: Layers, next_channel: NDArray[np.int32], channels: ChannelList) -> None:
+    """Check that no packets in these layers can wait for each other in a circle.
+
+    The dependencies of all hops of all paths on (layer, channel) are collected afresh, independent of the method, and
+    must have no cycle.
+
+    Raises
+    ------
+    UserError
+        Layers that do not fit the paths, or a cycle: with its channels and layers.
+    """
+    source, target, first = channels
+    degree = int(np.diff(first).max(initial=1))
+    number = len(target)
+    follows = np.zeros((layers.count * number, degree, layers.count), np.bool_)
+    bad = int(_dependencies(next_channel, target, first, layers.starts, layers.layer, layers.count, follows))
+    if bad >= 0:
+        pair = int(np.searchsorted(layers.starts, bad, side="right")) - 1
+        s, d = divmod(pair, next_channel.shape[0])
+        raise UserError(f"from router {s} to router {d}: the layers {layers.of_path(s, d)} do not fit the path")
+    left = _remaining(target, first, follows)
+    if not left.any():
+        return
+    # what is left leads backwards into a cycle: go back along it until something repeats
+    backward: dict[int, int] = {}
+    for v in np.nonzero(left)[0]:
+        for k, t in zip(*np.nonzero(follows[v]), strict=True):
+            backward[int(t) * number + int(first[target[v % number]]) + int(k)] = int(v)
+    way = [int(np.nonzero(left)[0][0])]
+    while way.count(way[-1]) < 2:
+        way.append(backward[way[-1]])
+    cycle = way[way.index(way[-1]) :][::-1]
+    names = (f"{source[v % number]}→{target[v % number]} layer {v // number}" for v in cycle)
+    raise UserError(f"the virtual layers can deadlock; waiting channels: {', '.join(names)}")

@@ -1,0 +1,305 @@
+"""LOREN: tables with entries for near nodes, looked up by the nearest destination on the floor plan.
+
+Source: spec compact-routing.md "LOREN"; Kawano's thesis (seed 002), algorithm 1 and section 4.3.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.neighbours import distances
+
+__all__ = ["LorenTables", "loren_next_hops", "loren_path", "loren_tables"]
+
+MAX_NODES_WITH_DISTANT_ENTRIES = 32768
+"""Above this many nodes only the tables of least size are built: distant entries need all distances, nodes² bytes."""
+
+
+@dataclass(frozen=True)
+class LorenTables:
+    """Routing tables of all nodes.
+
+    Attributes
+    ----------
+    side : int
+        n of the n×n floor plan; node i stands at (i mod n, i div n).
+    destination, successor, hops : ndarray, int32[node, entry]
+        An entry: destination, next node, distance to the destination in hops. Sorted by (hops, destination);
+        unused entries have -1.
+    entries : ndarray, int32[node]
+        Number of entries.
+    least_entries : int
+        Smallest ``t_max`` that this network allows.
+    """
+
+    side: int
+    destination: NDArray[np.int32]
+    successor: NDArray[np.int32]
+    hops: NDArray[np.int32]
+    entries: NDArray[np.int32]
+    least_entries: int
+
+    def entry_bits(self) -> int:
+        """Bits of one entry: two node numbers, 2·log2 N (section 4.4.2.2)."""
+        return 2 * max(1, (len(self.entries) - 1).bit_length())
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _add(u, v, w, h, destination, successor, hops, entries):  # type: ignore[no-untyped-def]
+    """Add an entry unless it is there; False if there is no room."""
+    for k in range(entries[u]):
+        if destination[u, k] == v:
+            return True
+    if entries[u] == destination.shape[1]:
+        return False
+    k = entries[u]
+    destination[u, k], successor[u, k], hops[u, k] = v, w, h
+    entries[u] = k + 1
+    return True
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _near_entries(neighbours, side, destination, successor, hops, entries):  # type: ignore[no-untyped-def]
+    """Take steps 1 and 2; returns -1, or the node whose table is too small, or -2 - a node that cannot be reached."""
+    nodes, degree = neighbours.shape
+    for u in range(nodes):
+        for k in range(degree):
+            if neighbours[u, k] >= 0 and not _add(
+                u, neighbours[u, k], neighbours[u, k], 1, destination, successor, hops, entries
+            ):
+                return u
+    stamp = np.full(nodes, -1, np.int32)
+    distance = np.zeros(nodes, np.int32)
+    queue = np.empty(nodes, np.int32)
+    for j in range(nodes):
+        x, y = j % side, j // side
+        wanted = 0
+        sources = np.empty(4, np.int32)
+        for dx, dy in ((-1, 0), (1, 0), (0, -1), (0, 1)):
+            if 0 <= x + dx < side and 0 <= y + dy < side:
+                i = (y + dy) * side + x + dx
+                adjacent = False
+                for k in range(degree):
+                    adjacent |= neighbours[j, k] == i
+                if not adjacent:
+                    sources[wanted] = i
+                    wanted += 1
+        if wanted == 0:
+            continue
+        # breadth-first from j until all wanted nodes have their distance
+        stamp[j], distance[j], queue[0] = j, 0, j
+        head, tail, missing = 0, 1, wanted
+        while missing > 0:
+            if head == tail:
+                return -2 - j
+            u = queue[head]
+            head += 1
+            for k in range(degree):
+                w = neighbours[u, k]
+                if w < 0:
+                    break
+                if stamp[w] != j:
+                    stamp[w], distance[w] = j, distance[u] + 1
+                    queue[tail] = w
+                    tail += 1
+                    for s in range(wanted):
+                        if sources[s] == w:
+                            missing -= 1
+        for s in range(wanted):
+            u = sources[s]
+            while distance[u] > 1:
+                for k in range(degree):
+                    w = neighbours[u, k]
+                    if stamp[w] == j and distance[w] == distance[u] - 1:
+                        break
+                if not _add(u, j, w, distance[u], destination, successor, hops, entries):
+                    return u
+                u = w
+    return -1
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _tree_successor(neighbours, distance, v, u):  # type: ignore[no-untyped-def]
+    """Successor of u in the tree of v: the lowest neighbour that is nearer."""
+    for k in range(neighbours.shape[1]):
+        w = neighbours[u, k]
+        if w >= 0 and distance[v, w] + 1 == distance[v, u]:
+            return w
+    return -1
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _distant_entries(neighbours, distance, t_max, destination, successor, hops, entries):  # type: ignore[no-untyped-def]
+    """Step 3: breadth-first over all trees at once, from the neighbours of the roots."""
+    nodes, degree = neighbours.shape
+    front = np.empty((1 << 16, 2), np.int32)
+    count = 0
+    for j in range(nodes):
+        for k in range(degree):
+            i = neighbours[j, k]
+            if i < 0:
+                break
+            if count == len(front):
+                front = np.concatenate((front, np.empty_like(front)))
+            front[count, 0], front[count, 1] = i, j
+            count += 1
+    while count > 0:
+        behind = np.empty((max(count * 2, 16), 2), np.int32)
+        found = 0
+        for p in range(count):
+            u, v = front[p, 0], front[p, 1]
+            w = _tree_successor(neighbours, distance, v, u)
+            present = False
+            for k in range(entries[u]):
+                if destination[u, k] == v:
+                    present = True
+                    break
+            if not present:
+                if entries[u] >= t_max:
+                    continue
+                _add(u, v, w, distance[v, u], destination, successor, hops, entries)
+            for k in range(degree):
+                x = neighbours[u, k]
+                if x < 0:
+                    break
+                if distance[v, x] == distance[v, u] + 1 and _tree_successor(neighbours, distance, v, x) == u:
+                    if found == len(behind):
+                        behind = np.concatenate((behind, np.empty_like(behind)))
+                    behind[found, 0], behind[found, 1] = x, v
+                    found += 1
+        front, count = behind, found
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _sort_entries(destination, successor, hops, entries):  # type: ignore[no-untyped-def]
+    for u in range(len(entries)):
+        count = entries[u]
+        key = hops[u, :count].astype(np.int64) << 32 | destination[u, :count]
+        order = np.argsort(key, kind="mergesort")
+        destination[u, :count] = destination[u, :count][order]
+        successor[u, :count] = successor[u, :count][order]
+        hops[u, :count] = hops[u, :count][order]
+
+
+def _check_plan(nodes: int) -> int:
+    side = round(nodes**0.5)
+    if side * side != nodes:
+        raise UserError(f"LOREN needs an n×n floor plan; the number of routers must be a square, not {nodes}")
+    return side
+
+
+def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None) -> LorenTables:
+    """Tables of all nodes.
+
+    Parameters
+    ----------
+    neighbours : ndarray, int32[node, degree]
+        As `neighbour_array` gives them. Node i stands at (i mod n, i div n).
+    t_max : int, optional
+        Most entries of a table; None: only the entries that forwarding needs (steps 1 and 2).
+
+    Raises
+    ------
+    UserError
+        No square number of nodes, an unconnected network, `t_max` below the need of some node (the message names the
+        least that is possible), or more than 32768 nodes with a `t_max`.
+    """
+    nodes = neighbours.shape[0]
+    side = _check_plan(nodes)
+    if t_max is not None and nodes > MAX_NODES_WITH_DISTANT_ENTRIES:
+        raise UserError(
+            f"LOREN with t_max needs all distances: at most {MAX_NODES_WITH_DISTANT_ENTRIES} routers, not {nodes}"
+        )
+    capacity = 32
+    while True:
+        shape = (nodes, capacity)
+        destination, successor, hops = (np.full(shape, -1, np.int32) for _ in range(3))
+        entries = np.zeros(nodes, np.int32)
+        failed = int(_near_entries(neighbours, side, destination, successor, hops, entries))
+        if failed <= -2:
+            raise UserError(f"the network is not connected: router {-2 - failed} cannot be reached from all others")
+        if failed == -1:
+            break
+        capacity *= 2
+    least = int(entries.max())
+    if t_max is not None:
+        if t_max < least:
+            raise UserError(f"t_max must be at least {least} for this network, not {t_max}")
+        if t_max > capacity:
+            wider = ((0, 0), (0, t_max - capacity))
+            destination, successor, hops = (
+                np.pad(a, wider, constant_values=-1) for a in (destination, successor, hops)
+            )
+        _distant_entries(neighbours, distances(neighbours), t_max, destination, successor, hops, entries)
+    _sort_entries(destination, successor, hops, entries)
+    width = int(entries.max())
+    destination, successor, hops = (np.ascontiguousarray(a[:, :width]) for a in (destination, successor, hops))
+    return LorenTables(side, destination, successor, hops, entries, least)
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _forward(side, destination, successor, entries, u, v):  # type: ignore[no-untyped-def]
+    """Entry of u that a packet for v takes: the first of those nearest to v on the floor plan."""
+    best, nearest = -1, 1 << 30
+    x, y = v % side, v // side
+    for k in range(entries[u]):
+        far = abs(destination[u, k] % side - x) + abs(destination[u, k] // side - y)
+        if far < nearest:
+            best, nearest = k, far
+    return best
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _all_next(side, destination, successor, entries, table):  # type: ignore[no-untyped-def]
+    nodes = len(entries)
+    column = np.empty(destination.shape[1], np.int32)
+    row = np.empty(destination.shape[1], np.int32)
+    for u in range(nodes):
+        count = entries[u]
+        for k in range(count):
+            column[k], row[k] = destination[u, k] % side, destination[u, k] // side
+        for v in range(nodes):
+            if u == v:
+                table[u, v] = -1
+                continue
+            x, y = v % side, v // side
+            best, nearest = 0, 1 << 30
+            for k in range(count):
+                far = abs(column[k] - x) + abs(row[k] - y)
+                if far < nearest:
+                    best, nearest = k, far
+            table[u, v] = successor[u, best]
+
+
+def loren_next_hops(tables: LorenTables) -> NDArray[np.int32]:
+    """Next node for every pair.
+
+    Returns
+    -------
+    ndarray, int32[node, destination]
+        -1 on the diagonal.
+    """
+    nodes = len(tables.entries)
+    table = np.empty((nodes, nodes), np.int32)
+    _all_next(tables.side, tables.destination, tables.successor, tables.entries, table)
+    return table
+
+
+def loren_path(tables: LorenTables, source: int, destination: int) -> list[int]:
+    """Nodes of the path from `source` to `destination`, both included.
+
+    Raises
+    ------
+    UserError
+        If the tables lead in a circle (they are then not LOREN's).
+    """
+    path = [source]
+    while path[-1] != destination:
+        k = int(_forward(tables.side, tables.destination, tables.successor, tables.entries, path[-1], destination))
+        path.append(int(tables.successor[path[-1], k]))
+        if len(path) > len(tables.entries):
+            raise UserError(f"no path from router {source} to router {destination}: the tables lead in a circle")
+    return path
