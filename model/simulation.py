@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from hopforge.model.config import Config
+from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, waiting_cycle
 from hopforge.model.network.build import NetState, RouterParameters, Script, SourceParameters, Tables, build_net
 from hopforge.model.network.kernel import run_cycles
-from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, SCRIPT
+from hopforge.model.network.program_arrays import ProgramSource
+from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, PROGRAM, SCRIPT
 from hopforge.model.network.sources import NEVER
 from hopforge.model.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
@@ -23,6 +25,7 @@ from hopforge.model.routing import prepare_routing
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
 from hopforge.model.traffic import TrafficError, prepare_traffic
+from hopforge.model.workload import PlacedProgram, place_program
 
 #: cycles of one sample; batches of the interval are made of whole samples
 SAMPLE_CYCLES = 500
@@ -41,6 +44,8 @@ class Measurement:
     ----------
     latency_interval : float
         Half width of the 95 % interval of the mean latency (batch means).
+    message_latency : float
+        Mean from the creation of a message to the arrival of its last tail.
     accepted, accepted_worst : float
         Mean over hosts, and the host that received the least.
     stop : str
@@ -62,6 +67,11 @@ class Measurement:
     latency_max: int
     network_latency: float
     hops: float
+    message_latency: float
+    message_latency_median: float
+    message_latency_p95: float
+    message_latency_p99: float
+    message_latency_max: int
     accepted: float
     accepted_worst: float
     channel_load_max: float
@@ -119,7 +129,15 @@ class Simulation:
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
         generator = np.random.default_rng((seed, 3))
         self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
-        source = source_parameters(config, load) if script is None else SourceParameters(kind=SCRIPT, script=script)
+        self.placed: PlacedProgram | None = None
+        if script is not None:
+            source = SourceParameters(kind=SCRIPT, script=script)
+        elif traffic.source == "program":
+            assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
+            self.placed = place_program(config.workload, self.topology, seed)
+            source = SourceParameters(kind=PROGRAM, program=program_source(config, self.placed))
+        else:
+            source = source_parameters(config, load)
         self.state: NetState = build_net(
             self.topology,
             router_parameters(config, self.topology),
@@ -130,6 +148,7 @@ class Simulation:
                 pattern=self.traffic.table,
                 max_candidates=self.plan.max_candidates,
                 inject_mask=self.plan.inject_mask,
+                feedback=self.plan.feedback,
             ),
             seed,
             log_events,
@@ -176,9 +195,14 @@ class Simulation:
     def reset_measures(self) -> None:
         """Start a measurement: counters of latency, hops, rates and channel loads from zero."""
         record = self.state.record
-        for name in ("measured", "latency_sum", "network_latency_sum", "hops_sum", "latency_max", "packets_dropped"):
+        for name in (
+            "measured", "latency_sum", "network_latency_sum", "hops_sum", "latency_max", "packets_dropped",
+            "messages_measured", "message_latency_sum", "message_latency_max",
+        ):  # fmt: skip
             record[name] = 0
         record["latency_min"] = NEVER
+        if "message_histogram" in self.state.arrays:
+            self.state["message_histogram"][:] = 0
         self.state["histogram"][:] = 0
         self.state["output_port"]["flits"] = 0
         self.state["host"]["flits_received"] = 0
@@ -224,7 +248,14 @@ class Simulation:
         ----------
         progress : callable, optional
             Called with the cycles done after every sample.
+
+        Raises
+        ------
+        TrafficError
+            Hosts run a program (`model.program_run`).
         """
+        if self.placed is not None:
+            raise TrafficError("traffic.source: a program has no load; hopforge net runs it once, from begin to end")
         limits = self.config.simulation
         started = time.process_time()
         warmup = self.warm_up()
@@ -281,6 +312,7 @@ class Simulation:
             latency_max=int(state["latency_max"]),
             network_latency=int(state["network_latency_sum"]) / packets,
             hops=int(state["hops_sum"]) / packets,
+            **self._message_latencies(mean, median, p95, p99),
             accepted=float(received.mean()),
             accepted_worst=float(received.min()),
             channel_load_max=float(channel.max()),
@@ -288,6 +320,21 @@ class Simulation:
             dropped_packets=int(state["packets_dropped"]),
             cpu_seconds=cpu,
         )
+
+    def _message_latencies(self, mean: float, median: float, p95: float, p99: float) -> dict[str, Any]:
+        """Return the latencies of messages; messages of one packet have those of their packets."""
+        state, largest = self.state, int(self.state["latency_max"])
+        if "message_histogram" in state.arrays:
+            largest = int(state["message_latency_max"])
+            mean = int(state["message_latency_sum"]) / max(int(state["messages_measured"]), 1)
+            median, p95, p99 = (percentile(state["message_histogram"], share, largest) for share in (0.5, 0.95, 0.99))
+        return {
+            "message_latency": mean,
+            "message_latency_median": median,
+            "message_latency_p95": p95,
+            "message_latency_p99": p99,
+            "message_latency_max": largest,
+        }
 
 
 def mser5(means: list[float]) -> int:
@@ -377,7 +424,9 @@ def source_parameters(config: Config, load: float) -> SourceParameters:
         for length, weight in zip(traffic.packet_lengths, traffic.packet_weights, strict=True):
             lengths[length - 1] += weight
     if traffic.source == "bernoulli":
-        return SourceParameters(kind=BERNOULLI, packet_rate=rate, lengths=lengths)
+        return SourceParameters(
+            kind=BERNOULLI, packet_rate=rate, lengths=lengths, message_packets=traffic.message_packets
+        )
     if traffic.burst_load <= load:
         raise TrafficError(f"traffic.burst_load must be above the load {load}, not {traffic.burst_load}")
     to_off = 1 / traffic.burst_cycles
@@ -388,6 +437,22 @@ def source_parameters(config: Config, load: float) -> SourceParameters:
         on_to_off=to_off,
         off_to_on=min(to_off * duty / (1 - duty), 1.0),
         lengths=lengths,
+        message_packets=traffic.message_packets,
+    )
+
+
+def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:
+    """Section `traffic` for the program of section `workload`."""
+    traffic, workload = config.traffic, config.workload
+    assert isinstance(workload, ProgramWorkload), "checked by model.config"
+    return ProgramSource(
+        program=placed.program,
+        host=placed.host,
+        mtu_bytes=workload.mtu_bytes,
+        flit_bytes=traffic.flit_bytes,
+        rendezvous_bytes=traffic.rendezvous_bytes,
+        cycles_per_flop=traffic.cycles_per_flop,
+        cycles_per_second=traffic.cycles_per_second,
     )
 
 

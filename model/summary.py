@@ -36,4 +36,6 @@ def _workload(config: Config) -> str:
     workload = config.workload
     if workload is None:
         return "none"
+    if workload.kind == "collective":
+        return f"{workload.operation} of {workload.bytes} bytes, {workload.repeat} times"
     return f"trace {workload.file}" if workload.kind == "trace" else workload.kind

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.workload import MappingConfig, SyntheticWorkload, TraceWorkload, WorkloadConfig
+from hopforge.model.config.workload import (
+    CollectiveWorkload,
+    MappingConfig,
+    ProgramWorkload,
+    SyntheticWorkload,
+    TraceWorkload,
+    WorkloadConfig,
+)
 from hopforge.model.errors import UserError
-from hopforge.model.program import compile_program, interleave
+from hopforge.model.program import Program, compile_program, interleave
 from hopforge.model.topology import Topology
-from hopforge.model.trace import read_trace
+from hopforge.model.trace import Action, Trace, read_trace
 
 CHUNK_PACKETS = 1 << 20
 MAX_PAIRS = 1 << 29
@@ -74,7 +81,7 @@ def build_workload(config: WorkloadConfig, topology: Topology, seed: int) -> Pac
     WorkloadError, TraceError
         The workload does not fit the network, or a file is bad.
     """
-    if isinstance(config, TraceWorkload):
+    if isinstance(config, TraceWorkload | CollectiveWorkload):
         return _recorded(config, topology, seed)
     if topology.hosts < 2:
         raise WorkloadError(
@@ -104,7 +111,7 @@ def map_ranks(config: MappingConfig, ranks: int, topology: Topology, seed: int) 
         return _read_mapping(config.file, ranks, topology)
     if ranks > topology.hosts:
         raise WorkloadError(
-            f"workload.file: {ranks} ranks are more than the {topology.hosts} hosts of the {topology.name}"
+            f"workload: {ranks} ranks are more than the {topology.hosts} hosts of the {topology.name}"
         )
     if config.kind == "random":
         return np.random.default_rng([seed, 1]).permutation(topology.hosts)[:ranks].astype(np.int32)
@@ -129,14 +136,69 @@ def _read_mapping(path: Path, ranks: int, topology: Topology) -> Hosts:
             raise WorkloadError(f"{path}:{number}: host {word} is beyond the last host {topology.hosts - 1}")
         hosts.append(int(word))
     if len(hosts) != ranks:
-        raise WorkloadError(f"{path}: maps {len(hosts)} ranks, the trace has {ranks}")
+        raise WorkloadError(f"{path}: maps {len(hosts)} ranks, the program has {ranks}")
     return np.array(hosts, np.int32)
 
 
-def _recorded(config: TraceWorkload, topology: Topology, seed: int) -> PacketStream:
-    trace = read_trace(config.file)
+@dataclass(frozen=True, eq=False)
+class PlacedProgram:
+    """A program on the hosts of a network.
+
+    Attributes
+    ----------
+    trace : Trace
+        The calls of all ranks.
+    program : Program
+        The same as messages between ranks.
+    host : ndarray, int32[rank]
+        Host of each rank.
+    """
+
+    trace: Trace
+    program: Program
+    host: Hosts
+
+
+def place_program(config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
+    """Read (or, for a collective, write) the calls of all ranks, place the ranks and match the messages.
+
+    Raises
+    ------
+    WorkloadError, TraceError
+        The program does not fit the network, or a file is bad.
+    """
+    if isinstance(config, CollectiveWorkload):
+        trace = collective_trace(config, topology.hosts)
+    else:
+        assert isinstance(config, TraceWorkload), "checked by model.config"
+        trace = read_trace(config.file)
     host = map_ranks(config.mapping, trace.ranks, topology, seed)
-    program = compile_program(trace, config.collectives)
+    return PlacedProgram(trace, compile_program(trace, config.collectives), host)
+
+
+def collective_trace(config: CollectiveWorkload, hosts: int) -> Trace:
+    """Return the calls of a `collective` workload, as if they had been recorded.
+
+    Raises
+    ------
+    WorkloadError
+        The root is not one of the ranks.
+    """
+    ranks = hosts if config.ranks is None else config.ranks
+    if config.root >= ranks:
+        raise WorkloadError(f"workload.root: rank {config.root} is not one of the {ranks} ranks")
+    counts = (config.bytes,) * ranks if config.operation == "reduce_scatter" else ()
+    name = config.operation.replace("_", "")
+    call = Action(name, count=config.bytes, recv_count=config.bytes, counts=counts, root=config.root)
+    number = np.arange(1, config.repeat + 1, dtype=np.int32)
+    files = tuple(f"rank {rank}, call" for rank in range(ranks))
+    name = f"{config.operation} ({getattr(config.collectives, config.operation)})"
+    return Trace(name, ((call,) * config.repeat,) * ranks, files, (number,) * ranks)
+
+
+def _recorded(config: ProgramWorkload, topology: Topology, seed: int) -> PacketStream:
+    placed = place_program(config, topology, seed)
+    trace, program, host = placed.trace, placed.program, placed.host
     run = interleave(program, host, config.mtu_bytes)
     source, destination = host[run.source], host[run.destination]
 

@@ -12,7 +12,7 @@ from hopforge.model.config.router import RouterConfig, RoutingConfig
 from hopforge.model.config.simulation import SimulationConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
-from hopforge.model.config.workload import WorkloadConfig
+from hopforge.model.config.workload import ProgramWorkload, WorkloadConfig
 
 
 class TimingConfig(Section):
@@ -69,7 +69,7 @@ class Config(Section):
     lookup: LookupConfig = LookupConfig()
     """Lookup engine of every input port."""
     workload: WorkloadConfig | None = None
-    """Traffic for `hopforge hits`."""
+    """What `hopforge hits` replays, and with `traffic.source: program` `hopforge net` runs."""
     timing: TimingConfig = TimingConfig()
     """Times and energies."""
     router: RouterConfig = RouterConfig()
@@ -87,3 +87,5 @@ class Config(Section):
         """Check what concerns several sections."""
         yield from address_problems(self.topology, self.address)
         yield from engine_problems(self.topology, self.address, self.lookup)
+        if self.traffic.source == "program" and not isinstance(self.workload, ProgramWorkload):
+            yield Problem("traffic.source", "program needs a section workload of kind trace or collective")

@@ -38,12 +38,14 @@ class TrafficConfig(Section):
     """`random_neighbours`: most partners."""
     order: Literal["cyclic", "random"] = "cyclic"
     """`all_to_all`: order of the destinations."""
-    source: Literal["bernoulli", "on_off"] = "bernoulli"
-    """A packet with the same probability in every cycle, or in bursts."""
+    source: Literal["bernoulli", "on_off", "program"] = "bernoulli"
+    """A message with the same probability in every cycle; in bursts; or hosts run the program of section `workload`."""
     burst_cycles: Annotated[float, Field(ge=1)] = 100.0
     """`on_off`: mean length of a burst."""
     burst_load: Annotated[float, Field(gt=0, le=1)] = 1.0
     """`on_off`: flits per cycle inside a burst."""
+    message_packets: Count = 1
+    """Packets of a message: created together, for one destination."""
     packet_flits: Count = 1
     """Length of packets."""
     packet_range: Annotated[tuple[Count, ...], Field(min_length=2, max_length=2)] | None = None
@@ -52,6 +54,14 @@ class TrafficConfig(Section):
     """Lengths with different probabilities instead."""
     packet_weights: tuple[Annotated[float, Field(gt=0)], ...] = ()
     """Relative frequency of each of `packet_lengths`."""
+    flit_bytes: Annotated[int, Field(ge=1, le=65536)] = 16
+    """`program`: payload of a flit."""
+    rendezvous_bytes: Annotated[int, Field(ge=0)] | None = None
+    """`program`: messages of more bytes than that are sent when their receive is posted (default: all at once)."""
+    cycles_per_flop: Annotated[float, Field(ge=0)] = 0.0
+    """`program`: cycles that computing takes for each recorded flop; 0 = no time."""
+    cycles_per_second: Annotated[float, Field(ge=0)] = 0.0
+    """`program`: cycles that sleeping takes for each recorded second; 0 = no time."""
 
     def problems(self) -> Iterator[Problem]:
         """Check what concerns several keys."""
@@ -63,12 +73,19 @@ class TrafficConfig(Section):
             yield Problem("packet_range", f"must go from short to long, not {list(self.packet_range)}")
         if self.packet_range is not None and self.packet_lengths:
             yield Problem("packet_lengths", "cannot stand together with packet_range")
+        if self.source == "program" and self.pattern != "uniform":
+            yield Problem("pattern", f"is for source=bernoulli or on_off only, not source={self.source}")
+        if self.source == "program" and self.message_packets != 1:
+            yield Problem("message_packets", f"is for source=bernoulli or on_off only, not source={self.source}")
         if len(self.packet_lengths) != len(self.packet_weights):
             reason = f"must be as many as packet_lengths={len(self.packet_lengths)}, not {len(self.packet_weights)}"
             yield Problem("packet_weights", reason)
 
     def mean_flits(self) -> float:
-        """Mean length of a packet in flits."""
+        """Mean length of a message in flits."""
+        return self.message_packets * self._mean_packet_flits()
+
+    def _mean_packet_flits(self) -> float:
         if self.packet_lengths:
             pairs = zip(self.packet_lengths, self.packet_weights, strict=True)
             return sum(length * weight for length, weight in pairs) / sum(self.packet_weights)

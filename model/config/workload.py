@@ -1,4 +1,4 @@
-"""Section `workload`: the packets that are replayed through the caches."""
+"""Section `workload`: what is replayed through the caches, or run by the hosts of the network simulator."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -67,13 +67,9 @@ class SyntheticWorkload(Section):
     """Repetitions (`all_to_all`)."""
 
 
-class TraceWorkload(Section):
-    """A recorded MPI program as SimGrid time-independent traces."""
+class ProgramWorkload(Section):
+    """What all programs have."""
 
-    kind: Literal["trace"]
-    """A recorded MPI program."""
-    file: TracePath
-    """Folder or .tar.xz of `rank-K.txt`, relative to this configuration file; or a shipped one: `shipped:is.A.64`."""
     mtu_bytes: Annotated[int, Field(ge=1)] = 2048
     """Messages are cut into packets of at most this many bytes."""
     mapping: MappingConfig = MappingConfig()
@@ -82,4 +78,34 @@ class TraceWorkload(Section):
     """Algorithms of the collectives."""
 
 
-WorkloadConfig = Annotated[SyntheticWorkload | TraceWorkload, Field(discriminator="kind")]
+class TraceWorkload(ProgramWorkload):
+    """A recorded MPI program as SimGrid time-independent traces."""
+
+    kind: Literal["trace"]
+    """A recorded MPI program."""
+    file: TracePath
+    """Folder or .tar.xz of `rank-K.txt`, relative to this configuration file; or a shipped one: `shipped:is.A.64`."""
+
+
+class CollectiveWorkload(ProgramWorkload):
+    """One collective operation of MPI, again and again, by its algorithm in `collectives`."""
+
+    kind: Literal["collective"]
+    """A collective operation of all ranks."""
+    operation: Literal[
+        "allreduce", "alltoall", "allgather", "barrier", "bcast", "gather", "reduce", "reduce_scatter", "scan",
+        "scatter",
+    ]
+    """What the ranks call."""
+    bytes: Annotated[int, Field(ge=0, le=1 << 40)] = 1024
+    """Payload: the vector of bcast, reduce, allreduce and scan; what a rank sends to each other rank in `alltoall`;
+    what it contributes to a gather, or gets of a scatter."""
+    repeat: Annotated[int, Field(ge=1, le=1000000)] = 1
+    """How often; a rank goes on to the next call when its part of the last one is done."""
+    root: Annotated[int, Field(ge=0)] = 0
+    """Root of bcast, reduce, gather and scatter."""
+    ranks: Annotated[int, Field(ge=1)] | None = None
+    """How many ranks (default: one for each host)."""
+
+
+WorkloadConfig = Annotated[SyntheticWorkload | TraceWorkload | CollectiveWorkload, Field(discriminator="kind")]

@@ -440,15 +440,17 @@ def net(
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/net/NAME).")
     ] = None,
 ) -> None:
-    """Simulate the network cycle by cycle at one load: latency, throughput, hops, channel loads.
+    """Simulate the network cycle by cycle, at one load or running a program: latency, throughput, hops, channel loads.
 
-    Routers are those of docs/router.md. The combination of network, routing and virtual channels is first proved free
-    of deadlock.
+    With `traffic.source: program` the hosts run the recorded MPI program or the collective of section `workload`; its
+    makespan and the times of its ranks are written, too. Routers are those of docs/router.md. The combination of
+    network, routing and virtual channels is first proved free of deadlock.
     """
     from rich.console import Console
     from rich.table import Table
 
     from hopforge.model.config import load_config
+    from hopforge.model.program_run import program_rows, run_program, write_program
     from hopforge.model.results import check_writable
     from hopforge.model.simulation import Simulation, write_measurement
     from hopforge.model.sweep import measurement_rows
@@ -457,11 +459,20 @@ def net(
     target = output or Path("build/net") / checked.name
     check_writable(target)
     run = Simulation(checked, checked.simulation.load if load is None else load, checked.seed if seed is None else seed)
-    with _progress("cycles") as advance:
-        found = run.run(lambda cycles: advance(cycles, checked.simulation.max_cycles))
-    write_measurement(run, found, target)
+    if run.placed is not None:
+        if load is not None:
+            raise typer.BadParameter("--load is for sources with a load, not for traffic.source: program")
+        with _progress("messages") as advance:
+            done = run_program(run, advance)
+        write_program(run, done, target)
+        rows = program_rows(done)
+    else:
+        with _progress("cycles") as advance:
+            found = run.run(lambda cycles: advance(cycles, checked.simulation.max_cycles))
+        write_measurement(run, found, target)
+        rows = measurement_rows(found)
     table = Table(box=None, show_header=False, pad_edge=False)
-    for subject, words in measurement_rows(found):
+    for subject, words in rows:
         table.add_row(f"[bold]{subject}[/]", words)
     console = Console()
     console.print(table)

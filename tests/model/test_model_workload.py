@@ -149,7 +149,7 @@ def test_mappings(tmp_path):
     path = tmp_path / "map.txt"
     path.write_text("# rank 0 first\n7\n7  # two ranks on one host\n\n2\n")
     assert map_ranks(MappingConfig(kind="file", file=path), 3, TORUS, 1).tolist() == [7, 7, 2]
-    with pytest.raises(WorkloadError, match=r"map.txt: maps 3 ranks, the trace has 4"):
+    with pytest.raises(WorkloadError, match=r"map.txt: maps 3 ranks, the program has 4"):
         map_ranks(MappingConfig(kind="file", file=path), 4, TORUS, 1)
     path.write_text("1\n16\n")
     with pytest.raises(WorkloadError, match=r"map.txt:2: host 16 is beyond the last host 15"):
@@ -159,7 +159,7 @@ def test_mappings(tmp_path):
         map_ranks(MappingConfig(kind="file", file=path), 1, TORUS, 1)
     with pytest.raises(WorkloadError, match=r"workload.mapping.file: cannot read .*none: No such file"):
         map_ranks(MappingConfig(kind="file", file=tmp_path / "none"), 1, TORUS, 1)
-    with pytest.raises(WorkloadError, match=r"workload.file: 17 ranks are more than the 16 hosts of the 4x4 torus"):
+    with pytest.raises(WorkloadError, match=r"workload: 17 ranks are more than the 16 hosts of the 4x4 torus"):
         map_ranks(MappingConfig(), 17, TORUS, 1)
 
 
