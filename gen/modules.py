@@ -42,7 +42,7 @@ class ModulePool:
         self._text: list[str] = []
         warnings.simplefilter("ignore", UnusedElaboratable)  # of equal components only the first is elaborated
 
-    def instance(self, component: Component, key: Hashable) -> Elaboratable:
+    def instance(self, component: Component, key: Hashable) -> Elaboratable | Instance:
         """Return an instance of the module of all components of this class and key; see `hopforge.hw.shared`.
 
         A component without logic, only wires, stays what it is: a module of it would be empty.

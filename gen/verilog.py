@@ -55,13 +55,15 @@ def rtlil_text(design: Elaboratable, name: str, ports: Sequence[Value]) -> str:
 
 
 def _plain_names(text: str) -> str:
+    text = text.replace("  cell \\$dlatch ", "  cell $dlatch ")  # Amaranth takes the cell of yosys for a module
     return _MODULE_NAME.sub(lambda match: match[1] + match[2].replace(".", "_") + match[3], text)
 
 
 def to_verilog(component: Component, name: str) -> str:
     """SystemVerilog (2005 with ``always_comb``) of a component.
 
-    Equal parts that say so (`hopforge.hw.shared`) become instances of one module. ``-sv`` because Icarus leaves the outputs of a plain ``always @*`` without inputs at X; unused aliases are removed.
+    Equal parts that say so (`hopforge.hw.shared`) become instances of one module. ``-sv`` because Icarus leaves the
+    outputs of a plain ``always @*`` without inputs at X; unused aliases are removed.
 
     Parameters
     ----------

@@ -11,11 +11,11 @@ import numpy as np
 from hopforge.gen.lookup import engine_parameters, top_name
 from hopforge.gen.verilog import to_verilog, tool_versions
 from hopforge.hw.lookup import Lookup
-from hopforge.model.config import Config, MeshConfig, TorusConfig
-from hopforge.model.csr import MEMBER_HASHES, MODES, UP_CHOICES, csr_map
+from hopforge.model.config import Config
 from hopforge.model.lookup_params import LookupParams
 from hopforge.model.node_reduction import NodeReduction
 from hopforge.model.results import staged
+from hopforge.model.router_program import engine_registers
 from hopforge.model.topology import build
 from hopforge.sim.lookup import lookup_replay
 from hopforge.sim.replay import Progress, ReplayResult
@@ -158,25 +158,8 @@ def engine_setup(config: Config, params: LookupParams) -> tuple[tuple[str, int],
 
     Without node reduction, and in a network given as an edge list, keys are whole addresses.
     """
-    registers, lookup, network = csr_map(params), config.lookup, config.topology
-    if config.topology.kind not in params.functions:
-        return (("MODE", registers["MODE"].encode(members=1)),)
     reduction = NodeReduction.from_config(config)
-    place = reduction.switch(reduction.routers // 2)
-    mode = registers["MODE"].encode(
-        mode=MODES.index(config.topology.kind),
-        chunk_select=params.chunk_bits.index(config.address.chunk_bits),
-        up_choice=UP_CHOICES.index(lookup.up_choice),
-        member_hash=MEMBER_HASHES.index(lookup.lag.hash),
-        members=lookup.lag.members,
-    )
-    words = [("MODE", mode), ("OWN_LO", place.own & 0xFFFFFFFF)]
-    if "OWN_HI" in registers:
-        words.append(("OWN_HI", place.own >> 32))
-    words.append(("LEVEL", registers["LEVEL"].encode(level=place.level, digits=reduction.dimensions)))
-    if isinstance(network, MeshConfig | TorusConfig):
-        words += [(f"RADIX{index}", radix) for index, radix in enumerate(network.radices)]
-    return tuple(words)
+    return tuple(engine_registers(config, params, reduction, reduction.routers // 2).items())
 
 
 def _summary(config: Config, report: CosimReport) -> dict[str, object]:
