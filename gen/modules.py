@@ -57,7 +57,8 @@ class ModulePool:
         pins: dict[str, Value] = {}
         for path, member, signal in component.signature.flatten(component):
             side = "i" if member.flow is In else "o"
-            pins[f"{side}_{'__'.join(map(str, path))}"] = Value.cast(signal)
+            if len(Value.cast(signal)):  # a module has no ports of 0 bits
+                pins[f"{side}_{'__'.join(map(str, path))}"] = Value.cast(signal)
         if clocked:
             pins |= {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         return Instance(name, **pins)

@@ -147,7 +147,7 @@ class InputUnit(wiring.Component):
         ended = Signal(p.vcs)  # the tail leaves in this cycle
         va = Signal(p.vcs)
         draining = Signal(p.vcs)
-        self._buffers(m, pop)
+        self._buffers(m, platform, pop)
 
         requests = [VcRequest(params=p, port=self.port, vc=v) for v in range(p.vcs)]
         if self.looks_up:
@@ -155,7 +155,7 @@ class InputUnit(wiring.Component):
         else:
             self._from_table(m, requests, va, draining, ended)
         for v, request in enumerate(requests):
-            m.submodules[f"request{v}"] = shared(request, platform, p, request.rules)
+            m.submodules[f"request{v}"] = shared(request, platform, p.structure, request.rules)
             m.d.comb += [
                 request.valid.eq(va[v]),
                 request.free.eq(self.free),
@@ -188,13 +188,13 @@ class InputUnit(wiring.Component):
         """Return the part of a VC of a word that has as many bits for each."""
         return word[v * width : (v + 1) * width]
 
-    def _buffers(self, m: Module, pop: Value) -> None:
+    def _buffers(self, m: Module, platform: object, pop: Value) -> None:
         """Queues: the data of all of them in one array; what decisions need of the first flit in registers."""
         p = self.params
         depth = p.buffer_flits
-        m.submodules.buffer = buffer = FlitBuffer(
-            queues=p.vcs, depth=depth, data_bits=p.width_bits, note_bits=self._front_layout.size, kind=p.flit_buffers
-        )
+        note_bits = self._front_layout.size
+        buffer = FlitBuffer(queues=p.vcs, depth=depth, data_bits=p.width_bits, note_bits=note_bits, kind=p.flit_buffers)
+        m.submodules.buffer = shared(buffer, platform, p.vcs, depth, p.width_bits, note_bits, p.flit_buffers)
         written = View(self._front_layout, Signal(self._front_layout.size, name="written"))
         head = self.in_flit.data
         dst = head[: p.address_bits]

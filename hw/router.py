@@ -81,10 +81,12 @@ class Router(wiring.Component):
         """Connect the units of the ports through the allocators and the crossbar."""
         m = Module()
         p = self.params
-        m.submodules.va = va = VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter)
-        m.submodules.sa = sa = SwitchAllocator(
+        va = VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter)
+        sa = SwitchAllocator(
             ports=p.ports, vcs=p.vcs, kind=p.sa, arbiter=p.arbiter, speculation=p.speculation, label_bits=p.vcs + 1
         )
+        m.submodules.va = shared(va, platform, p.structure)
+        m.submodules.sa = shared(sa, platform, p.structure)
         m.d.comb += [
             va.requests.eq(Cat(unit.va_request for unit in self.inputs)),
             va.asked_port.eq(Cat(unit.va_port for unit in self.inputs)),
@@ -97,12 +99,12 @@ class Router(wiring.Component):
                 sa.confirmed.eq(Cat(unit.guess_confirmed for unit in self.inputs)),
             ]
         for i, unit in enumerate(self.inputs):
-            m.submodules[f"input{i}"] = shared(unit, platform, p, unit.rules)
+            m.submodules[f"input{i}"] = shared(unit, platform, p.structure, p.routes, unit.rules)
             self._input(m, i, unit, va, sa.granted_vc)
         for o, output in enumerate(self.outputs):
-            m.submodules[f"output{o}"] = shared(output, platform, p, p.credits(o))
+            m.submodules[f"output{o}"] = shared(output, platform, p.structure, p.credits(o))
             self._output(m, o, output, va.given, sa.label)
-        self._transfer(m, sa.grants)
+        self._transfer(m, platform, sa.grants)
         return m
 
     def _input(self, m: Module, i: int, unit: InputUnit, va: VcAllocator, granted_vc: Value) -> None:
@@ -137,10 +139,11 @@ class Router(wiring.Component):
             Cat(output.sent, output.sent_tail).eq(label[o * (p.vcs + 1) : (o + 1) * (p.vcs + 1)]),
         ]
 
-    def _transfer(self, m: Module, sa_grants: Value) -> None:
+    def _transfer(self, m: Module, platform: object, sa_grants: Value) -> None:
         """Grants, a cycle later the crossbar, a cycle later the output."""
         p = self.params
-        m.submodules.crossbar = crossbar = Crossbar(inputs=p.ports, outputs=p.ports, width_bits=flit_layout(p).size)
+        crossbar = Crossbar(inputs=p.ports, outputs=p.ports, width_bits=flit_layout(p).size)
+        m.submodules.crossbar = shared(crossbar, platform, p.structure)
         crossing = Signal(p.ports * p.ports)
         m.d.sync += crossing.eq(sa_grants)
         m.d.comb += crossbar.select.eq(crossing)

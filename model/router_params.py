@@ -1,7 +1,7 @@
 """Elaboration parameters of a router. The hardware and the golden router are both built from them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from hopforge.model.lookup_params import LookupParams
@@ -157,6 +157,17 @@ class RouterParams:
     def escapes(self) -> bool:
         """Whether a route can have an escape port."""
         return self.rc == "table" and any(route.escape is not None for route in self.routes)
+
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """All parameters but routes, rules and neighbours, with what of these decides how parts are built.
+
+        Parts of routers with the same structure differ only by their own routes, rules and credits.
+        """
+        own = {"routes", "vc_rule", "escape_rule", "neighbour_flits"}
+        common = tuple(getattr(self, field.name) for field in fields(self) if field.name not in own)
+        deepest = max(self.credits(port) for port in range(self.ports))
+        return (*common, self.adaptive, self.escapes, self.classes, deepest)
 
     def credits(self, port: int) -> int:
         """Depth behind an output, in flits."""

@@ -1,0 +1,120 @@
+"""A configured network of routers as a generated package."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hopforge.gen.package import (
+    Package,
+    package_files,
+    register_sections,
+    register_table,
+    registers_as_data,
+    write_package,
+)
+from hopforge.gen.router import (
+    NetworkDesign,
+    engine_pages_as_data,
+    engine_sections,
+    network_design,
+    program_text,
+    router_parameters_as_data,
+)
+from hopforge.hw.network import Network
+from hopforge.model.config import Config
+from hopforge.model.links import topology_hosts
+from hopforge.model.router_csr import ROUTER_CSR_ADDR_BITS, router_csr_map
+from hopforge.model.router_tables import network_links
+
+__all__ = ["generate_network", "network_files", "network_name"]
+
+
+def network_name(config: Config) -> str:
+    """Name of the top module, and stem of every file."""
+    return f"{config.name}_network"
+
+
+def generate_network(config: Config, folder: Path | None = None, *, period_ns: float = 1.0) -> list[Path]:
+    """Write a configured network; the files appear together, complete.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration.
+    folder : Path, optional
+        By default ``build/NAME/network``.
+    period_ns : float
+        Clock period of the constraints, ns.
+
+    Returns
+    -------
+    list of Path
+        Verilog, lint waivers, constraints, FuseSoC core, register documentation, routers, (mode lookup) programs,
+        manifest.
+
+    Raises
+    ------
+    UserError
+        If the hardware cannot do what the configuration wants, or the folder cannot be written.
+    """
+    target = Path("build") / config.name / "network" if folder is None else folder
+    return write_package(network_files(config, period_ns=period_ns), target)
+
+
+def network_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
+    """Text of every generated file by its name, Verilog first."""
+    design = network_design(config)
+    topology, params, name = design.topology, design.params, network_name(config)
+    links, hosts = network_links(config, topology), topology_hosts(topology)
+    manifest: dict[str, Any] = {
+        "definition": "docs/router.md, docs/router-generation.md",
+        "topology": topology.name,
+        "router_stride_words": 1 << ROUTER_CSR_ADDR_BITS,
+        "hosts": [
+            {"host": host, "address": int(topology.host_address[host]), "router": end.router, "port": end.port}
+            for host, end in enumerate(hosts)
+        ],
+        "links": [[*link.source, *link.target, link.latency_cycles] for link in links],
+        "registers": registers_as_data(router_csr_map(params[0])),
+    }
+    more = {"_routers.json": _routers(design)}
+    if params[0].lookup is not None:
+        manifest["engines"] = engine_pages_as_data(params[0])
+        more["_program.json"] = program_text([design.program(router) for router in range(len(params))])
+    package = Package(
+        name=name,
+        kind="network",
+        description=f"Network {topology.name}",
+        component=Network(routers=params, links=links, hosts=hosts),
+        manifest=manifest,
+        documentation=_documentation(name, design),
+        more=more,
+    )
+    return package_files(package, period_ns=period_ns)
+
+
+def _routers(design: NetworkDesign) -> str:
+    """JSON with the parameters of every router, one on a line."""
+    rows = [json.dumps(router_parameters_as_data(params)) for params in design.params]
+    return "[\n" + ",\n".join(rows) + "\n]\n"
+
+
+def _documentation(name: str, design: NetworkDesign) -> str:
+    """Register documentation as Markdown."""
+    params, topology = design.params[0], design.topology
+    registers = router_csr_map(params)
+    lines = [
+        f"# Registers of `{name}`",
+        "",
+        f"{topology.name}: {topology.routers} routers, {topology.hosts} hosts.",
+        "",
+        "32-bit words. The address on the bus (`csr__addr`) is a word address: the number of the router · "
+        f"0x{1 << ROUTER_CSR_ADDR_BITS:X} + the word below, the same in every router. A read takes effect with",
+        "`csr__re` and `csr__rdata` shows it in the following cycle. Bits outside of the fields, and addresses without",
+        "a register, read 0 and ignore writes.",
+        "",
+        *register_table(registers, digits=4),
+        *engine_sections(params),
+        *register_sections(registers, digits=4),
+    ]
+    return "\n".join(lines) + "\n"

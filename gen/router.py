@@ -1,0 +1,251 @@
+"""A router of a configured network as a generated package."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hopforge.gen.lookup import engine_parameters, lookup_parameters_as_data
+from hopforge.gen.package import (
+    Package,
+    package_files,
+    register_sections,
+    register_table,
+    registers_as_data,
+    write_package,
+)
+from hopforge.hw.controlled_router import ControlledRouter
+from hopforge.model.config import Config
+from hopforge.model.csr import CSR_ADDR_BITS, csr_map
+from hopforge.model.errors import UserError
+from hopforge.model.router_csr import all_engines_address, engine_address, router_csr_map
+from hopforge.model.router_params import RouterParams
+from hopforge.model.router_program import RouterProgram, router_program
+from hopforge.model.router_tables import RouterTables, compile_tables, network_params
+from hopforge.model.routing import prepare_routing
+from hopforge.model.topology import Topology, build
+
+__all__ = [
+    "NetworkDesign",
+    "engine_pages_as_data",
+    "engine_sections",
+    "generate_router",
+    "network_design",
+    "program_text",
+    "router_files",
+    "router_name",
+    "router_parameters_as_data",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkDesign:
+    """The routers of a configured network.
+
+    Attributes
+    ----------
+    config : Config
+        What it comes from.
+    topology : Topology
+        The network.
+    tables : RouterTables
+        Its routing.
+    params : tuple of RouterParams
+        Every router.
+    """
+
+    config: Config
+    topology: Topology
+    tables: RouterTables
+    params: tuple[RouterParams, ...]
+
+    def program(self, router: int) -> RouterProgram:
+        """Return what software writes into a router with lookup engines."""
+        return router_program(self.config, self.topology, self.tables, self.params[router], router)
+
+
+def network_design(config: Config) -> NetworkDesign:
+    """Compile the routing of a configuration into parameters of routers.
+
+    Raises
+    ------
+    UserError
+        A network, routing or router that the hardware cannot be.
+    """
+    lookup = None
+    if config.router.route_computation == "lookup":
+        lookup = engine_parameters(config)
+        if config.lookup.lag.members > 1:
+            raise UserError(
+                f"lookup.lag.members must be 1 for generated routers, not {config.lookup.lag.members}: the links of a "
+                "topology are single"
+            )
+    topology = build(config.topology, config.address)
+    routing = config.routing
+    algorithm = str(routing.file) if routing.file is not None else routing.algorithm
+    options = routing.model_dump(exclude={"algorithm", "file", "check"})
+    plan = prepare_routing(topology, config.router.vcs, algorithm, options)
+    tables = compile_tables(topology, plan, config.router.vcs, routing.algorithm)
+    return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup))
+
+
+def router_name(config: Config, router: int) -> str:
+    """Name of the top module, and stem of every file."""
+    return f"{config.name}_router{router}"
+
+
+def generate_router(
+    config: Config, folder: Path | None = None, *, router: int = 0, period_ns: float = 1.0
+) -> list[Path]:
+    """Write a router of a configured network; the files appear together, complete.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration.
+    folder : Path, optional
+        By default ``build/NAME/router``.
+    router : int
+        Its number.
+    period_ns : float
+        Clock period of the constraints, ns.
+
+    Returns
+    -------
+    list of Path
+        Verilog, lint waivers, constraints, FuseSoC core, register documentation, (mode lookup) program, manifest.
+
+    Raises
+    ------
+    UserError
+        If the hardware cannot do what the configuration wants, or the folder cannot be written.
+    """
+    target = Path("build") / config.name / "router" if folder is None else folder
+    return write_package(router_files(config, router=router, period_ns=period_ns), target)
+
+
+def router_files(config: Config, *, router: int = 0, period_ns: float = 1.0) -> dict[str, str]:
+    """Text of every generated file by its name, Verilog first."""
+    design = network_design(config)
+    if not 0 <= router < len(design.params):
+        raise UserError(f"--router must be below {len(design.params)}, the routers of the network, not {router}")
+    params, name = design.params[router], router_name(config, router)
+    manifest: dict[str, Any] = {
+        "definition": "docs/router.md, docs/router-generation.md",
+        "parameters": router_parameters_as_data(params),
+        "place": {"router": router, "ports": _neighbours(design.topology, router)},
+        "registers": registers_as_data(router_csr_map(params)),
+    }
+    more = {}
+    if params.lookup is not None:
+        manifest["engines"] = engine_pages_as_data(params)
+        more["_program.json"] = program_text([design.program(router)])
+    package = Package(
+        name=name,
+        kind="router",
+        description=f"Router {router} of the network {config.name}",
+        component=ControlledRouter(params=params),
+        manifest=manifest,
+        documentation=_documentation(name, params),
+        more=more,
+    )
+    return package_files(package, period_ns=period_ns)
+
+
+def router_parameters_as_data(params: RouterParams) -> dict[str, Any]:
+    """Parameters of a router as plain data; routes as (mask of ports, class, escape port or null)."""
+    content = {field.name: getattr(params, field.name) for field in dataclasses.fields(params)}
+    content["routes"] = [[route.ports, route.route_class, route.escape] for route in params.routes]
+    content["lookup"] = None if params.lookup is None else lookup_parameters_as_data(params.lookup)
+    return content
+
+
+def _neighbours(topology: Topology, router: int) -> list[str | None]:
+    """Return what is at each port."""
+    rows = zip(topology.host_at[router], topology.peer_router[router], topology.peer_port[router], strict=True)
+    return [
+        f"host {host}" if host >= 0 else f"router {peer} port {port}" if peer >= 0 else None
+        for host, peer, port in rows
+    ]
+
+
+def engine_pages_as_data(params: RouterParams) -> dict[str, Any]:
+    """Return registers of the lookup engines and where they lie on the bus of the router."""
+    assert params.lookup is not None
+    return {
+        "all_word_address": all_engines_address(0),
+        "port_0_word_address": engine_address(0, 0),
+        "stride_words": 1 << CSR_ADDR_BITS,
+        "registers": registers_as_data(csr_map(params.lookup)),
+    }
+
+
+def program_text(programs: Sequence[RouterProgram]) -> str:
+    """JSON with the TCAM rows and the register operations of routers, one row or operation on a line."""
+    lines = ["{", '  "routers": [']
+    for program in programs:
+        rows = [
+            {"value": f"{row.value:#x}", "mask": f"{row.mask:#x}", "output": row.output, "lag": int(row.lag)}
+            for row in program.rows
+        ]
+        operations = [
+            [step.kind, f"{step.address:#06x}", f"{step.data:#010x}", f"{step.mask:#010x}", step.name]
+            for step in program.operations
+        ]
+        lines += [
+            f'    {{"router": {program.router},',
+            '     "tcam": [',
+            *_listed(rows),
+            '     ], "operations": [',
+            *_listed(operations),
+            "     ]}" + ("," if program is not programs[-1] else ""),
+        ]
+    return "\n".join([*lines, "  ]", "}", ""])
+
+
+def _listed(items: Sequence[Any]) -> list[str]:
+    return [f"      {json.dumps(item)}{',' if number < len(items) - 1 else ''}" for number, item in enumerate(items)]
+
+
+def _documentation(name: str, params: RouterParams) -> str:
+    """Register documentation as Markdown."""
+    registers = router_csr_map(params)
+    lines = [
+        f"# Registers of `{name}`",
+        "",
+        "32-bit words; the address on the bus (`csr__addr`) is the word address. A read takes effect with `csr__re`",
+        "and `csr__rdata` shows it in the following cycle. Bits outside of the fields, and addresses without a",
+        "register, read 0 and ignore writes.",
+        "",
+        f"{params.ports} ports of {params.vcs} virtual channels with {params.buffer_flits} flits each, "
+        f"{params.switching}, {params.width_bits} bits of data in a flit, routes from a {params.rc}.",
+        "",
+        *register_table(registers, digits=4),
+        *engine_sections(params),
+        *register_sections(registers, digits=4),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def engine_sections(params: RouterParams) -> list[str]:
+    """Lines of the documentation on the registers of lookup engines; none in mode table."""
+    if params.lookup is None:
+        return []
+    lines = [
+        "",
+        "## Lookup engines",
+        "",
+        f"Each input port has an engine of its own; its registers are at 0x{engine_address(0, 0):04X} + port · "
+        f"0x{1 << CSR_ADDR_BITS:X} + the word below. A write at 0x{all_engines_address(0):04X} + word goes to the "
+        "engines of all ports; reads there give 0.",
+        "",
+        "| word | register | reset | what |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| 0x{register.address:02X} | {register.name} | 0x{register.reset:08X} | {register.description} |"
+        for register in csr_map(params.lookup)
+    ]
+    return lines
