@@ -5,11 +5,54 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hopforge.model.allocators import first_at_or_after
+from hopforge.model.csr import csr_map
 from hopforge.model.links import End, Link
+from hopforge.model.lookup import LookupEngine, LookupInputs, LookupOutputs
 from hopforge.model.router import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs, RouterModel
 from hopforge.model.router_params import RouterParams
+from hopforge.model.tcam import Tcam
 
-__all__ = ["HostModel", "NetworkModel", "Packet"]
+__all__ = ["EngineSetup", "HostModel", "NetworkModel", "Packet"]
+
+
+class EngineSetup(NamedTuple):
+    """What the lookup engines of one router find at the start.
+
+    Attributes
+    ----------
+    words : tuple
+        Names of registers and what is written to them, in this order.
+    tcam : Tcam, optional
+        For ``tcam_kind: external``: the TCAM outside, one lookup per cycle and port.
+    tcam_latency_cycles : int
+        Its cycles from a request to the answer.
+    """
+
+    words: tuple[tuple[str, int], ...]
+    tcam: Tcam | None = None
+    tcam_latency_cycles: int = 1
+
+
+class _OutsideTcam:
+    """The TCAM at the engine of one port: always ready, answers after a fixed time."""
+
+    def __init__(self, tcam: Tcam, latency_cycles: int) -> None:
+        self._tcam = tcam
+        self._answers: deque[dict[str, int]] = deque({} for _ in range(latency_cycles))
+
+    def inputs(self) -> LookupInputs:
+        """Return the inputs of the engine in this cycle."""
+        return LookupInputs(tcam_req_ready=1, **self._answers.popleft())
+
+    def take(self, outputs: LookupOutputs) -> None:
+        """Take a request, if there is one in this cycle."""
+        answer: dict[str, int] = {}
+        if outputs.tcam_req_valid:
+            output = self._tcam.lookup(outputs.tcam_req_dst)
+            answer = {"tcam_resp_valid": 1, "tcam_resp_id": outputs.tcam_req_id}
+            if output is not None:
+                answer |= {"tcam_resp_match": 1, "tcam_resp_output": output}
+        self._answers.append(answer)
 
 
 class NetworkModel:
@@ -18,13 +61,23 @@ class NetworkModel:
     Parameters
     ----------
     routers : sequence of RouterParams
-        The routers; in mode table.
+        The routers.
     links : sequence of Link
         At most one to and one from each port.
+    engines : sequence of EngineSetup
+        In mode lookup one per router; the registers are written and the engines have come to rest before cycle 0.
     """
 
-    def __init__(self, routers: Sequence[RouterParams], links: Sequence[Link]) -> None:
+    def __init__(
+        self, routers: Sequence[RouterParams], links: Sequence[Link], engines: Sequence[EngineSetup] = ()
+    ) -> None:
         self.routers = [RouterModel(params) for params in routers]
+        self._tcams: list[list[_OutsideTcam | None]] = [[None] * len(router.engines) for router in self.routers]
+        for router, tcams, setup in zip(self.routers, self._tcams, engines, strict=bool(engines)):
+            for port, engine in enumerate(router.engines):
+                _set_up(engine, setup.words)
+                if setup.tcam is not None:
+                    tcams[port] = _OutsideTcam(setup.tcam, setup.tcam_latency_cycles)
         self.links = list(links)
         self._forward = [deque[Flit | None]([None] * (link.latency_cycles - 1)) for link in links]
         self._backward = [deque[int | None]([None] * (link.latency_cycles - 1)) for link in links]
@@ -45,7 +98,21 @@ class NetworkModel:
             credits[link.source] = backward.popleft()
         for number, router in enumerate(self.routers):
             ends = [End(number, port) for port in range(router.params.ports)]
-            router.step([PortInputs(flits.get(end), credits.get(end)) for end in ends])
+            tcams = self._tcams[number]
+            given = [LookupInputs() if tcam is None else tcam.inputs() for tcam in tcams]
+            _, answers = router.step([PortInputs(flits.get(end), credits.get(end)) for end in ends], given)
+            for tcam, answer in zip(tcams, answers, strict=True):
+                if tcam is not None:
+                    tcam.take(answer)
+
+
+def _set_up(engine: LookupEngine, words: Sequence[tuple[str, int]]) -> None:
+    """Write registers one after the other, and wait until nothing goes on in the engine."""
+    registers = csr_map(engine.params)
+    for name, word in words:
+        engine.step(LookupInputs(csr_we=1, csr_addr=registers[name].address, csr_wdata=word))
+        while not engine.idle:
+            engine.step(LookupInputs())
 
 
 class Packet(NamedTuple):

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, waiting_cycle
+from hopforge.model.lookup_routing import route_lookup
 from hopforge.model.network.build import NetState, RouterParameters, Script, SourceParameters, Tables, build_net
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.program_arrays import ProgramSource
@@ -140,7 +141,7 @@ class Simulation:
             source = source_parameters(config, load)
         self.state: NetState = build_net(
             self.topology,
-            router_parameters(config, self.topology),
+            self._router_parameters(),
             source,
             Tables(
                 routing=self.plan.table,
@@ -157,6 +158,12 @@ class Simulation:
             self.state["host"]["next_time"][self.traffic.silent] = NEVER
         if routing.check and check:
             check_routing(self.topology, self.plan, self.state, routing.algorithm)
+
+    def _router_parameters(self) -> RouterParameters:
+        parameters = router_parameters(self.config, self.topology)
+        if self.config.router.route_computation == "table":
+            return parameters
+        return replace(parameters, lookup=route_lookup(self.config, self.topology, self.plan))
 
     def advance(self, cycles: int) -> int:
         """Simulate `cycles` cycles; returns the kernel's last code.

@@ -20,10 +20,10 @@ class RouterConfig(Section):
     """Flits of buffer per virtual channel and input port."""
     switching: Literal["wormhole", "vct", "saf"] = "wormhole"
     """Wormhole, virtual cut-through, or store-and-forward."""
-    rc_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
-    """Cycles of route computation; 0 = computed ahead. A lookup that hits takes its pipeline depth + 1."""
     route_computation: Literal["table", "lookup"] = "table"
-    """Routes from a table in `rc_cycles`, or from the lookup engine of the input port (section `lookup`)."""
+    """Routes come from a table after `rc_cycles`, or from a lookup engine at every input port (section `lookup`)."""
+    rc_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Table: cycles of route computation; 0 = computed ahead. (A lookup that hits takes its pipeline depth + 1.)"""
     va: Allocator = "output_first"
     """Allocator of virtual channels; `islip` is another name of `output_first`."""
     sa: Allocator = "output_first"

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.network.feedback import Feedback, put_feedback
+from hopforge.model.network.lookup_build import LookupState, RouteLookup, attach_lookup
 from hopforge.model.network.messages import grow_messages, put_message_slots
 from hopforge.model.network.program_arrays import ProgramSource, put_program
 from hopforge.model.network.records import (
@@ -54,6 +55,8 @@ class RouterParameters:
     ----------
     link_latency_cycles : NDArray or int
         Latency L of the links between routers: one number, or int[router, port] by output port.
+    lookup : RouteLookup, optional
+        Lookup engines that compute routes, in place of tables that answer after `rc_cycles`.
     """
 
     vcs: int = 4
@@ -70,6 +73,7 @@ class RouterParameters:
     host_latency_cycles: int = 1
     cycles_per_flit: int = 1
     deadlock_cycles: int = 5000
+    lookup: RouteLookup | None = None
 
     def __post_init__(self) -> None:
         checks = [
@@ -142,6 +146,8 @@ class NetState:
         By the names of `records.ARRAYS`.
     record : ndarray
         ``NET[1]``: settings, counters and the addresses of the arrays.
+    lookup : LookupState or None
+        Lookup engines, if they compute the routes.
     """
 
     def __init__(self) -> None:
@@ -149,6 +155,7 @@ class NetState:
         #: what the addresses of functions in the record stand for
         self.functions: list[Any] = []
         self.record = np.zeros(1, NET)
+        self.lookup: LookupState | None = None
 
     def put(self, name: str, array: NDArray[Any]) -> None:
         """Set (or replace) the array `name`; its type must be that of `records.ARRAYS`."""
@@ -250,7 +257,8 @@ def build_net(
     latency = np.broadcast_to(np.asarray(router.link_latency_cycles, np.int64), (R, P)).copy()
     latency[topology.host_at >= 0] = router.host_latency_cycles
     c = router.credit_delay_cycles
-    wheel = 1 << int(max(latency.max() + 3 + c, router.rc_cycles + 1)).bit_length()
+    rc_cycles = router.rc_cycles if router.lookup is None else router.lookup.params.pipeline_depth + 1
+    wheel = 1 << int(max(latency.max() + 3 + c, rc_cycles + 1)).bit_length()
 
     state = NetState()
     s = state.record[0]
@@ -318,7 +326,7 @@ def build_net(
         "flit_events": wheel,
         "credit_event": wheel * capacity,
         "credit_events": wheel,
-        "ready_event": wheel * capacity if router.rc_cycles else 1,
+        "ready_event": wheel * capacity if rc_cycles else 1,
         "ready_events": wheel,
         "heads_next": NP,
         "release_next": capacity,
@@ -377,6 +385,8 @@ def build_net(
         put_feedback(state, tables.feedback)
     if source.program is not None:
         put_program(state, source.program)
+    if router.lookup is not None:
+        attach_lookup(state, R, P, V, router.lookup)
     schedule_first(state.record[0])
     return state
 

@@ -6,6 +6,7 @@ from numba import int32, int64, njit, uint32, uint64
 
 from hopforge.model.network.bits import trailing_zeros
 from hopforge.model.network.hooks import ARRIVED, HEAD_IN, HEAD_OUT, LOST, call_hook
+from hopforge.model.network.lookup_state import ask_route
 from hopforge.model.network.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.records import (
     ACTIVE,
@@ -145,10 +146,13 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         floats(net.memory),
         int64s(net.candidate + 8 * n * net.max_candidates),
     )
-    if net.rc_cycles == 0:
+    if net.rc_cycles == 0 and net.lookup == 0:
         enter(net, n)
         return
     vc.state = RC
+    if net.lookup != 0:
+        ask_route(net, int64(vc.port), int64(vc.vc))
+        return
     slot = (now + net.rc_cycles) & net.wheel_mask
     int32s(net.ready_event)[slot * net.event_capacity + int32s(net.ready_events)[slot]] = n
     int32s(net.ready_events)[slot] += 1

@@ -11,6 +11,7 @@ from numba import int64, types
 from hopforge.model.network.cache import compile_cached
 from hopforge.model.network.events import deliver, drain
 from hopforge.model.network.hooks import CYCLE, READ, WRITE, call_hook
+from hopforge.model.network.lookup_state import step_lookups
 from hopforge.model.network.records import (
     DEADLOCK,
     DONE,
@@ -63,6 +64,8 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
             if net.feedback != 0:
                 call_hook(net.feedback, net, READ, now, now)
             deliver(net, route, now)
+            if net.lookup != 0:
+                step_lookups(net.lookup_step, net, now)
             if net.source_kind == PROGRAM:
                 wake = call_hook(net.messages, net, CYCLE, now, now)
                 if wake < 0:

@@ -234,6 +234,8 @@ _SETTINGS = [
     ("feedback", "i8"),
     ("report", "i8"),  # ... that `feedback` calls
     ("learn", "i8"),
+    ("lookup", "i8"),  # address of the lookup engines (lookup_state.LOOKUPS), 0: routes come from tables
+    ("lookup_step", "i8"),  # ... and of the function that moves them on
 ]
 
 _COUNTERS = [

@@ -1,0 +1,36 @@
+"""Checks of ``router.route_computation: lookup``: section `router` against section `lookup`."""
+
+from collections.abc import Iterator
+
+from hopforge.model.config.base import Problem
+from hopforge.model.config.limits import hardware_problems
+from hopforge.model.config.lookup import LookupConfig
+from hopforge.model.config.router import RouterConfig
+
+
+def route_computation_problems(router: RouterConfig, lookup: LookupConfig) -> Iterator[Problem]:
+    """Return what of the lookup engine does not fit the router; keys are from the root of the file.
+
+    A cache that is off is an engine that is not enabled: every lookup asks the TCAM.
+    """
+    if router.route_computation == "table":
+        return
+    if router.rc_cycles:
+        yield Problem(
+            "router.rc_cycles",
+            f"is for router.route_computation=table only, not lookup (a hit takes lookup.pipeline_depth + 1 = "
+            f"{lookup.pipeline_depth + 1} cycles)",
+        )
+    if router.vcs > 1 << lookup.request_tag_bits:
+        yield Problem(
+            "lookup.request_tag_bits", f"must number router.vcs={router.vcs}, not {lookup.request_tag_bits} bits"
+        )
+    if lookup.lag.members > 1:
+        yield Problem(
+            "lookup.lag.members",
+            f"must be 1 for router.route_computation=lookup, whose links are single ones, not {lookup.lag.members}",
+        )
+    if lookup.cache.second_level is not None:
+        yield Problem("lookup.cache.second_level", "is not in the engines of router.route_computation=lookup")
+    cache = lookup.cache.model_copy(update={"enabled": True})
+    yield from hardware_problems(lookup.model_copy(update={"cache": cache}))

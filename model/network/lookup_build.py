@@ -1,0 +1,186 @@
+"""State of the lookup engines of a network at cycle 0."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+from hopforge.model.lookup_params import LookupParams
+from hopforge.model.network.lookup_state import COUNTS, ENGINE, LOOKUP_ARRAYS, LOOKUPS, MSHR, NO_VC
+from hopforge.model.node_reduction import KeyTables
+from hopforge.model.reference_stack import ReferenceStacks
+
+if TYPE_CHECKING:
+    from hopforge.model.network.build import NetState
+
+POLICIES = ("lru", "plru", "fifo", "random")
+MAX_SLOTS = 1 << 31
+
+
+class LookupBuildError(UserError, ValueError):
+    """Engines that do not fit in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class RouteLookup:
+    """Route computation by one lookup engine per input port.
+
+    Attributes
+    ----------
+    params : LookupParams
+        Every engine.
+    enabled : bool
+        The cache is in use; else every lookup asks the TCAM.
+    tcam_latency_cycles : int
+        From the TCAM's taking of a request, one per cycle and engine, to its answer; also of an external one.
+    keys : KeyTables
+        The key function.
+    own, level : ndarray, int64[router]
+        Places of the switches.
+    address : ndarray, int64[host]
+        Addresses of the hosts.
+    width : int
+        Number of a reduced key = kind · width + value; of an arbitrary one: the host.
+    key_row : ndarray, int32[key, way or 1]
+        Row of the cache in which each key may lie; one column unless the association is skewed.
+    row : ndarray, uint8[router, host], optional
+        Whether the TCAM of a router has a row for a host; by default all have all.
+    """
+
+    params: LookupParams
+    enabled: bool
+    tcam_latency_cycles: int
+    keys: KeyTables
+    own: NDArray[np.int64]
+    level: NDArray[np.int64]
+    address: NDArray[np.int64]
+    width: int
+    key_row: NDArray[np.int32]
+    row: NDArray[np.uint8] | None = None
+
+
+class LookupState:
+    """The engines of a network: one per input port, connected or not.
+
+    Attributes
+    ----------
+    arrays : dict of ndarray
+        By the names of `lookup_state.LOOKUP_ARRAYS`.
+    record : ndarray
+        ``LOOKUPS[1]``: settings and the addresses of the arrays.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self.record = np.zeros(1, LOOKUPS)
+
+    def put(self, name: str, array: NDArray[Any]) -> None:
+        """Set the array `name`."""
+        if array.dtype != LOOKUP_ARRAYS[name] or not array.flags.c_contiguous:
+            raise TypeError(f"array {name} must be contiguous {LOOKUP_ARRAYS[name]}, not {array.dtype}")
+        self.arrays[name] = array
+        self.record[name] = array.ctypes.data
+
+    @property
+    def counts(self) -> dict[str, NDArray[np.int64]]:
+        """Counts since the last `reset_counts`: int64[engine] by name."""
+        return {name: self.arrays["engine"][name].copy() for name in COUNTS}
+
+    def reset_counts(self) -> None:
+        """Count from zero; what the caches hold and have held stays."""
+        for name in COUNTS:
+            self.arrays["engine"][name] = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays; pages that were never used take no memory."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+def attach_lookup(state: "NetState", routers: int, ports: int, vcs: int, lookup: RouteLookup) -> None:
+    """Give every input port of a network an engine with an empty cache.
+
+    Raises
+    ------
+    LookupBuildError
+        More than 2³¹ pairs of an engine and a key.
+    """
+    from hopforge.model.network.route_lookup import step  # noqa: PLC0415 (compiles: only for networks with engines)
+
+    params = lookup.params
+    engines, hosts = routers * ports, len(lookup.address)
+    keys = len(lookup.key_row)
+    entries = params.entries if lookup.enabled else 0
+    stacked = 0 < entries < keys
+    if stacked and engines * keys >= MAX_SLOTS:
+        raise LookupBuildError(
+            f"router.route_computation: lookup: {engines} engines and {keys} keys are {engines * keys} pairs, "
+            f"more than {MAX_SLOTS - 1}; lookup.reduction: true needs fewer keys"
+        )
+    wheel = 1 << lookup.tcam_latency_cycles.bit_length()
+    found = LookupState()
+    values = {
+        "engines": engines,
+        "depth": params.pipeline_depth,
+        "mshrs": params.mshrs,
+        "sets": params.sets,
+        "ways": params.ways,
+        "policy": POLICIES.index(params.policy),
+        "skewed": params.skewed,
+        "enabled": lookup.enabled,
+        "tcam_latency": lookup.tcam_latency_cycles,
+        "wake_mask": wheel - 1,
+        "keys": keys,
+        "hosts": hosts,
+        "limited": lookup.row is not None,
+        "entries": entries,
+        "stacked": stacked,
+        "width": lookup.width,
+        "mode": lookup.keys.mode,
+        "address_bits": lookup.keys.address_bits,
+        "chunk_bits": lookup.keys.chunk_bits,
+        "digits": lookup.keys.digits,
+        "highest": lookup.keys.highest,
+        "halves": max(len(lookup.keys.half), 1),
+    }
+    for name, value in values.items():
+        found.record[name] = value
+    engine = np.zeros(engines, ENGINE)
+    engine["in_c"] = engine["wake"] = -1
+    engine["a0"] = engine["a1"] = NO_VC
+    engine["lfsr"] = params.random_seed
+    stacks = ReferenceStacks(engines if stacked else 1, entries).arrays
+    arrays: dict[str, NDArray[Any]] = {
+        "engine": engine,
+        "mshr": np.zeros(engines * params.mshrs, MSHR),
+        "stack_head": stacks.head,
+        "stack_tail": stacks.tail,
+        "stack_held": stacks.held,
+        "key_row": np.ascontiguousarray(lookup.key_row).reshape(-1),
+        "own": lookup.own,
+        "level": lookup.level,
+        "address": lookup.address,
+        "half": lookup.keys.half if len(lookup.keys.half) else np.zeros(1, np.int64),
+        "digit_of": lookup.keys.digit_of,
+        "row": np.zeros(1, np.uint8) if lookup.row is None else lookup.row.reshape(-1),
+    }
+    # zeros that the machine gives when they are first used
+    sizes = {
+        "active": (engines + 63) // 64,
+        "line": engines * params.entries,
+        "vc_key": engines * vcs,
+        "wake_event": wheel * engines,
+        "wake_events": wheel,
+        "stack_newer": engines * keys if stacked else 1,
+        "stack_older": engines * keys if stacked else 1,
+        "stack_status": engines * keys,
+    }
+    for name, array in arrays.items():
+        found.put(name, np.ascontiguousarray(array, LOOKUP_ARRAYS[name]))
+    for name, size in sizes.items():
+        found.put(name, np.zeros(size, LOOKUP_ARRAYS[name]))
+    state.lookup = found
+    state.record["lookup"] = found.record.ctypes.data
+    state.record["lookup_step"] = step.address
