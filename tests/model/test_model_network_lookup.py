@@ -138,9 +138,9 @@ def compare(config: Config, packets: int = 40, last: int = 60, cycles: int = 700
         for port, engine in enumerate(model.engines):
             mine = {name: int(counts[name][router * ports + port]) for name in COUNTS}
             misses = sum(mine[cause] for cause in ("compulsory", "capacity", "conflict", "unmatched"))
-            found = {name: mine[name] for name in ("hits", "merges", "fills", "evictions", "drops")} | {"misses": misses}
-            assert found == {name: engine.counters[name] for name in found}, (router, port)
-            assert engine.counters["lookups"] == mine["hits"] + mine["merges"] + misses
+            mine |= {"misses": misses, "lookups": mine["hits"] + mine["merges"] + misses}
+            same = ("lookups", "hits", "misses", "merges", "fills", "evictions", "drops")
+            assert [mine[name] for name in same] == [engine.counters[name] for name in same], (router, port)
         drops = [output.drops for output in model.visible()]
         assert drops == run.state["input_port"]["drops"][router * ports : (router + 1) * ports].tolist()
     return run
