@@ -146,13 +146,14 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         floats(net.memory),
         int64s(net.candidate + 8 * n * net.max_candidates),
     )
-    if net.rc_cycles == 0 and net.lookup == 0:
+    if net.lookup != 0:
+        vc.state = RC
+        ask_route(net, int64(vc.port), int64(vc.vc))
+        return
+    if net.rc_cycles == 0:
         enter(net, n)
         return
     vc.state = RC
-    if net.lookup != 0:
-        ask_route(net, int64(vc.port), int64(vc.vc))
-        return
     slot = (now + net.rc_cycles) & net.wheel_mask
     int32s(net.ready_event)[slot * net.event_capacity + int32s(net.ready_events)[slot]] = n
     int32s(net.ready_events)[slot] += 1
