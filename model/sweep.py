@@ -1,24 +1,41 @@
-"""Many runs of the network simulator: loads × seeds, over all cores, resumable; tables and the latency-load plot."""
+"""Many runs of the network simulator: variants × loads × seeds, over all cores or a Dask cluster; tables and plot."""
 
 import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from hopforge.model.config import Config
-from hopforge.model.plots import Line, draw_lines, new_figure, save_figure, style_axes
+from hopforge.model.errors import UserError
+from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.simulation import Measurement, Simulation
 
 #: folder of finished runs inside the folder of results
 FINISHED = "runs"
+#: patience with a Dask scheduler
+CONNECT_SECONDS = 10
+
+
+class SweepError(UserError):
+    """A sweep that cannot run: no Dask scheduler, or a variant that does not fit its network."""
+
+
+class Job(NamedTuple):
+    """One run."""
+
+    config: Config
+    load: float
+    seed: int
 
 
 def run_key(config: Config, load: float, seed: int) -> str:
@@ -26,20 +43,19 @@ def run_key(config: Config, load: float, seed: int) -> str:
     parts = config.model_dump(
         mode="json", include={"topology", "address", "router", "routing", "traffic", "simulation"}
     )
-    for name in ("load", "loads", "seeds"):
+    for name in ("load", "loads", "seeds", "variants"):
         del parts["simulation"][name]
-    for section in ("routing", "traffic"):
-        file = getattr(config, section).file
+    for section in ("topology", "routing", "traffic"):
+        file = getattr(getattr(config, section), "file", None)
         if file is not None:
             parts[section]["digest"] = sha256(Path(file).read_bytes()).hexdigest()
     text = json.dumps([parts, load, seed], sort_keys=True)
     return sha256(text.encode()).hexdigest()[:24]
 
 
-def run_one(job: tuple[Config, float, int]) -> Measurement:
-    """Simulate one load and seed (in a worker process)."""
-    config, load, seed = job
-    return Simulation(config, load, seed).run()
+def run_one(job: Job) -> Measurement:
+    """Simulate one load and seed (in a worker process); freedom from deadlock has been proved before."""
+    return Simulation(*job, check=False).run()
 
 
 def _ignore_interrupt() -> None:
@@ -47,76 +63,151 @@ def _ignore_interrupt() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def sweep_jobs(config: Config) -> list[tuple[str, Job]]:
+    """List all runs with the names of their variants: variants, then loads, then seeds.
+
+    Without ``simulation.variants`` there is one variant, called as the configuration.
+    """
+    return [
+        (name, Job(variant, load, variant.seed + k))
+        for name, variant in (config.variants or {config.name: config}).items()
+        for load in variant.simulation.loads
+        for k in range(variant.simulation.seeds)
+    ]
+
+
 def sweep_runs(
-    config: Config, folder: Path, progress: Callable[[int, int], None], workers: int | None = None
+    config: Config,
+    folder: Path,
+    progress: Callable[[int, int], None],
+    workers: int | None = None,
+    dask: str | None = None,
 ) -> pd.DataFrame:
-    """Run every load and seed that `folder` has no result of yet; returns the table of all runs.
+    """Run every variant, load and seed that `folder` has no result of yet; returns the table of all runs.
 
     Each finished run is kept at once in ``folder/runs/``, so a stopped sweep goes on where it was. The results do not
-    depend on the number of workers.
+    depend on where and on how many processes they are computed.
 
     Parameters
     ----------
     config : Config
-        Loads and seeds stand in its section `simulation`.
+        Loads, seeds and variants stand in its section `simulation`.
     folder : Path
         Results.
     progress : callable
         Called with (finished, in all).
     workers : int, optional
         Processes; by default one per core.
+    dask : str, optional
+        Address of a Dask scheduler, whose workers are used instead of processes here.
+
+    Raises
+    ------
+    SweepError
+        No scheduler at the address, or a variant that does not fit its network (before any run).
+    UserError
+        The same of a configuration without variants.
     """
     store = folder / FINISHED
     store.mkdir(parents=True, exist_ok=True)
-    jobs = [(config, load, config.seed + k) for load in config.simulation.loads for k in range(config.simulation.seeds)]
-    names = [store / f"{run_key(*job)}.json" for job in jobs]
-    rows: dict[int, dict[str, Any]] = {
-        k: json.loads(name.read_text()) for k, name in enumerate(names) if name.is_file()
-    }
-    progress(len(rows), len(jobs))
-    missing = [k for k in range(len(jobs)) if k not in rows]
-    for k, measured in _results([jobs[k] for k in missing], workers):
-        place = missing[k]
-        rows[place] = measured.row()
-        unfinished = names[place].with_suffix(".tmp")
-        unfinished.write_text(json.dumps(rows[place], default=float))
-        unfinished.replace(names[place])
-        progress(len(rows), len(jobs))
-    return pd.DataFrame([rows[k] for k in range(len(jobs))])
+    named = sweep_jobs(config)
+    files = [store / f"{run_key(*job)}.json" for _, job in named]
+    rows = {file: json.loads(file.read_text()) for file in files if file.is_file()}
+    finished = sum(file in rows for file in files)
+    progress(finished, len(files))
+    # equal runs of different variants are computed once
+    missing = {file: pair for file, pair in zip(files, named, strict=True) if file not in rows}
+    _prove(missing.values(), named=bool(config.variants))
+    jobs, places = [job for _, job in missing.values()], list(missing)
+    for k, measured in _dask_results(jobs, dask) if dask is not None else _results(jobs, workers):
+        rows[places[k]] = measured.row()
+        unfinished = places[k].with_suffix(".tmp")
+        unfinished.write_text(json.dumps(rows[places[k]], default=float))
+        unfinished.replace(places[k])
+        finished += files.count(places[k])
+        progress(finished, len(files))
+    return pd.DataFrame([{"variant": name, **rows[file]} for (name, _), file in zip(named, files, strict=True)])
 
 
-def _results(jobs: list[tuple[Config, float, int]], workers: int | None) -> Iterator[tuple[int, Measurement]]:
-    """Results in the order of the jobs, with their numbers."""
+def _prove(missing: Iterable[tuple[str, Job]], *, named: bool) -> None:
+    """Prepare the first run of every variant: mistakes, proof of deadlock freedom, kernels into the disk cache."""
+    seen: set[str] = set()
+    for name, job in missing:
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            Simulation(*job)
+        except UserError as error:
+            if not named:
+                raise
+            raise SweepError(f"simulation.variants.{name}: {error}") from error
+
+
+def _results(jobs: list[Job], workers: int | None) -> Iterator[tuple[int, Measurement]]:
+    """Yield number and result of every job as it is finished, on processes of this machine."""
     count = min(workers or os.cpu_count() or 1, len(jobs))
     if count <= 1:
         for k, job in enumerate(jobs):
             yield k, run_one(job)
         return
-    # compile (or load) the kernel and the relations here, so that the workers find them in the cache
-    Simulation(*jobs[0], check=False)
     with multiprocessing.get_context("spawn").Pool(count, initializer=_ignore_interrupt) as pool:
-        yield from enumerate(pool.imap(run_one, jobs))
+        yield from pool.imap_unordered(_numbered, enumerate(jobs))
+
+
+def _numbered(numbered: tuple[int, Job]) -> tuple[int, Measurement]:
+    return numbered[0], run_one(numbered[1])
+
+
+def _dask_results(jobs: list[Job], address: str) -> Iterator[tuple[int, Measurement]]:
+    """Yield number and result of every job as it is finished, on the workers of a Dask cluster.
+
+    Files that a configuration names must stand at the same place on every machine.
+    """
+    try:
+        from distributed import Client, as_completed  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise SweepError("--dask needs the package distributed; pip install 'hopforge[sweep]'") from error
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise SweepError(f"--dask: no scheduler answers at {address!r}") from error
+    with client:
+        futures = [client.submit(run_one, job, pure=False) for job in jobs]
+        number = {future.key: k for k, future in enumerate(futures)}
+        try:
+            for future, measured in as_completed(futures, loop=client.loop, with_results=True):
+                yield number[future.key], measured
+        finally:
+            client.cancel(futures)
+
+
+MEANS = [
+    "latency",
+    "latency_interval",
+    "latency_median",
+    "latency_p95",
+    "latency_p99",
+    "network_latency",
+    "hops",
+    "accepted",
+    "accepted_worst",
+    "channel_load_max",
+    "channel_load_mean",
+]
 
 
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per load: means over seeds, and `saturated` if any run was."""
-    numbers = [
-        "latency",
-        "latency_interval",
-        "latency_median",
-        "latency_p95",
-        "latency_p99",
-        "network_latency",
-        "hops",
-        "accepted",
-        "accepted_worst",
-        "channel_load_max",
-        "channel_load_mean",
-    ]
-    table = runs.groupby("load", sort=True)[numbers].mean().reset_index()
-    table.insert(1, "saturated", runs.groupby("load", sort=True)["saturated"].any().to_numpy())
-    table.insert(2, "seeds", runs.groupby("load", sort=True)["seed"].count().to_numpy())
-    return table
+    """One row per variant and load: means over seeds, and `saturated` if any run was."""
+    parts = []
+    for name in runs["variant"].unique():
+        by_load = runs[runs["variant"] == name].groupby("load", sort=True)
+        table = by_load[MEANS].mean().reset_index()
+        table.insert(0, "variant", name)
+        table.insert(2, "saturated", by_load["saturated"].any().to_numpy())
+        table.insert(3, "seeds", by_load["seed"].count().to_numpy())
+        parts.append(table)
+    return pd.concat(parts, ignore_index=True)
 
 
 def write_sweep(config: Config, runs: pd.DataFrame, folder: Path) -> None:
@@ -125,16 +216,24 @@ def write_sweep(config: Config, runs: pd.DataFrame, folder: Path) -> None:
     with staged(folder) as scratch:
         write_tables(scratch, {"runs": runs, "curve": curve})
         write_metadata(scratch, run_metadata(config))
-        plot_curve(config.name, curve, scratch / "latency_load.png")
+        if config.variants:
+            plot_variants(config.name, curve, scratch / "latency_load.png")
+        else:
+            plot_curve(config.name, curve, scratch / "latency_load.png")
+
+
+def _panels(name: str) -> tuple[Figure, Axes, Axes]:
+    figure, (left, right) = new_figure(panels=2)
+    load = "offered load (flits per host and cycle)"
+    style_axes(left, title=f"Latency, {name}", x_label=load, y_label="latency (cycles)")
+    style_axes(right, title="Throughput", x_label=load, y_label="accepted (flits per host and cycle)")
+    return figure, left, right
 
 
 def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
     """Draw mean and 99th percentile of latency, and accepted over offered load; latencies of stable points only."""
     stable = curve[~curve["saturated"]]
-    figure, (left, right) = new_figure(panels=2)
-    style_axes(
-        left, title=f"Latency, {name}", x_label="offered load (flits per host and cycle)", y_label="latency (cycles)"
-    )
+    figure, left, right = _panels(name)
     if len(stable):
         draw_lines(
             left,
@@ -143,12 +242,6 @@ def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
                 Line("99 %", stable["load"], stable["latency_p99"], 1),
             ],
         )
-    style_axes(
-        right,
-        title="Throughput",
-        x_label="offered load (flits per host and cycle)",
-        y_label="accepted (flits per host and cycle)",
-    )
     draw_lines(
         right,
         [
@@ -157,6 +250,24 @@ def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
             Line("offered", np.array(curve["load"]), np.array(curve["load"]), 2, dashed=True, marked=False),
         ],
     )
+    save_figure(figure, path)
+
+
+def plot_variants(name: str, curve: pd.DataFrame, path: Path) -> None:
+    """Draw mean latency (stable points only) and accepted over offered load, one line per variant."""
+    figure, left, right = _panels(name)
+    latencies, rates = [], []
+    for k, variant in enumerate(curve["variant"].unique()):
+        points = curve[curve["variant"] == variant]
+        stable = points[~points["saturated"]]
+        dashed = k >= len(PALETTE)  # colours begin again
+        if len(stable):
+            half = stable["latency_interval"]
+            latencies.append(Line(variant, stable["load"], stable["latency"], k, dashed=dashed, error=half))
+        rates.append(Line(variant, points["load"], points["accepted"], k, dashed=dashed))
+    if latencies:
+        draw_lines(left, latencies)
+    draw_lines(right, rates)
     save_figure(figure, path)
 
 

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from hopforge.model.config.explain import explain
 from hopforge.model.config.limits import hardware_problems
 from hopforge.model.config.root import Config
-from hopforge.model.config.source import Source, SourceError, read_source, undotted
+from hopforge.model.config.source import Source, SourceError, dotted, read_source, undotted
+from hopforge.model.config.variants import PLACE, VariantError, apply_variant
 from hopforge.model.errors import UserError
 
 MAX_BYTES = 1 << 20  # a configuration is written by a person
@@ -80,14 +81,27 @@ def parse_config(text: str, source: str = "<string>", *, folder: Path | None = N
         read = read_source(text)
     except SourceError as error:
         raise _error(source, error.problems) from error
+    config = _checked(read, source, folder, hardware=hardware)
+    for name in config.simulation.variants:
+        try:
+            variant = apply_variant(read, name)
+        except VariantError as error:
+            raise _error(source, [(error.line, f"{dotted((*PLACE, name))}: {error}")]) from error
+        config.variants[name] = _checked(variant, source, folder, hardware=hardware, variant=name)
+    return config
+
+
+def _checked(read: Source, source: str, folder: Path | None, *, hardware: bool, variant: str | None = None) -> Config:
+    """Check the data of a file, or of one of its variants (whose name then stands in the errors)."""
+    prefix = "" if variant is None else f"{dotted((*PLACE, variant))}: "
     try:
         # JSON mode: lists become tuples and strings paths, while ints, floats and booleans stay strict
         config = Config.model_validate_json(json.dumps(read.data), context={"folder": folder})
     except ValidationError as error:
-        raise _error(source, list(explain(error, read, Config))) from error
+        raise _error(source, [(line, prefix + reason) for line, reason in explain(error, read, Config)]) from error
     problems = list(hardware_problems(config.lookup)) if hardware else []
     if problems:
-        raise _error(source, [(read.line(undotted(problem.key)), str(problem)) for problem in problems])
+        raise _error(source, [(read.line(undotted(problem.key)), prefix + str(problem)) for problem in problems])
     return config
 
 

@@ -69,6 +69,8 @@ def _kind(node: dict[str, Any], definitions: dict[str, Any]) -> str:
         return "section by `kind`" if "oneOf" in node and list(kinds) == ["section"] else " or ".join(kinds)
     if node["type"] == "array":
         return f"list of {_kind(node['items'], definitions).replace('number', 'numbers')}"
+    if node["type"] == "object":
+        return "sections by name"
     words = {"integer": "whole number", "number": "number", "boolean": "`true`, `false`", "string": "text"}[
         node["type"]
     ]
@@ -83,6 +85,6 @@ def _kind(node: dict[str, Any], definitions: dict[str, Any]) -> str:
 
 
 def _default(value: Any) -> str:
-    if value is None:
+    if value is None or value == {}:
         return "none"
     return "see below" if isinstance(value, dict) else f"`{json.dumps(value)}`"

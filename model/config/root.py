@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.limits import address_problems, engine_problems
@@ -83,6 +83,13 @@ class Config(Section):
     """Runs of `hopforge net` and `hopforge sweep`."""
     cosim: CosimConfig = CosimConfig()
     """Co-simulation."""
+
+    _variants: dict[str, "Config"] = PrivateAttr(default_factory=dict)
+
+    @property
+    def variants(self) -> dict[str, "Config"]:
+        """The whole configuration of each of ``simulation.variants``, by name; set by `parse_config`."""
+        return self._variants
 
     def problems(self) -> Iterator[Problem]:
         """Check what concerns several sections."""

@@ -1,10 +1,12 @@
 """Section `simulation`: loads, seeds, precision and limits of the network simulator."""
 
-from typing import Annotated
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from hopforge.model.config.base import Section
+from hopforge.model.config.base import Problem, Section
 
 Load = Annotated[float, Field(gt=0, le=1)]
 
@@ -16,6 +18,8 @@ class SimulationConfig(Section):
     """Offered load of `hopforge net` in flits per host and cycle."""
     loads: Annotated[tuple[Load, ...], Field(min_length=1)] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
     """Offered loads of `hopforge sweep`."""
+    variants: dict[str, dict[str, Any]] = {}
+    """`hopforge sweep`: name of a curve and what it changes in this file, `router.vcs: 2`; without: the file itself."""
     seeds: Annotated[int, Field(ge=1, le=1000)] = 1
     """`hopforge sweep`: runs per load, with seeds `seed`, `seed` + 1, …"""
     precision: Annotated[float, Field(gt=0, lt=1)] = 0.02
@@ -28,3 +32,9 @@ class SimulationConfig(Section):
     """Most cycles of measurement."""
     deadlock_cycles: Annotated[int, Field(ge=100)] = 10000
     """No flit has moved for so long with flits in flight: the run ends with the cycle of waiting channels."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check the names of the variants."""
+        for name in self.variants:
+            if not re.fullmatch(r"\w{1,40}", name):
+                yield Problem("variants", f"a name must be up to 40 letters, digits and _, not {name!r}")

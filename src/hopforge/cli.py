@@ -486,10 +486,13 @@ def sweep(
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/sweep/NAME).")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one per core).")] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler: tcp://HOST:PORT.")
+    ] = None,
 ) -> None:
-    """Simulate all loads and seeds of section `simulation` on all cores: table and latency-load plot.
+    """Simulate all variants, loads and seeds of section `simulation` on all cores: table and latency-load plot.
 
-    A sweep that was stopped goes on where it was. The results do not depend on the number of processes.
+    A sweep that was stopped (Ctrl-C) goes on where it was. The results do not depend on where they are computed.
     """
     from rich.console import Console
     from rich.table import Table
@@ -501,15 +504,29 @@ def sweep(
     checked = load_config(config)
     target = output or Path("build/sweep") / checked.name
     check_writable(target)
+    kept = (0, 0)
     with _progress("runs") as advance:
-        runs = sweep_runs(checked, target, advance, workers)
+
+        def count(done: int, total: int) -> None:
+            nonlocal kept
+            kept = (done, total)
+            advance(done, total)
+
+        try:
+            runs = sweep_runs(checked, target, count, workers, dask)
+        except KeyboardInterrupt:
+            _complain(f"{kept[0]} of {kept[1]} runs are finished and kept in {target}; the same command goes on")
+            raise
     write_sweep(checked, runs, target)
     table = Table(box=None, pad_edge=False)
+    if checked.variants:
+        table.add_column("variant")
     for heading in ("load", "latency", "99 %", "accepted", "worst host", "hops"):
         table.add_column(heading, justify="right")
     for row in summarise(runs).itertuples():
         latency = "saturated" if row.saturated else f"{row.latency:.2f} ± {row.latency_interval:.2f}"
         table.add_row(
+            *([str(row.variant)] if checked.variants else []),
             f"{row.load:.4g}", latency, f"{row.latency_p99:.0f}", f"{row.accepted:.4f}", f"{row.accepted_worst:.4f}",
             f"{row.hops:.3f}",
         )  # fmt: skip
