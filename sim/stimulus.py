@@ -113,7 +113,7 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
     rng = np.random.default_rng(traffic.seed)
     state = lk.engine_state(params)
     centres = rng.integers(0, 1 << params.address_bits, traffic.centres)
-    program, repeat_from = _program(params, traffic, setup, rng, centres)
+    program, repeat_from = bus_program(params, traffic, setup, rng, centres)
     destinations = _destinations(params, traffic, rng, centres)
     around = np.zeros(E_COUNT, np.int64)
     around[E_REPEAT] = repeat_from
@@ -161,7 +161,7 @@ def _near(params: LookupParams, centres: np.ndarray, count: int, rng: np.random.
     return addresses
 
 
-def _program(
+def bus_program(
     params: LookupParams,
     traffic: Traffic,
     setup: tuple[tuple[str, int], ...],
@@ -293,7 +293,7 @@ def _answer_of(dst, version, mask):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _quiet(state):  # type: ignore[no-untyped-def]
+def engine_quiet(state):  # type: ignore[no-untyped-def]
     """Return whether nothing is left in the engine."""
     s = state.regs
     busy = s[lk.S_OUT_VALID] | s[lk.S_SCRUB_ACTIVE] | s[lk.S_FLUSH_WAIT] | s[lk.S_FLUSH_REQUEST] | s[lk.S_INV_BUSY]
@@ -333,8 +333,8 @@ def _surround(  # type: ignore[no-untyped-def]
         if i[lk.I_LINK_CHANGE]:
             e[E_LINK] = now + 1 + rng.integers(0, 60)
 
-        _bus(state, e, program, counters, rng, i, now)
-        _external_tcam(state, e, rates, waiting, rng, i, now, closing)
+        drive_bus(state, e, program, counters, rng, i, now)
+        answer_tcam(state, e, rates, waiting, rng, i, now, closing)
 
         o = outputs[index]
         lk.cycle(state, i, o)
@@ -358,14 +358,14 @@ def _surround(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _bus(state, e, program, counters, rng, i, now):  # type: ignore[no-untyped-def]
+def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-untyped-def]
     """Drive the CSR bus: the program; after a link change enable; at the end enable and read the counters."""
     s = state.regs
     if e[E_CLOSING] == 1:
         if e[E_LINK] >= 0:
             e[E_LINK] = -1  # once: enable, which also ends a topology change
             i[lk.I_CSR_WE], i[lk.I_CSR_ADDR], i[lk.I_CSR_WDATA] = 1, state.addresses.ctrl, 1
-        elif _quiet(state) and e[E_ANSWERED] == e[E_ACCEPTED]:
+        elif engine_quiet(state) and e[E_ANSWERED] == e[E_ACCEPTED]:
             e[E_CLOSING] = 2
         return
     if e[E_CLOSING] == 2:
@@ -392,7 +392,7 @@ def _bus(state, e, program, counters, rng, i, now):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def _external_tcam(state, e, rates, waiting, rng, i, now, closing):  # type: ignore[no-untyped-def]
+def answer_tcam(state, e, rates, waiting, rng, i, now, closing):  # type: ignore[no-untyped-def]
     """Answer any of the requests that are due."""
     if not closing and rng.random() >= rates[R_TCAM_ANSWER]:
         return

@@ -326,7 +326,7 @@ def build_net(
         "flit_events": wheel,
         "credit_event": wheel * capacity,
         "credit_events": wheel,
-        "ready_event": wheel * capacity if rc_cycles else 1,
+        "ready_event": wheel * capacity,
         "ready_events": wheel,
         "heads_next": NP,
         "release_next": capacity,

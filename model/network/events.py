@@ -150,11 +150,12 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         vc.state = RC
         ask_route(net, int64(vc.port), int64(vc.vc))
         return
-    if net.rc_cycles == 0:
+    wait = net.rc_cycles
+    if wait == 0 and vc.candidates > 0:
         enter(net, n)
         return
     vc.state = RC
-    slot = (now + net.rc_cycles) & net.wheel_mask
+    slot = (now + max(wait, 1)) & net.wheel_mask  # r = 0 and unroutable: in VA for a cycle, without a request
     int32s(net.ready_event)[slot * net.event_capacity + int32s(net.ready_events)[slot]] = n
     int32s(net.ready_events)[slot] += 1
 
