@@ -48,12 +48,14 @@ class TimingConfig(Section):
 
 
 class CosimConfig(Section):
-    """Co-simulation of the generated engine."""
+    """Co-simulation of the generated hardware."""
 
     simulator: Literal["icarus", "verilator"] = "icarus"
     """Icarus starts fast, Verilator runs fast."""
     lookups: Annotated[int, Field(ge=1)] = 2000
     """Lookups to compare."""
+    cycles: Annotated[int, Field(ge=1)] = 400
+    """Routers and networks: cycles in which packets are created; then everything is let out."""
 
 
 class Config(Section):

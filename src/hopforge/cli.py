@@ -150,37 +150,50 @@ def schema(
 def cosim(
     config: ConfigPath,
     *,
+    part: Annotated[
+        str, typer.Option("--part", help="lookup (the engine) or network (all routers of the configured network).")
+    ] = "lookup",
     simulator: Annotated[
         str | None, typer.Option(help="icarus (with cocotb) or verilator (fast); default: the configuration's.")
     ] = None,
-    lookups: Annotated[int | None, typer.Option(min=1, help="Requests; default: the configuration's.")] = None,
+    lookups: Annotated[
+        int | None, typer.Option(min=1, help="lookup: requests; default: the configuration's.")
+    ] = None,
+    load: Annotated[
+        float | None, typer.Option(min=0, max=1, help="network: flits per host and cycle; default: simulation.load.")
+    ] = None,
+    cycles: Annotated[
+        int | None, typer.Option(min=1, help="network: cycles with new packets; default: the configuration's.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the traffic; default: the configuration's.")] = None,
     waves: Annotated[bool, typer.Option("--waves", help="Record all signals (FST or VCD).")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/cosim/NAME).")
+        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: below build/cosim).")
     ] = None,
 ) -> None:
-    """Compare the Verilog of the lookup engine with its golden model, every output in every cycle.
+    """Compare Verilog with its golden model, every output in every cycle. Exit status 1 if anything differs.
 
-    The traffic is random and unfriendly: idle cycles, back-pressure, flushes, invalidations, TCAM writes, changes of
-    the configuration, TCAM answers out of order. Exit status 1 if anything differs.
+    Part lookup: the engine under unfriendly random traffic: idle cycles, back-pressure, flushes, invalidations, TCAM
+    writes, changes of the configuration, TCAM answers out of order. Part network: the configured network and traffic
+    against the network simulator, every flit in its cycle, and the counters of all ports at the end.
     """
     from rich.console import Console
     from rich.table import Table
 
     from hopforge.model.config import load_config
-    from hopforge.sim.cosim import cosim as run_cosim
-    from hopforge.sim.cosim import report_rows
+    from hopforge.sim.cosim_parts import cosim_part
     from hopforge.sim.runner import simulator_name
 
-    checked = load_config(config, hardware=True)
-    name = None if simulator is None else simulator_name(simulator)
+    options = {"lookups": lookups, "load": load, "cycles": cycles}
     with _progress("cycles") as advance:
-        report = run_cosim(
-            checked, simulator=name, lookups=lookups, seed=seed, waves=waves, output=output, progress=advance
-        )
+        report = cosim_part(
+            part, load_config(config, hardware=True),
+            simulator=None if simulator is None else simulator_name(simulator),
+            given={name: value for name, value in options.items() if value is not None},
+            seed=seed, waves=waves, output=output, progress=advance,
+        )  # fmt: skip
     table = Table(box=None, show_header=False, pad_edge=False)
-    for subject, words in report_rows(report):
+    for subject, words in report.rows():
         table.add_row(f"[bold]{subject}[/]", words)
     Console().print(table)
     if not report.passed:
