@@ -512,7 +512,10 @@ def network_params(
     if router.switching == "saf":
         raise UserError("router.switching must be wormhole or vct in hardware, not saf")
     given: dict[str, Any] = router.model_dump(
-        include={"vcs", "buffer_flits", "switching", "arbiter", "speculation", "vc_release", "credit_delay_cycles"}
+        include={
+            "vcs", "buffer_flits", "switching", "arbiter", "speculation", "vc_release", "credit_delay_cycles",
+            "flit_buffers",
+        }
     )
     kinds: dict[str, Any] = {
         name: "output_first" if kind == "islip" else kind for name, kind in (("va", router.va), ("sa", router.sa))

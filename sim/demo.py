@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from hopforge.gen.lint import LintReport, lint_text
 from hopforge.gen.lookup import engine_parameters, lookup_files, top_name
-from hopforge.gen.synth import SynthResult, synthesize_config
+from hopforge.gen.synth import synthesize_config
+from hopforge.gen.synth_result import SynthResult
 from hopforge.gen.verilog import tool_versions
 from hopforge.model.config import Config, load_config
 from hopforge.model.hit_page import consequence_section, hit_section

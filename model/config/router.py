@@ -50,6 +50,9 @@ class RouterConfig(Section):
     """Hardware: bits of a head that the hosts may use as they like."""
     length_bits: Annotated[int, Field(ge=1, le=16)] = 8
     """Hardware, virtual cut-through: bits of the number of flits in a head."""
+    flit_buffers: Literal["memory", "latches"] = "memory"
+    """Hardware: memories that a flow can replace by macros, or latches of standard cells (half the area of
+    flip-flops)."""
 
 
 class RoutingConfig(Section):
@@ -57,7 +60,7 @@ class RoutingConfig(Section):
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
     """dor, star_channel, valiant (mesh, torus); d_mod_k, nca (fat_tree); dragonfly_min; shortest, up_down,
-    shortest_escape (any network); or `file`."""
+    shortest_escape, tables (any network); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     vc_rule: Literal["fixed", "dateline"] = "dateline"

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from amaranth.lib.wiring import Component
 
-from hopforge.gen.synth import RECIPES, Block, Library, read_library, synthesize
+from hopforge.gen.synth import synthesize
+from hopforge.gen.synth_blocks import Block
+from hopforge.gen.synth_cells import Library, read_library
+from hopforge.gen.synth_recipes import RECIPES
 from hopforge.gen.verilog import to_rtlil
 
 __all__ = ["LARGE_RECIPES", "BlockCost", "block_cost"]

@@ -224,24 +224,74 @@ def gen_lookup(
         typer.echo(str(path))
 
 
+@gen_app.command("router")
+def gen_router(
+    config: ConfigPath,
+    *,
+    router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/router).")
+    ] = None,
+    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+) -> None:
+    """Write a router of the network with its registers: the same files as for the lookup engine.
+
+    Routes come from a table or from a lookup engine per input port (router.route_computation); with engines the files
+    include the TCAM contents and the register writes that make the router work (docs/router-generation.md).
+    """
+    from hopforge.gen.router import generate_router
+    from hopforge.model.config import load_config
+
+    for path in generate_router(load_config(config), output, router=router, period_ns=period_ns):
+        typer.echo(str(path))
+
+
+@gen_app.command("network")
+def gen_network(
+    config: ConfigPath,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/network).")
+    ] = None,
+    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+) -> None:
+    """Write the whole network, routers and links, with one register bus: the same files as for a router.
+
+    Meant for small networks: their Verilog is simulated and prototyped as one design (docs/router-generation.md).
+    """
+    from hopforge.gen.network import generate_network
+    from hopforge.model.config import load_config
+
+    for path in generate_network(load_config(config), output, period_ns=period_ns):
+        typer.echo(str(path))
+
+
 @app.command(rich_help_panel=HARDWARE)
-def lint(config: ConfigPath) -> None:
-    """Check the Verilog of the lookup engine with Verilator (-Wall). Exit status 1 if it finds anything.
+def lint(
+    config: ConfigPath,
+    *,
+    what: Annotated[
+        str | None, typer.Option("--what", help="lookup, router or network; default: lookup and router.")
+    ] = None,
+    router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
+) -> None:
+    """Check generated Verilog with Verilator (-Wall): lookup engine, router or network. Exit status 1 on a finding.
 
     What is waived is counted and comes with its reason.
     """
-    from hopforge.gen.lint import WAIVERS, lint_text
-    from hopforge.gen.lookup import lookup_files, top_name
+    from hopforge.gen.lint import WAIVERS
+    from hopforge.gen.lint_config import lint_config
     from hopforge.model.config import load_config
 
-    checked = load_config(config, hardware=True)
-    report = lint_text(lookup_files(checked)[f"{top_name(checked)}.sv"], top_name(checked))
-    for rule, count in sorted(report.waived.items()):
-        typer.echo(f"waived {rule} ({count}): {WAIVERS[rule]}")
-    for finding in report.findings:
-        typer.echo(finding)
-    typer.echo(f"{len(report.findings)} findings")
-    if report.findings:
+    findings = 0
+    for name, report in lint_config(load_config(config), what, router=router):
+        typer.echo(f"{name}: {len(report.findings)} findings")
+        for rule, count in sorted(report.waived.items()):
+            typer.echo(f"  waived {rule} ({count}): {WAIVERS[rule]}")
+        for finding in report.findings:
+            typer.echo(f"  {finding}")
+        findings += len(report.findings)
+    if findings:
         raise typer.Exit(1)
 
 
@@ -302,13 +352,16 @@ def synth(
         Path | None, typer.Option(metavar="FILE", help="Cell library (.lib, .lib.gz); without: gates and levels.")
     ] = None,
     block: Annotated[list[str] | None, typer.Option(help="Only this block (repeat for more).")] = None,
+    blocks: Annotated[
+        str, typer.Option(metavar="SET", help="lookup, router, or allocators (a fixed table, with arbiters).")
+    ] = "lookup",
     recipe: Annotated[list[str] | None, typer.Option(help="Only this recipe of abc (repeat for more).")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/synth).")
     ] = None,
     timeout_s: Annotated[float, typer.Option("--timeout-s", min=1, help="Limit of one recipe on one block.")] = 300,
 ) -> None:
-    """Measure area and delay of each block of the lookup path: best of several recipes, ideal wires.
+    """Measure area and delay of each block of the lookup path or the router: best of several recipes, ideal wires.
 
     The delay is OpenSTA's if it is installed (clocked blocks: shortest period with flip-flops), else that of abc
     without flip-flops. Netlists, timing reports and a table of every recipe stay in the folder.
@@ -323,7 +376,7 @@ def synth(
     status = Console(stderr=True).status("")
     with status:
         found = synthesize_config(
-            checked, liberty, names=block, recipes=recipe, folder=output, timeout_s=timeout_s,
+            checked, liberty, blocks=blocks, names=block, recipes=recipe, folder=output, timeout_s=timeout_s,
             progress=lambda name: status.update(f"synthesizing {name}"),
         )  # fmt: skip
     table = Table(box=None, pad_edge=False)
@@ -440,6 +493,44 @@ def topology(
     console.print(table)
     if path is not None:
         console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command(rich_help_panel=NETWORK)
+def route(
+    config: ConfigPath,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/route/NAME).")
+    ] = None,
+) -> None:
+    """Compute routing tables and virtual layers of an irregular network: sizes, path lengths, loads, pictures.
+
+    Section `tables` names the scheme (shortest paths, LOREN, Cowen, Thorup-Zwick, or a table of yours) and the method
+    of virtual layers. Every pair is followed and the layers are proved free of deadlock. The tables are also written
+    as CSV, JSON and in the form of OpenSM's forwarding tables.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.model.irregular.tables import build_tables
+    from hopforge.model.irregular.write import quality_table, route_rows, write_route
+    from hopforge.model.results import check_writable
+    from hopforge.model.topology import build
+
+    checked = load_config(config)
+    target = output or Path("build/route") / checked.name
+    check_writable(target)
+    tables = build_tables(checked.tables, build(checked.topology, checked.address), checked.seed)
+    with _progress("traffic patterns") as advance:
+        quality = quality_table(checked, tables, advance)
+    with _progress("table sizes") as advance:
+        write_route(checked, tables, quality, target, advance)
+    shown = Table(box=None, show_header=False, pad_edge=False)
+    for subject, words in route_rows(tables, quality):
+        shown.add_row(f"[bold]{subject}[/]", words)
+    console = Console()
+    console.print(shown)
+    console.print(f"wrote {target}", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command(rich_help_panel=NETWORK)

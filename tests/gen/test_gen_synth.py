@@ -10,7 +10,11 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
 from hopforge.gen import synth
-from hopforge.gen.synth import RECIPES, Block, Registered, blocks, read_library, synthesize, synthesize_config
+from hopforge.gen.synth import synthesize, synthesize_config
+from hopforge.gen.synth_blocks import Block, Registered, lookup_blocks
+from hopforge.gen.synth_cells import read_library
+from hopforge.gen.synth_recipes import RECIPES
+from hopforge.gen.synth_result import SynthResult
 from hopforge.hw.sram import Sram
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
@@ -150,7 +154,7 @@ class TestSynthesize:
 
     def test_best_is_the_smallest_within_the_aim(self):
         def result(name, area, delay):
-            return synth.SynthResult(block="b", recipe=name, area_um2=area, delay_ns=delay)
+            return SynthResult(block="b", recipe=name, area_um2=area, delay_ns=delay)
 
         block = Block(name="b", what="", build=Nand, aim_ns=0.2)
         results = [result("slow", 1, 0.3), result("big", 9, 0.1), result("good", 5, 0.2), result("slower", 2, 0.4)]
@@ -163,7 +167,7 @@ class TestSynthesize:
             synthesize(block, read_library(library), recipes=["fastest"])
 
     def test_time_limit(self, library):
-        block = Block(name="torus", what="", build=blocks(LookupParams())["torus"].build)
+        block = Block(name="torus", what="", build=lookup_blocks(LookupParams())["torus"].build)
         with pytest.raises(UserError, match=r"took longer than 0\.01 s"):
             synthesize(block, read_library(library), recipes=["area"], timeout_s=0.01)
 
@@ -195,5 +199,5 @@ def test_unknown_block():
 
 def test_generic_gates_of_the_reductions_stay_shallow():
     # A ripple of 48 bits would have more than 48 levels; the trees have fewer than half.
-    found = synthesize(blocks(LookupParams())["torus"], None)[0]
+    found = synthesize(lookup_blocks(LookupParams())["torus"], None)[0]
     assert found.levels is not None and found.levels < 24

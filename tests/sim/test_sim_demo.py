@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hopforge.gen.synth import SynthResult
+from hopforge.gen.synth_result import SynthResult
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.sim import demo as demo_module
 from hopforge.sim.demo import Demo, demo_config, run_demo

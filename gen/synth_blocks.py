@@ -1,0 +1,226 @@
+"""What can be synthesized: a block, and the blocks of a lookup engine."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib.data import View
+from amaranth.lib.wiring import Component, In, Out
+
+from hopforge.gen.synth_recipes import QUICK, RECIPES
+from hopforge.hw.crc_hash import CrcHash
+from hopforge.hw.lookup import Lookup
+from hopforge.hw.node_reduction import (
+    NodeReduction,
+    ReductionCompare,
+    ReductionParameters,
+    ReductionSelect,
+    ReductionSetup,
+)  # fmt: skip
+from hopforge.hw.tag_select import TagSelect
+from hopforge.hw.tcam import Tcam
+from hopforge.model.crc import crc_matrix
+from hopforge.model.lookup_params import LookupParams
+
+__all__ = ["Block", "Registered", "lookup_blocks"]
+
+
+class Registered(Component):
+    """A combinational component between registers: every input and output has one.
+
+    Latency 2 cycles more than without (1 without registers at the inputs); one result per cycle. Registers have no
+    reset.
+
+    Parameters
+    ----------
+    inner : Component
+        What lies between.
+    inputs : bool
+        Whether the inputs have registers too.
+    """
+
+    def __init__(self, inner: Component, *, inputs: bool = True) -> None:
+        self.inner = inner
+        self.inputs = inputs
+        super().__init__(inner.signature)
+
+    def elaborate(self, platform: object) -> Module:
+        """Put the registers."""
+        m = Module()
+        m.submodules.inner = inner = self.inner
+        for name, member in self.inner.signature.members.items():
+            outside, inside = getattr(self, name), getattr(inner, name)
+            held = Signal.like(Value.cast(inside), name=f"{name}_q", reset_less=True)
+            if member.flow is Out:
+                m.d.sync += held.eq(inside)
+                m.d.comb += outside.eq(held)
+            elif self.inputs:
+                m.d.sync += held.eq(outside)
+                m.d.comb += inside.eq(held)
+            else:
+                m.d.comb += inside.eq(outside)
+        return m
+
+
+class KeySelect(Component):
+    """Stage A2: key select and the whole CRC of the payload.
+
+    Combinational.
+
+    Parameters
+    ----------
+    parameters : ReductionParameters
+        Key functions.
+    masks : sequence of int
+        Matrix of the index CRC.
+    constant : int
+        CRC of payload 0.
+    """
+
+    partial: View
+    key: Signal
+    index: Signal
+
+    def __init__(self, parameters: ReductionParameters, masks: Sequence[int], constant: int) -> None:
+        self.parameters = parameters
+        self.masks = tuple(masks)
+        self.constant = constant
+        super().__init__(
+            {
+                "partial": In(parameters.partial_layout),
+                "key": Out(parameters.key_bits),
+                "index": Out(len(self.masks)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Connect select and CRC."""
+        m = Module()
+        m.submodules.select = select = ReductionSelect(self.parameters)
+        m.submodules.hash = crc = CrcHash(
+            width_bits=self.parameters.address_bits, masks=self.masks, constant=self.constant
+        )
+        m.d.comb += [
+            select.partial.eq(self.partial),
+            crc.data.eq(select.payload),
+            self.key.eq(select.key),
+            self.index.eq(crc.hash),
+        ]
+        return m
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Something to synthesize.
+
+    Parameters
+    ----------
+    name : str
+        Name in tables.
+    what : str
+        One line for the table.
+    build : callable
+        Makes the component.
+    clocked : bool
+        Delay = shortest clock period (with flip-flops) instead of input to output.
+    aim_ns, aim_um2 : float or None
+        Target delay and area (spec/router.md, Nangate 45 typical).
+    recipes : tuple of str
+        Recipes to try by default.
+    efforts : bool
+        Whether a recipe that is told a delay is tried with several.
+    """
+
+    name: str
+    what: str
+    build: Callable[[], Component]
+    clocked: bool = False
+    aim_ns: float | None = None
+    aim_um2: float | None = None
+    recipes: tuple[str, ...] = tuple(RECIPES)
+    efforts: bool = True
+
+
+def lookup_blocks(params: LookupParams) -> dict[str, Block]:
+    """All blocks of an engine, and those of the specification's table.
+
+    Parameters
+    ----------
+    params : LookupParams
+        The engine.
+
+    Returns
+    -------
+    dict of Block
+        By name, in the order of a table.
+    """
+    matrix = crc_matrix(params.crc, params.address_bits)
+    reduction = ReductionParameters(
+        address_bits=params.address_bits, functions=params.functions, chunk_bits=params.chunk_bits,
+        comparators=params.comparators, up_choices=("d_mod_k", "highest_mismatch"), max_members=params.max_members,
+        crc_masks=tuple(matrix.masks), crc_constant=matrix.constant,
+    )  # fmt: skip
+    torus = ReductionParameters(
+        address_bits=48, functions=("torus",), chunk_bits=(8,), comparators=6, terminals=False
+    )  # fmt: skip
+    tree = ReductionParameters(address_bits=20, functions=("fat_tree",), chunk_bits=(5,), comparators=4)
+    dragonfly = ReductionParameters(functions=("dragonfly",), chunk_bits=(8,))
+    every = dataclasses.replace(reduction, functions=("arbitrary", "mesh", "torus", "fat_tree", "dragonfly"))
+    index = range(max(1, params.index_bits))
+    tag_bits, output_bits = params.tag_bits, params.output_bits
+    found = [
+        Block(
+            name="crc_index", what="set index: CRC of the payload", aim_ns=0.186,
+            build=lambda: CrcHash(
+                width_bits=params.address_bits, masks=[matrix.masks[row] for row in index],
+                constant=matrix.constant & (1 << len(index)) - 1,
+            ),
+        ),
+        Block(
+            name="torus", what="torus reduction, run-time k, 6 dimensions x 8 bits", aim_ns=0.25, aim_um2=480,
+            build=lambda: NodeReduction(torus),
+        ),
+        Block(
+            name="fat_tree", what="fat-tree reduction, 4 digits x 5 bits", aim_ns=0.15, aim_um2=80,
+            build=lambda: NodeReduction(tree),
+        ),
+        Block(name="dragonfly", what="dragonfly reduction, 3 fields of 8 bits", build=lambda: NodeReduction(dragonfly)),
+        Block(name="reduction", what="reduction as configured, one step", build=lambda: NodeReduction(reduction)),
+        Block(
+            name="stage_a1", what="compare, all functions, with registers", clocked=True, aim_ns=0.43,
+            build=lambda: Registered(ReductionCompare(every)),
+        ),
+        Block(
+            name="stage_a2", what="key select and CRC-32, with registers", clocked=True, aim_ns=0.43,
+            build=lambda: Registered(KeySelect(every, matrix.masks, matrix.constant)),
+        ),
+        Block(
+            name="setup", what="registers that the comparators see, with registers", clocked=True,
+            build=lambda: Registered(ReductionSetup(every)), recipes=QUICK,
+        ),
+        Block(
+            name="tag_select", what=f"tag compare and select, {params.ways} x {tag_bits} bits", clocked=True,
+            aim_ns=0.43,
+            build=lambda: Registered(TagSelect(ways=params.ways, tag_bits=tag_bits, output_bits=output_bits)),
+        ),
+    ]  # fmt: skip
+    if params.tcam_kind != "external":
+        found.append(
+            Block(
+                name="tcam", what=f"TCAM, {params.tcam_rows} rows, {params.tcam_kind}", clocked=True, recipes=QUICK,
+                build=lambda: Tcam(
+                    kind=params.tcam_kind, rows=params.tcam_rows, address_bits=params.address_bits,
+                    output_bits=output_bits, id_bits=params.mshr_id_bits,
+                    latency_cycles=params.tcam_latency_cycles, member_bits=0,
+                ),
+            )
+        )  # fmt: skip
+    pipelined = dataclasses.replace(params, pipeline_depth=4, tcam_kind="external")
+    found.append(
+        Block(
+            name="engine", what="pipelined engine, depth 4, SRAM and TCAM outside", clocked=True, aim_ns=0.43,
+            build=lambda: Lookup(params=pipelined), recipes=QUICK,
+        )
+    )  # fmt: skip
+    return {block.name: block for block in found}

@@ -1,0 +1,142 @@
+"""Blocks of a router, and a fixed table of arbiters and allocators."""
+
+from collections.abc import Callable
+from functools import partial
+
+from amaranth.lib.wiring import Component
+
+from hopforge.gen.router import network_design
+from hopforge.gen.synth_blocks import Block, Registered
+from hopforge.hw.allocator import ALLOCATORS
+from hopforge.hw.arbiter import RoundRobinArbiter, TwoLevelRoundRobinArbiter
+from hopforge.hw.crossbar import Crossbar
+from hopforge.hw.input_unit import InputUnit, flit_layout
+from hopforge.hw.output_unit import OutputUnit
+from hopforge.hw.router import Router
+from hopforge.hw.switch_allocator import SwitchAllocator
+from hopforge.hw.vc_allocator import VcAllocator
+from hopforge.model.config import Config
+from hopforge.model.router_params import RouterParams
+
+__all__ = ["allocator_blocks", "busiest_router", "router_blocks"]
+
+_RECIPES = ("lut-buffered", "exact-buffered", "lut-fast", "choices")
+"""For a router: those that finish within minutes."""
+
+_AIMS_UM2_NS = {(5, 4, 64, 4): (55174.0, 0.9)}
+"""Area and period by ports, VCs, bits and flits per VC (spec/router.md, the smaller public router)."""
+
+_PORTS = (5, 8, 16)
+_VCS = (1, 2, 4)
+_LARGEST_WAVEFRONT = 20
+"""Rows of the largest wavefront in the table: the gates grow with the square, the levels with the rows."""
+
+
+def busiest_router(params: tuple[RouterParams, ...]) -> int:
+    """Return the number of the first of the routers whose table leads to the most ports."""
+
+    def used(router: RouterParams) -> int:
+        ports = 0
+        for route in router.routes:
+            ports |= route.ports
+        return ports.bit_count()
+
+    return max(range(len(params)), key=lambda n: (used(params[n]), -n))
+
+
+def router_blocks(config: Config) -> dict[str, Block]:
+    """Return the router of a configuration and its parts; of its routers the one whose table uses the most ports.
+
+    Flit buffers of the kind ``memory`` are outside, like every other memory; of the kind ``latches`` they are a part.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration.
+
+    Raises
+    ------
+    UserError
+        A network, routing or router that the hardware cannot be.
+    """
+    design = network_design(config)
+    number = busiest_router(design.params)
+    p = design.params[number]
+    area, period = _AIMS_UM2_NS.get((p.ports, p.vcs, p.width_bits, p.buffer_flits), (None, None))
+    kinds = {"va": p.va, "sa": p.sa}
+    what = f"{p.ports} ports, {p.vcs} VCs, {p.width_bits} bits, {p.buffer_flits} flits, va {p.va}, sa {p.sa}"
+    block = partial(Block, clocked=True, recipes=_RECIPES, efforts=False)
+    found = [
+        block(
+            name="router", what=f"router {number}: {what}", build=lambda: Router(params=p), aim_ns=period, aim_um2=area
+        ),
+        block(name="input_unit", what="input side of port 0", build=lambda: InputUnit(params=p, port=0)),
+        block(name="output_unit", what="output side of port 0", build=lambda: OutputUnit(params=p, port=0)),
+        block(
+            name="crossbar",
+            what="crossbar, registers behind it",
+            build=lambda: Registered(
+                Crossbar(inputs=p.ports, outputs=p.ports, width_bits=flit_layout(p).size), inputs=False
+            ),
+        ),
+        block(
+            name="vc_allocator",
+            what=f"VC allocator, {kinds['va']}",
+            build=lambda: VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter),
+        ),
+        block(
+            name="switch_allocator",
+            what=f"switch allocator, {kinds['sa']}",
+            build=lambda: SwitchAllocator(
+                ports=p.ports, vcs=p.vcs, kind=p.sa, arbiter=p.arbiter, speculation=p.speculation, label_bits=p.vcs + 1
+            ),
+        ),
+    ]
+    return {each.name: each for each in found}
+
+
+def allocator_blocks() -> dict[str, Block]:
+    """Return round-robin arbiters, and allocators of every kind for 5, 8 and 16 ports with 1, 2 and 4 VCs.
+
+    ``arbiterN``: prefix arbiter of N, ``arbiterGxN``: two levels. ``va_KIND_PxV``, ``sa_KIND_PxV``: P ports, V VCs.
+    Inputs and outputs are those of registers outside, which do not count in the area.
+    """
+    block = partial(Block, clocked=True, recipes=_RECIPES, efforts=False)
+    found = [
+        block(name=f"arbiter{width}", what=f"round-robin arbiter of {width}", build=_arbiter(width))
+        for width in (4, 5, 8, 16, 20, 32)
+    ]
+    found.append(
+        Block(name="arbiter64", what="round-robin arbiter of 64", build=_arbiter(64), clocked=True, aim_ns=0.38)
+    )
+    found += [
+        block(
+            name=f"arbiter{groups}x{width}",
+            what=f"round-robin arbiter of {groups * width} in two levels",
+            build=partial(TwoLevelRoundRobinArbiter, groups=groups, group_width=width),
+        )
+        for groups, width in ((5, 4), (8, 8))
+    ]
+    for ports in _PORTS:
+        for vcs in _VCS:
+            for kind in ALLOCATORS:
+                if kind != "wavefront" or ports * vcs <= _LARGEST_WAVEFRONT:
+                    found.append(
+                        block(
+                            name=f"va_{kind}_{ports}x{vcs}",
+                            what=f"VC allocator, {kind}, {ports} ports, {vcs} VCs",
+                            build=partial(VcAllocator, ports=ports, vcs=vcs, kind=kind),
+                        )
+                    )
+                found.append(
+                    block(
+                        name=f"sa_{kind}_{ports}x{vcs}",
+                        what=f"switch allocator, {kind}, {ports} ports, {vcs} VCs",
+                        build=partial(SwitchAllocator, ports=ports, vcs=vcs, kind=kind),
+                    )
+                )
+    return {each.name: each for each in found}
+
+
+def _arbiter(width: int) -> Callable[[], Component]:
+    return partial(RoundRobinArbiter, width=width)
