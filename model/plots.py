@@ -88,7 +88,6 @@ def style_axes(
     x_ticks: Sequence[float] | None = None,
     y_ticks: Sequence[float] | None = None,
     x_tick_labels: Sequence[str] | None = None,
-    y_from_zero: bool = False,
 ) -> None:
     """Title, axis labels (with their units), scales and ticks; to be called before the data are drawn."""
     axes.set_title(title, loc="left", fontsize=11, color=_TEXT, pad=10)
@@ -112,8 +111,6 @@ def style_axes(
         axis.set_major_formatter(FuncFormatter(_plain))
     if x_tick_labels is not None:
         axes.set_xticks(list(x_ticks or range(len(x_tick_labels))), labels=list(x_tick_labels))
-    if y_from_zero:
-        axes.set_ylim(bottom=0)
 
 
 def _spread(positions: Sequence[float], gap: float) -> list[float]:

@@ -1,5 +1,6 @@
 """One run of the network simulator: from a configuration to measured latency, throughput, hops and channel loads."""
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +23,7 @@ from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, PR
 from hopforge.model.network.sources import NEVER
 from hopforge.model.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.routing import prepare_routing
+from hopforge.model.routing import RoutingPlan, prepare_routing
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
 from hopforge.model.traffic import TrafficError, prepare_traffic
@@ -123,9 +124,7 @@ class Simulation:
         self.config, self.load, self.seed = config, load, seed
         self.topology = build(config.topology, config.address) if topology is None else topology
         routing = config.routing
-        algorithm = str(routing.file) if routing.file is not None else routing.algorithm
-        options = routing.model_dump(exclude={"algorithm", "file", "check"})
-        self.plan = prepare_routing(self.topology, config.router.vcs, algorithm, options)
+        self.plan = routing_plan(config, self.topology)
         traffic = config.traffic
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
         generator = np.random.default_rng((seed, 3))
@@ -406,6 +405,15 @@ def percentile(histogram: NDArray[np.int64], share: float, largest: int) -> floa
     return float(largest if k >= len(histogram) - 1 else k)
 
 
+def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
+    """Section `routing`, made ready for the network."""
+    routing = config.routing
+    algorithm = str(routing.file) if routing.file is not None else routing.algorithm
+    options = routing.model_dump(exclude={"algorithm", "file", "check"})
+    options |= {"tables": config.tables, "seed": config.seed}
+    return prepare_routing(topology, config.router.vcs, algorithm, options)
+
+
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:
     """Section `router` with the latency of every link."""
     router = config.router
@@ -416,8 +424,8 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
         latency[:, first_global:] = router.global_latency_cycles
     if topology.link_cycles is not None:
         latency = np.where(topology.link_cycles > 0, topology.link_cycles, router.link_latency_cycles)
-    hardware_only = {"flit_bits", "tag_bits", "length_bits", "route_computation"}
-    values = router.model_dump(exclude={"global_latency_cycles", "link_latency_cycles", *hardware_only})
+    simulated = {field.name for field in dataclasses.fields(RouterParameters)} - {"link_latency_cycles"}
+    values = router.model_dump(include=simulated)
     return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)
 
 

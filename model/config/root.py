@@ -11,6 +11,7 @@ from hopforge.model.config.lookup import AddressConfig, LookupConfig
 from hopforge.model.config.route_computation import route_computation_problems
 from hopforge.model.config.router import RouterConfig, RoutingConfig
 from hopforge.model.config.simulation import SimulationConfig
+from hopforge.model.config.tables import TablesConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import ProgramWorkload, WorkloadConfig
@@ -79,6 +80,8 @@ class Config(Section):
     """Routers of the network simulator."""
     routing: RoutingConfig = RoutingConfig()
     """Routing algorithm of the network simulator."""
+    tables: TablesConfig = TablesConfig()
+    """Routing tables and virtual layers of `hopforge route` and `routing.algorithm: tables`."""
     traffic: TrafficConfig = TrafficConfig()
     """Traffic of the network simulator."""
     simulation: SimulationConfig = SimulationConfig()

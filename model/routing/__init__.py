@@ -1,6 +1,6 @@
 """Routing algorithms: `ROUTING` maps a name to what makes it ready for a network (contract: `plan.RoutingPlan`)."""
 
-from hopforge.model.routing import dragonfly, graph, grid, tree
+from hopforge.model.routing import dragonfly, graph, grid, tables, tree
 from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, draw_below, register, relation
 from hopforge.model.routing.user import prepare_routing
 
@@ -15,5 +15,6 @@ __all__ = [
     "prepare_routing",
     "register",
     "relation",
+    "tables",
     "tree",
 ]

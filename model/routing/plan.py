@@ -46,8 +46,9 @@ class RoutingPlan:
     inject_mask : int or ndarray
         VCs that hosts may use.
     obligation : str
-        What `model.deadlock` proves: ``acyclic`` (all channel dependencies), or ``escape`` (those of the candidates of
-        the highest level, with the indirect ones: Duato's condition).
+        What `model.deadlock` proves: ``acyclic`` (all channel dependencies), ``escape`` (those of the candidates of
+        the highest level, with the indirect ones: Duato's condition), or nothing, because the plan was made from
+        something that has been ``checked``.
     feedback : Feedback, optional
         What routers tell their neighbours upstream (`model.network.feedback`).
     """

@@ -639,6 +639,54 @@ def sweep(
     console.print(f"wrote {target}", markup=False, highlight=False, soft_wrap=True)
 
 
+@app.command(rich_help_panel=NETWORK)
+def trace(
+    config: ConfigPath,
+    packet: Annotated[
+        list[str] | None, typer.Option(metavar="HOST.NUMBER", help="A packet by source and number (repeat for more).")
+    ] = None,
+    slowest: Annotated[
+        int | None, typer.Option(min=1, max=100, help="The packets of greatest latency (default: 3, if none is named).")
+    ] = None,
+    after: Annotated[int, typer.Option(min=0, help="For --slowest: only packets created from this cycle on.")] = 0,
+    cycles: Annotated[int, typer.Option(min=1, max=1_000_000, help="Length of the run.")] = 3000,
+    load: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Offered flits per host, cycle (default: simulation.load).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of every random draw (default: the file's).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/trace/NAME).")
+    ] = None,
+) -> None:
+    """Follow packets through the network: in which cycle each flit was where, and what it waited for.
+
+    Simulates the network from its start, chooses packets and simulates it once more. Writes the events of every flit
+    (CSV), a timing diagram of every packet (PNG) and the list of all packets.
+    """
+    from rich.console import Console
+
+    from hopforge.model.config import load_config
+    from hopforge.model.packet_trace import follow, life_text, list_packets, packet_key, write_trace
+    from hopforge.model.packet_trace import slowest as slowest_packets
+    from hopforge.model.results import check_writable
+
+    checked = load_config(config)
+    keys = [packet_key(text) for text in packet or []]
+    target = output or Path("build/trace") / checked.name
+    check_writable(target)
+    offered = checked.simulation.load if load is None else load
+    chosen_seed = checked.seed if seed is None else seed
+    with _progress("cycles") as advance:
+        packets = list_packets(checked, offered, chosen_seed, cycles, advance)
+    if slowest is not None or not keys:
+        keys += slowest_packets(packets, slowest or 3, after)
+    run, lives = follow(checked, offered, chosen_seed, cycles, packets, keys)
+    write_trace(run, lives, packets, target)
+    for life in lives:
+        typer.echo(life_text(run, life))
+    Console().print(f"wrote {target}", markup=False, highlight=False, soft_wrap=True)
+
+
 @app.command(rich_help_panel=PAPERS)
 def reproduce(
     names: Annotated[

@@ -1,0 +1,44 @@
+"""Section `tables`: routing tables and virtual layers for irregular networks."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.paths import ConfigPath
+
+_WITH_LIMIT = ("loren", "cowen", "thorup_zwick")
+
+
+class TablesConfig(Section):
+    """Which table every switch gets, and which virtual layers keep its packets from deadlock."""
+
+    scheme: Literal["shortest", "loren", "cowen", "thorup_zwick", "file"] = "shortest"
+    """Shortest paths; LOREN (needs a square floor plan); landmarks of Cowen or of Thorup and Zwick; or a `file`."""
+    t_max: Annotated[int, Field(ge=1)] | None = None
+    """`loren`, `cowen`, `thorup_zwick`: most entries of a table (default: the fewest that are possible)."""
+    ties: Literal["lowest", "random", "balanced"] = "lowest"
+    """`shortest`: of equally near neighbours the lowest number, a random one, or the least used (as DFSSSP)."""
+    file: ConfigPath | None = None
+    """`scheme: file`: next hops, one line per switch, one number per destination, -1 on the diagonal (CSV); relative
+    to this configuration file."""
+    layers: Literal["acro", "lash", "lash_tor", "dfsssp", "hop_indexed"] = "acro"
+    """How paths are put into virtual layers."""
+    patterns: Annotated[int, Field(ge=1)] = 1000
+    """Random traffic patterns for effective bandwidth and average efficiency."""
+    hotspot: tuple[Annotated[float, Field(ge=0, le=1)], ...] = (0.1, 0.3, 0.7)
+    """β of hotspot(β): probability that a switch sends to the hot one."""
+    local: tuple[Annotated[float, Field(gt=0)], ...] = (1.0, 2.0, 3.0)
+    """γ of local(γ): destinations with a probability that falls with distance^-γ on the floor plan."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check what concerns several keys."""
+        if self.scheme == "file" and self.file is None:
+            yield Problem("file", "missing; scheme=file needs it")
+        if self.scheme != "file" and self.file is not None:
+            yield Problem("file", f"is for scheme=file only, not scheme={self.scheme}")
+        if self.t_max is not None and self.scheme not in _WITH_LIMIT:
+            yield Problem("t_max", f"is for {', '.join(_WITH_LIMIT)} only, not scheme={self.scheme}")
+        if self.ties != "lowest" and self.scheme != "shortest":
+            yield Problem("ties", f"is for scheme=shortest only, not scheme={self.scheme}")

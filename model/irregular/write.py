@@ -1,0 +1,217 @@
+"""What `hopforge route` shows and writes: figures of merit, tables in three formats, pictures."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.channels import check_next_hops, hop_counts
+from hopforge.model.irregular.landmarks import LandmarkTables, fitting
+from hopforge.model.irregular.load import all_to_all_load, hotspot_quality, local_quality
+from hopforge.model.irregular.loren import LorenTables, loren_next_hops, loren_tables
+from hopforge.model.irregular.tables import RoutingTables
+from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
+from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values, new_map, positions
+
+__all__ = ["lft_dump", "quality_table", "route_rows", "write_route"]
+
+MAX_CURVE_ROUTERS = 1024
+"""Most routers for which the curve of path length against entries is computed."""
+
+
+def quality_table(config: Config, tables: RoutingTables, progress: Callable[[int, int], None]) -> pd.DataFrame:
+    """Effective bandwidth and average efficiency of every pattern of section `tables`.
+
+    Returns
+    -------
+    DataFrame
+        Columns pattern, parameter, bandwidth, efficiency.
+    """
+    section = config.tables
+    kinds = [("hotspot", beta) for beta in section.hotspot] + [("local", gamma) for gamma in section.local]
+    rows = []
+    for number, (kind, value) in enumerate(kinds):
+        progress(number, len(kinds))
+        generator = np.random.default_rng((config.seed, 5, number))
+        if kind == "hotspot":
+            found = hotspot_quality(value, section.patterns, tables.next_channel, tables.channels, generator)
+        else:
+            place = positions(tables.topology)
+            found = local_quality(value, place, section.patterns, tables.next_channel, tables.channels, generator)
+        rows.append({"pattern": kind, "parameter": value, **found._asdict()})
+    progress(len(kinds), len(kinds))
+    return pd.DataFrame(rows, columns=["pattern", "parameter", "bandwidth", "efficiency"])
+
+
+def route_rows(tables: RoutingTables, quality: pd.DataFrame) -> list[tuple[str, str]]:
+    """Subject and words for the terminal."""
+    off = ~np.eye(len(tables.hops), dtype=bool)
+    hops, near = tables.hops[off], tables.shortest[off]
+    load = all_to_all_load(tables.next_channel, tables.channels)
+    stretch = hops / near
+    rows = [
+        ("network", tables.topology.name),
+        ("entries", f"{tables.entries.max()} at most, {tables.entries.mean():.1f} on average"),
+        ("bits", f"{tables.entry_bits} an entry, {tables.table_bits} the largest table"),
+        ("path length", f"{hops.mean():.4g} hops on average, {hops.max()} at most"),
+        ("shortest paths", f"{near.mean():.4g} hops on average, {near.max()} at most"),
+        ("stretch", f"{stretch.mean():.4g} on average, {stretch.max():.4g} at most"),
+        ("virtual layers", f"{tables.layers.count} ({tables.layers.method}), checked: no cycle"),
+        ("paths per channel", f"{load.mean():.4g} on average, deviation {load.std():.4g}, {load.max()} at most"),
+    ]
+    for row in quality.itertuples():
+        rows.append(
+            (
+                f"{row.pattern}({row.parameter:g})",
+                f"effective bandwidth {row.bandwidth:.4g}, average efficiency {row.efficiency:.4g}",
+            )
+        )
+    return rows
+
+
+def lft_dump(tables: RoutingTables) -> str:
+    """Linear forwarding tables as text in the form of OpenSM's ``dump_lfts``: LID = router + 1, out port from 1 on."""
+    topology = tables.topology
+    lines = []
+    for router in range(topology.routers):
+        lines.append(f"Unicast lids [0x0001-0x{topology.routers:04x}] of switch Lid {router + 1} (router {router}):")
+        lines.append("  Lid  Out   Destination")
+        lines.append("       Port     Info")
+        ports = {int(peer): port for port, peer in reversed(list(enumerate(topology.peer_router[router]))) if peer >= 0}
+        for destination in range(topology.routers):
+            port = 0 if destination == router else ports[int(tables.next_hop[router, destination])] + 1
+            lines.append(f"0x{destination + 1:04x} {port:03d} : (router {destination})")
+        lines.append(f"{topology.routers} valid lids dumped")
+    return "\n".join(lines) + "\n"
+
+
+def _entries(tables: RoutingTables) -> list[list[tuple[int, int]]]:
+    """Entries (destination, next router) of every router, in the order in which they are searched."""
+    details = tables.details
+    if isinstance(details, LorenTables):
+        return [
+            list(zip(details.destination[u, :count].tolist(), details.successor[u, :count].tolist(), strict=True))
+            for u, count in enumerate(details.entries)
+        ]
+    known = details.known if isinstance(details, LandmarkTables) else tables.next_hop >= 0
+    return [[(int(d), int(tables.next_hop[u, d])) for d in np.flatnonzero(known[u])] for u in range(len(known))]
+
+
+def _tables_json(tables: RoutingTables, config: Config) -> str:
+    document: dict[str, object] = {
+        "scheme": config.tables.scheme,
+        "network": tables.topology.name,
+        "routers": tables.topology.routers,
+        "entries": _entries(tables),
+        "layers": {"method": tables.layers.method, "count": tables.layers.count},
+    }
+    if isinstance(tables.details, LandmarkTables):
+        document["landmarks"] = tables.details.landmarks.tolist()
+        document["landmark_of"] = tables.details.landmark_of.tolist()
+    if tables.layers.orders is not None:
+        ends = zip(tables.channels.source.tolist(), tables.channels.target.tolist(), strict=True)
+        document["channels"] = list(ends)
+        document["orders"] = tables.layers.orders.order.tolist()
+    return json.dumps(document) + "\n"
+
+
+def _curve(config: Config, tables: RoutingTables, progress: Callable[[int, int], None]) -> pd.DataFrame:
+    """Path lengths for table sizes from the least to one entry per destination."""
+    scheme, nodes = config.tables.scheme, tables.topology.routers
+    generator = np.random.default_rng((config.seed, 4))
+    off = ~np.eye(nodes, dtype=bool)
+    details = tables.details
+    least = details.least_entries if isinstance(details, LorenTables) else None
+    if least is None:
+        least = int(fitting(tables.neighbours, scheme, None, generator).entries.max())
+    sizes = np.unique(np.geomspace(least, max(nodes - 1, least), 8).round().astype(int))
+    rows = []
+    for number, size in enumerate(sizes):
+        progress(number, len(sizes))
+        try:
+            if scheme == "loren":
+                loren = loren_tables(tables.neighbours, int(size))
+                next_hop, used = loren_next_hops(loren), int(loren.entries.max())
+            else:
+                landmark = fitting(tables.neighbours, scheme, int(size), np.random.default_rng((config.seed, 4)))
+                next_hop, used = landmark.next_hop, int(landmark.entries.max())
+        except UserError:  # landmarks are drawn: the smallest size may not come again
+            continue
+        hops = hop_counts(check_next_hops(next_hop, tables.channels), tables.channels)[off]
+        rows.append({"t_max": int(size), "entries": used, "mean_hops": float(hops.mean()), "max_hops": int(hops.max())})
+    progress(len(sizes), len(sizes))
+    return pd.DataFrame(rows)
+
+
+def _draw_curve(curve: pd.DataFrame, tables: RoutingTables, title: str, path: Path) -> None:
+    off = ~np.eye(len(tables.hops), dtype=bool)
+    figure, (axes,) = new_figure()
+    style_axes(axes, title=title, x_label="entries of the largest table", y_label="hops")
+    entries = curve["entries"].to_numpy()
+    ends = [entries.min(), entries.max()]
+    lines = [
+        Line("longest", entries, curve["max_hops"], color=1),
+        Line("mean", entries, curve["mean_hops"], color=0),
+        Line("mean of shortest", ends, [tables.shortest[off].mean()] * 2, color=2, dashed=True, marked=False),
+    ]
+    axes.set_ylim(0, 1.08 * curve["max_hops"].max())
+    draw_lines(axes, lines)
+    save_figure(figure, path)
+
+
+def _draw_landmarks(tables: RoutingTables, details: LandmarkTables, path: Path) -> None:
+    figure, axes = new_map(tables.topology, f"{tables.topology.name}: landmarks (L) and the routers that use them")
+    place = positions(tables.topology)
+    size = float(np.clip(20000 / tables.topology.routers, 3, 160))
+    rank = np.searchsorted(details.landmarks, details.landmark_of)
+    colours = [PALETTE[k % len(PALETTE)] for k in rank]
+    axes.scatter(place[:, 0], place[:, 1], s=size, c=colours, marker="s", zorder=3)
+    for landmark in details.landmarks:
+        axes.annotate("L", place[landmark], ha="center", va="center", fontsize=7, fontweight="bold", zorder=5)
+    save_figure(figure, path)
+
+
+def write_route(
+    config: Config,
+    tables: RoutingTables,
+    quality: pd.DataFrame,
+    folder: Path,
+    progress: Callable[[int, int], None],
+) -> None:
+    """Write figures of merit, channels, tables (CSV, JSON, LFT), pictures and metadata; all or nothing."""
+    channels = tables.channels
+    load = all_to_all_load(tables.next_channel, channels)
+    routers = pd.DataFrame({"router": np.arange(tables.topology.routers), "entries": tables.entries})
+    summary = pd.DataFrame(route_rows(tables, quality), columns=["subject", "value"])
+    frames = {
+        "summary": summary,
+        "routers": routers,
+        "channels": pd.DataFrame({"router": channels.source, "to_router": channels.target, "paths": load}),
+        "quality": quality,
+    }
+    with staged(folder) as scratch:
+        if isinstance(tables.details, LorenTables | LandmarkTables) and tables.topology.routers <= MAX_CURVE_ROUTERS:
+            frames["path_length"] = _curve(config, tables, progress)
+            _draw_curve(
+                frames["path_length"], tables, f"{config.tables.scheme}: path length", scratch / "path_length.png"
+            )
+        write_tables(scratch, frames)
+        np.savetxt(scratch / "next_hops.csv", tables.next_hop, fmt="%d", delimiter=",")
+        (scratch / "tables.json").write_text(_tables_json(tables, config), encoding="utf-8")
+        (scratch / "lft.txt").write_text(lft_dump(tables), encoding="utf-8")
+        if len(load) <= 2 * MAX_DRAWN_LINKS:
+            physical = tables.topology.channels()
+            number = {pair: k for k, pair in enumerate(zip(channels.source, channels.target, strict=True))}
+            drawn = [load[number[pair]] for pair in zip(physical.src_router, physical.dst_router, strict=True)]
+            draw_channel_values(
+                tables.topology, drawn, title=f"{tables.topology.name}: paths per channel, all to all",
+                label="paths", path=scratch / "load.png",
+            )  # fmt: skip
+        if isinstance(tables.details, LandmarkTables):
+            _draw_landmarks(tables, tables.details, scratch / "landmarks.png")
+        write_metadata(scratch, run_metadata(config))

@@ -1,0 +1,139 @@
+"""Routing by the tables of section `tables`: one path per pair, its hops in virtual layers."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.irregular.layers import Layers
+from hopforge.model.irregular.tables import RoutingTables, build_tables
+from hopforge.model.network.candidates import candidate
+from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, register, relation, vc_range
+from hopforge.model.topology import Topology
+
+# table: 0 routers, 1 ports, 2 layers, 3 all VCs, 4 start of host routers, 5 of host ports, 6 of next ports
+# [router, router], 7 of VC masks [layer], 8 of the data of the layers, 9 of the paths (LASH-TOR) [router, router]
+_R, _P, _L, _ALL, _HOME, _PORT, _NEXT, _MASK, _DATA, _PATHS, _FIRST = range(11)
+
+
+def _by_pair(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    there = table[table[_HOME] + packet.dst]
+    if there == router:
+        out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
+        return 1
+    if packet.hops == 0:
+        packet.phase = table[table[_DATA] + router * table[_R] + there]
+    out[0] = candidate(table[table[_NEXT] + router * table[_R] + there], table[table[_MASK] + packet.phase])
+    return 1
+
+
+def _by_order(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    there = table[table[_HOME] + packet.dst]
+    if there == router:
+        out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
+        return 1
+    port = table[table[_NEXT] + router * table[_R] + there]
+    if packet.hops == 0:
+        packet.phase = table[_L] - 1
+    else:
+        place = (packet.phase * table[_R] + router) * 2 * table[_P]
+        # orders of the channel that the packet came by and of the one that it takes
+        if table[table[_DATA] + place + in_port] <= table[table[_DATA] + place + table[_P] + port]:
+            packet.phase -= 1
+        if packet.phase < 0:
+            return 0
+    out[0] = candidate(port, table[table[_MASK] + packet.phase])
+    return 1
+
+
+def _by_hop(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    there = table[table[_HOME] + packet.dst]
+    if there == router:
+        out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
+        return 1
+    if packet.hops > 0:
+        packet.phase += 1
+    if packet.phase >= table[_L]:
+        return 0
+    out[0] = candidate(table[table[_NEXT] + router * table[_R] + there], table[table[_MASK] + packet.phase])
+    return 1
+
+
+def _by_path(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    there = table[table[_HOME] + packet.dst]
+    if there == router:
+        out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
+        return 1
+    start = table[table[_PATHS] + table[table[_HOME] + packet.src] * table[_R] + there]
+    packet.phase = table[table[_DATA] + start + packet.hops]
+    out[0] = candidate(table[table[_NEXT] + router * table[_R] + there], table[table[_MASK] + packet.phase])
+    return 1
+
+
+_RELATIONS = {"acro": _by_order, "lash": _by_pair, "dfsssp": _by_pair, "hop_indexed": _by_hop, "lash_tor": _by_path}
+
+
+def _next_ports(tables: RoutingTables) -> NDArray[np.int32]:
+    """Output port of every pair: int32[router, destination router]; of parallel links the lowest."""
+    topology = tables.topology
+    ports = np.full((topology.routers, topology.routers), -1, np.int32)
+    for port in range(topology.max_ports - 1, -1, -1):
+        peer = topology.peer_router[:, port]
+        ports[(peer[:, None] == tables.next_hop) & (peer >= 0)[:, None]] = port
+    return ports
+
+
+def _orders(tables: RoutingTables, layers: Layers) -> NDArray[np.int32]:
+    """ACRO's orders as a switch sees them: int32[layer, router, 0 in | 1 out, port]; -1 at hosts and idle ports."""
+    assert layers.orders is not None
+    topology, channels = tables.topology, tables.channels
+    number = {pair: k for k, pair in enumerate(zip(channels.source, channels.target, strict=True))}
+    table = np.full((layers.count, topology.routers, 2, topology.max_ports), -1, np.int32)
+    for router, port in np.argwhere(topology.peer_router >= 0):
+        peer = topology.peer_router[router, port]
+        table[:, router, 0, port] = layers.orders.order[:, number[peer, router]]
+        table[:, router, 1, port] = layers.orders.order[:, number[router, peer]]
+    return table
+
+
+def _pairs(tables: RoutingTables, layers: Layers) -> NDArray[np.int32]:
+    """Layer of the first hop of every pair, int32[router, router]; 0 on the diagonal."""
+    table = np.zeros(tables.topology.routers**2, np.int32)
+    some = np.diff(layers.starts) > 0
+    table[some] = layers.layer[layers.starts[:-1][some]]
+    return table
+
+
+@register("tables")
+def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Tables and virtual layers of section `tables`; layer l has the VCs l·V div L to (l+1)·V div L − 1."""
+    if "tables" not in options:
+        raise RoutingError("routing.algorithm tables needs section tables")
+    tables = build_tables(options["tables"], topology, int(options["seed"]))
+    layers = tables.layers
+    if vcs < layers.count:
+        raise RoutingError(
+            f"router.vcs must be at least {layers.count} for {layers.method} with these tables, not {vcs}"
+        )
+    masks = [vc_range(k * vcs // layers.count, (k + 1) * vcs // layers.count - 1) for k in range(layers.count)]
+    if layers.method == "acro":
+        data = _orders(tables, layers)
+    elif layers.method == "lash_tor":
+        data = layers.layer.astype(np.int32)
+    else:
+        data = _pairs(tables, layers)
+    R, H = topology.routers, topology.hosts
+    starts = np.cumsum([_FIRST, H, H, R * R, len(masks), data.size])
+    header = [R, topology.max_ports, layers.count, all_vcs(vcs), *starts]
+    parts = [topology.host_router, topology.host_port, _next_ports(tables), np.array(masks), data]
+    if layers.method == "lash_tor":
+        parts.append(layers.starts[:-1])
+    table = np.concatenate([np.array(header), *(np.asarray(part).reshape(-1) for part in parts)]).astype(np.int32)
+    return RoutingPlan(
+        relation(_RELATIONS[layers.method]),
+        table,
+        phases=layers.count,
+        # LASH-TOR's layer depends on the source, which the exploration of states does not know; `check_layers` has
+        # proved all (layer, channel) dependencies free of cycles
+        obligation="checked" if layers.method == "lash_tor" else "acyclic",
+    )
