@@ -62,6 +62,20 @@ class CosimReport:
         """Whether every output was as expected in every cycle."""
         return self.result.mismatches == 0
 
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Return the report as (subject, words) for a table."""
+        result, totals = self.result, self.totals
+        yield "engine", f"{self.name} on {self.simulator}, seed {self.seed}"
+        yield "cycles", f"{result.cycles}, every output compared in each"
+        found = f"{totals['hits']} hits, {totals['misses']} misses, {totals['merges']} merges"
+        yield "lookups", f"{totals['lookups']}: {found}"
+        others = ("fills", "evictions", "drops", "retries", "flushes", "invalidations")
+        yield "besides", ", ".join(f"{totals[name]} {name}" for name in others)
+        yield "time", f"golden {self.golden_s:.1f} s, build {self.build_s:.1f} s, run {self.run_s:.1f} s"
+        if self.waves is not None:
+            yield "waves", str(self.waves)
+        yield "mismatches", "0" if result.first is None else f"{result.mismatches} cycles; first {result.first}"
+
 
 def cosim(
     config: Config,
@@ -129,20 +143,6 @@ def cosim(
         )  # fmt: skip
         (scratch / "cosim.json").write_text(json.dumps(_summary(config, report), indent=2) + "\n")
     return report
-
-
-def report_rows(report: CosimReport) -> Iterator[tuple[str, str]]:
-    """Return the report as (subject, words) for a table."""
-    result, totals = report.result, report.totals
-    yield "engine", f"{report.name} on {report.simulator}, seed {report.seed}"
-    yield "cycles", f"{result.cycles}, every output compared in each"
-    yield "lookups", f"{totals['lookups']}: {totals['hits']} hits, {totals['misses']} misses, {totals['merges']} merges"
-    others = ("fills", "evictions", "drops", "retries", "flushes", "invalidations")
-    yield "besides", ", ".join(f"{totals[name]} {name}" for name in others)
-    yield "time", f"golden {report.golden_s:.1f} s, build {report.build_s:.1f} s, run {report.run_s:.1f} s"
-    if report.waves is not None:
-        yield "waves", str(report.waves)
-    yield "mismatches", "0" if result.first is None else f"{result.mismatches} cycles; first {result.first}"
 
 
 def engine_traffic(config: Config, lookups: int, seed: int) -> Traffic:

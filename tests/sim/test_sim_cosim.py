@@ -12,7 +12,7 @@ from hopforge.model.config import parse_config
 from hopforge.model.csr import MODES, csr_map
 from hopforge.model.results import ResultError
 from hopforge.sim import cosim as module
-from hopforge.sim.cosim import cosim, engine_setup, engine_traffic, report_rows
+from hopforge.sim.cosim import cosim, engine_setup, engine_traffic
 from hopforge.sim.runner import SimulatorError, check_simulator, simulator_name
 
 SMALL = """
@@ -42,7 +42,7 @@ def test_report_of_a_good_engine(tmp_path: Path) -> None:
     assert report.totals["lookups"] == 300
     assert report.result.cycles > 300
     assert seen[-1] == (report.result.cycles, report.result.cycles)
-    rows = dict(report_rows(report))
+    rows = dict(report.rows())
     assert rows["mismatches"] == "0"
     assert rows["lookups"].startswith("300: ")
     written = json.loads((tmp_path / "cosim.json").read_text())

@@ -1,0 +1,167 @@
+"""Networks of RTL routers against the network simulator: every flit in its cycle."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hopforge.cli import app
+from hopforge.model.config import Config, parse_config
+from hopforge.model.errors import UserError
+from hopforge.model.network.records import RECEIVED, SENT
+from hopforge.model.packet_script import draw_packets
+from hopforge.model.simulation import Simulation
+from hopforge.sim.cosim_parts import cosim_part
+from hopforge.sim.network import NetworkTraffic, RecordedNetwork, record_network
+from hopforge.sim.network_cosim import cosim_network
+from hopforge.sim.replay import Replay, replay_amaranth
+
+MESH = """
+name: mesh
+topology: {kind: mesh, radices: [2, 2]}
+router: {vcs: 2, buffer_flits: 3}
+traffic: {packet_range: [1, 4]}
+"""
+TRAFFIC = NetworkTraffic(load=0.5, cycles=60, seed=4)
+
+
+def mesh(**router: object) -> Config:
+    more = "".join(f", {name}: {str(value).lower()}" for name, value in router.items())
+    return parse_config(MESH.replace("buffer_flits: 3}", f"buffer_flits: 6{more}}}" if router else "buffer_flits: 3}"))
+
+
+def column(replay: Replay, name: str) -> np.ndarray:
+    if name in replay.inputs:
+        return replay.driven[:, replay.inputs.index(name)]
+    return replay.expected[:, [output.name for output in replay.outputs].index(name)]
+
+
+@pytest.fixture(scope="module")
+def recorded() -> RecordedNetwork:
+    return record_network(mesh(), TRAFFIC)
+
+
+def test_channels_carry_what_the_simulator_sends_and_takes(recorded: RecordedNetwork) -> None:
+    """Flits and their cycles against the simulator's own run of the same traffic, not the recorded one."""
+    run = Simulation(mesh(), TRAFFIC.load, TRAFFIC.seed, log_events=10000)
+    run.advance(TRAFFIC.cycles)
+    rows = run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])]
+    latency = 1
+    assert (rows[:, 1] == RECEIVED).sum() > 40
+    for host in range(4):
+        sent = rows[(rows[:, 1] == SENT) & (rows[:, 2] == host), 0]
+        taken = rows[(rows[:, 1] == RECEIVED) & (rows[:, 2] == host), 0]
+        stands = np.flatnonzero(column(recorded.replay, f"host__{host}__in_valid"))
+        assert stands[stands < TRAFFIC.cycles + latency].tolist() == (sent + latency).tolist()
+        leaves = np.flatnonzero(column(recorded.replay, f"host__{host}__out_valid"))
+        assert leaves[leaves < TRAFFIC.cycles - latency].tolist() == (taken - latency).tolist()
+        back = np.flatnonzero(column(recorded.replay, f"host__{host}__out_credit_valid"))
+        assert back.tolist() == (leaves + 2 * latency).tolist()
+
+
+def test_everything_is_delivered(recorded: RecordedNetwork) -> None:
+    script = draw_packets(Simulation(mesh(), TRAFFIC.load, TRAFFIC.seed), TRAFFIC.cycles)
+    flits = int(script[3].sum())
+    assert (recorded.packets, recorded.flits) == (len(script[0]), flits)
+    for direction in ("in", "out", "in_credit", "out_credit"):
+        assert sum(int(column(recorded.replay, f"host__{h}__{direction}_valid").sum()) for h in range(4)) == flits
+
+
+def test_heads_hold_destination_source_and_number(recorded: RecordedNetwork) -> None:
+    script = draw_packets(Simulation(mesh(), TRAFFIC.load, TRAFFIC.seed), TRAFFIC.cycles)
+    for host in range(4):
+        words = column(recorded.replay, f"host__{host}__in_flit")[
+            column(recorded.replay, f"host__{host}__in_valid") == 1
+        ]
+        heads = words[words & 1 == 1] >> 3  # kind and VC in front of it
+        mine = script[0] == host
+        assert (heads & 0xFFFFFF).tolist() == script[2][mine].tolist()
+        assert set((heads >> 24 & 0xFFFFFF).tolist()) == {host}
+        assert (heads >> 48 & 0xFF).tolist() == list(range(mine.sum()))
+
+
+@pytest.mark.parametrize(
+    "router",
+    [
+        {"switching": "vct", "speculation": True, "host_latency_cycles": 2, "link_latency_cycles": 2},
+        pytest.param(
+            {"rc_cycles": 1, "va": "wavefront", "vc_release": "credits", "credit_delay_cycles": 1, "flit_bits": 130},
+            marks=pytest.mark.study,
+        ),
+    ],
+    ids=["vct", "wide"],
+)
+def test_hardware_delivers_every_flit_in_its_cycle(router: dict[str, object]) -> None:
+    network = record_network(mesh(**router), NetworkTraffic(load=0.6, cycles=30))
+    result = replay_amaranth(network.component, network.replay)
+    assert result.first is None, str(result.first)
+    assert result.cycles > network.simulated_cycles > 30
+
+
+def test_report_on_icarus(tmp_path: Path) -> None:
+    file = tmp_path / "mesh.yml"
+    file.write_text(MESH)
+    words = ["cosim", str(file), "--part", "network", "--load", "0.4", "--cycles", "60", "--seed", "4"]
+    found = CliRunner().invoke(app, [*words, "--output", str(tmp_path / "out")])
+    assert found.exit_code == 0, found.output
+    assert "4 routers, 4 hosts" in found.output
+    assert re.search(r"mismatches +0 *\n", found.output)
+    written = json.loads((tmp_path / "out" / "cosim.json").read_text())
+    assert (written["mismatches"], written["seed"], written["traffic_cycles"]) == (0, 4, 60)
+    assert written["flits"] > 80
+
+
+@pytest.mark.study
+def test_a_router_that_delivers_late_is_found(recorded: RecordedNetwork) -> None:
+    """The second flit that host 2 takes, a cycle later: hardware that is right must not pass for it."""
+    names = [output.name for output in recorded.replay.outputs]
+    valid = names.index("host__2__out_valid")
+    cycle = int(np.flatnonzero(recorded.replay.expected[:, valid])[1])
+    replay = record_network(mesh(), TRAFFIC).replay
+    replay.expected[cycle, valid], replay.expected[cycle + 1, valid] = 0, 1
+    result = replay_amaranth(recorded.component, replay.head(cycle + 2))
+    assert result.first is not None
+    assert (result.first.cycle, result.first.signal) == (cycle, "host__2__out_valid")
+
+
+@pytest.mark.parametrize(
+    ("part", "given", "message"),
+    [
+        ("routers", {}, "--part must be one of lookup, network, not 'routers'"),
+        ("lookup", {"load": 0.1}, "--load is for --part network only, not --part lookup"),
+        ("network", {"lookups": 5}, "--lookups is for --part lookup only, not --part network"),
+        ("network", {"load": 0.001, "cycles": 1}, "no packet in 1 cycles at a load of 0.001: there is nothing"),
+    ],
+)
+def test_errors(part: str, given: dict[str, float], message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        cosim_part(part, mesh(), given=given)
+
+
+NETWORKS = {
+    "mesh 2x2": ("{kind: mesh, radices: [2, 2]}", "dor"),
+    "torus 4x4": ("{kind: torus, radices: [4, 4]}", "dor"),
+    "2-ary 3-tree": ("{kind: fat_tree, k: 2, n: 2}", "nca"),
+    "dragonfly 36": ("{kind: dragonfly, p: 2, a: 4, h: 2}", "dragonfly_min"),
+}
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("name", list(NETWORKS))
+def test_networks_on_verilator(name: str, tmp_path: Path) -> None:
+    """Moderate and saturating load, packets of one and of several flits, on one model per kind of switching."""
+    topology, algorithm = NETWORKS[name]
+    for switching in ("wormhole", "vct"):
+        for load, flits in ((0.15, "packet_flits: 1"), (0.15, "packet_range: [1, 5]"), (0.9, "packet_range: [1, 5]")):
+            config = parse_config(
+                f"name: study\ntopology: {topology}\nrouting: {{algorithm: {algorithm}}}\n"
+                f"router: {{vcs: 2, buffer_flits: 5, switching: {switching}}}\ntraffic: {{{flits}}}\n"
+            )
+            report = cosim_network(
+                config, simulator="verilator", load=load, cycles=3000, seed=7, output=tmp_path / switching
+            )
+            assert report.passed, report.result
+            assert report.flits > 0.1 * 3000 * report.hosts
