@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.lookup_params import LookupParams
+from hopforge.model.network.build import NetState
 from hopforge.model.network.lookup_build import RouteLookup
+from hopforge.model.network.records import PACKET
 from hopforge.model.node_reduction import NodeReduction
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing_cache import RoutingCache
@@ -83,6 +85,81 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
     )
 
 
+def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: NetState) -> None:
+    """Check that what packets are told in an input VC follows from the keys of their destinations.
+
+    Every state that packets can reach is evaluated. All destinations of a key must have the same candidates in an input
+    VC, or a cached answer would be wrong for some of them.
+
+    Parameters
+    ----------
+    config : Config
+        The network.
+    topology : Topology
+        Its routers.
+    plan : RoutingPlan
+        The routing algorithm.
+    state : NetState
+        Of the same network.
+
+    Raises
+    ------
+    RoutingError
+        Naming a router, input port, VC and two destinations.
+    """
+    from hopforge.model.router_tables import walk_packets  # noqa: PLC0415 (it needs `simulation`, which needs this)
+
+    reduction = NodeReduction.from_config(config, topology)
+    vcs, phases = config.router.vcs, plan.phases
+    inputs = topology.routers * topology.max_ports * vcs
+    router = np.arange(inputs) // (topology.max_ports * vcs)
+    states = inputs * phases
+    count, stack = np.empty(states, np.int64), np.empty(states, np.int64)
+    answer = np.zeros((states, plan.max_candidates), np.int64)
+    packet = np.zeros(1, PACKET)[0]
+    keys = 1 if reduction.mode == "arbitrary" else _KINDS * _width(topology)
+    # first answer to each (input VC, key) and its host; whole addresses are keys of one host each
+    known = np.full((inputs * keys, 2 + plan.max_candidates), -1, np.int64)
+    for host in range(topology.hosts):
+        if reduction.mode == "arbitrary":
+            known[:, 0] = -1
+            key = np.zeros(topology.routers, np.int64)
+        else:
+            key = _key_number(
+                topology, reduction, reduction.keys(np.arange(topology.routers), topology.host_address[host])
+            )
+        count[:] = -1
+        walk_packets(plan.route, state.record[0], packet, host, phases, 0, count, answer, stack)
+        reached = np.flatnonzero(count >= 0)
+        n = reached // phases
+        row = n * keys + key[router[n]]
+        columns = np.arange(plan.max_candidates) < count[reached, None]
+        told = np.column_stack([count[reached], np.where(columns, answer[reached], 0)])
+        new = known[row, 0] < 0
+        known[row[new], 0] = host
+        known[row[new], 1:] = told[new]
+        wrong = np.flatnonzero((known[row, 1:] != told).any(axis=1))
+        if len(wrong):
+            place, first = int(n[wrong[0]]), int(known[row[wrong[0]], 0])
+            port, vc = divmod(place % (topology.max_ports * vcs), vcs)
+            at = f"router {place // (topology.max_ports * vcs)}, input port {port}, VC {vc}"
+            if first == host:
+                raise RoutingError(
+                    f"router.route_computation must be table for routing.algorithm {config.routing.algorithm}, not "
+                    f"lookup: packets to host {host} are told different things in {at}"
+                )
+            raise RoutingError(
+                f"lookup.reduction must be false for routing.algorithm {config.routing.algorithm}: in {at} hosts "
+                f"{first} and {host} have the same key and different routes{_tie_hint(config)}"
+            )
+
+
+def _tie_hint(config: Config) -> str:
+    if config.topology.kind != "torus" or config.routing.algorithm != "dor":
+        return ""
+    return " (node reduction breaks ties as routing.ties: key does)"
+
+
 def engine_params(config: Config) -> LookupParams:
     """Return the parameters of every engine; an engine whose cache is off is one that is not enabled."""
     cache = config.lookup.cache.model_copy(update={"enabled": True})
@@ -90,13 +167,10 @@ def engine_params(config: Config) -> LookupParams:
     return LookupParams.from_config(config.model_copy(update={"lookup": lookup}))
 
 
-def key_numbers(topology: Topology, reduction: NodeReduction, router: int) -> NDArray[np.int64]:
-    """Return the numbers of the keys of all hosts at one router, as the kernel counts keys: int64[host]."""
-    if reduction.mode == "arbitrary":
-        return np.arange(topology.hosts)
-    keys = reduction.keys(np.full(topology.hosts, router), topology.host_address)
-    value = keys & (1 << reduction.value_bits) - 1
-    return (keys >> reduction.value_bits & 3) * _width(topology) + value
+def _key_number(topology: Topology, reduction: NodeReduction, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of reduced keys, as the kernel counts them."""
+    kind, value = np.divmod(keys & (1 << reduction.value_bits + 2) - 1, 1 << reduction.value_bits)
+    return kind * _width(topology) + value
 
 
 def _width(topology: Topology) -> int:

@@ -205,7 +205,7 @@ def _make_walk(digest: str) -> Callable[..., int]:
 
 _I1 = types.Array(types.int64, 1, "C")
 _I2 = types.Array(types.int64, 2, "C")
-_walk = compile_cached(
+walk_packets = compile_cached(
     _make_walk,
     int64(types.FunctionType(ROUTE_SIGNATURE), NET_RECORD, PACKET_RECORD, int64, int64, int64, _I1, _I2, _I1),
 )
@@ -261,7 +261,9 @@ class _Walker:
         count = np.full(states, -1, np.int64)
         answer = np.zeros((states, plan.max_candidates), np.int64)
         state = self._states[other]
-        wrong = _walk(plan.route, state.record[0], self._packet, host, plan.phases, other, count, answer, self._stack)
+        wrong = walk_packets(
+            plan.route, state.record[0], self._packet, host, plan.phases, other, count, answer, self._stack
+        )
         if wrong >= 0:
             raise self.error(int(wrong), host, "keeps more in a packet than its phase")
         return count, answer

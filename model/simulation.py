@@ -15,7 +15,8 @@ from scipy.special import stdtrit
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, waiting_cycle
-from hopforge.model.lookup_routing import route_lookup
+from hopforge.model.lookup_measures import lookup_table, lookup_totals
+from hopforge.model.lookup_routing import check_keys, route_lookup
 from hopforge.model.network.build import NetState, RouterParameters, Script, SourceParameters, Tables, build_net
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.program_arrays import ProgramSource
@@ -79,6 +80,13 @@ class Measurement:
     channel_load_max: float
     channel_load_mean: float
     dropped_packets: int
+    lookups: int
+    hit_rate: float
+    merges: int
+    compulsory: int
+    capacity: int
+    conflict: int
+    unmatched: int
     cpu_seconds: float
 
     def row(self) -> dict[str, Any]:
@@ -157,6 +165,8 @@ class Simulation:
             self.state["host"]["next_time"][self.traffic.silent] = NEVER
         if routing.check and check:
             check_routing(self.topology, self.plan, self.state, routing.algorithm)
+            if self.state.lookup is not None:
+                check_keys(config, self.topology, self.plan, self.state)
 
     def _router_parameters(self) -> RouterParameters:
         parameters = router_parameters(self.config, self.topology)
@@ -210,6 +220,8 @@ class Simulation:
         if "message_histogram" in self.state.arrays:
             self.state["message_histogram"][:] = 0
         self.state["histogram"][:] = 0
+        if self.state.lookup is not None:
+            self.state.lookup.reset_counts()
         self.state["output_port"]["flits"] = 0
         self.state["host"]["flits_received"] = 0
 
@@ -324,6 +336,7 @@ class Simulation:
             channel_load_max=float(channel.max()),
             channel_load_mean=float(channel.mean()),
             dropped_packets=int(state["packets_dropped"]),
+            **lookup_totals(state.lookup),
             cpu_seconds=cpu,
         )
 
@@ -513,7 +526,10 @@ def plot_channels(run: Simulation, channels: pd.DataFrame, path: Path) -> None:
 def write_measurement(run: Simulation, found: Measurement, folder: Path) -> None:
     """Write the measurement, the loads of all channels (CSV, Parquet; PNG) and the metadata (JSON)."""
     channels = channel_table(run, found.cycles)
+    tables = {"measurement": pd.DataFrame([found.row()]), "channels": channels}
+    if run.state.lookup is not None:
+        tables["lookups"] = lookup_table(run.topology, run.state.lookup)
     with staged(folder) as scratch:
-        write_tables(scratch, {"measurement": pd.DataFrame([found.row()]), "channels": channels})
+        write_tables(scratch, tables)
         plot_channels(run, channels, scratch / "channels.png")
         write_metadata(scratch, run_metadata(run.config))

@@ -41,7 +41,7 @@ class Job(NamedTuple):
 def run_key(config: Config, load: float, seed: int) -> str:
     """Name of one run: a digest of everything that decides its result."""
     parts = config.model_dump(
-        mode="json", include={"topology", "address", "router", "routing", "traffic", "simulation"}
+        mode="json", include={"topology", "address", "lookup", "router", "routing", "traffic", "simulation"}
     )
     for name in ("load", "loads", "seeds", "variants"):
         del parts["simulation"][name]
@@ -194,6 +194,7 @@ MEANS = [
     "accepted_worst",
     "channel_load_max",
     "channel_load_mean",
+    "hit_rate",
 ]
 
 
@@ -299,6 +300,13 @@ def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
             f"{found.packets:,} packets, {found.cpu_seconds:.2f} s",
         ),
     ]
+    if found.lookups:
+        misses = found.compulsory + found.capacity + found.conflict + found.unmatched
+        causes = f"{found.compulsory:,} compulsory, {found.capacity:,} capacity, {found.conflict:,} conflict"
+        if found.unmatched:
+            causes += f", {found.unmatched:,} without a TCAM row"
+        hits = f"{100 * found.hit_rate:.4g} % hit, {found.merges:,} joined a miss"
+        rows.append(("route lookups", f"{found.lookups:,}: {hits}, {misses:,} missed ({causes})"))
     if found.dropped_packets:
         rows.append(("unroutable", f"{found.dropped_packets:,} packets dropped"))
     return rows

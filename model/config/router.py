@@ -66,8 +66,9 @@ class RoutingConfig(Section):
     vc_rule: Literal["fixed", "dateline"] = "dateline"
     """Dimension order on a torus: class of virtual channels fixed per dimension as in BookSim, or changed at the
     dateline."""
-    ties: Literal["plus", "random"] = "plus"
-    """Dimension order on a torus: direction when both are equally long."""
+    ties: Literal["plus", "random", "key"] = "plus"
+    """Dimension order on a torus: direction when both are equally long; `key`: by the sign of the difference, as in
+    the keys of node reduction."""
     ejection: Literal["any", "class"] = "any"
     """dragonfly_min: virtual channels on the link to the host: any, or those of the packet's class as in BookSim."""
     root: Annotated[int, Field(ge=0)] = 0

@@ -22,7 +22,7 @@ from hopforge.model.routing.plan import (
 from hopforge.model.topology import Topology
 
 # table: 0 dimensions, 1 host ports, 2 is torus, 3 all VCs, 4 VCs of class 0, 5 VCs of class 1, 6 adaptive VCs,
-# 7 start of coordinates [router, dimension], 8 start of the hosts' routers, 9 class rule, 10 ties at random,
+# 7 start of coordinates [router, dimension], 8 start of the hosts' routers, 9 class rule, 10 ties,
 # 11 VCs of phase 0 for Valiant (class 0), 12 (class 1), 13, 14 of phase 1, 15 routers, 16 … radices
 (
     _N,
@@ -44,6 +44,7 @@ from hopforge.model.topology import Topology
     _K,
 ) = range(17)
 _FIXED, _DATELINE = 0, 1
+_PLUS, _RANDOM, _BY_SIGN = range(3)
 
 
 def _grid_table(topology: Topology, vcs: int) -> list[int]:
@@ -121,8 +122,12 @@ def _torus_step(router: int, in_port: int, packet: Any, net: Any, table: Any, th
     else:
         ahead = goal - here if goal > here else goal - here + k
         down = 0
-        if 2 * ahead > k or (2 * ahead == k and table[_TIES] == 1 and draw_below(net, router, 2) == 0):
+        if 2 * ahead > k:
             down = 1
+        elif 2 * ahead == k and table[_TIES] == _RANDOM:
+            down = 1 if draw_below(net, router, 2) == 0 else 0
+        elif 2 * ahead == k and table[_TIES] == _BY_SIGN:
+            down = 1 if goal < here else 0
         klass = 0
         if table[_RULE] == _FIXED and here > goal:
             klass = 1
@@ -166,12 +171,12 @@ def prepare_dor(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
     half = vcs // 2
     table[_CLASS0], table[_CLASS1] = vc_range(0, vcs - half - 1), vc_range(vcs - half, vcs - 1)
     _torus_options(table, options)
-    return RoutingPlan(relation(_dor_torus), _plan_table(table), phases=2, random=table[_TIES] == 1)
+    return RoutingPlan(relation(_dor_torus), _plan_table(table), phases=2, random=table[_TIES] == _RANDOM)
 
 
 def _torus_options(table: list[int], options: dict[str, Any]) -> None:
     table[_RULE] = {"fixed": _FIXED, "dateline": _DATELINE}[options.get("vc_rule", "dateline")]
-    table[_TIES] = int(options.get("ties", "plus") == "random")
+    table[_TIES] = {"plus": _PLUS, "random": _RANDOM, "key": _BY_SIGN}[options.get("ties", "plus")]
 
 
 def _star_channel(
@@ -259,6 +264,6 @@ def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> Ro
     table[_V00], table[_V10] = masks[0], masks[classes]
     table[_V01], table[_V11] = masks[classes - 1], masks[-1]
     _torus_options(table, options)
-    if table[_TIES]:
-        raise RoutingError("routing.ties must be plus for routing.algorithm valiant, not random")
+    if table[_TIES] == _RANDOM:
+        raise RoutingError("routing.ties must not be random for routing.algorithm valiant")
     return RoutingPlan(relation(_valiant), _plan_table(table), phases=4, uses_via=True)
