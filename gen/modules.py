@@ -11,7 +11,7 @@ from amaranth.lib.wiring import Component, In
 __all__ = ["ModulePool"]
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_CLOCKED = re.compile(r"^  wire input \d+ \\clk$", re.MULTILINE)
+_CLOCKED = re.compile(r"^  wire (?:width 1 )?input \d+ +\\clk$", re.MULTILINE)
 
 
 class ModulePool:

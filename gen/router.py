@@ -24,7 +24,7 @@ from hopforge.model.router_csr import all_engines_address, engine_address, route
 from hopforge.model.router_params import RouterParams
 from hopforge.model.router_program import RouterProgram, router_program
 from hopforge.model.router_tables import RouterTables, compile_tables, network_params
-from hopforge.model.routing import prepare_routing
+from hopforge.model.simulation import routing_plan
 from hopforge.model.topology import Topology, build
 
 __all__ = [
@@ -83,11 +83,8 @@ def network_design(config: Config) -> NetworkDesign:
                 "topology are single"
             )
     topology = build(config.topology, config.address)
-    routing = config.routing
-    algorithm = str(routing.file) if routing.file is not None else routing.algorithm
-    options = routing.model_dump(exclude={"algorithm", "file", "check"})
-    plan = prepare_routing(topology, config.router.vcs, algorithm, options)
-    tables = compile_tables(topology, plan, config.router.vcs, routing.algorithm)
+    plan = routing_plan(config, topology)
+    tables = compile_tables(topology, plan, config.router.vcs, config.routing.algorithm)
     return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup))
 
 

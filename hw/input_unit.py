@@ -126,7 +126,8 @@ class InputUnit(wiring.Component):
             stored["route"] = self._route_layout.size
         self._front_layout = StructLayout(stored)
         self._front = [
-            View(self._front_layout, Signal(self._front_layout.size, name=f"front{v}")) for v in range(p.vcs)
+            View(self._front_layout, Signal(self._front_layout.size, name=f"front{v}", reset_less=True))
+            for v in range(p.vcs)
         ]
 
     @property
@@ -207,7 +208,9 @@ class InputUnit(wiring.Component):
             m.d.comb += written.route.eq(self._table(m, dst))
         m.d.comb += [buffer.w_data.eq(head), buffer.w_note.eq(written), self.word.data.eq(buffer.data)]
 
-        read_at = Signal(range(max(2, p.vcs * depth)))  # of the flit on its way to the crossbar
+        # Of the flit on its way to the crossbar: without a reset, what is read there is not sent.
+        read_at = Signal(range(max(2, p.vcs * depth)), reset_less=True)
+        kind = Signal(2, name="kind", reset_less=True)
         m.d.comb += buffer.read_at.eq(read_at)
         first_at: list[Value] = []
         for v in range(p.vcs):
@@ -226,8 +229,9 @@ class InputUnit(wiring.Component):
             first_at.append((read + Const(v * depth, len(read_at)))[: len(read_at)])
         m.d.sync += [
             read_at.eq(select(self.sa_grant, first_at)),
-            self.word.kind.eq(select(self.sa_grant, [front.kind for front in self._front])),
+            kind.eq(select(self.sa_grant, [front.kind for front in self._front])),
         ]
+        m.d.comb += self.word.kind.eq(kind)
 
     def _occupancy(self, m: Module, v: int, arrives: Value, pop: Value) -> Value:
         """Count the flits of a queue; return whether there is more than one.
@@ -314,7 +318,7 @@ class InputUnit(wiring.Component):
         p = self.params
         enabled = self._enabled(m)
         assert p.lookup is not None
-        m.submodules.lookup = lookup = Lookup(params=p.lookup)
+        m.submodules.engine = lookup = Lookup(params=p.lookup)
         m.submodules.turn = turn = RoundRobin(width=p.vcs)
         for name, member in self.control.signature.members.items():  # type: ignore[attr-defined]
             outside, inside = getattr(self.control, name), getattr(lookup, name)  # type: ignore[attr-defined]

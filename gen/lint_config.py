@@ -1,0 +1,41 @@
+"""Lint of what a configuration gives: lookup engine, router, network."""
+
+from collections.abc import Callable, Iterator
+
+from hopforge.gen.lint import LintReport, lint_text
+from hopforge.gen.lookup import lookup_files, top_name
+from hopforge.gen.network import network_files, network_name
+from hopforge.gen.router import router_files, router_name
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+
+__all__ = ["lint_config"]
+
+
+def lint_config(config: Config, what: str | None = None, *, router: int = 0) -> Iterator[tuple[str, LintReport]]:
+    """Yield (name of the design, what Verilator says) for each part.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration.
+    what : str, optional
+        ``lookup``, ``router`` or ``network``; by default the lookup engine and the router.
+    router : int
+        Number of the router.
+
+    Raises
+    ------
+    UserError
+        An unknown part, or one that the hardware cannot be.
+    """
+    parts: dict[str, tuple[str, Callable[[], dict[str, str]]]] = {
+        "lookup": (top_name(config), lambda: lookup_files(config)),
+        "router": (router_name(config, router), lambda: router_files(config, router=router)),
+        "network": (network_name(config), lambda: network_files(config)),
+    }
+    if what is not None and what not in parts:
+        raise UserError(f"--what must be one of {', '.join(parts)}, not {what!r}")
+    for part in ("lookup", "router") if what is None else (what,):
+        name, files = parts[part]
+        yield name, lint_text(files()[f"{name}.sv"], name)
