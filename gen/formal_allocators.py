@@ -23,7 +23,7 @@ from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Elaboratable, Module,
 
 from hopforge.gen.formal import prove
 from hopforge.hw.allocator import SeparableAllocator, WavefrontAllocator, allocator
-from hopforge.hw.arbiter import ARBITERS, Arbiter, RoundRobinArbiter
+from hopforge.hw.arbiter import ARBITERS, Arbiter, RoundRobinArbiter, TwoLevelRoundRobinArbiter
 from hopforge.hw.switch_allocator import SwitchAllocator
 
 __all__ = [
@@ -39,6 +39,8 @@ ARBITER_MUTANTS = {
     "it never moves on": ("round_robin", "dut.following", "4'b0000"),
     "it always grants requester 0": ("round_robin", "dut.grant", "4'b0001"),
     "nobody is preferred": ("round_robin", "dut.preferred", "4'b0000"),
+    "the group of the last grant is lost": ("two_level", "dut.last_group", "2'b00"),
+    "a group does not see the ones before it": ("two_level", "dut.asking_above", "2'b00"),
     "a pair never changes places": ("matrix", "dut.before_0_1", "1'b1"),
     "nobody but requester 2 is refused": ("matrix", "dut.grant", "4'b1011"),
 }
@@ -75,6 +77,12 @@ def _total_order(arbiter: Arbiter) -> Iterator[Value]:
         for i in range(1, arbiter.width):
             yield ~arbiter.at_or_after[i - 1] | arbiter.at_or_after[i]
         return
+    if isinstance(arbiter, TwoLevelRoundRobinArbiter):
+        for code in (arbiter.groups_after, arbiter.members_after):
+            yield ~code[0]
+            for i in range(1, len(code)):
+                yield ~code[i - 1] | code[i]
+        return
     for i, j, k in permutations(range(arbiter.width), 3):
         yield ~(arbiter.before(i, j) & arbiter.before(j, k)) | arbiter.before(i, k)
 
@@ -95,7 +103,11 @@ class _Proof(Elaboratable):
 class _ArbiterProof(_Proof):
     def __init__(self, kind: str, width: int) -> None:
         super().__init__()
-        self.dut = ARBITERS[kind](width=width)
+        self.dut = (
+            TwoLevelRoundRobinArbiter(groups=width // 2, group_width=2)
+            if kind == "two_level"
+            else ARBITERS[kind](width=width)
+        )
         self.inputs += [self.dut.requests, self.dut.advance]
 
     def elaborate(self, platform: object) -> Module:
@@ -206,9 +218,9 @@ def prove_arbiter(kind: str, width: int = 4, *, mutant: str | None = None) -> bo
     Parameters
     ----------
     kind : str
-        ``round_robin`` or ``matrix``.
+        ``round_robin``, ``two_level`` (round-robin, groups of 2) or ``matrix``.
     width : int
-        Requesters, at least 2.
+        Requesters, at least 2; for ``two_level`` an even number.
     mutant : str, optional
         Key of `ARBITER_MUTANTS`, whose kind it must be.
 

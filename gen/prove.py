@@ -63,6 +63,9 @@ def _allocators(wide: bool) -> Iterator[Task]:
     width = 5 if wide else 4
     for arbiter in ("round_robin", "matrix"):
         yield Task("allocators", f"{arbiter} arbiter of {width}", partial(prove_arbiter, arbiter, width))
+    yield Task(
+        "allocators", f"two_level arbiter of {width + 1 & ~1}", partial(prove_arbiter, "two_level", width + 1 & ~1)
+    )
     for kind in ("input_first", "output_first", "wavefront"):
         yield Task("allocators", f"{kind} allocator", partial(prove_allocator, kind))
         yield Task("allocators", f"{kind} switch allocator", partial(prove_switch_allocator, kind))

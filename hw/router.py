@@ -150,7 +150,9 @@ class Router(wiring.Component):
         for i, unit in enumerate(self.inputs):
             m.d.comb += crossbar.words[i].eq(unit.word)
         for o, port in enumerate(self.port):
+            flit = Signal.like(port.out_flit, name=f"out_flit{o}", reset_less=True)
+            m.d.comb += port.out_flit.eq(flit)
             m.d.sync += [
                 port.out_valid.eq(Cat(crossing[i * p.ports + o] for i in range(p.ports)).any()),
-                port.out_flit.eq(crossbar.out[o]),
+                flit.eq(crossbar.out[o]),
             ]

@@ -20,6 +20,11 @@ def test_arbiters(kind: str, width: int) -> None:
     assert prove_arbiter(kind, width)
 
 
+@pytest.mark.parametrize("width", [4, 6])
+def test_arbiter_in_two_levels(width: int) -> None:
+    assert prove_arbiter("two_level", width)
+
+
 def test_arbiter_with_a_prefix() -> None:
     assert prove_arbiter("round_robin", 16)
 
