@@ -20,8 +20,8 @@ from hopforge.model.router_params import RouterParams
 
 __all__ = ["allocator_blocks", "busiest_router", "router_blocks"]
 
-_RECIPES = ("lut-buffered", "exact-buffered", "lut-fast", "choices")
-"""For a router: those that finish within minutes."""
+_RECIPES = ("lut-buffered", "lut-fast")
+"""Those that are among the best for routers and allocators of all sizes and finish within minutes."""
 
 _AIMS_UM2_NS = {(5, 4, 64, 4): (55174.0, 0.9)}
 """Area and period by ports, VCs, bits and flits per VC (spec/router.md, the smaller public router)."""
