@@ -71,7 +71,7 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
                 if wake < 0:
                     return -wake
                 if wake > now:
-                    net.cycle = min(wake, end)
+                    net.cycle = wake  # all ranks compute: perhaps beyond the end
                     continue
             allocate_vcs(net, now)
             if net.speculation != 0:
