@@ -12,9 +12,11 @@ from amaranth.lib.wiring import Component, In, Out
 from hopforge.gen import synth
 from hopforge.gen.synth import synthesize, synthesize_config
 from hopforge.gen.synth_blocks import Block, Registered, lookup_blocks
-from hopforge.gen.synth_cells import read_library
+from hopforge.gen.synth_cells import Library, gate_cell, read_library
 from hopforge.gen.synth_recipes import RECIPES
 from hopforge.gen.synth_result import SynthResult
+from hopforge.gen.synth_router import allocator_blocks, router_blocks
+from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.sram import Sram
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
@@ -62,6 +64,30 @@ LIBERTY = f"""library (tiny) {{
 """
 
 
+def _clock_gate(name: str, area: float, max_load: float, scan: bool = False) -> str:
+    return f"""cell ({name}) {{ area : {area}; clock_gating_integrated_cell : latch_posedge;
+    {"pin (SE) { direction : input; capacitance : 1; }" if scan else ""}
+    pin (CK) {{ direction : input; capacitance : 1; clock_gate_clock_pin : true; }}
+    pin (E) {{ direction : input; capacitance : 1; clock_gate_enable_pin : true; timing () {{ related_pin : "CK";
+      timing_type : setup_rising; rise_constraint (scalar) {{ values ("0.02"); }}
+      fall_constraint (scalar) {{ values ("0.02"); }} }} }}
+    pin (GCK) {{ direction : output; max_capacitance : {max_load}; clock_gate_out_pin : true;
+      state_function : "CK&IQ"; {_arc("CK", 0.03, "positive_unate")} }} }}
+"""
+
+
+LATCH = f"""cell (LATCH_X1) {{ area : 5; latch ("IQ", "IQN") {{ data_in : "D"; enable : "G"; }}
+  pin (D) {{ direction : input; capacitance : 1; timing () {{ related_pin : "G"; timing_type : setup_falling;
+    rise_constraint (scalar) {{ values ("0.01"); }} fall_constraint (scalar) {{ values ("0.01"); }} }} }}
+  pin (G) {{ direction : input; capacitance : 2; clock : true; }}
+  pin (Q) {{ direction : output; max_capacitance : 100; function : "IQ"; {_arc("D", 0.04, "positive_unate")}
+    timing () {{ related_pin : "G"; timing_type : rising_edge; timing_sense : non_unate;
+      {_table("cell_rise", 0.04, 0.04)} {_table("cell_fall", 0.04, 0.04)}
+      {_table("rise_transition", 0.01, 0.01)} {_table("fall_transition", 0.01, 0.01)} }} }} }}
+"""
+GATED = LIBERTY.rstrip().removesuffix("}") + LATCH + _clock_gate("GATE_X1", 3, 8) + _clock_gate("GATE_X2", 4, 16) + "}"
+
+
 class Nand(Component):
     a: In(1)
     b: In(1)
@@ -85,6 +111,22 @@ class Store(Component):
         held = Signal(8)
         m.d.comb += [words.r_addr.eq(self.address), words.r_en.eq(1), self.y.eq(held)]
         m.d.sync += held.eq(~words.r_data)
+        return m
+
+
+class Held(Component):
+    """Four registers with one enable."""
+
+    enable: In(1)
+    d: In(4)
+    q: Out(4)
+
+    def elaborate(self, platform):
+        m = Module()
+        held = Signal(4, reset_less=True)
+        with m.If(self.enable):
+            m.d.sync += held.eq(self.d)
+        m.d.comb += self.q.eq(held)
         return m
 
 
@@ -117,6 +159,48 @@ class TestReadLibrary:
     def test_missing_file(self, tmp_path):
         with pytest.raises(UserError, match="cannot read the cell library: No such file"):
             read_library(tmp_path / "none.lib")
+
+
+class TestGateCell:
+    @pytest.mark.parametrize(("latches", "name"), [(0, "GATE_X1"), (4, "GATE_X1"), (5, "GATE_X2"), (100, "GATE_X2")])
+    def test_smallest_that_can_drive_the_latches(self, latches, name):
+        assert gate_cell(Library("", "", GATED), latches).name == name
+
+    def test_other_inputs_are_low(self):
+        gate = gate_cell(Library("", "", _clock_gate("SCAN", 1, 1, scan=True)), 0)
+        assert gate.low == ("SE",)
+        assert gate.instance("en", "ck", "out") == "SCAN _TECHMAP_REPLACE_ (.E(en), .CK(ck), .GCK(out), .SE(1'b0));"
+
+    def test_without_gates(self):
+        assert gate_cell(Library("", "", LIBERTY), 3) is None
+
+
+class TestClockGates:
+    def test_registers_with_an_enable(self):
+        block = Block(name="held", what="", build=Held, clocked=True)
+        best = synthesize(block, Library("gated", "", GATED), recipes=["area"])[0]
+        assert (best.flops, best.cells) == (4, 1)
+        assert best.area_um2 == 4 * 8 + 3
+
+    def test_latches_and_their_gates(self):
+        block = Block(
+            name="buffer", what="", clocked=True,
+            build=lambda: FlitBuffer(queues=1, depth=2, data_bits=3, note_bits=2, kind="latches"),
+        )  # fmt: skip
+        library = Library("gated", "", GATED)
+        best = synthesize(block, library, recipes=["area"])[0]
+        assert best.flops == 5, "the word on its way"
+        assert best.area_um2 > 5 * 8 + 2 * 5 * 5 + 2 * 4, "with latches, gates of twice the drive, and the multiplexers"
+        if shutil.which("sta"):
+            assert best.sta_ns is not None and best.sta_ns < 1, "time borrowed by a latch is no period"
+
+    def test_latches_need_a_gate(self):
+        block = Block(
+            name="buffer", what="", clocked=True,
+            build=lambda: FlitBuffer(queues=1, depth=1, data_bits=1, note_bits=0, kind="latches"),
+        )  # fmt: skip
+        with pytest.raises(UserError, match="tiny: no cell with clock_gating_integrated_cell: latch_posedge"):
+            synthesize(block, Library("tiny", "", LIBERTY), recipes=["area"])
 
 
 class TestSynthesize:
@@ -190,6 +274,35 @@ def test_table_of_a_configuration(tmp_path, library):
     assert content["library"] == {"name": "tiny", "corner": "typical, 1.1 V, 25 °C"}
     assert content["recipes"] == RECIPES
     assert (tmp_path / "out" / "crc_index.v").exists()
+
+
+def test_router_of_a_configuration_and_its_parts():
+    text = (
+        '{"name": "small", "topology": {"kind": "mesh", "radices": [3, 3]}, '
+        '"router": {"vcs": 2, "buffer_flits": 2, "va": "wavefront"}}'
+    )
+    every = router_blocks(parse_config(text))
+    assert list(every) == ["router", "input_unit", "output_unit", "crossbar", "vc_allocator", "switch_allocator"]
+    assert every["router"].what.startswith("router 4: 5 ports, 2 VCs, 64 bits, 2 flits, va wavefront")
+    assert every["router"].aim_ns is None
+    best = synthesize(every["output_unit"], None)[0]
+    # per VC: a counter of 2 bits, whether it is 0, whether the VC is free
+    assert best.flops == 2 * 4
+
+
+def test_allocators_by_name():
+    every = allocator_blocks()
+    assert every["arbiter64"].aim_ns == 0.38
+    names = {f"{stage}_{kind}_{ports}x{vcs}" for stage in ("va", "sa") for kind in ("input_first", "output_first")
+             for ports in (5, 8, 16) for vcs in (1, 2, 4)}  # fmt: skip
+    assert names <= set(every)
+    best = synthesize(every["arbiter5"], None)[0]
+    assert best.flops == 4, "a thermometer code of which bit 0 is always 0"
+
+
+def test_unknown_set_of_blocks():
+    with pytest.raises(UserError, match="unknown set of blocks 'alu'; there are lookup, router, allocators"):
+        synthesize_config(config(), blocks="alu")
 
 
 def test_unknown_block():
