@@ -1,9 +1,9 @@
 """Q-routing (Boyan and Littman 1994) among the ways of west-first on a 2-D mesh, see docs/network-simulation.md.
 
-Every router estimates, for each destination and output port, the cycles that a packet still needs to the destination's
-router. When a packet leaves a router, that router tells the one upstream how long the hop took and what it estimates for
-the rest of the way itself. A packet takes the port with the smallest estimate; the other minimal one if that has no free
-virtual channel. Both are ways of west-first, hence no deadlock.
+Every router estimates, for each destination and output port, the cycles that a packet still needs to the router of its
+destination. When a packet leaves a router, that router tells the one upstream how long the hop took and what it
+estimates for the rest of the way itself. A packet takes the port with the smallest estimate; the other minimal one if that has no
+free virtual channel. Both are ways of west-first, hence no deadlock.
 """
 
 from typing import Any
