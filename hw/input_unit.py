@@ -1,5 +1,7 @@
 """Input side of a port: buffers, routing and the state of its virtual channels."""
 
+from collections.abc import Callable
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout, View
@@ -49,11 +51,15 @@ class InputUnit(wiring.Component):
         The router.
     port : int
         Number of the port.
+    flit_buffer : callable
+        Makes the storage; proofs put in one of their own.
 
     Attributes
     ----------
-    nonempty, active : Signal
-        State of each VC, for proofs.
+    nonempty, active, pop : Signal
+        For proofs: of each VC, whether it has a flit, has an output VC, loses a flit.
+    count, several, write, read, front : list of Signal
+        For proofs: of each VC, flits, whether there are several, places, and what is kept of the first flit.
     """
 
     in_valid: Signal
@@ -80,9 +86,10 @@ class InputUnit(wiring.Component):
     label: Signal
     word: View
 
-    def __init__(self, *, params: RouterParams, port: int):
+    def __init__(self, *, params: RouterParams, port: int, flit_buffer: Callable[..., FlitBuffer] = FlitBuffer):
         self.params = p = params
         self.port = port
+        self._flit_buffer = flit_buffer
         flit = flit_layout(p)
         pairs = p.ports * p.vcs
         members = {
@@ -116,6 +123,12 @@ class InputUnit(wiring.Component):
 
         self.nonempty = Signal(p.vcs)
         self.active = Signal(p.vcs)
+        vcs, depth = range(p.vcs), p.buffer_flits
+        self.pop = Signal(p.vcs)
+        self.count = [Signal(range(depth + 1), name=f"count{v}") for v in vcs]
+        self.several = [Signal(name=f"several{v}") for v in vcs]
+        self.write = [Signal(range(depth), name=f"write{v}") for v in vcs]
+        self.read = [Signal(range(depth), name=f"read{v}") for v in vcs]
         self._route_layout = StructLayout(
             {"ports": p.ports, "escape": p.ports if p.escapes else 0, "route_class": class_bits(p)}
         )
@@ -125,7 +138,7 @@ class InputUnit(wiring.Component):
         else:
             stored["route"] = self._route_layout.size
         self._front_layout = StructLayout(stored)
-        self._front = [
+        self.front = [
             View(self._front_layout, Signal(self._front_layout.size, name=f"front{v}", reset_less=True))
             for v in range(p.vcs)
         ]
@@ -144,7 +157,7 @@ class InputUnit(wiring.Component):
         """Build buffers, routing, requests and the states."""
         m = Module()
         p = self.params
-        pop = Signal(p.vcs)
+        pop = self.pop
         ended = Signal(p.vcs)  # the tail leaves in this cycle
         va = Signal(p.vcs)
         draining = Signal(p.vcs)
@@ -165,13 +178,13 @@ class InputUnit(wiring.Component):
                 self._of(self.va_port, v, p.ports).eq(request.asked_port),
             ]
             if p.switching == "vct":
-                m.d.comb += request.length.eq(self._front[v].length)
+                m.d.comb += request.length.eq(self.front[v].length)
 
         drain = Signal(p.vcs)
         m.d.comb += [
             drain.eq(lowest_one(draining & self.nonempty) & (~self.sa_grant.any()).replicate(p.vcs)),
             pop.eq(self.sa_grant | drain),
-            ended.eq(Cat(pop[v] & self._front[v].kind[_TAIL] for v in range(p.vcs))),
+            ended.eq(Cat(pop[v] & self.front[v].kind[_TAIL] for v in range(p.vcs))),
         ]
         m.d.comb += self.dropped.eq((drain & ended).any())
         with m.If(self.clear_drops):
@@ -194,7 +207,9 @@ class InputUnit(wiring.Component):
         p = self.params
         depth = p.buffer_flits
         note_bits = self._front_layout.size
-        buffer = FlitBuffer(queues=p.vcs, depth=depth, data_bits=p.width_bits, note_bits=note_bits, kind=p.flit_buffers)
+        buffer = self._flit_buffer(
+            queues=p.vcs, depth=depth, data_bits=p.width_bits, note_bits=note_bits, kind=p.flit_buffers
+        )
         m.submodules.buffer = shared(buffer, platform, p.vcs, depth, p.width_bits, note_bits, p.flit_buffers)
         written = View(self._front_layout, Signal(self._front_layout.size, name="written"))
         head = self.in_flit.data
@@ -217,19 +232,18 @@ class InputUnit(wiring.Component):
             arrives = buffer.arrives[v]
             m.d.comb += arrives.eq(self.in_valid & (self.in_flit.vc == v if p.vcs > 1 else 1))
             several = self._occupancy(m, v, arrives, pop[v])
-            write = Signal(range(depth), name=f"write{v}")
-            read = Signal(range(depth), name=f"read{v}")
+            write, read = self.write[v], self.read[v]
             m.d.comb += [buffer.write_at[v].eq(write), buffer.note_at[v].eq(_after(read, depth))]
             with m.If(arrives):
                 m.d.sync += write.eq(_after(write, depth))
             with m.If(pop[v]):
                 m.d.sync += read.eq(_after(read, depth))
             with m.If(pop[v] | ~self.nonempty[v]):
-                m.d.sync += self._front[v].eq(Mux(several, buffer.notes[v], written))
+                m.d.sync += self.front[v].eq(Mux(several, buffer.notes[v], written))
             first_at.append((read + Const(v * depth, len(read_at)))[: len(read_at)])
         m.d.sync += [
             read_at.eq(select(self.sa_grant, first_at)),
-            kind.eq(select(self.sa_grant, [front.kind for front in self._front])),
+            kind.eq(select(self.sa_grant, [front.kind for front in self.front])),
         ]
         m.d.comb += self.word.kind.eq(kind)
 
@@ -239,8 +253,7 @@ class InputUnit(wiring.Component):
         What a cycle with and one without `pop`, which comes late, lead to is made beforehand.
         """
         depth = self.params.buffer_flits
-        count = Signal(range(depth + 1), name=f"count{v}")
-        several = Signal(name=f"several{v}")
+        count, several = self.count[v], self.several[v]
         m.d.sync += [
             count.eq(Mux(pop, count - 1 + arrives, count + arrives)),
             self.nonempty[v].eq(Mux(pop, several | arrives, self.nonempty[v] | arrives)),
@@ -287,7 +300,7 @@ class InputUnit(wiring.Component):
         p = self.params
         enabled = self._enabled(m) if p.rc_cycles else Const(1, 1)
         for v, request in enumerate(requests):
-            route = View(self._route_layout, self._front[v].route)
+            route = View(self._route_layout, self.front[v].route)
             m.d.comb += [request.ports.eq(route.ports), request.route_class.eq(route.route_class)]
             if p.escapes:
                 m.d.comb += request.escape.eq(route.escape)
@@ -326,7 +339,7 @@ class InputUnit(wiring.Component):
         accepted = Signal()
         m.d.comb += [
             lookup.req_valid.eq(turn.requests.any()),
-            lookup.req_dst.eq(select(turn.grant, [front.dst for front in self._front])),
+            lookup.req_dst.eq(select(turn.grant, [front.dst for front in self.front])),
             lookup.req_tag.eq(_number(turn.grant)),
             lookup.resp_ready.eq(1),
             accepted.eq(lookup.req_valid & lookup.req_ready),
@@ -393,7 +406,7 @@ class InputUnit(wiring.Component):
                     self.guess_confirmed[v].eq(granted & (new_vc & select(new_port, nonzero)).any()),
                 ]
                 label_vc = Mux(va[v], new_vc, out_vc)
-            m.d.comb += self._of(self.label, v, p.vcs + 1).eq(Cat(label_vc, self._front[v].kind[_TAIL]))
+            m.d.comb += self._of(self.label, v, p.vcs + 1).eq(Cat(label_vc, self.front[v].kind[_TAIL]))
 
 
 def _number(one_hot: Value) -> Value:
