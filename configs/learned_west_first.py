@@ -2,8 +2,8 @@
 
 Every router estimates, for each destination and output port, the cycles that a packet still needs to the router of its
 destination. When a packet leaves a router, that router tells the one upstream how long the hop took and what it
-estimates for the rest of the way itself. A packet takes the port with the smallest estimate; the other minimal one if that has no
-free virtual channel. Both are ways of west-first, hence no deadlock.
+estimates for the rest of the way itself. A packet takes the port with the smallest estimate; the other minimal one if
+that has no free virtual channel. Both are ways of west-first, hence no deadlock.
 """
 
 from typing import Any

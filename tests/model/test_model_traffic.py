@@ -83,6 +83,30 @@ def test_shares_of_random_patterns() -> None:
     assert all(3 <= len(set(one)) <= 5 and host not in one for host, one in partners.items())
 
 
+def test_transpose_in_three_dimensions() -> None:
+    cube = "topology: {kind: torus, radices: [3, 3, 3]}"
+    for host, found in destinations(cube, "traffic: {pattern: transpose3d}").items():
+        x, y, z = host % 3, host // 3 % 3, host // 9
+        assert len(found) > 50
+        assert set(found) == {y + 3 * z + 9 * x}
+
+
+def test_all_to_all_in_random_order_goes_once_round_before_it_repeats() -> None:
+    found = destinations(SQUARE, "traffic: {pattern: all_to_all, order: random}")
+    for host, targets in found.items():
+        assert sorted(targets[:15]) == sorted(set(range(16)) - {host})
+        assert targets[15:30] == targets[:15]
+    assert len({tuple((target - host) % 16 for target in one[:15]) for host, one in found.items()}) == 16
+
+
+def test_local_traffic_of_a_dragonfly_stays_in_the_group() -> None:
+    lines = ["topology: {kind: dragonfly, p: 2, a: 4, h: 2}", "routing: {algorithm: dragonfly_min}"]
+    found = destinations(*lines, "traffic: {pattern: local, share: 1.0}")
+    for host, targets in found.items():
+        assert {target // 8 for target in targets} == {host // 8}
+    assert set().union(*found.values()) == set(range(72))
+
+
 def test_adversarial_traffic_goes_to_the_next_group() -> None:
     lines = ["topology: {kind: dragonfly, p: 2, a: 4, h: 2}", "routing: {algorithm: dragonfly_min}"]
     for host, found in destinations(*lines, "traffic: {pattern: adversarial, shift: 2}").items():
