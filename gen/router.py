@@ -77,11 +77,6 @@ def network_design(config: Config) -> NetworkDesign:
     lookup = None
     if config.router.route_computation == "lookup":
         lookup = engine_parameters(config)
-        if config.lookup.lag.members > 1:
-            raise UserError(
-                f"lookup.lag.members must be 1 for generated routers, not {config.lookup.lag.members}: the links of a "
-                "topology are single"
-            )
     topology = build(config.topology, config.address)
     plan = routing_plan(config, topology)
     tables = compile_tables(topology, plan, config.router.vcs, config.routing.algorithm)

@@ -24,7 +24,7 @@ def tool_versions() -> dict[str, str]:
     return {"hopforge": __version__, "amaranth": importlib.metadata.version("amaranth"), "pyosys": yosys_version()}
 
 
-def to_rtlil(component: Component, name: str) -> str:
+def to_rtlil(component: Component, name: str, *, shared: bool = False) -> str:
     """RTLIL of a component, with plain module names.
 
     Parameters
@@ -33,20 +33,17 @@ def to_rtlil(component: Component, name: str) -> str:
         What to convert; its signature gives the ports.
     name : str
         Name of the top module; the modules inside are named ``<name>_<submodule>``.
+    shared : bool
+        One module for all equal parts that say so (`hopforge.hw.shared`).
 
     Returns
     -------
     str
         RTLIL text without source locations.
     """
-    return _plain_names(rtlil.convert(component, name=name, emit_src=False))
-
-
-def _shared_rtlil(component: Component, name: str) -> str:
-    """RTLIL as `to_rtlil`, with one module for all equal parts."""
-    pool = ModulePool(name)
+    pool = ModulePool(name) if shared else None
     top = rtlil.convert(component, name=name, platform=pool, emit_src=False)
-    return _plain_names(pool.rtlil() + top)
+    return _plain_names((pool.rtlil() if pool else "") + top)
 
 
 def rtlil_text(design: Elaboratable, name: str, ports: Sequence[Value]) -> str:
@@ -79,7 +76,7 @@ def to_verilog(component: Component, name: str) -> str:
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        (path / "design.il").write_text(_shared_rtlil(component, name))
+        (path / "design.il").write_text(to_rtlil(component, name, shared=True))
         run_yosys(
             "read_rtlil design.il\nproc -nomux -norom\nmemory_collect\nopt_clean -purge\n"
             "write_verilog -sv -norename -noattr design.sv\n",
