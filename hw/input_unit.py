@@ -11,6 +11,7 @@ from amaranth.utils import bits_for, ceil_log2
 from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.lookup import Lookup, lookup_ports
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
+from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import shared
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
 from hopforge.model.lookup_params import LookupParams
@@ -38,7 +39,8 @@ def control_signature(params: LookupParams) -> wiring.Signature:
 class InputUnit(wiring.Component):
     """V queues of B flits and what becomes of the packet at the front of each, as in docs/router.md.
 
-    A flit on ``in_flit`` is written at the end of the cycle. ``va_request`` and ``sa_request`` ask, ``va_grant`` and
+    A flit on ``in_flit`` is written at the end of the cycle, in mode table with ``route``, the entry of its destination
+    (`RouteTable`). ``va_request`` and ``sa_request`` ask, ``va_grant`` and
     ``sa_grant`` answer in the same cycle; the granted flit stands on ``word`` in the next cycle, as does its credit.
     An unroutable packet leaves through the drain, one flit in each cycle in which the port sends nothing else.
     While ``enable`` was 0 in the cycle before, no packet begins RC. ``dropped``: ``drops``, which
@@ -64,6 +66,7 @@ class InputUnit(wiring.Component):
 
     in_valid: Signal
     in_flit: View
+    route: Signal
     credit_valid: Signal
     credit_vc: Signal
     drops: Signal
@@ -119,6 +122,8 @@ class InputUnit(wiring.Component):
             members |= {"guess_request": Out(p.vcs * p.ports), "guess_confirmed": Out(p.vcs)}
         if self.looks_up and p.lookup is not None:
             members["control"] = Out(control_signature(p.lookup))
+        else:
+            members["route"] = In(route_layout(p).size)
         super().__init__(members)
 
         self.nonempty = Signal(p.vcs)
@@ -129,14 +134,11 @@ class InputUnit(wiring.Component):
         self.several = [Signal(name=f"several{v}") for v in vcs]
         self.write = [Signal(range(depth), name=f"write{v}") for v in vcs]
         self.read = [Signal(range(depth), name=f"read{v}") for v in vcs]
-        self._route_layout = StructLayout(
-            {"ports": p.ports, "escape": p.ports if p.escapes else 0, "route_class": class_bits(p)}
-        )
         stored = {"kind": 2, "length": p.length_bits if p.switching == "vct" else 0}
         if self.looks_up:
             stored["dst"] = p.address_bits
         else:
-            stored["route"] = self._route_layout.size
+            stored["route"] = route_layout(p).size
         self._front_layout = StructLayout(stored)
         self.front = [
             View(self._front_layout, Signal(self._front_layout.size, name=f"front{v}", reset_less=True))
@@ -220,7 +222,7 @@ class InputUnit(wiring.Component):
         if self.looks_up:
             m.d.comb += written.dst.eq(dst)
         else:
-            m.d.comb += written.route.eq(self._table(m, dst))
+            m.d.comb += written.route.eq(self.route)
         m.d.comb += [buffer.w_data.eq(head), buffer.w_note.eq(written), self.word.data.eq(buffer.data)]
 
         # Of the flit on its way to the crossbar: without a reset, what is read there is not sent.
@@ -273,22 +275,6 @@ class InputUnit(wiring.Component):
             self.word.vc.eq(_number(select(leaving, [self._of(self.out_vc, v, p.vcs) for v in range(p.vcs)]))),
         ]
 
-    def _table(self, m: Module, dst: Value) -> Value:
-        """Look a destination up while its flit is being written; what is not in the table has no port."""
-        p = self.params
-        route = View(self._route_layout, Signal(self._route_layout.size, name="route"))
-        equal: dict[object, list[int]] = {}
-        for number, entry in enumerate(p.routes):
-            equal.setdefault(entry, []).append(number)
-        with m.Switch(dst):
-            for numbers in equal.values():
-                entry = p.routes[numbers[0]]
-                with m.Case(*numbers):
-                    m.d.comb += [route.ports.eq(entry.ports), route.route_class.eq(entry.route_class)]
-                    if entry.escape is not None:
-                        m.d.comb += route.escape.eq(1 << entry.escape)
-        return route.as_value()
-
     def _enabled(self, m: Module) -> Value:
         """Return ``enable`` a cycle later."""
         enabled = Signal(init=1)
@@ -300,7 +286,7 @@ class InputUnit(wiring.Component):
         p = self.params
         enabled = self._enabled(m) if p.rc_cycles else Const(1, 1)
         for v, request in enumerate(requests):
-            route = View(self._route_layout, self.front[v].route)
+            route = View(route_layout(p), self.front[v].route)
             m.d.comb += [request.ports.eq(route.ports), request.route_class.eq(route.route_class)]
             if p.escapes:
                 m.d.comb += request.escape.eq(route.escape)

@@ -11,6 +11,7 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit_layout
 from hopforge.hw.output_unit import OutputUnit
+from hopforge.hw.route_table import RouteTable
 from hopforge.hw.shared import shared
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
@@ -99,8 +100,12 @@ class Router(wiring.Component):
                 sa.confirmed.eq(Cat(unit.guess_confirmed for unit in self.inputs)),
             ]
         for i, unit in enumerate(self.inputs):
-            m.submodules[f"input{i}"] = shared(unit, platform, p.structure, p.routes, unit.rules)
+            m.submodules[f"input{i}"] = shared(unit, platform, p.structure, unit.rules)
             self._input(m, i, unit, va, sa.granted_vc)
+            if p.rc == "table":
+                table = RouteTable(params=p)
+                m.submodules[f"table{i}"] = shared(table, platform, p.structure, p.routes)
+                m.d.comb += [table.dst.eq(self.port[i].in_flit.data[: p.address_bits]), unit.route.eq(table.route)]
         for o, output in enumerate(self.outputs):
             m.submodules[f"output{o}"] = shared(output, platform, p.structure, p.credits(o))
             self._output(m, o, output, va.given, sa.label)
