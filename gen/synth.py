@@ -135,7 +135,7 @@ def _gate_clocks(library: Library, folder: Path) -> str:
     instance = gate.instance("enable", "clk", "gated")
     (folder / "gates.v").write_text("".join(f"module {name} ({ports}); {instance} endmodule\n" for name in modules))
     return (
-        "techmap -map gates.v\ntechmap -map resets.v\nsimplemap\nopt_merge\n"
+        "techmap -map gates.v\ntechmap -map resets.v\nsimplemap\nopt_merge\nopt_clean\n"
         f"clockgate -liberty cells.lib -min_net_size {_GATED_REGISTERS_MIN}\nopt_clean\n"
     )
 
