@@ -1,8 +1,9 @@
-"""All proofs about the lookup path and the allocators, by subject, as `hopforge prove` runs them."""
+"""All proofs about the lookup path, the allocators and the flow of flits, by subject, as `hopforge prove` runs them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from hopforge.gen.formal_allocators import (
     ALLOCATOR_MUTANTS,
@@ -14,6 +15,7 @@ from hopforge.gen.formal_allocators import (
 )
 from hopforge.gen.formal_lookup import MUTANTS, prove_lookup
 from hopforge.gen.formal_reduction import AffineProof, Proof, crc_proofs, member_proofs, prove, reduction_proofs
+from hopforge.gen.formal_router import OUTPUT_MUTANTS, QUEUE_MUTANTS, prove_crossbar, prove_output, prove_queue
 from hopforge.model.errors import UserError
 
 __all__ = ["SUBJECTS", "Task", "tasks"]
@@ -80,12 +82,37 @@ def _allocators(wide: bool) -> Iterator[Task]:
         yield Task("allocators", f"no proof if {mutant}", partial(_fails, attempt))
 
 
+def _flits(wide: bool) -> Iterator[Task]:
+    size = {"vcs": 4, "buffer_flits": 4} if wide else {}
+    variants: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("", {}),
+        (", routes computed in 2 cycles", {"rc_cycles": 2}),
+        (", speculation", {"speculation": True}),
+        (", virtual cut-through", {"switching": "vct", "width_bits": 8, "length_bits": 3}),
+        (", one flit", {"vcs": 1, "buffer_flits": 1}),
+    )
+    for name, changes in variants:
+        yield Task("flits", f"order and credits of queues{name}", partial(prove_queue, **{**size, **changes}))
+    for release in ("tail", "credits"):
+        for delay in (0, 2):
+            changes = {**size, "vc_release": release, "credit_delay_cycles": delay}
+            name = f"credits of an output, release by {release}, delay {delay}"
+            yield Task("flits", name, partial(prove_output, **changes))
+    yield Task("flits", "words through the crossbar", partial(prove_crossbar, ports=8 if wide else 4))
+    for mutant in QUEUE_MUTANTS:
+        yield Task("flits", f"no proof if {mutant}", partial(_fails, partial(prove_queue, mutant=mutant)))
+    for mutant in OUTPUT_MUTANTS:
+        yield Task("flits", f"no proof if {mutant}", partial(_fails, partial(prove_output, mutant=mutant)))
+    yield Task("flits", "no proof if a crossbar output is dead", partial(_fails, partial(prove_crossbar, broken=True)))
+
+
 SUBJECTS: dict[str, Callable[[bool], Iterator[Task]]] = {
     "reduction": _reduction,
     "member": _members,
     "crc": _crc,
     "lookup": _lookup,
     "allocators": _allocators,
+    "flits": _flits,
 }
 """Subjects by name; each makes its tasks, wide or not."""
 

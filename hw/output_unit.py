@@ -25,6 +25,11 @@ class OutputUnit(wiring.Component):
         The router.
     port : int
         Number of the port.
+
+    Attributes
+    ----------
+    tail_sent : list of Signal
+        For proofs: of each VC, whether it waits for its credits to become free (``vc_release`` credits).
     """
 
     credit_valid: Signal
@@ -39,6 +44,7 @@ class OutputUnit(wiring.Component):
     def __init__(self, *, params: RouterParams, port: int):
         self.params = p = params
         self.port = port
+        self.tail_sent = [Signal(name=f"tail_sent{w}") for w in range(p.vcs)]
         super().__init__(
             {
                 "credit_valid": In(1),
@@ -78,7 +84,7 @@ class OutputUnit(wiring.Component):
             if p.vc_release == "tail":
                 m.d.sync += self.free[w].eq((self.free[w] & ~self.allocated[w]) | released)
                 continue
-            tail_sent = Signal(name=f"tail_sent{w}")
+            tail_sent = self.tail_sent[w]
             back = Signal(name=f"back{w}")
             m.d.comb += back.eq(tail_sent & (count == depth))
             m.d.sync += [

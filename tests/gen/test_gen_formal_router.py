@@ -1,0 +1,50 @@
+"""Proofs about queues, credits and the crossbar; a faulty design has none."""
+
+import pytest
+
+from hopforge.gen.formal_router import OUTPUT_MUTANTS, QUEUE_MUTANTS, prove_crossbar, prove_output, prove_queue
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"rc_cycles": 2},
+        {"speculation": True},
+        {"switching": "vct", "width_bits": 8, "length_bits": 3},
+        {"vcs": 1, "buffer_flits": 1},
+        {"vcs": 3, "buffer_flits": 4},
+    ],
+    ids=str,
+)
+def test_queues_keep_order_and_credits(changes):
+    assert prove_queue(**changes)
+
+
+@pytest.mark.parametrize("mutant", QUEUE_MUTANTS)
+def test_faulty_queues_have_no_proof(mutant):
+    assert not prove_queue(mutant=mutant)
+
+
+@pytest.mark.parametrize("release", ["tail", "credits"])
+@pytest.mark.parametrize("delay", [0, 1, 2])
+def test_outputs_keep_credits(release, delay):
+    assert prove_output(vc_release=release, credit_delay_cycles=delay)
+
+
+def test_outputs_of_deeper_neighbours():
+    assert prove_output(neighbour_flits=(5, 1))
+
+
+@pytest.mark.parametrize("mutant", OUTPUT_MUTANTS)
+def test_faulty_outputs_have_no_proof(mutant):
+    assert not prove_output(mutant=mutant)
+
+
+@pytest.mark.parametrize("ports", [2, 5])
+def test_crossbar_carries_words_whole(ports):
+    assert prove_crossbar(ports=ports)
+
+
+def test_dead_crossbar_has_no_proof():
+    assert not prove_crossbar(broken=True)
