@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.network.arena import gather
 from hopforge.model.network.feedback import Feedback, put_feedback
 from hopforge.model.network.lookup_build import LookupState, RouteLookup, attach_lookup
 from hopforge.model.network.messages import grow_messages, put_message_slots
@@ -15,6 +16,7 @@ from hopforge.model.network.records import (
     ARRAYS,
     HISTOGRAM_BINS,
     HOST,
+    HOST_VC_BITS,
     INPUT_FIRST,
     INPUT_PORT,
     INPUT_VC,
@@ -276,6 +278,7 @@ def build_net(
     vcs = np.tile(np.arange(V), NP)
     input_vc["vc"] = output_vc["vc"] = vcs
     input_vc["port"] = np.arange(NI) // V
+    input_vc["router"], input_vc["number"] = np.arange(NI) // width, np.arange(NI) % width
     input_vc["credit_to"] = -1
     output_vc["owner"], output_vc["target"] = -1, -1
     output_vc["credits"] = output_vc["depth"] = B
@@ -288,7 +291,8 @@ def build_net(
     for v in range(V):
         output_vc["target"][here * V + v] = there * V + v
         input_vc["credit_to"][there * V + v] = here * V + v
-    input_port["credit_time"][there] = 1 + flat_latency[here] + c
+    credit_time = np.zeros(NP, np.int64)
+    credit_time[there] = 1 + flat_latency[here] + c
     output_port["connected"][here] = 1
 
     host = _zeros(H, HOST)
@@ -300,27 +304,32 @@ def build_net(
         host["inject_mask"] = (1 << V) - 1 if tables.inject_mask is None else tables.inject_mask
         output_port["cycles_per_flit"][host_ports] = 1
         output_port["connected"][host_ports] = 1
-        input_port["credit_time"][host_ports] = 1 + flat_latency[host_ports]
+        credit_time[host_ports] = 1 + flat_latency[host_ports]
         for v in range(V):
-            input_vc["credit_to"][host_ports * V + v] = NI + np.arange(H) * V + v
-            output_vc["target"][host_ports * V + v] = NI + np.arange(H) * V + v
+            host_vc = NI + (np.arange(H) << HOST_VC_BITS) + v
+            input_vc["credit_to"][host_ports * V + v] = host_vc
+            output_vc["target"][host_ports * V + v] = host_vc
+    input_vc["credit_time"] = np.repeat(credit_time, V)
     host["queue_first"] = host["queue_last"] = host["message"] = -1
     output_port["free_mask"] = np.where(output_port["connected"] == 1, (1 << V) - 1, 0)
 
     pool = max(64, 4 * H)
     s["free_packets"], s["latency_min"], s["log_capacity"] = pool, NEVER, log_events
     s["router_words"] = words = (R + 63) // 64
+    s["vc_words"] = vc_words = (width + 63) // 64
     s["event_capacity"] = capacity = 2 * NP + H
     vct_pairs = width * V if ALLOCATORS[router.va] == WAVEFRONT else 1
     speculative = NI if router.speculation else 1
     sizes = {
-        "host_tail_sent": H * V,
+        "host_tail_sent": H << HOST_VC_BITS,
         "host_wake": H,
+        "awake": H,
         "packet": pool,
         "fifo": NI * B,
         "candidate": NI * tables.max_candidates,
-        "waiting": words,
-        "switching": words,
+        "active": words,
+        "waiting": R * vc_words,
+        "switching": R * vc_words,
         "draining": words,
         "flit_event": wheel * capacity,
         "flit_events": wheel,
@@ -344,8 +353,9 @@ def build_net(
         "asking_inputs": 64,
         "asking_outputs": 64,
         "representative": 64 * 64,
-        "match_input": 64,
-        "match_output": 64,
+        "match_input": max(width, 64),
+        "match_output": max(width, 64),
+        "match_vc": max(width, 64),
         "router": R,
         "histogram": HISTOGRAM_BINS,
         "log": 6 * log_events,
@@ -359,7 +369,7 @@ def build_net(
         "input_port": input_port,
         "output_port": output_port,
         "host": host,
-        "host_credits": np.full(max(H * V, 1), B, np.int32),
+        "host_credits": np.full(max(H << HOST_VC_BITS, 1), B, np.int32),
         "free_packet": np.arange(pool - 1, -1, -1, dtype=np.int32),
         "winner_stamp": np.full(width, -1, np.int64),
         "va_recent": np.full(2 * NI * width if matrix else 1, -1, np.int64),
@@ -377,6 +387,8 @@ def build_net(
         "script_next": script[3][:-1].copy() if H else np.zeros(1, np.int64),
     }
     for name, array in filled.items():
+        state.put(name, array)
+    for name, array in gather(state.arrays).items():
         state.put(name, array)
     s["script_flits"] = int(script[2].sum()) if source.kind == SCRIPT else 0
     if source.message_packets > 1:

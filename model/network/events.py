@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from numba import int32, int64, njit, uint32, uint64
 
-from hopforge.model.network.bits import trailing_zeros
+from hopforge.model.network.bits import bit_of, trailing_zeros
 from hopforge.model.network.hooks import ARRIVED, HEAD_IN, HEAD_OUT, LOST, call_hook
 from hopforge.model.network.lookup_state import ask_route
 from hopforge.model.network.memory import floats, int8s, int32s, int64s, prefetch, words
@@ -15,6 +15,8 @@ from hopforge.model.network.records import (
     GRANTED,
     HEAD,
     HISTOGRAM_BINS,
+    HOST_VC_BITS,
+    HOST_VC_MASK,
     IDLE,
     INPUT_VC,
     OUTPUT_VC,
@@ -80,8 +82,6 @@ def put_flit(net: Net, target: int, flit: int, when: int) -> None:
 def send_flit(net: Net, n: int, m: int, flit_time: int, flit: int, now: int) -> None:
     """Put a granted flit of input VC `n` on the link behind output VC `m`."""
     put_flit(net, output_vc(net, m).target, flit, now + flit_time)
-    if flit & HEAD != 0:
-        packet_at(net, flit >> 2).hops += 1
     if net.log_capacity > 0:
         note(net, GRANTED, now, n, m, flit)
 
@@ -95,7 +95,7 @@ def pop_flit(net: Net, n: int, now: int) -> int:
     vc.head = vc.head + 1 if vc.head + 1 < buffer else 0
     vc.flits = vc.flits - 1
     net.last_move = now
-    send_credit(net, vc.credit_to, now + input_port(net, vc.port).credit_time)
+    send_credit(net, vc.credit_to, now + vc.credit_time)
     if net.feedback != 0 and flit & HEAD != 0:
         call_hook(net.feedback, net, HEAD_OUT, int64(n), int64(flit) >> 2)
     if flit & TAIL != 0:
@@ -110,22 +110,16 @@ def pop_flit(net: Net, n: int, now: int) -> int:
 def enter(net: Net, n: int) -> None:
     """RC of input VC `n` has ended: to VA, or to DRAIN without candidates."""
     vc = input_vc(net, n)
-    port = input_port(net, vc.port)
-    router = router_at(net, port.router)
-    bit = uint32(1) << vc.vc
-    port_bit = uint64(1) << uint64(port.port)
-    word = port.router >> 6
-    router_bit = uint64(1) << uint64(port.router & 63)
-    if vc.candidates == 0:
-        vc.state = DRAIN
-        port.drain_mask |= bit
-        router.drain_ports |= port_bit
-        words(net.draining)[word] |= router_bit
-    else:
+    if vc.candidates != 0:
         vc.state = VA
-        port.waiting_mask |= bit
-        router.waiting_ports |= port_bit
-        words(net.waiting)[word] |= router_bit
+        words(net.waiting)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(vc.number)
+        words(net.active)[vc.router >> 6] |= bit_of(vc.router)
+        return
+    vc.state = DRAIN
+    port = input_port(net, vc.port)
+    port.drain_mask |= uint32(1) << vc.vc
+    router_at(net, vc.router).drain_ports |= uint64(1) << uint64(port.port)
+    words(net.draining)[vc.router >> 6] |= bit_of(vc.router)
 
 
 @njit
@@ -133,19 +127,20 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
     """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
     vc = input_vc(net, n)
     flit = int32s(net.fifo)[n * net.buffer + vc.head]
-    if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet_at(net, flit >> 2).length:
+    packet = packet_at(net, flit >> 2)
+    if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet.length:
         return
-    port = input_port(net, vc.port)
     vc.candidates = route(
-        int64(port.router),
-        int64(port.port),
+        int64(vc.router),
+        int64(vc.port) - int64(vc.router) * net.ports,
         int64(vc.vc),
-        packet_at(net, flit >> 2),
+        packet,
         net,
         int32s(net.table),
         floats(net.memory),
         int64s(net.candidate + 8 * n * net.max_candidates),
     )
+    packet.hops += 1
     if net.lookup != 0:
         vc.state = RC
         ask_route(net, int64(vc.port), int64(vc.vc))
@@ -163,15 +158,15 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
 @njit
 def receive(net: Net, target: int, flit: int, now: int) -> None:
     """Let a host take a flit: credit back at once, statistics with the tail, the packet's record becomes free."""
-    host = target // net.vcs
+    host, v = target >> HOST_VC_BITS, target & HOST_VC_MASK
     receiver = host_at(net, host)
-    m = receiver.output_vc + (target - host * net.vcs)
+    m = receiver.output_vc + v
     send_credit(net, m, now + output_port(net, receiver.output_port).return_time)
     receiver.flits_received += 1
     net.flits_ejected += 1
     net.last_move = now
     if net.log_capacity > 0:
-        note(net, RECEIVED, now, host, target - host * net.vcs, flit)
+        note(net, RECEIVED, now, host, v, flit)
     if flit & TAIL == 0:
         return
     packet = packet_at(net, flit >> 2)
@@ -196,7 +191,7 @@ def take_credit(net: Net, target: int) -> None:
     if target >= net.output_vcs:
         h = target - net.output_vcs
         int32s(net.host_credits)[h] += 1
-        if int8s(net.host_tail_sent)[h] != 0 and int32s(net.host_credits)[h] == host_at(net, h // net.vcs).depth:
+        if int8s(net.host_tail_sent)[h] != 0 and int32s(net.host_credits)[h] == host_at(net, h >> HOST_VC_BITS).depth:
             int8s(net.host_tail_sent)[h] = 0
             int32s(net.release_next)[net.release_count] = target
             net.release_count += 1
@@ -221,10 +216,8 @@ def take_credit(net: Net, target: int) -> None:
 def want_switch(net: Net, n: int) -> None:
     """Input VC `n` asks for the switch from this cycle on."""
     vc = input_vc(net, n)
-    port = input_port(net, vc.port)
-    port.switch_mask |= uint32(1) << vc.vc
-    router_at(net, port.router).switch_ports |= uint64(1) << uint64(port.port)
-    words(net.switching)[port.router >> 6] |= uint64(1) << uint64(port.router & 63)
+    words(net.switching)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(vc.number)
+    words(net.active)[vc.router >> 6] |= bit_of(vc.router)
 
 
 @njit
@@ -232,8 +225,8 @@ def release(net: Net, target: int) -> None:
     """Output VC `target` (or output_vcs + host VC) becomes free (vc_release: credits)."""
     if target >= net.output_vcs:
         h = target - net.output_vcs
-        host = host_at(net, h // net.vcs)
-        host.free_mask = host.free_mask | (uint32(1) << uint32(h % net.vcs))
+        host = host_at(net, h >> HOST_VC_BITS)
+        host.free_mask = host.free_mask | (uint32(1) << uint32(h & HOST_VC_MASK))
         return
     output = output_vc(net, target)
     output.owner = -1

@@ -25,13 +25,7 @@ from hopforge.model.network.records import (
     Net,
 )
 from hopforge.model.network.sources import inject
-from hopforge.model.network.switch_allocation import (
-    activate_granted,
-    allocate_switch,
-    grant_speculative,
-    match_speculative,
-)
-from hopforge.model.network.vc_allocation import allocate_vcs
+from hopforge.model.network.switch_allocation import allocate_routers
 
 
 def _make_run_cycles(digest: str) -> Callable[..., int]:
@@ -73,16 +67,10 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
                 if wake > now:
                     net.cycle = wake  # all ranks compute: perhaps beyond the end
                     continue
-            allocate_vcs(net, now)
-            if net.speculation != 0:
-                match_speculative(net, now)
-            allocate_switch(net, now)
-            if net.speculation != 0:
-                grant_speculative(net, now)
+            allocate_routers(net, now)
             drain(net, now)
             if net.feedback != 0:
                 call_hook(net.feedback, net, WRITE, now, now)
-            activate_granted(net)
             inject(net, pattern, now)
             net.cycle = now + 1
             in_flight = net.flits_injected - net.flits_ejected - net.flits_dropped

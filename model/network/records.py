@@ -35,17 +35,23 @@ DATA, REQUEST, REQUESTED, ANSWER = range(4)
 RANK_BITS = 20
 #: bins of the latency histogram, one cycle each; the last one holds all above
 HISTOGRAM_BINS = 65536
+#: a host VC is the number host << HOST_VC_BITS | vc
+HOST_VC_BITS = 4
+HOST_VC_MASK = (1 << HOST_VC_BITS) - 1
 #: why the kernel came back
 DONE, GROW, DEADLOCK, FINISHED, STUCK = range(5)
 
 INPUT_VC = np.dtype(
     [
         ("credit_to", "i4"),  # number of the upstream output VC (or output_vcs + host VC)
+        ("router", "i4"),
         ("port", "i4"),  # global input port
         ("out_vc", "i4"),  # global output VC while ACTIVE
+        ("credit_time", "i4"),  # cycles from a switch grant to the credit that counts upstream: 1 + L + c
         ("flits", "u2"),  # in the FIFO
         ("head", "u2"),  # FIFO read position
         ("pointer", "u2"),  # a[n]: next output VC (port·V + vc) to prefer
+        ("number", "u2"),  # n = port·V + vc in the router
         ("vc", "u1"),
         ("state", "u1"),
         ("out_port", "u1"),
@@ -70,9 +76,6 @@ OUTPUT_VC = np.dtype(
 INPUT_PORT = np.dtype(
     [
         ("router", "i4"),
-        ("credit_time", "i4"),  # cycles from a switch grant to the credit that counts upstream: 1 + L + c
-        ("switch_mask", "u4"),  # VCs that ask for the switch
-        ("waiting_mask", "u4"),  # VCs in VA
         ("drain_mask", "u4"),  # VCs in DRAIN
         ("port", "u1"),
         ("q", "u1"),  # representing VC pointer
@@ -100,13 +103,11 @@ OUTPUT_PORT = np.dtype(
 
 ROUTER = np.dtype(
     [
-        ("switch_ports", "u8"),  # input ports with a switch request
-        ("waiting_ports", "u8"),
         ("drain_ports", "u8"),
         ("va_diagonal", "i4"),
         ("sa_diagonal", "i4"),
         ("spec_diagonal", "i4"),
-        ("granted_inputs", "u8"),  # by the switch in cycle `granted_cycle`
+        ("granted_inputs", "u8"),  # by the switch in cycle `granted_cycle` (noted if speculation or draining asks for it)
         ("granted_outputs", "u8"),
         ("granted_cycle", "i8"),
         ("spec_cycle", "i8"),  # in which spec_diagonal moved last
@@ -193,6 +194,7 @@ PACKET = np.dtype(
         ("user0", "i4"),
         ("user1", "i4"),
         ("number", "i8"),  # of this source, from 0
+        ("unused", "i8"),  # fills the cache line
     ],
     align=True,
 )
@@ -206,6 +208,7 @@ _SETTINGS = [
     ("input_vcs", "i8"),
     ("output_vcs", "i8"),
     ("router_words", "i8"),
+    ("vc_words", "i8"),  # of 64 VCs, in a router
     ("wheel_mask", "i8"),
     ("event_capacity", "i8"),
     ("max_candidates", "i8"),
@@ -287,15 +290,17 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "output_port": OUTPUT_PORT,  # OUTPUT_PORT[routers·P]
     "router": ROUTER,  # ROUTER[routers]
     "host": HOST,  # HOST[hosts]
-    "host_credits": np.dtype("int32"),  # int32[hosts·V]
-    "host_tail_sent": np.dtype("uint8"),  # uint8[hosts·V]
+    "host_credits": np.dtype("int32"),  # int32[hosts, 16]
+    "host_tail_sent": np.dtype("uint8"),  # uint8[hosts, 16]
     "host_wake": np.dtype("int64"),  # int64[hosts]: first cycle in which the host has something to do
+    "awake": np.dtype("int32"),  # hosts that have something to do in this cycle
     "packet": PACKET,  # PACKET[pool]
     "free_packet": np.dtype("int32"),  # int32[pool]: stack
     "fifo": np.dtype("int32"),  # int32[input_vcs·B]: packet << 2 | kind
     "candidate": np.dtype("int64"),  # int64[input_vcs, max_candidates]
-    "waiting": np.dtype("uint64"),  # bit per router with VCs in VA
-    "switching": np.dtype("uint64"),  # bit per router with switch requests
+    "active": np.dtype("uint64"),  # bit per router with VCs in VA or switch requests
+    "waiting": np.dtype("uint64"),  # uint64[routers, vc_words]: VCs in VA
+    "switching": np.dtype("uint64"),  # uint64[routers, vc_words]: VCs that ask for the switch
     "draining": np.dtype("uint64"),  # bit per router with VCs in DRAIN
     "flit_event": np.dtype("int64"),  # int64[wheel, capacity]: target << 32 | flit
     "flit_events": np.dtype("int32"),  # int32[wheel]
@@ -322,8 +327,9 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "asking_inputs": np.dtype("uint64"),  # per output of one router: inputs that ask
     "asking_outputs": np.dtype("uint64"),  # per input: outputs that chose it
     "representative": np.dtype("uint8"),  # uint8[64, 64]: VC that stands for (input, output)
-    "match_input": np.dtype("int64"),  # matched inputs
-    "match_output": np.dtype("int64"),  # ... and outputs
+    "match_input": np.dtype("int64"),  # of one router in SA: requests, then matches: input ...
+    "match_output": np.dtype("int64"),  # ... output
+    "match_vc": np.dtype("int64"),  # ... VC
     "table": np.dtype("int32"),  # of the routing algorithm
     "memory": np.dtype("float64"),  # of the routing algorithm (learning)
     "router_rng": np.dtype("uint64"),

@@ -13,6 +13,7 @@ from hopforge.model.network.records import (
     BERNOULLI,
     FIXED_LENGTH,
     HEAD,
+    HOST_VC_BITS,
     NET_RECORD,
     ON_OFF,
     PROGRAM,
@@ -133,7 +134,7 @@ def choose_injection_vc(net: Net, h: int) -> int:
     while usable != uint64(0):
         v = trailing_zeros(usable)
         usable &= usable - uint64(1)
-        if int32s(net.host_credits)[h * net.vcs + v] >= need:
+        if int32s(net.host_credits)[(h << HOST_VC_BITS) + v] >= need:
             mask |= uint64(1) << uint64(v)
     if mask == uint64(0):
         return -1
@@ -144,9 +145,13 @@ def choose_injection_vc(net: Net, h: int) -> int:
 def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
     """Every host sends at most one flit in cycle `now`."""
     vcs = net.vcs
-    for h in range(net.hosts):
-        if int64s(net.host_wake)[h] > now:
-            continue
+    awake = int32s(net.awake)
+    count = 0
+    for h in range(net.hosts):  # a list first: a branch for each host would be mispredicted for many
+        awake[count] = h
+        count += 1 if int64s(net.host_wake)[h] <= now else 0
+    for k in range(count):
+        h = int64(awake[k])
         host = host_at(net, h)
         if host.packet < 0:
             if host.next_time > now:
@@ -167,9 +172,9 @@ def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
             packet_at(net, p).sent = now
         else:
             v = int64(host.vc)
-            if int32s(net.host_credits)[h * vcs + v] == 0:
+            if int32s(net.host_credits)[(h << HOST_VC_BITS) + v] == 0:
                 continue
-        int32s(net.host_credits)[h * vcs + v] -= 1
+        int32s(net.host_credits)[(h << HOST_VC_BITS) + v] -= 1
         host.sent += 1
         if host.sent == packet_at(net, p).length:
             kind |= TAIL
@@ -177,7 +182,7 @@ def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
             if net.messages != 0:
                 call_hook(net.messages, net, DEPARTED, p, now)
             if net.release_credits != 0:
-                int8s(net.host_tail_sent)[h * vcs + v] = 1
+                int8s(net.host_tail_sent)[(h << HOST_VC_BITS) + v] = 1
             else:
                 host.free_mask = host.free_mask | (uint32(1) << uint32(v))
             if host.next_time > now:

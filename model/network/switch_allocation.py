@@ -1,11 +1,11 @@
-"""SA: which input VC sends a flit through the crossbar (docs/router.md, SA); one call serves all routers."""
+"""SA: which input VC sends a flit through the crossbar (docs/router.md, SA); one call of `allocate_routers` serves all."""
 
 from typing import Any
 
 from numba import int64, njit, uint32, uint64
 
-from hopforge.model.network.bits import first_at_or_after, trailing_zeros
-from hopforge.model.network.events import pop_flit, send_flit
+from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zeros
+from hopforge.model.network.events import pop_flit, send_flit, want_switch
 from hopforge.model.network.memory import int8s, int32s, int64s, words
 from hopforge.model.network.records import (
     ACTIVE,
@@ -19,6 +19,7 @@ from hopforge.model.network.records import (
     output_vc,
     router_at,
 )
+from hopforge.model.network.vc_allocation import allocate_vcs
 
 
 @njit
@@ -88,42 +89,49 @@ def ask(net: Net, i: int, v: int, o: int) -> Any:
 
 
 @njit
-def collect(net: Net, router: int, i: int, requested: Any, now: int) -> Any:
-    """Enter the requests of input port `i`; returns the mask of all requested outputs so far."""
-    port = input_port(net, router * net.ports + i)
-    first = (router * net.ports + i) * net.vcs
-    mask = uint64(port.switch_mask)
-    upper = (mask >> uint64(port.q)) << uint64(port.q)
-    seen = uint64(0)
-    for half in range(2):
-        part = upper if half == 0 else mask ^ upper
-        while part != uint64(0):
-            v = trailing_zeros(part)
-            part &= part - uint64(1)
-            o = int64(input_vc(net, first + v).out_port)
-            bit = uint64(1) << uint64(o)
-            if seen & bit == uint64(0) and output_port(net, router * net.ports + o).busy_until <= now:
-                seen |= ask(net, i, v, o)
-                if net.sa_kind == INPUT_FIRST:
-                    return requested | seen
-    return requested | seen
+def enter_requests(net: Net, router: int, requests: int) -> Any:
+    """Enter the requests in ``net.match_input`` and so on (by increasing input and VC); returns the outputs' mask.
+
+    For an input and an output (input_first: for an input) the first VC at or after q stands.
+    """
+    match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
+    requested = uint64(0)
+    kept = 0
+    for k in range(requests):
+        i, o, v = match_input[k], match_output[k], match_vc[k]
+        q = int64(input_port(net, router * net.ports + i).q)
+        if net.sa_kind == INPUT_FIRST:
+            # the list itself is shortened to one entry an input
+            if kept > 0 and match_input[kept - 1] == i:
+                if not match_vc[kept - 1] < q <= v:
+                    continue
+                kept -= 1
+            match_input[kept], match_output[kept], match_vc[kept] = i, o, v
+            kept += 1
+            continue
+        if words(net.asking_inputs)[o] & bit_of(i) == uint64(0) or int8s(net.representative)[(i << 6) | o] < q <= v:
+            requested |= ask(net, i, v, o)
+    for k in range(kept):
+        requested |= ask(net, match_input[k], match_vc[k], match_output[k])
+    return requested
 
 
 @njit
 def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
     """Match inputs and outputs of the requests in ``net.asking_inputs`` (cleared).
 
-    Returns the number of pairs in ``net.match_input`` and ``net.match_output``.
+    Returns the number of pairs in ``net.match_input``, ``net.match_output`` and ``net.match_vc``.
     """
     asking_inputs, asking_outputs = words(net.asking_inputs), words(net.asking_outputs)
-    match_input, match_output = int64s(net.match_input), int64s(net.match_output)
+    match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
+    representative = int8s(net.representative)
     count = 0
     if net.sa_kind == INPUT_FIRST:
         while requested != uint64(0):
             o = trailing_zeros(requested)
             requested &= requested - uint64(1)
-            match_input[count] = pick_of_output(net, router, o, asking_inputs[o], speculative)
-            match_output[count] = o
+            i = pick_of_output(net, router, o, asking_inputs[o], speculative)
+            match_input[count], match_output[count], match_vc[count] = i, o, int64(representative[(i << 6) | o])
             asking_inputs[o] = 0
             count += 1
         return count
@@ -139,8 +147,8 @@ def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
         while chosen != uint64(0):
             i = trailing_zeros(chosen)
             chosen &= chosen - uint64(1)
-            match_input[count] = i
-            match_output[count] = pick_of_input(net, router, i, asking_outputs[i], speculative)
+            o = pick_of_input(net, router, i, asking_outputs[i], speculative)
+            match_input[count], match_output[count], match_vc[count] = i, o, int64(representative[(i << 6) | o])
             asking_outputs[i] = 0
             count += 1
         return count
@@ -158,8 +166,7 @@ def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
                 inputs_used |= bit
                 requested &= ~(uint64(1) << uint64(o))
                 asking_inputs[o] = 0
-                match_input[count] = i
-                match_output[count] = o
+                match_input[count], match_output[count], match_vc[count] = i, o, int64(representative[(i << 6) | o])
                 count += 1
     while requested != uint64(0):
         asking_inputs[trailing_zeros(requested)] = 0
@@ -186,46 +193,49 @@ def grant_switch(net: Net, router: int, i: int, v: int, o: int, now: int) -> Non
             output.owner = -1
             port.free_mask = port.free_mask | (uint32(1) << output.vc)
     if flit & TAIL != 0 or output.credits == 0 or input_vc(net, n).flits == 0:
-        inp = input_port(net, router * net.ports + i)
-        inp.switch_mask = inp.switch_mask & ~(uint32(1) << uint32(v))
-        if inp.switch_mask == 0:
-            router_at(net, router).switch_ports = router_at(net, router).switch_ports & ~(uint64(1) << uint64(i))
+        number = i * net.vcs + v
+        words(net.switching)[router * net.vc_words + (number >> 6)] &= ~bit_of(number)
 
 
 @njit
-def allocate_switch(net: Net, now: int) -> None:
-    """SA of all routers in cycle `now`, without the speculative requests."""
+def allocate_switch(net: Net, router: int, now: int) -> None:
+    """SA of one router in cycle `now`, without the speculative requests."""
     ports = net.ports
-    for word in range(net.router_words):
-        routers = words(net.switching)[word]
-        while routers != uint64(0):
-            router = word * 64 + trailing_zeros(routers)
-            routers &= routers - uint64(1)
-            state = router_at(net, router)
-            requested = uint64(0)
-            inputs = state.switch_ports
-            while inputs != uint64(0):
-                i = trailing_zeros(inputs)
-                inputs &= inputs - uint64(1)
-                requested = collect(net, router, i, requested, now)
-            if requested != uint64(0):
-                pairs = match_ports(net, router, requested, 0)
-                granted_inputs = uint64(0)
-                granted_outputs = uint64(0)
-                for k in range(pairs):
-                    i, o = int64s(net.match_input)[k], int64s(net.match_output)[k]
-                    v = int64(int8s(net.representative)[(i << 6) | o])
-                    move_pointers(net, router, i, v, o, 0, now)
-                    grant_switch(net, router, i, v, o, now)
-                    granted_inputs |= uint64(1) << uint64(i)
-                    granted_outputs |= uint64(1) << uint64(o)
-                if net.sa_kind > OUTPUT_FIRST:
-                    state.sa_diagonal = (state.sa_diagonal + 1) % ports
-                state.granted_inputs = granted_inputs
-                state.granted_outputs = granted_outputs
-                state.granted_cycle = now
-            if state.switch_ports == uint64(0):
-                words(net.switching)[word] &= ~(uint64(1) << uint64(router & 63))
+    first = router * ports * net.vcs
+    match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
+    pairs = 0
+    inputs, outputs, shared = uint64(0), uint64(0), uint64(0)
+    for word in range(net.vc_words):
+        asking = words(net.switching)[router * net.vc_words + word]
+        while asking != uint64(0):
+            number = (word << 6) + trailing_zeros(asking)
+            asking &= asking - uint64(1)
+            vc = input_vc(net, first + number)
+            i, o = int64(vc.port) - router * ports, int64(vc.out_port)
+            if output_port(net, router * ports + o).busy_until <= now:
+                match_input[pairs], match_output[pairs], match_vc[pairs] = i, o, int64(vc.vc)
+                pairs += 1
+                shared |= (inputs & bit_of(i)) | (outputs & bit_of(o))
+                inputs |= bit_of(i)
+                outputs |= bit_of(o)
+    if pairs == 0:
+        return
+    if shared != uint64(0) or net.sa_kind != OUTPUT_FIRST:  # otherwise every request is a grant
+        pairs = match_ports(net, router, enter_requests(net, router, pairs), 0)
+    for k in range(pairs):
+        i, o, v = match_input[k], match_output[k], match_vc[k]
+        move_pointers(net, router, i, v, o, 0, now)
+        grant_switch(net, router, i, v, o, now)
+    state = router_at(net, router)
+    if net.sa_kind > OUTPUT_FIRST:
+        state.sa_diagonal = (state.sa_diagonal + 1) % ports
+    if net.speculation != 0 or state.drain_ports != uint64(0):
+        state.granted_inputs = uint64(0)
+        state.granted_outputs = uint64(0)
+        for k in range(pairs):
+            state.granted_inputs |= bit_of(match_input[k])
+            state.granted_outputs |= bit_of(match_output[k])
+        state.granted_cycle = now
 
 
 @njit
@@ -235,10 +245,8 @@ def activate_granted(net: Net) -> None:
         n = int32s(net.granted)[k]
         vc = input_vc(net, n)
         if vc.state == ACTIVE and vc.flits > 0 and output_vc(net, vc.out_vc).credits > 0:
-            port = input_port(net, vc.port)
-            port.switch_mask = port.switch_mask | (uint32(1) << vc.vc)
-            router_at(net, port.router).switch_ports |= uint64(1) << uint64(port.port)
-            words(net.switching)[port.router >> 6] |= uint64(1) << uint64(port.router & 63)
+            want_switch(net, n)
+    net.granted_count = 0
 
 
 @njit
@@ -279,7 +287,7 @@ def match_speculative(net: Net, now: int) -> None:
         pairs = match_ports(net, router, requested, 1)
         for k in range(pairs):
             i, o = int64s(net.match_input)[k], int64s(net.match_output)[k]
-            int32s(net.spec_vc)[net.spec_matches] = (router * ports + i) * vcs + int8s(net.representative)[(i << 6) | o]
+            int32s(net.spec_vc)[net.spec_matches] = (router * ports + i) * vcs + int64s(net.match_vc)[k]
             int32s(net.spec_port)[net.spec_matches] = o
             net.spec_matches += 1
 
@@ -311,3 +319,38 @@ def grant_speculative(net: Net, now: int) -> None:
         grant_switch(net, router, i, v, o, now)
         state.granted_inputs |= uint64(1) << uint64(i)
         state.granted_outputs |= uint64(1) << uint64(o)
+
+
+@njit
+def allocate_routers(net: Net, now: int) -> None:
+    """VA and SA of all routers in cycle `now`, one router after the other.
+
+    With speculation VA of all routers comes first, then both matches, then the grants: a speculative match is decided
+    on the registers at the start of the cycle and carried out if VA and SA allow it.
+    """
+    vc_words = net.vc_words
+    net.speculative = 0
+    separate = net.speculation != 0
+    for stage in range(2 if separate else 1):
+        for word in range(net.router_words):
+            routers = words(net.active)[word]
+            while routers != uint64(0):
+                router = word * 64 + trailing_zeros(routers)
+                routers &= routers - uint64(1)
+                if stage == 0:
+                    allocate_vcs(net, router, now)
+                if separate and stage == 0:
+                    continue
+                allocate_switch(net, router, now)
+                if not separate:
+                    activate_granted(net)
+                left = uint64(0)
+                for k in range(router * vc_words, (router + 1) * vc_words):
+                    left |= words(net.waiting)[k] | words(net.switching)[k]
+                if left == uint64(0):
+                    words(net.active)[word] &= ~bit_of(router)
+        if separate and stage == 0:
+            match_speculative(net, now)
+    if separate:
+        grant_speculative(net, now)
+        activate_granted(net)

@@ -1,8 +1,10 @@
-"""VA: which input VC gets which output VC (docs/router.md, VA). One call serves all routers in one cycle."""
+"""VA: which input VC gets which output VC (docs/router.md, VA). One call serves one router in one cycle."""
+
+from typing import Any
 
 from numba import int64, njit, uint32, uint64
 
-from hopforge.model.network.bits import first_at_or_after, trailing_zeros
+from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zeros
 from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_need, candidate_port
 from hopforge.model.network.memory import int32s, int64s, words
 from hopforge.model.network.records import (
@@ -11,7 +13,6 @@ from hopforge.model.network.records import (
     OUTPUT_FIRST,
     WORMHOLE,
     Net,
-    input_port,
     input_vc,
     output_port,
     output_vc,
@@ -120,10 +121,7 @@ def grant_vc(net: Net, router: int, requester: int, output: int, now: int) -> No
     if net.matrix != 0:
         int64s(net.va_recent)[m * width + requester] = now
         int64s(net.va_recent)[(net.input_vcs + n) * width + output] = now
-    port = input_port(net, taker.port)
-    port.waiting_mask = port.waiting_mask & ~(uint32(1) << taker.vc)
-    if port.waiting_mask == 0:
-        router_at(net, router).waiting_ports = router_at(net, router).waiting_ports & ~(uint64(1) << uint64(port.port))
+    words(net.waiting)[router * net.vc_words + (requester >> 6)] &= ~bit_of(requester)
     out = output_port(net, router * net.ports + taker.out_port)
     out.free_mask = out.free_mask & ~(uint32(1) << given.vc)
     int32s(net.granted)[net.granted_count] = n
@@ -131,8 +129,11 @@ def grant_vc(net: Net, router: int, requester: int, output: int, now: int) -> No
 
 
 @njit
-def allocate_router(net: Net, router: int, requests: int, now: int) -> None:
-    """Match the `requests` collected in ``net.request_vc`` and so on (at least two) and grant."""
+def match_requests(net: Net, router: int, requests: int, shared: Any, now: int) -> None:
+    """Match the `requests` collected in ``net.request_vc`` and so on and grant.
+
+    `shared` is the mask of the output ports with more than one request: only there separable allocators have to choose.
+    """
     vcs = net.vcs
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
     winner_stamp, winner_rank, winner_request = (
@@ -143,6 +144,8 @@ def allocate_router(net: Net, router: int, requests: int, now: int) -> None:
     stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
     if net.va_kind in (OUTPUT_FIRST, INPUT_FIRST):
         for k in range(requests):
+            if shared & bit_of(request_port[k]) == uint64(0):
+                continue
             mask = request_mask[k]
             if net.va_kind == INPUT_FIRST:
                 n = router * net.ports * vcs + request_vc[k]
@@ -159,6 +162,8 @@ def allocate_router(net: Net, router: int, requests: int, now: int) -> None:
         for k in range(requests):
             mask = request_mask[k]
             won = 0
+            if shared & bit_of(request_port[k]) == uint64(0):
+                won, mask = mask, 0
             while mask != 0:
                 w = trailing_zeros(uint64(mask))
                 mask &= mask - 1
@@ -202,43 +207,34 @@ def allocate_router(net: Net, router: int, requests: int, now: int) -> None:
 
 
 @njit
-def allocate_vcs(net: Net, now: int) -> None:
-    """VA of all routers in cycle `now`; what ``net.granted`` lists asks for the switch from `now` + 1 on."""
-    ports, vcs = net.ports, net.vcs
+def allocate_vcs(net: Net, router: int, now: int) -> None:
+    """VA of one router in cycle `now`; what it adds to ``net.granted`` asks for the switch from `now` + 1 on."""
+    vcs = net.vcs
+    first = router * net.ports * vcs
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
-    net.granted_count = 0
-    net.speculative = 0
-    for word in range(net.router_words):
-        routers = words(net.waiting)[word]
-        while routers != uint64(0):
-            router = word * 64 + trailing_zeros(routers)
-            routers &= routers - uint64(1)
-            requests = 0
-            inputs = router_at(net, router).waiting_ports
-            while inputs != uint64(0):
-                i = trailing_zeros(inputs)
-                inputs &= inputs - uint64(1)
-                p = router * ports + i
-                waiting = uint64(input_port(net, p).waiting_mask)
-                while waiting != uint64(0):
-                    v = trailing_zeros(waiting)
-                    waiting &= waiting - uint64(1)
-                    output, mask = choose_candidate(net, router, p * vcs + v)
-                    if mask != 0:
-                        request_vc[requests] = i * vcs + v
-                        request_port[requests] = output
-                        request_mask[requests] = mask
-                        requests += 1
-                        input_vc(net, p * vcs + v).out_port = output
-                        if net.speculation != 0:
-                            int32s(net.spec_vc)[net.speculative] = p * vcs + v
-                            int32s(net.spec_port)[net.speculative] = output
-                            net.speculative += 1
-            if requests == 1 and net.va_kind <= OUTPUT_FIRST:
-                n = router * ports * vcs + request_vc[0]
-                w = pick_output(net, n, request_port[0], request_mask[0])
-                grant_vc(net, router, request_vc[0], request_port[0] * vcs + w, now)
-            elif requests > 0:
-                allocate_router(net, router, requests, now)
-            if router_at(net, router).waiting_ports == uint64(0):
-                words(net.waiting)[word] &= ~(uint64(1) << uint64(router & 63))
+    requests = 0
+    asked, shared = uint64(0), uint64(0)
+    for word in range(net.vc_words):
+        waiting = words(net.waiting)[router * net.vc_words + word]
+        while waiting != uint64(0):
+            number = (word << 6) + trailing_zeros(waiting)
+            waiting &= waiting - uint64(1)
+            output, mask = choose_candidate(net, router, first + number)
+            if mask != 0:
+                request_vc[requests] = number
+                request_port[requests] = output
+                request_mask[requests] = mask
+                requests += 1
+                shared |= asked & bit_of(output)
+                asked |= bit_of(output)
+                input_vc(net, first + number).out_port = output
+                if net.speculation != 0:
+                    int32s(net.spec_vc)[net.speculative] = first + number
+                    int32s(net.spec_port)[net.speculative] = output
+                    net.speculative += 1
+    if shared != uint64(0) or (net.va_kind > OUTPUT_FIRST and requests > 0):
+        match_requests(net, router, requests, shared, now)
+        return
+    for k in range(requests):
+        w = pick_output(net, first + request_vc[k], request_port[k], request_mask[k])
+        grant_vc(net, router, request_vc[k], request_port[k] * vcs + w, now)
