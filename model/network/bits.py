@@ -23,13 +23,13 @@ else:
         return signature, generate
 
 
-@njit
+@njit(forceinline=True)
 def bit_of(number: int) -> Any:
     """Mask with the bit `number` modulo 64."""
     return uint64(1) << (uint64(number) & uint64(63))
 
 
-@njit
+@njit(forceinline=True)
 def first_at_or_after(mask: Any, pointer: int) -> int:
     """First set bit of `mask` at or after `pointer`, going round (mask must not be 0; pointer < 64)."""
     upper = (uint64(mask) >> uint64(pointer)) << uint64(pointer)

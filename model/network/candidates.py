@@ -21,25 +21,25 @@ def candidate(port: int, vc_mask: int, level: int = 0, need_flits: int = 0) -> i
     return port | (level << 8) | (vc_mask << 16) | (need_flits << 32)
 
 
-@njit
+@njit(forceinline=True)
 def candidate_port(packed: int) -> int:
     """Output port of a packed candidate."""
     return packed & 255
 
 
-@njit
+@njit(forceinline=True)
 def candidate_level(packed: int) -> int:
     """Level of a packed candidate."""
     return (packed >> 8) & 255
 
 
-@njit
+@njit(forceinline=True)
 def candidate_mask(packed: int) -> int:
     """VC mask of a packed candidate."""
     return (packed >> 16) & 65535
 
 
-@njit
+@njit(forceinline=True)
 def candidate_need(packed: int) -> int:
     """Free flit slots that the candidate asks for."""
     return packed >> 32

@@ -60,7 +60,7 @@ def note(net: Net, kind: int, now: int, source: int, target: int, flit: int) -> 
     net.log_length = row + 1
 
 
-@njit
+@njit(forceinline=True)
 def send_credit(net: Net, target: int, when: int) -> None:
     """Let a credit count at output VC `target` (or output_vcs + host VC) from cycle `when` on."""
     slot = when & net.wheel_mask
@@ -69,7 +69,7 @@ def send_credit(net: Net, target: int, when: int) -> None:
     int32s(net.credit_events)[slot] = place + 1
 
 
-@njit
+@njit(forceinline=True)
 def put_flit(net: Net, target: int, flit: int, when: int) -> None:
     """Deliver `flit` to input VC `target` (or input_vcs + host VC) at the start of cycle `when`."""
     slot = when & net.wheel_mask
@@ -78,7 +78,7 @@ def put_flit(net: Net, target: int, flit: int, when: int) -> None:
     int32s(net.flit_events)[slot] = place + 1
 
 
-@njit
+@njit(forceinline=True)
 def send_flit(net: Net, n: int, m: int, flit_time: int, flit: int, now: int) -> None:
     """Put a granted flit of input VC `n` on the link behind output VC `m`."""
     put_flit(net, output_vc(net, m).target, flit, now + flit_time)
@@ -86,7 +86,7 @@ def send_flit(net: Net, n: int, m: int, flit_time: int, flit: int, now: int) -> 
         note(net, GRANTED, now, n, m, flit)
 
 
-@njit
+@njit(forceinline=True)
 def pop_flit(net: Net, n: int, now: int) -> int:
     """Take the first flit of input VC `n`, return the credit upstream, and note the next packet after a tail."""
     vc = input_vc(net, n)
@@ -106,7 +106,7 @@ def pop_flit(net: Net, n: int, now: int) -> int:
     return flit
 
 
-@njit
+@njit(forceinline=True)
 def enter(net: Net, n: int) -> None:
     """RC of input VC `n` has ended: to VA, or to DRAIN without candidates."""
     vc = input_vc(net, n)
@@ -122,7 +122,7 @@ def enter(net: Net, n: int) -> None:
     words(net.draining)[vc.router >> 6] |= bit_of(vc.router)
 
 
-@njit
+@njit(forceinline=True)
 def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None:
     """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
     vc = input_vc(net, n)
@@ -155,7 +155,7 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
     int32s(net.ready_events)[slot] += 1
 
 
-@njit
+@njit(forceinline=True)
 def receive(net: Net, target: int, flit: int, now: int) -> None:
     """Let a host take a flit: credit back at once, statistics with the tail, the packet's record becomes free."""
     host, v = target >> HOST_VC_BITS, target & HOST_VC_MASK
@@ -185,7 +185,7 @@ def receive(net: Net, target: int, flit: int, now: int) -> None:
     net.free_packets += 1
 
 
-@njit
+@njit(forceinline=True)
 def take_credit(net: Net, target: int) -> None:
     """Let a credit count from this cycle on at output VC `target` (or output_vcs + host VC)."""
     if target >= net.output_vcs:
@@ -212,7 +212,7 @@ def take_credit(net: Net, target: int) -> None:
             want_switch(net, output.owner)
 
 
-@njit
+@njit(forceinline=True)
 def want_switch(net: Net, n: int) -> None:
     """Input VC `n` asks for the switch from this cycle on."""
     vc = input_vc(net, n)
@@ -234,7 +234,7 @@ def release(net: Net, target: int) -> None:
     port.free_mask = port.free_mask | (uint32(1) << output.vc)
 
 
-@njit
+@njit(forceinline=True)
 def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> None:
     """Note that a flit written at the end of the last cycle stands in the FIFO of input VC `n`."""
     vc = input_vc(net, n)
@@ -252,7 +252,7 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
         want_switch(net, n)
 
 
-@njit
+@njit(forceinline=True)
 def deliver(net: Net, route: Callable[..., int], now: int) -> None:
     """Everything that becomes visible at the start of cycle `now`."""
     slot = now & net.wheel_mask

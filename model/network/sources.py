@@ -31,7 +31,7 @@ from hopforge.model.network.rng import next_below, next_float, next_geometric
 NEVER = 1 << 62
 
 
-@njit
+@njit(forceinline=True)
 def schedule_next(net: Net, h: int, after: int) -> None:
     """Draw the creation time (> `after`) of the next packet of host `h`."""
     host = host_at(net, h)
@@ -73,7 +73,7 @@ def _make_schedule_first(digest: str) -> Callable[..., None]:
 schedule_first = compile_cached(_make_schedule_first, types.void(NET_RECORD))
 
 
-@njit
+@njit(forceinline=True)
 def draw_length(net: Net, h: int) -> int:
     """Length of the next packet of host `h` in flits."""
     if net.length_kind == FIXED_LENGTH:
@@ -141,7 +141,7 @@ def choose_injection_vc(net: Net, h: int) -> int:
     return first_at_or_after(mask, host.pointer)
 
 
-@njit
+@njit(forceinline=True)
 def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
     """Every host sends at most one flit in cycle `now`."""
     vcs = net.vcs

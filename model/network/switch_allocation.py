@@ -22,7 +22,7 @@ from hopforge.model.network.records import (
 from hopforge.model.network.vc_allocation import allocate_vcs
 
 
-@njit
+@njit(forceinline=True)
 def pick_of_output(net: Net, router: int, output: int, inputs: int, speculative: int) -> int:
     """Arbiter of `output`: one input of the mask `inputs`."""
     ports = net.ports
@@ -34,7 +34,7 @@ def pick_of_output(net: Net, router: int, output: int, inputs: int, speculative:
     return least_recent(net, base, inputs)
 
 
-@njit
+@njit(forceinline=True)
 def pick_of_input(net: Net, router: int, i: int, outputs: int, speculative: int) -> int:
     """Arbiter of input `i`: one output of the mask `outputs`."""
     ports = net.ports
@@ -59,7 +59,7 @@ def least_recent(net: Net, base: int, mask: int) -> int:
     return best
 
 
-@njit
+@njit(forceinline=True)
 def move_pointers(net: Net, router: int, i: int, v: int, o: int, speculative: int, now: int) -> None:
     """Note the grant (input `i`, VC `v`) → output `o` in the arbiters that took part."""
     ports = net.ports
@@ -80,7 +80,7 @@ def move_pointers(net: Net, router: int, i: int, v: int, o: int, speculative: in
         output_port(net, router * ports + o).g = next_input
 
 
-@njit
+@njit(forceinline=True)
 def ask(net: Net, i: int, v: int, o: int) -> Any:
     """Enter the request of input `i` for output `o` with VC `v`; returns the bit of `o`."""
     int8s(net.representative)[(i << 6) | o] = v
@@ -88,7 +88,7 @@ def ask(net: Net, i: int, v: int, o: int) -> Any:
     return uint64(1) << uint64(o)
 
 
-@njit
+@njit(forceinline=True)
 def enter_requests(net: Net, router: int, requests: int) -> Any:
     """Enter the requests in ``net.match_input`` and so on (by increasing input and VC); returns the outputs' mask.
 
@@ -174,7 +174,7 @@ def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
     return count
 
 
-@njit
+@njit(forceinline=True)
 def grant_switch(net: Net, router: int, i: int, v: int, o: int, now: int) -> None:
     """Send the first flit of input VC (`i`, `v`) to output `o`."""
     n = (router * net.ports + i) * net.vcs + v
@@ -197,7 +197,7 @@ def grant_switch(net: Net, router: int, i: int, v: int, o: int, now: int) -> Non
         words(net.switching)[router * net.vc_words + (number >> 6)] &= ~bit_of(number)
 
 
-@njit
+@njit(forceinline=True)
 def allocate_switch(net: Net, router: int, now: int) -> None:
     """SA of one router in cycle `now`, without the speculative requests."""
     ports = net.ports
@@ -238,7 +238,7 @@ def allocate_switch(net: Net, router: int, now: int) -> None:
         state.granted_cycle = now
 
 
-@njit
+@njit(forceinline=True)
 def activate_granted(net: Net) -> None:
     """Let the VCs that VA served in this cycle ask for the switch from the next cycle on."""
     for k in range(net.granted_count):
@@ -321,7 +321,7 @@ def grant_speculative(net: Net, now: int) -> None:
         state.granted_outputs |= uint64(1) << uint64(o)
 
 
-@njit
+@njit(forceinline=True)
 def allocate_routers(net: Net, now: int) -> None:
     """VA and SA of all routers in cycle `now`, one router after the other.
 

@@ -21,7 +21,7 @@ from hopforge.model.network.records import (
 )
 
 
-@njit
+@njit(forceinline=True)
 def available_vcs(net: Net, router: int, packed: int, length: int) -> int:
     """Mask of the candidate's VCs that are free and have the room that switching mode and candidate ask for."""
     port = router * net.ports + candidate_port(packed)
@@ -52,15 +52,8 @@ def credits_of(net: Net, router: int, packed: int) -> int:
 
 
 @njit
-def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
-    """Output port and mask of available VCs that input VC `vc` asks for in this cycle (mask 0: none)."""
-    length = 0
-    if net.switching_mode != WORMHOLE:
-        flit = int32s(net.fifo)[vc * net.buffer + input_vc(net, vc).head]
-        length = packet_at(net, flit >> 2).length
-    if input_vc(net, vc).candidates == 1:
-        packed = int64s(net.candidate)[vc * net.max_candidates + 0]
-        return candidate_port(packed), available_vcs(net, router, packed, length)
+def choose_among(net: Net, router: int, vc: int, length: int) -> tuple[int, int]:
+    """As `choose_candidate`, where there are several."""
     best_port, best_mask, best_level, best_credits = 0, 0, 256, -1
     for k in range(input_vc(net, vc).candidates):
         packed = int64s(net.candidate)[vc * net.max_candidates + k]
@@ -76,7 +69,20 @@ def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
     return best_port, best_mask
 
 
-@njit
+@njit(forceinline=True)
+def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
+    """Output port and mask of available VCs that input VC `vc` asks for in this cycle (mask 0: none)."""
+    length = 0
+    if net.switching_mode != WORMHOLE:
+        flit = int32s(net.fifo)[vc * net.buffer + input_vc(net, vc).head]
+        length = packet_at(net, flit >> 2).length
+    if input_vc(net, vc).candidates > 1:
+        return choose_among(net, router, vc, length)
+    packed = int64s(net.candidate)[vc * net.max_candidates]
+    return candidate_port(packed), available_vcs(net, router, packed, length)
+
+
+@njit(forceinline=True)
 def pick_output(net: Net, vc: int, port: int, mask: int) -> int:
     """Ask the input arbiter of `vc`: one VC of `mask` at output `port` (its own number in the router)."""
     if net.matrix == 0:
@@ -95,7 +101,7 @@ def pick_output(net: Net, vc: int, port: int, mask: int) -> int:
     return best
 
 
-@njit
+@njit(forceinline=True)
 def output_rank(net: Net, router: int, output: int, requester: int) -> int:
     """Order in which the arbiter of output VC `output` (number in the router) prefers `requester`: lower is better."""
     width = net.ports * net.vcs
@@ -105,7 +111,7 @@ def output_rank(net: Net, router: int, output: int, requester: int) -> int:
     return (int64s(net.va_recent)[(router * width + output) * width + requester] + 1) * width + requester
 
 
-@njit
+@njit(forceinline=True)
 def grant_vc(net: Net, router: int, requester: int, output: int, now: int) -> None:
     """Give output VC `output` to input VC `requester` (numbers in the router)."""
     width = net.ports * net.vcs
@@ -206,7 +212,7 @@ def match_requests(net: Net, router: int, requests: int, shared: Any, now: int) 
     router_at(net, router).va_diagonal = (diagonal + 1) % width
 
 
-@njit
+@njit(forceinline=True)
 def allocate_vcs(net: Net, router: int, now: int) -> None:
     """VA of one router in cycle `now`; what it adds to ``net.granted`` asks for the switch from `now` + 1 on."""
     vcs = net.vcs
