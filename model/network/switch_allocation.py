@@ -5,8 +5,8 @@ from typing import Any
 from numba import int64, njit, uint32, uint64
 
 from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zeros
-from hopforge.model.network.events import pop_flit, send_flit, want_switch
-from hopforge.model.network.memory import int8s, int32s, int64s, words
+from hopforge.model.network.events import OUTPUT_VC_BYTES, pop_flit, send_flit, want_switch
+from hopforge.model.network.memory import int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.records import (
     ACTIVE,
     INPUT_FIRST,
@@ -212,6 +212,8 @@ def allocate_switch(net: Net, router: int, now: int) -> None:
             asking &= asking - uint64(1)
             vc = input_vc(net, first + number)
             i, o = int64(vc.port) - router * ports, int64(vc.out_port)
+            prefetch(net.output_vc + int64(vc.out_vc) * OUTPUT_VC_BYTES)
+            prefetch(net.fifo + 4 * ((first + number) * net.buffer + vc.head))
             if output_port(net, router * ports + o).busy_until <= now:
                 match_input[pairs], match_output[pairs], match_vc[pairs] = i, o, int64(vc.vc)
                 pairs += 1

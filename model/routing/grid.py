@@ -3,9 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import int64, njit, uint64
 from numpy.typing import NDArray
 
+from hopforge.model.network.bits import trailing_zeros
 from hopforge.model.network.candidates import candidate
 from hopforge.model.routing import hyperx
 from hopforge.model.routing.plan import (
@@ -23,7 +24,8 @@ from hopforge.model.topology import Topology
 
 # table: 0 dimensions, 1 host ports, 2 is torus, 3 all VCs, 4 VCs of class 0, 5 VCs of class 1, 6 adaptive VCs,
 # 7 start of coordinates [router, dimension], 8 start of the hosts' routers, 9 class rule, 10 ties,
-# 11 VCs of phase 0 for Valiant (class 0), 12 (class 1), 13, 14 of phase 1, 15 routers, 16 … radices
+# 11 VCs of phase 0 for Valiant (class 0), 12 (class 1), 13, 14 of phase 1, 15 routers, 16 start of the routers' packed
+# coordinates (dimension 0 in the lowest bits), 17 start of the dimensions of their bits, 18 … radices
 (
     _N,
     _HOSTS,
@@ -41,8 +43,10 @@ from hopforge.model.topology import Topology
     _V10,
     _V11,
     _ROUTERS,
+    _PACKED,
+    _DIMENSION,
     _K,
-) = range(17)
+) = range(19)
 _FIXED, _DATELINE = 0, 1
 _PLUS, _RANDOM, _BY_SIGN = range(3)
 
@@ -57,6 +61,9 @@ def _grid_table(topology: Topology, vcs: int) -> list[int]:
         coords[:, i] = rest % k
         rest = rest // k
     start = _K + n
+    bits = [max(k - 1, 1).bit_length() for k in radices]
+    packed = (coords << (np.cumsum(bits) - bits)).sum(axis=1)
+    home = start + coords.size
     table = [
         n,
         hosts,
@@ -66,7 +73,7 @@ def _grid_table(topology: Topology, vcs: int) -> list[int]:
         0,
         0,
         start,
-        start + coords.size,
+        home,
         0,
         0,
         0,
@@ -74,8 +81,12 @@ def _grid_table(topology: Topology, vcs: int) -> list[int]:
         0,
         0,
         topology.routers,
+        home + topology.hosts,
+        home + topology.hosts + topology.routers,
     ]
-    return [*table, *radices, *coords.reshape(-1).tolist(), *topology.host_router.tolist()]
+    dimension = np.repeat(np.arange(n), bits)
+    values = (coords.reshape(-1), topology.host_router, packed, dimension)
+    return [*table, *radices, *np.concatenate(values).tolist()]
 
 
 def _plan_table(table: list[int]) -> NDArray[np.int32]:
@@ -85,12 +96,8 @@ def _plan_table(table: list[int]) -> NDArray[np.int32]:
 @njit
 def _first_open(table: Any, here: int, there: int) -> int:
     """Lowest dimension in which the coordinates differ; n if none."""
-    n = table[_N]
-    a, b = table[_COORDS] + here * n, table[_COORDS] + there * n
-    for i in range(n):
-        if table[a + i] != table[b + i]:
-            return i
-    return n
+    differ = table[table[_PACKED] + here] ^ table[table[_PACKED] + there]
+    return table[table[_DIMENSION] + trailing_zeros(uint64(differ))] if differ != 0 else int64(table[_N])
 
 
 @njit
@@ -100,7 +107,7 @@ def _home(table: Any, host: int) -> int:
 
 @njit
 def _eject(table: Any, host: int, out: Any) -> int:
-    out[0] = candidate(host % table[_HOSTS], table[_ALL])
+    out[0] = candidate(host % table[_HOSTS] if table[_HOSTS] > 1 else 0, table[_ALL])
     return 1
 
 
