@@ -4,6 +4,7 @@ An event touches ten or more arrays; on pages of 4 KiB a network of thousands of
 translation caches at nearly every one of them.
 """
 
+import contextlib
 import mmap
 from typing import Any
 
@@ -35,10 +36,8 @@ def gather(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     size = -(-max(end, 1) // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES + HUGE_PAGE_BYTES
     block = mmap.mmap(-1, size)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        try:
+        with contextlib.suppress(OSError):  # a kernel without huge pages
             block.madvise(mmap.MADV_HUGEPAGE)
-        except OSError:
-            pass  # a kernel without huge pages
     whole = np.frombuffer(block, np.uint8)
     first = -whole.ctypes.data % HUGE_PAGE_BYTES
     found = {}

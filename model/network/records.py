@@ -107,7 +107,7 @@ ROUTER = np.dtype(
         ("va_diagonal", "i4"),
         ("sa_diagonal", "i4"),
         ("spec_diagonal", "i4"),
-        ("granted_inputs", "u8"),  # by the switch in cycle `granted_cycle` (noted if speculation or draining asks for it)
+        ("granted_inputs", "u8"),  # by the switch in cycle `granted_cycle`, noted for speculation and draining
         ("granted_outputs", "u8"),
         ("granted_cycle", "i8"),
         ("spec_cycle", "i8"),  # in which spec_diagonal moved last

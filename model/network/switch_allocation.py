@@ -1,4 +1,4 @@
-"""SA: which input VC sends a flit through the crossbar (docs/router.md, SA); one call of `allocate_routers` serves all."""
+"""SA: which input VC sends a flit through the crossbar (docs/router.md, SA); `allocate_routers` serves all routers."""
 
 from typing import Any
 

@@ -61,7 +61,7 @@ def _grid_table(topology: Topology, vcs: int) -> list[int]:
         coords[:, i] = rest % k
         rest = rest // k
     start = _K + n
-    bits = [max(k - 1, 1).bit_length() for k in radices]
+    bits = np.array([max(k - 1, 1).bit_length() for k in radices], np.int64)
     packed = (coords << (np.cumsum(bits) - bits)).sum(axis=1)
     home = start + coords.size
     table = [
