@@ -143,7 +143,6 @@ def attach_lookup(state: "NetState", routers: int, ports: int, vcs: int, lookup:
         "chunk_bits": lookup.keys.chunk_bits,
         "digits": lookup.keys.digits,
         "highest": lookup.keys.highest,
-        "halves": max(len(lookup.keys.half), 1),
     }
     for name, value in values.items():
         found.record[name] = value

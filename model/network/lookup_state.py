@@ -93,7 +93,6 @@ _SETTINGS = (
     "chunk_bits",
     "digits",
     "highest",
-    "halves",  # length of `half`
 )
 
 #: arrays: name, element type, meaning

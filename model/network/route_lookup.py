@@ -11,7 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from numba import carray, int64, njit, uint8, uint16, uint32, uint64
+import numpy as np
+from numba import int64, njit, uint8, uint16, uint32, uint64
 
 from hopforge.model import node_reduction, reference_stack
 from hopforge.model.network.bits import first_at_or_after, trailing_zeros
@@ -37,6 +38,8 @@ from hopforge.model.node_reduction import KIND_BITS, MEMBER_BITS, KeyTables, red
 from hopforge.model.reference_stack import CAPACITY, COMPULSORY, reference_lookup
 
 _ARBITRARY = 0
+#: CRC tables of link-aggregation members, which there are not
+_NO_CRC = np.zeros((1, 1), np.uint64)
 _KIND_MASK = (1 << KIND_BITS) - 1
 
 
@@ -58,12 +61,12 @@ def key_number(net: Net, lookups: Lookups, e: int, host: int) -> int:
         lookups.address_bits,
         lookups.chunk_bits,
         lookups.digits,
-        carray(int64s(lookups.half), (lookups.halves,)),
+        int64s(lookups.half),
         lookups.highest != 0,
         1,
         True,
-        carray(words(lookups.half), (1, 1)),  # of link-aggregation members, which there are not
-        carray(int64s(lookups.digit_of), (64,)),
+        _NO_CRC,
+        int64s(lookups.digit_of),
     )
     key = reduce_key(tables, int64s(lookups.own)[router], int64s(lookups.level)[router], int64s(lookups.address)[host])
     shift = lookups.address_bits - MEMBER_BITS - KIND_BITS
