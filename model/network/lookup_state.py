@@ -47,13 +47,9 @@ COUNTS = ("hits", "merges", "compulsory", "capacity", "conflict", "unmatched", "
 
 ENGINE = np.dtype(
     [
+        # all that a hit touches
         ("used", "u8"),  # MSHRs that are not free
-        ("issue", "u8"),  # ... that wait for the TCAM to take them
-        ("secondary", "u8"),  # ... that wait for another one's answer
-        ("resolved", "u8"),  # ... whose answer is there
-        ("done", "u8"),  # ... and that have not begun their FILL
         ("in_c", "i8"),  # cycle in which the last lookup that was looked up ahead is in stage C
-        ("wake", "i8"),  # cycle for which the engine is in the list of those to be woken
         ("asking", "u4"),  # VCs in RC that have not asked
         ("a0", "u1"),  # VC in the first register of stage A, NO_VC: empty
         ("a1", "u1"),  # ... in the second (depth 4)
@@ -66,6 +62,12 @@ ENGINE = np.dtype(
         ("queued", "u1"),
         ("lfsr", "u2"),  # random policy
         *((name, "i8") for name in COUNTS),
+        # MSHRs
+        ("issue", "u8"),  # that wait for the TCAM to take them
+        ("secondary", "u8"),  # that wait for another one's answer
+        ("resolved", "u8"),  # whose answer is there
+        ("done", "u8"),  # ... and that have not begun their FILL
+        ("wake", "i8"),  # cycle for which the engine is in the list of those to be woken
     ],
     align=True,
 )
