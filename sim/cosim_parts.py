@@ -9,6 +9,7 @@ from hopforge.model.errors import UserError
 from hopforge.sim.cosim import cosim
 from hopforge.sim.network_cosim import cosim_network
 from hopforge.sim.replay import Progress
+from hopforge.sim.router_cosim import cosim_router
 from hopforge.sim.runner import SimulatorName
 
 __all__ = ["PARTS", "Report", "cosim_part"]
@@ -40,7 +41,11 @@ class Part(NamedTuple):
     options: tuple[str, ...]
 
 
-PARTS: dict[str, Part] = {"lookup": Part(cosim, ("lookups",)), "network": Part(cosim_network, ("load", "cycles"))}
+PARTS: dict[str, Part] = {
+    "lookup": Part(cosim, ("lookups",)),
+    "router": Part(cosim_router, ("cycles", "variants")),
+    "network": Part(cosim_network, ("load", "cycles")),
+}
 """Name → part."""
 
 

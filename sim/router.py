@@ -16,6 +16,7 @@ from hopforge.sim.router_stimulus import (
     O_CREDIT_VALID,
     O_CREDIT_VC,
     O_DATA,
+    O_DROPPED,
     O_DROPS,
     O_VALID,
     RouterStimulus,
@@ -39,6 +40,8 @@ def router_replay(stimulus: RouterStimulus) -> Replay:
         if stimulus.params.rc == "lookup":
             ins += _engine(stimulus.params, f"control__{port}", lk.INPUTS, stimulus.engine_inputs[:, port])
             outs += _engine(stimulus.params, f"control__{port}", lk.OUTPUTS, stimulus.engine_outputs[:, port])
+    dropped = stimulus.outputs[:, :, O_DROPPED] << np.arange(stimulus.params.ports)
+    outs.append(("dropped", None, _bits(dropped.sum(axis=1))))
     return Replay(
         inputs=tuple(name for name, _, _ in ins),
         outputs=tuple(Output(name, gate) for name, gate, _ in outs),

@@ -61,7 +61,8 @@ from hopforge.sim.stimulus import (
 
 # columns of a port in a cycle; the data words of the flit follow
 (I_VALID, I_KIND, I_VC, I_CREDIT_VALID, I_CREDIT_VC, I_DATA) = range(6)
-(O_VALID, O_KIND, O_VC, O_CREDIT_VALID, O_CREDIT_VC, O_DROPS, O_DATA) = range(7)
+(O_VALID, O_KIND, O_VC, O_CREDIT_VALID, O_CREDIT_VC, O_DROPS, O_DROPPED,
+ O_DATA) = range(8)  # fmt: skip
 C_ENABLE, C_CLEAR = range(2)
 
 _BLOCK_CYCLES = 1 << 13
@@ -80,6 +81,7 @@ _WORD_BITS = 64
 _RATES = np.array([0.02, 0.2, 0.5, 0.8, 1.0, 1.0])
 _KINDNESS = np.array([0.0, 0.1, 0.4, 0.8, 1.0, 1.0])
 _UNROUTABLE = 0.04
+_CLEAR_CYCLES = 200  # mean time between two clearings of the counters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,19 +176,18 @@ def router_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimu
         engine_rows, engine_seen = (
             np.zeros((_BLOCK_CYCLES, count, len(ports)), np.int64) for ports in (lk.INPUTS, lk.OUTPUTS)
         )
+        control = np.zeros((_BLOCK_CYCLES, 2), np.int64)
         if engines is None:
-            used = _call(_play, net.record[0], around, rows, seen)
+            used = _call(_play, net.record[0], around, rows, control, seen)
         else:
-            used = _call(_play_lookup, net.record[0], around, engines, rows, seen, engine_rows, engine_seen)
+            used = _call(_play_lookup, net.record[0], around, engines, rows, control, seen, engine_rows, engine_seen)
         if used < 0:
             raise RuntimeError(f"the golden router has been stuck for {_STUCK_CYCLES} cycles")
-        blocks.append(tuple(array[:used] for array in (rows, seen, engine_rows, engine_seen)))
-    inputs, outputs, engine_inputs, engine_outputs = map(np.concatenate, zip(*blocks, strict=True))
-    control = np.zeros((len(inputs), 2), np.int64)
-    control[:, C_ENABLE] = 1
+        blocks.append(tuple(array[:used] for array in (rows, seen, engine_rows, engine_seen, control)))
+    inputs, outputs, engine_inputs, engine_outputs, controls = map(np.concatenate, zip(*blocks, strict=True))
     totals = [0] * len(COUNTERS) if engines is None else engines.stack.totals.sum(axis=0)
     return RouterStimulus(
-        p, traffic, inputs, outputs, engine_inputs, engine_outputs, control, int(around.integers[_SERIAL]),
+        p, traffic, inputs, outputs, engine_inputs, engine_outputs, controls, int(around.integers[_SERIAL]),
         int(net["packets_dropped"]), {name: int(value) for (name, _), value in zip(COUNTERS, totals, strict=True)},
     )  # fmt: skip
 
@@ -498,7 +499,7 @@ def _at_rest(net, a):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _cycle(route, pattern, net, a, row, seen):  # type: ignore[no-untyped-def]
+def _cycle(route, pattern, net, a, row, control, seen):  # type: ignore[no-untyped-def]
     """Go through one cycle; returns whether router, senders and receivers have been at rest for a while."""
     now, s = int64(net.cycle), a.integers
     if now >= s[_CYCLES]:
@@ -507,7 +508,15 @@ def _cycle(route, pattern, net, a, row, seen):  # type: ignore[no-untyped-def]
     for i in range(net.ports):
         _send(net, a, i, row[i], now)
         _return(net, a, i, row[i], now)
+    for i in range(net.ports):
+        seen[i, O_DROPPED] = -input_port(net, i).drops
     run_cycles(route, pattern, net, 1)
+    control[C_ENABLE] = 1
+    control[C_CLEAR] = next_below(a.streams, 1, _CLEAR_CYCLES) == 0
+    for i in range(net.ports):
+        seen[i, O_DROPPED] += input_port(net, i).drops
+        if control[C_CLEAR]:
+            input_port(net, i).drops = 0
     s[_QUIET] = s[_QUIET] + 1 if s[_CLOSING] and _at_rest(net, a) else 0
     return s[_QUIET] > 8 + net.router_credit_delay
 
@@ -519,10 +528,10 @@ def _stuck(net, a):  # type: ignore[no-untyped-def]
     return s[_CLOSING] and net.cycle - max(s[_LAST_MOVE], s[_CYCLES]) > _STUCK_CYCLES
 
 
-def _play(route, pattern, net, a, inputs, outputs):  # type: ignore[no-untyped-def]
+def _play(route, pattern, net, a, inputs, control, outputs):  # type: ignore[no-untyped-def]
     """Fill up to one block of cycles; return how many, -1 if nothing moves any more."""
     for index in range(inputs.shape[0]):
-        if _cycle(route, pattern, net, a, inputs[index], outputs[index]):
+        if _cycle(route, pattern, net, a, inputs[index], control[index], outputs[index]):
             a.integers[_DONE] = 1
             return index + 1
         if _stuck(net, a):
@@ -601,12 +610,12 @@ def _engine_cycle(net, a, g, i, row, seen):  # type: ignore[no-untyped-def]
 
 
 def _play_lookup(  # type: ignore[no-untyped-def]
-    route, pattern, net, a, g, inputs, outputs, engine_inputs, engine_outputs
+    route, pattern, net, a, g, inputs, control, outputs, engine_inputs, engine_outputs
 ):
     """Fill up to one block of cycles; return how many, -1 if nothing moves any more."""
     for index in range(inputs.shape[0]):
         now = int64(net.cycle)
-        rest = _cycle(route, pattern, net, a, inputs[index], outputs[index])
+        rest = _cycle(route, pattern, net, a, inputs[index], control[index], outputs[index])
         take_routing(net, now, g.asking)
         for i in range(net.ports):
             _engine_cycle(net, a, g, i, engine_inputs[index, i], engine_outputs[index, i])

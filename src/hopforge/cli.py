@@ -151,7 +151,7 @@ def cosim(
     config: ConfigPath,
     *,
     part: Annotated[
-        str, typer.Option("--part", help="lookup (the engine) or network (all routers of the configured network).")
+        str, typer.Option("--part", help="lookup (the engine), router or network (all routers).")
     ] = "lookup",
     simulator: Annotated[
         str | None, typer.Option(help="icarus (with cocotb) or verilator (fast); default: the configuration's.")
@@ -163,7 +163,10 @@ def cosim(
         float | None, typer.Option(min=0, max=1, help="network: flits per host and cycle; default: simulation.load.")
     ] = None,
     cycles: Annotated[
-        int | None, typer.Option(min=1, help="network: cycles with new packets; default: the configuration's.")
+        int | None, typer.Option(min=1, help="router, network: cycles with new packets; default: the configuration's.")
+    ] = None,
+    variants: Annotated[
+        int | None, typer.Option(min=1, help="router: as many routers drawn at random; finished runs are kept.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the traffic; default: the configuration's.")] = None,
     waves: Annotated[bool, typer.Option("--waves", help="Record all signals (FST or VCD).")] = False,
@@ -174,8 +177,9 @@ def cosim(
     """Compare Verilog with its golden model, every output in every cycle. Exit status 1 if anything differs.
 
     Part lookup: the engine under unfriendly random traffic: idle cycles, back-pressure, flushes, invalidations, TCAM
-    writes, changes of the configuration, TCAM answers out of order. Part network: the configured network and traffic
-    against the network simulator, every flit in its cycle, and the counters of all ports at the end.
+    writes, changes of the configuration, TCAM answers out of order. Part router: one router, random packets,
+    credits that are late or held back. Part network: the configured network and traffic against the network simulator,
+    every flit in its cycle, and the counters of all ports at the end.
     """
     from rich.console import Console
     from rich.table import Table
@@ -184,7 +188,7 @@ def cosim(
     from hopforge.sim.cosim_parts import cosim_part
     from hopforge.sim.runner import simulator_name
 
-    options = {"lookups": lookups, "load": load, "cycles": cycles}
+    options = {"lookups": lookups, "load": load, "cycles": cycles, "variants": variants}
     with _progress("cycles") as advance:
         report = cosim_part(
             part, load_config(config, hardware=True),
