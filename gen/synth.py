@@ -122,22 +122,24 @@ def _prepare(block: Block, top: str, folder: Path, timeout_s: float) -> None:
     run_yosys("\n".join(lines) + "\n", folder, name="prepare", timeout_s=timeout_s)
 
 
-def _gate_clocks(library: Library, folder: Path) -> str:
-    """Return commands that put the library's clock gates where registers have an enable; "" if it has none."""
+def _gate_clocks(block: Block, library: Library, folder: Path) -> str:
+    """Return commands that put the library's clock gates where the block has them, or may have them."""
     load, *modules = (folder / "gates.txt").read_text().split("\n")
-    gate = gate_cell(library, int(load))
+    gate = gate_cell(library, int(load)) if modules or block.clock_gates else None
     if gate is None:
         if modules:
             raise UserError(f"{library.name}: no cell with clock_gating_integrated_cell: latch_posedge for the latches")
         return ""
-    (folder / "resets.v").write_text(reset_map())
-    ports = "input clk, input enable, output gated"
-    instance = gate.instance("enable", "clk", "gated")
+    ports, instance = "input clk, input enable, output gated", gate.instance("enable", "clk", "gated")
     (folder / "gates.v").write_text("".join(f"module {name} ({ports}); {instance} endmodule\n" for name in modules))
-    return (
-        "techmap -map gates.v\ntechmap -map resets.v\nsimplemap\nopt_merge\nopt_clean\n"
-        f"clockgate -liberty cells.lib -min_net_size {_GATED_REGISTERS_MIN}\nopt_clean\n"
-    )
+    commands = "techmap -map gates.v\n" if modules else ""
+    if block.clock_gates:
+        (folder / "resets.v").write_text(reset_map())
+        commands += (
+            "techmap -map resets.v\nsimplemap\nopt_merge\nopt_clean\n"
+            f"clockgate -liberty cells.lib -min_net_size {_GATED_REGISTERS_MIN}\nopt_clean\n"
+        )
+    return commands
 
 
 def _generic(block: Block, top: str, folder: Path, timeout_s: float) -> SynthResult:
@@ -170,7 +172,7 @@ def _map(
     (folder / f"{recipe}.abc").write_text("\n".join(script.split("; ")) + "\n")
     log = run_yosys(
         "read_liberty -lib -ignore_miss_func cells.lib\n"
-        f"read_rtlil prepared.il\n{_gate_clocks(library, folder)}dfflibmap -liberty cells.lib{weak}\n"
+        f"read_rtlil prepared.il\n{_gate_clocks(block, library, folder)}dfflibmap -liberty cells.lib{weak}\n"
         f"abc -liberty cells.lib{constraints} -script {recipe}.abc\nopt_clean\nrename -wire\n"
         f"stat -liberty cells.lib\nwrite_verilog -noattr -noexpr -simple-lhs {recipe}.v\n",
         folder, name=recipe, timeout_s=timeout_s,

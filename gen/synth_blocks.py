@@ -130,6 +130,8 @@ class Block:
         Recipes to try by default.
     efforts : bool
         Whether a recipe that is told a delay is tried with several.
+    clock_gates : bool
+        Whether registers with a common enable get a clock gate instead of multiplexers.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Block:
     aim_um2: float | None = None
     recipes: tuple[str, ...] = tuple(RECIPES)
     efforts: bool = True
+    clock_gates: bool = False
 
 
 def lookup_blocks(params: LookupParams) -> dict[str, Block]:

@@ -28,8 +28,8 @@ _AIMS_UM2_NS = {(5, 4, 64, 4): (55174.0, 0.9)}
 
 _PORTS = (5, 8, 16)
 _VCS = (1, 2, 4)
-_LARGEST_WAVEFRONT = 20
-"""Rows of the largest wavefront in the table: the gates grow with the square, the levels with the rows."""
+_LARGEST_VC_ALLOCATOR = {"input_first": 32, "output_first": 32, "wavefront": 20}
+"""Output VCs up to which a VC allocator is in the table: gates grow with the square, levels of a wavefront with them."""
 
 
 def busiest_router(params: tuple[RouterParams, ...]) -> int:
@@ -65,7 +65,7 @@ def router_blocks(config: Config) -> dict[str, Block]:
     area, period = _AIMS_UM2_NS.get((p.ports, p.vcs, p.width_bits, p.buffer_flits), (None, None))
     kinds = {"va": p.va, "sa": p.sa}
     what = f"{p.ports} ports, {p.vcs} VCs, {p.width_bits} bits, {p.buffer_flits} flits, va {p.va}, sa {p.sa}"
-    block = partial(Block, clocked=True, recipes=_RECIPES, efforts=False)
+    block = partial(Block, clocked=True, recipes=_RECIPES, efforts=False, clock_gates=True)
     found = [
         block(
             name="router", what=f"router {number}: {what}", build=lambda: Router(params=p), aim_ns=period, aim_um2=area
@@ -101,13 +101,20 @@ def allocator_blocks() -> dict[str, Block]:
     ``arbiterN``: prefix arbiter of N, ``arbiterGxN``: two levels. ``va_KIND_PxV``, ``sa_KIND_PxV``: P ports, V VCs.
     Inputs and outputs are those of registers outside, which do not count in the area.
     """
-    block = partial(Block, clocked=True, recipes=_RECIPES, efforts=False)
+    block = partial(Block, clocked=True, recipes=_RECIPES, efforts=False, clock_gates=True)
     found = [
         block(name=f"arbiter{width}", what=f"round-robin arbiter of {width}", build=_arbiter(width))
         for width in (4, 5, 8, 16, 20, 32)
     ]
     found.append(
-        Block(name="arbiter64", what="round-robin arbiter of 64", build=_arbiter(64), clocked=True, aim_ns=0.38)
+        Block(
+            name="arbiter64",
+            what="round-robin arbiter of 64",
+            build=_arbiter(64),
+            clocked=True,
+            aim_ns=0.38,
+            clock_gates=True,
+        )
     )
     found += [
         block(
@@ -120,7 +127,7 @@ def allocator_blocks() -> dict[str, Block]:
     for ports in _PORTS:
         for vcs in _VCS:
             for kind in ALLOCATORS:
-                if kind != "wavefront" or ports * vcs <= _LARGEST_WAVEFRONT:
+                if ports * vcs <= _LARGEST_VC_ALLOCATOR[kind]:
                     found.append(
                         block(
                             name=f"va_{kind}_{ports}x{vcs}",

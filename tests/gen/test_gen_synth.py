@@ -1,5 +1,6 @@
 """Synthesis with a small cell library written here, and without one."""
 
+import dataclasses
 import gzip
 import json
 import shutil
@@ -177,10 +178,12 @@ class TestGateCell:
 
 class TestClockGates:
     def test_registers_with_an_enable(self):
-        block = Block(name="held", what="", build=Held, clocked=True)
+        block = Block(name="held", what="", build=Held, clocked=True, clock_gates=True)
         best = synthesize(block, Library("gated", "", GATED), recipes=["area"])[0]
         assert (best.flops, best.cells) == (4, 1)
         assert best.area_um2 == 4 * 8 + 3
+        plain = synthesize(dataclasses.replace(block, clock_gates=False), Library("gated", "", GATED), recipes=["area"])
+        assert plain[0].cells > 8, "a multiplexer each, of at least two gates"
 
     def test_latches_and_their_gates(self):
         block = Block(
@@ -294,7 +297,7 @@ def test_allocators_by_name():
     every = allocator_blocks()
     assert every["arbiter64"].aim_ns == 0.38
     names = {f"{stage}_{kind}_{ports}x{vcs}" for stage in ("va", "sa") for kind in ("input_first", "output_first")
-             for ports in (5, 8, 16) for vcs in (1, 2, 4)}  # fmt: skip
+             for ports in (5, 8, 16) for vcs in (1, 2, 4) if stage == "sa" or ports * vcs <= 32}  # fmt: skip
     assert names <= set(every)
     best = synthesize(every["arbiter5"], None)[0]
     assert best.flops == 4, "a thermometer code of which bit 0 is always 0"
