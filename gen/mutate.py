@@ -214,7 +214,8 @@ def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
         name="flatten",
     )
     ports = [
-        (port, Shape.cast(member.shape).width, member.flow) for port, member in component.signature.members.items()
+        ("__".join(map(str, path)), Shape.cast(member.shape).width, member.flow)
+        for path, member, _ in component.signature.flatten(component)
     ]
     return Netlist(
         folder,

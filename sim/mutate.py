@@ -22,20 +22,27 @@ from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
 from hopforge.gen.verilator import run_verilator
 from hopforge.gen.verilog import tool_versions
 from hopforge.hw.lookup import Lookup
+from hopforge.hw.router import Router
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup_params import LookupParams
 from hopforge.model.results import check_writable, staged, write_metadata, write_tables
+from hopforge.model.router_params import RouterParams
 from hopforge.sim.cosim import engine_setup, engine_traffic
 from hopforge.sim.lookup import lookup_replay
 from hopforge.sim.node_reduction import node_reduction_bench
 from hopforge.sim.replay import Replay
+from hopforge.sim.router import router_replay
+from hopforge.sim.router_cosim import router_of
+from hopforge.sim.router_stimulus import RouterTraffic, held_stimulus, router_stimulus
 from hopforge.sim.routing_cache import routing_cache_bench
-from hopforge.sim.runner import SimulatorError, check_simulator
+from hopforge.sim.runner import SimulatorError, check_simulator, member_name
 from hopforge.sim.stimulus import Traffic, stimulus
 
-BlockName = Literal["node_reduction", "routing_cache", "lookup"]
+BlockName = Literal["node_reduction", "routing_cache", "lookup", "router"]
 BLOCKS: tuple[BlockName, ...] = ("node_reduction", "routing_cache", "lookup")
+"""The lookup engine and its blocks; the router is mutated for itself."""
+ROUTER: BlockName = "router"
 
 State = Literal["killed", "equivalent", "survived"]
 Progress = Callable[[str, int, int], None]
@@ -44,7 +51,12 @@ Progress = Callable[[str, int, int], None]
 ENOUGH = 0.95
 """Share of the mutants with an effect that a good bench kills."""
 
-_SHARES = {"node_reduction": 1, "routing_cache": 1, "lookup": 2}  # of the mutants; the engine contains the others
+_SHARES = {
+    "node_reduction": 1,
+    "routing_cache": 1,
+    "lookup": 2,
+    "router": 1,
+}  # of the mutants; the engine contains the others
 _BUILD_TIMEOUT_S = 900
 _PLAY_TIMEOUT_S = 300
 
@@ -105,7 +117,7 @@ class MutationReport(NamedTuple):
         The score is killed / (mutants - equivalent); NaN without any mutant that has an effect.
         """
         rows = []
-        for name in (*BLOCKS, "all"):
+        for name in (*BLOCKS, ROUTER, "all"):
             states = [verdict.state for verdict in self.verdicts if name in {verdict.block, "all"}]
             if not states:
                 continue
@@ -227,10 +239,10 @@ def block_names(name: str) -> tuple[BlockName, ...]:
     """
     if name == "all":
         return BLOCKS
-    for block in BLOCKS:
+    for block in (*BLOCKS, ROUTER):
         if name == block:
             return (block,)
-    raise UserError(f"block must be one of {', '.join(BLOCKS)} or all, not {name!r}")
+    raise UserError(f"block must be one of {', '.join(BLOCKS)}, {ROUTER} or all, not {name!r}")
 
 
 def enough(report: MutationReport) -> bool:
@@ -266,7 +278,9 @@ def _split(count: int, parts: list[tuple[Config, BlockName]]) -> list[tuple[Conf
 
 
 def subject(config: Config, block: BlockName, seed: int) -> Subject:
-    """Return the block of the engine that `config` describes, with the traces of its bench."""
+    """Return the block of the engine, or the router, that `config` describes, with the traces of its bench."""
+    if block == ROUTER:
+        return router_subject(router_of(config)[1], seed)
     params = engine_parameters(config)
     if block == "lookup":
         return Subject(block, Lookup(params=params), [*_engine_traces(config, params, seed)])
@@ -280,6 +294,19 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
 
     replays = [lambda number=number, cycles=cycles: trace(number, cycles) for number, cycles in enumerate(counts)]
     return Subject(block, bench(params, 2, np.random.default_rng(seed)).component, replays)  # type: ignore[arg-type]
+
+
+def router_subject(params: RouterParams, seed: int) -> Subject:
+    """Return a router with traces of its bench, shortest first; in the second it is not enabled all the time."""
+    replays: list[Callable[[], Replay]] = [
+        lambda number=number, cycles=cycles: router_replay(  # type: ignore[misc]
+            router_stimulus(params, RouterTraffic(cycles=cycles, seed=100 * seed + number))
+        )
+        for number, cycles in enumerate((1000, 10_000, 60_000))
+    ]
+    if params.rc == "table":
+        replays.insert(1, lambda: router_replay(held_stimulus(params, RouterTraffic(cycles=3000, seed=100 * seed + 9))))
+    return Subject(ROUTER, Router(params=params), replays)
 
 
 def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[Callable[[], Replay]]:
@@ -427,8 +454,12 @@ def _play(program: Path, replay: Replay, numbers: Sequence[int]) -> Iterator[tup
 def _race_source(top: str, replay: Replay) -> str:
     """Return the C++ loop: the file of a trace and numbers of mutants as arguments, a line for each to stdout."""
     inputs, outputs = len(replay.inputs), len(replay.outputs)
-    sets = "\n".join(f"            top->{name} = row[{index}];" for index, name in enumerate(replay.inputs))
-    gets = "\n".join(f"            got[{index}] = top->{output.name};" for index, output in enumerate(replay.outputs))
+    sets = "\n".join(
+        f"            top->{member_name(name)} = row[{index}];" for index, name in enumerate(replay.inputs)
+    )
+    gets = "\n".join(
+        f"            got[{index}] = top->{member_name(output.name)};" for index, output in enumerate(replay.outputs)
+    )
     names = ", ".join(f'"{output.name}"' for output in replay.outputs)
     gates = ", ".join(map(str, replay.gates))
     tick = "top->clk = 1; top->eval(); top->clk = 0;" if replay.clocked else ""

@@ -20,7 +20,7 @@ from hopforge.sim.router_stimulus import RouterTraffic, router_stimulus
 from hopforge.sim.router_variants import router_variant
 from hopforge.sim.runner import SimulatorName, SimulatorRun, check_simulator, replay_cocotb, replay_verilator
 
-__all__ = ["RouterReport", "RouterRun", "cosim_router", "run_router"]
+__all__ = ["RouterReport", "RouterRun", "cosim_router", "router_of", "run_router"]
 
 RUN_CYCLES = 200_000
 """Most cycles of one run: a recording of a router of 5 ports takes some 300 bytes a cycle."""
@@ -231,12 +231,18 @@ def run_router(
     return run, played
 
 
+def router_of(config: Config) -> tuple[str, RouterParams]:
+    """Return name and parameters of the router in the middle of the configured network."""
+    design = network_design(config)
+    number = len(design.params) // 2
+    return router_name(config, number), design.params[number]
+
+
 def _routers(config: Config, variants: int | None) -> dict[str, RouterParams]:
     if variants is not None:
         return {str(number): router_variant(number) for number in range(1, variants + 1)}
-    design = network_design(config)
-    number = len(design.params) // 2
-    return {router_name(config, number): design.params[number]}
+    name, params = router_of(config)
+    return {name: params}
 
 
 def _finished(ledger: Path) -> Iterator[RouterRun]:

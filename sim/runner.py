@@ -264,11 +264,15 @@ def _player_source(top: str, replay: Replay) -> str:
     inputs, outputs = len(replay.inputs), len(replay.outputs)
     of_outputs = port_columns([output.name for output in replay.outputs])
     sets = "\n".join(
-        f"        SET({_member(name)}, {first});" if words > 1 else f"        top->{_member(name)} = row[{first}];"
+        f"        SET({member_name(name)}, {first});"
+        if words > 1
+        else f"        top->{member_name(name)} = row[{first}];"
         for name, first, words in port_columns(replay.inputs)
     )
     gets = "\n".join(
-        f"        GET({_member(name)}, {first});" if words > 1 else f"        got[{first}] = top->{_member(name)};"
+        f"        GET({member_name(name)}, {first});"
+        if words > 1
+        else f"        got[{first}] = top->{member_name(name)};"
         for name, first, words in of_outputs
     )
     names = ", ".join(f'"{output.name}"' for output in replay.outputs)
@@ -343,7 +347,7 @@ int main(int argc, char **argv) {{
 """
 
 
-def _member(name: str) -> str:
+def member_name(name: str) -> str:
     """Return the name of a port in the verilated class, where two underscores are Verilator's own."""
     return name.replace("__", "___05F")
 

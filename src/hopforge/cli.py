@@ -304,7 +304,7 @@ def mutate(
     configs: Annotated[list[Path], typer.Argument(metavar="CONFIG...", help="YAML files; each gives an engine.")],
     *,
     count: Annotated[int, typer.Option(min=1, help="Mutants in all.")] = 60,
-    block: Annotated[str, typer.Option(help="node_reduction, routing_cache, lookup, or all.")] = "all",
+    block: Annotated[str, typer.Option(help="node_reduction, routing_cache, lookup, all of them, or router.")] = "all",
     seed: Annotated[int, typer.Option(min=0, help="Of mutants and stimulus.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/mutate).")

@@ -191,8 +191,9 @@ def test_score_leaves_equivalent_mutants_out() -> None:
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     assert block_names("all") == BLOCKS
     assert block_names("lookup") == ("lookup",)
+    assert block_names("router") == ("router",)
     with pytest.raises(
-        UserError, match="block must be one of node_reduction, routing_cache, lookup or all, not 'tcam'"
+        UserError, match="block must be one of node_reduction, routing_cache, lookup, router or all, not 'tcam'"
     ):
         block_names("tcam")
     config = load_config(CONFIGS / "torus.yml", hardware=True)
