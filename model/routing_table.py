@@ -104,8 +104,8 @@ def distances(topology: Topology, targets: NDArray[np.integer] | None = None) ->
     return table
 
 
-#: routers from which distances are measured in networks that are larger
-MAX_SOURCES = 16384
+#: ports that are looked at before distances are estimated from some of the routers only, and the fewest of these
+MAX_PORTS_SEEN, MIN_SOURCES = 2_000_000_000, 64
 
 
 class HopStatistics(NamedTuple):
@@ -130,16 +130,19 @@ class HopStatistics(NamedTuple):
     sources: int
 
 
-def hop_statistics(topology: Topology, max_sources: int = MAX_SOURCES) -> HopStatistics:
+def hop_statistics(topology: Topology, max_sources: int | None = None) -> HopStatistics:
     """Diameter and mean distances, by breadth-first search from every router with hosts.
 
     Parameters
     ----------
     topology : Topology
         The network.
-    max_sources : int
-        Of more routers with hosts, so many are drawn at random (always the same ones).
+    max_sources : int, optional
+        Of more routers with hosts, so many are drawn at random (always the same ones); by default as many as
+        `MAX_PORTS_SEEN` allows.
     """
+    if max_sources is None:
+        max_sources = max(MIN_SOURCES, MAX_PORTS_SEEN // topology.peer_router.size)
     weights = np.bincount(topology.host_router, minlength=topology.routers).astype(np.float64)
     with_hosts = np.flatnonzero(weights)
     sources = with_hosts

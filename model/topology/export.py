@@ -102,7 +102,7 @@ def describe(config: Config) -> list[tuple[str, str]]:
         ("mean path", f"{hops.mean_path_length:.4f} links between two routers with hosts{sample}"),
         ("mean distance", f"{hops.mean_hops:.4g} links between two different hosts"),
         ("floor plan", f"{plan.width:g} x {plan.height:g} places"),
-        ("cables", f"{plan.total:g} places in all, mean {plan.mean:.3f}, longest {plan.longest:g}"),
+        ("cables", f"{plan.total:.12g} places in all, mean {plan.mean:.3f}, longest {plan.longest:g}"),
     ]
     return lines
 
