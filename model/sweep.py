@@ -291,6 +291,18 @@ def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
         ),
         ("accepted", f"{found.accepted:.4g} (worst host {found.accepted_worst:.4g})"),
         ("latency", f"{found.latency:.2f} ± {found.latency_interval:.2f} cycles ({spread})"),
+        *(
+            [
+                (
+                    "messages",
+                    f"{found.message_latency:.2f} cycles (median {found.message_latency_median:.0f}, "
+                    f"95 % {found.message_latency_p95:.0f}, 99 % {found.message_latency_p99:.0f}, "
+                    f"max {found.message_latency_max})",
+                )
+            ]
+            if found.message_latency != found.latency
+            else []
+        ),
         ("in the network", f"{found.network_latency:.2f} cycles"),
         ("routers visited", f"{found.hops:.3f}"),
         ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
