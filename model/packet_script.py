@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from hopforge.model.network.build import Script
 from hopforge.model.network.cache import compile_cached
+from hopforge.model.network.hooks import LOST, call_hook
 from hopforge.model.network.memory import int32s
 from hopforge.model.network.records import NET_RECORD, PATTERN_SIGNATURE, Net, host_at, packet_at
 from hopforge.model.network.sources import create_packet
 from hopforge.model.simulation import Simulation
+from hopforge.model.traffic import TrafficError
 
 __all__ = ["draw_packets"]
 
@@ -37,6 +39,8 @@ def _make_draw(digest: str) -> Callable[..., int]:
                 create_packet(net, pattern, h)
                 p = int64(host_at(net, h).packet)
                 host_at(net, h).packet = -1
+                if net.messages != 0:
+                    call_hook(net.messages, net, LOST, p, cycles)
                 int32s(net.free_packet)[net.free_packets] = p
                 net.free_packets += 1
                 if count < len(host):
@@ -59,7 +63,7 @@ def draw_packets(run: Simulation, cycles: int) -> Script:
     Parameters
     ----------
     run : Simulation
-        At cycle 0; its streams are used up, so that it cannot be run afterwards.
+        At cycle 0, not of a program; its streams are used up, so that it cannot be run afterwards.
     cycles : int
         How long packets are created.
 
@@ -70,6 +74,8 @@ def draw_packets(run: Simulation, cycles: int) -> Script:
     """
     if int(run.state["cycle"]) or int(run.state["packets_created"]):
         raise ValueError("run must be at cycle 0")
+    if run.placed is not None:
+        raise TrafficError("traffic.source must be bernoulli or on_off, not program: what it sends depends on the run")
     room = int(run.topology.hosts * cycles)
     columns = [np.zeros(room, np.int64) for _ in range(4)]
     count = _draw(run.traffic.pattern, run.state.record[0], cycles, *columns)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import Config, parse_config
+from hopforge.model.packet_script import draw_packets
 from hopforge.model.simulation import Simulation
 from hopforge.model.sweep import measurement_rows
+from hopforge.model.traffic import TrafficError
 
 TORUS = "topology: {kind: torus, radices: [4, 3]}"
 
@@ -137,3 +139,17 @@ def test_messages_that_lose_a_packet_are_not_measured(tmp_path: Path) -> None:
     assert int(run.state["messages_measured"]) == int(host["created"][1]) // 5
     cut_off = int((host["created"] % 5 != 0).sum())
     assert len(run.state["message"]) - int(run.state["free_messages"]) == cut_off
+
+
+def test_packets_drawn_ahead_are_those_of_the_run() -> None:
+    checked = config(TORUS, "traffic: {message_packets: 3, packet_range: [1, 2]}")
+    host, time, destination, length = draw_packets(Simulation(checked, 0.4, 5), 3000)
+    run, listed = Simulation(checked, 0.4, 5), Simulation(checked, 0.4, 5, script=(host, time, destination, length))
+    assert len(host) > 5000  # more messages than a network holds at a time
+    assert (destination.reshape(-1, 3) == destination[::3, None]).all()
+    for one in (run, listed):
+        one.advance(2500)
+    assert np.array_equal(run.state["histogram"], listed.state["histogram"])
+    program = config(TORUS, "workload: {kind: collective, operation: scan}", "traffic: {source: program}")
+    with pytest.raises(TrafficError, match=r"^traffic.source must be bernoulli or on_off, not program: "):
+        draw_packets(Simulation(program, 0.1, 1), 10)
