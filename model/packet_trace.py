@@ -285,6 +285,9 @@ def follow(
                     del open_visits[code, source]
         if all(len(life.received) + len(life.dropped) == life.flits for life in by_code.values()):
             break
+    for (code, _), visit in open_visits.items():
+        if not visit.grants:  # the head waits here at the end of the run
+            by_code[code].visits.append(visit)
     return stepper.run, [by_code[key.code] for key in keys]
 
 
@@ -338,8 +341,10 @@ def _events(run: Simulation, life: PacketLife) -> Iterable[tuple[Any, ...]]:
             yield name, cycle, "arrived", flit, *here, -1, -1
         if visit.routed is not None:
             yield name, visit.routed, "route computation", 0, *here, -1, -1
-        yield name, visit.requested, "VC requested", 0, *here, out_port, -1
-        yield name, visit.granted, "VC granted", 0, *here, out_port, out_vc
+        if visit.requested is not None:
+            yield name, visit.requested, "VC requested", 0, *here, out_port, -1
+        if visit.granted is not None:
+            yield name, visit.granted, "VC granted", 0, *here, out_port, out_vc
         for flit, cycle in enumerate(visit.grants):
             yield name, cycle, "switch granted", flit, *here, out_port, out_vc
             yield name, cycle + 2, "link", flit, *here, out_port, out_vc
@@ -350,7 +355,9 @@ def _events(run: Simulation, life: PacketLife) -> Iterable[tuple[Any, ...]]:
 
 
 def _place(run: Simulation, n: int) -> tuple[int, int, int]:
-    """Router, port and VC of an input or output VC."""
+    """Router, port and VC of an input or output VC; −1 for none."""
+    if n < 0:
+        return -1, -1, -1
     vcs, ports = int(run.state["vcs"]), int(run.state["ports"])
     return n // vcs // ports, n // vcs % ports, n % vcs
 
@@ -396,10 +403,11 @@ def life_text(run: Simulation, life: PacketLife) -> str:
     for visit, arrived in zip(life.visits, _arrivals(run, life), strict=False):
         router, port, vc = _place(run, visit.input_vc)
         _, out_port, out_vc = _place(run, visit.output_vc)
-        tail = visit.grants[-1] if len(visit.grants) == life.flits else "-"
-        routed = "-" if visit.routed is None else visit.routed
-        cells = (router, port, vc, arrived[0], routed, visit.requested, visit.granted, visit.grants[0], tail)
-        rows.append(tuple(map(str, (*cells, visit.grants[0] + 2, out_port, out_vc))))
+        tail = visit.grants[-1] if len(visit.grants) == life.flits else None
+        first = visit.grants[0] if visit.grants else None
+        cells = [router, port, vc, arrived[0], visit.routed, visit.requested, visit.granted, first, tail]
+        cells += [None, None, None] if first is None else [first + 2, out_port, out_vc]
+        rows.append(tuple("-" if cell is None else str(cell) for cell in cells))
     widths = [max(len(row[k]) for row in rows) for k in range(len(titles))]
     lines += ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(lines) + "\n"
@@ -423,6 +431,8 @@ def bars(run: Simulation, life: PacketLife) -> list[Bar]:
         found.append(Bar(0, flit, "source queue", life.created, cycle))
         found.append(Bar(0, flit, "crossbar and link", cycle, arrivals[0][flit]))
     for stop, (visit, arrived) in enumerate(zip(life.visits, arrivals, strict=False), start=1):
+        if not visit.grants:
+            found += _waiting(visit, stop, arrived[0], int(run.state["cycle"]))
         following = arrivals[stop] if stop < len(life.visits) else life.received
         for flit, granted in enumerate(visit.grants):
             waits = arrived[flit]
@@ -444,6 +454,19 @@ def bars(run: Simulation, life: PacketLife) -> list[Bar]:
     return [bar for bar in found if bar.end > bar.start]
 
 
+def _waiting(visit: _Visit, stop: int, arrived: int, now: int) -> list[Bar]:
+    """Phases up to now of a head that has no switch grant."""
+    asked = now if visit.requested is None else visit.requested
+    routed = asked if visit.routed is None else visit.routed
+    granted = now if visit.granted is None else visit.granted + 1
+    return [
+        Bar(stop, 0, "buffer", arrived, routed),
+        Bar(stop, 0, "route computation", routed, asked),
+        Bar(stop, 0, "VC allocation", asked, granted),
+        Bar(stop, 0, "switch allocation", granted, now),
+    ]
+
+
 def plot_life(run: Simulation, life: PacketLife, path: Path) -> None:
     """Draw the timing diagram of a packet: cycles from left to right, the stops of its path from top to bottom.
 
@@ -454,14 +477,17 @@ def plot_life(run: Simulation, life: PacketLife, path: Path) -> None:
     stops = [f"host {life.key.host}"]
     for visit in life.visits:
         router, port, _ = _place(run, visit.input_vc)
-        stops.append(f"router {router}\nport {port} → {_place(run, visit.output_vc)[1]}")
+        leaves = "?" if visit.output_vc < 0 else _place(run, visit.output_vc)[1]
+        stops.append(f"router {router}\nport {port} → {leaves}")
     stops.append(f"host {life.dst}")
     block = len(shown) + 1
     figure, (axes,) = new_figure(width_in=11.0, height_in=1.6 + 0.16 * max(block, 3) * len(stops))
     flits = "1 flit" if life.flits == 1 else f"{life.flits} flits"
     latency = "not arrived" if life.latency is None else f"{life.latency} cycles"
     # a long wait in the source queue would leave no room for the rest
-    under_way = max([*life.received, *(grant for visit in life.visits for grant in visit.grants)]) - life.sent[0]
+    under_way = (
+        max([*life.sent, *life.received, *(grant for visit in life.visits for grant in visit.grants)]) - life.sent[0]
+    )
     waited = life.sent[0] - life.created
     cut = waited > under_way
     if cut:

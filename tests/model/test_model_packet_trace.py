@@ -178,7 +178,7 @@ def test_the_slowest() -> None:
         slowest(packets, 1, after=10)
 
 
-def test_a_packet_that_has_not_arrived_and_one_that_was_not_sent() -> None:
+def test_a_packet_that_has_not_arrived_and_one_that_was_not_sent(tmp_path: Path) -> None:
     checked = config("topology: {kind: mesh, radices: [3]}")
     packets = script((0, 0, 2, 3))
     listed = list_packets(checked, 0.1, 1, 8, script=packets)
@@ -186,6 +186,11 @@ def test_a_packet_that_has_not_arrived_and_one_that_was_not_sent() -> None:
     assert life.latency is None
     assert life_text(run, life).splitlines()[0].endswith("sent from 0 on, has not arrived")
     assert listed["arrived"].tolist() == [-1]
+    # a cycle earlier the head has its VC in router 1, and not yet the switch
+    run, (life,) = follow(checked, 0.1, 1, 7, listed, [PacketKey(0, 0)], script=packets)
+    assert life_text(run, life).splitlines()[-1].split() == ["1", "2", "0", "5", "-", "6", "6", "-", "-", "-", "-", "-"]
+    assert bars(run, life)[-1] == (2, 0, "VC allocation", 6, 7)
+    write_trace(run, [life], listed, tmp_path)
     with pytest.raises(TraceError, match=r"^--packet 0.1: host 0 sent 1 packets in 8 cycles$"):
         follow(checked, 0.1, 1, 8, listed, [PacketKey(0, 1)], script=packets)
     for text in ("5", "5.", "a.1", "1.2.3", "-1.2"):
