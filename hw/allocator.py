@@ -203,11 +203,12 @@ class SeparableAllocator(Allocator):
             return
         used = self._used_rows()
         groups = self.outputs // self.group if self.group else 0
+        # One assignment of all bits: Amaranth goes through all assignments of a signal for each of its bits.
+        m.d.comb += picked.eq(Cat(arbiter.grant for arbiter in self.input_arbiters))
         for n, arbiter in enumerate(self.input_arbiters):
             m.submodules[f"input{n}"] = shared(arbiter, platform, self.outputs, self.group)
             m.d.comb += [
                 arbiter.requests.eq(self._row(offered, n)),
-                self._row(picked, n).eq(arbiter.grant),
                 arbiter.advance.eq(used[n]),
             ]
             if self.group:
@@ -223,9 +224,9 @@ class SeparableAllocator(Allocator):
             m.submodules[f"output{o}"] = shared(arbiter, platform, self.inputs, self.group)
             m.d.comb += [
                 arbiter.requests.eq(self._column(offered, o)),
-                self._column(picked, o).eq(arbiter.grant),
                 arbiter.advance.eq(used),
             ]
+        m.d.comb += picked.eq(Cat(arbiter.grant[n] for n in range(self.inputs) for arbiter in self.output_arbiters))
 
 
 class WavefrontAllocator(Allocator):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -54,7 +54,7 @@ class Crossbar(wiring.Component):
         for o in range(self.outputs):
             mux = OneHotMux(inputs=self.inputs, width_bits=self.width_bits)
             m.submodules[f"output{o}"] = shared(mux, platform, self.inputs, self.width_bits)
-            m.d.comb += [mux.select[i].eq(self.select[i * self.outputs + o]) for i in range(self.inputs)]
+            m.d.comb += mux.select.eq(Cat(self.select[i * self.outputs + o] for i in range(self.inputs)))
             m.d.comb += [word.eq(given) for word, given in zip(mux.words, self.words, strict=True)]
             m.d.comb += self.out[o].eq(mux.out)
         return m

@@ -71,7 +71,7 @@ class TestFiles:
             assert hashlib.sha256(files[file].encode()).hexdigest() == digest
         heading = re.search(rf"^module {name}\((.*?)\);", files[f"{name}.sv"], re.MULTILINE | re.DOTALL)
         assert heading is not None
-        assert set(re.split(r",\s*", heading[1].strip())) == {port["name"] for port in manifest["ports"]}
+        assert set(re.split(r"[,\s]+", heading[1].strip())) == {port["name"] for port in manifest["ports"]}
         for port in manifest["ports"]:
             span = f"[{port['width_bits'] - 1}:0] " if port["width_bits"] > 1 else ""
             assert f"  {port['direction']} {span}{port['name']};" in files[f"{name}.sv"]
