@@ -79,7 +79,7 @@ def check_packets(stimulus: RouterStimulus) -> Delivery:
 
 def _check_room(where: str, flits: NDArray[np.bool_], credits: NDArray[np.bool_], room: int) -> None:
     """Compare flits on their way with `room`; a credit counts in its own cycle, as for a sender outside."""
-    owed = np.cumsum(flits) - np.cumsum(credits)
+    owed: NDArray[np.int64] = np.cumsum(flits) - np.cumsum(credits)
     if owed.size and owed.max() > room:
         raise ValueError(f"{where}: {owed.max()} flits without a credit in cycle {owed.argmax()}, of {room}")
     if (np.cumsum(credits) > np.cumsum(flits)).any():

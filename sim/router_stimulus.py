@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64, njit, typeof, types, uint64
@@ -333,7 +333,7 @@ def _surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> _A
     known[::2] &= 0xFF
     return _Around(
         integers=integers,
-        streams=np.random.SeedSequence((traffic.seed, 11)).generate_state(2, np.uint64),
+        streams=np.random.SeedSequence((traffic.seed, 11)).generate_state(2, np.uint64).astype(np.uint64),
         senders=np.zeros((p.ports, _IN_COUNT), np.int64),
         rates=np.ones((p.ports, 2)),
         receivers=np.zeros((p.ports, 2), np.int64),
@@ -353,7 +353,7 @@ def _engines(params: RouterParams, traffic: RouterTraffic) -> _Engines:
     registers = csr_map(lookup)
     rng = np.random.default_rng((traffic.seed, 13))
     states = [lk.engine_state(lookup) for _ in range(p.ports)]
-    stack = {
+    stack: dict[str, Any] = {
         name: states[0].addresses if name == "addresses" else np.stack([getattr(one, name) for one in states])
         for name in EngineState._fields
     }

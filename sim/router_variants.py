@@ -1,6 +1,6 @@
 """Routers of all kinds, drawn at random: what the benches of the router run on."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -98,10 +98,10 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
 
 
 def _engine(rng: np.random.Generator, output_bits: int, request_tag_bits: int) -> LookupParams:
-    tcam = str(rng.choice(["external", "external", "flops"]))
+    tcam: Literal["external", "flops"] = "flops" if rng.random() < 1 / 3 else "external"
     return LookupParams(
         address_bits=_ADDRESS_BITS, functions=("arbitrary", "torus"), chunk_bits=(3,), comparators=2,
         entries=int(rng.choice([4, 8, 16])), ways=int(rng.choice([1, 2, 4])), tag_bits=16, output_bits=output_bits,
         epoch_bits=2, mshrs=int(rng.integers(1, 5)), request_tag_bits=request_tag_bits,
         pipeline_depth=int(rng.integers(1, 5)), tcam_kind=tcam, tcam_rows=4,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip

@@ -21,6 +21,7 @@ from hopforge.sim.mutate import (
     judge_mutants,
     mutate,
     report_rows,
+    subject,
     survivor_lines,
 )
 from hopforge.sim.replay import Output, Replay
@@ -177,6 +178,23 @@ def test_benches_kill_mutants_of_all_blocks(tmp_path: Path) -> None:
     report = MutationReport(tuple(verdicts), 1, 0.0)
     assert len(report.verdicts) == 240
     assert enough(report), list(survivor_lines(report))
+
+
+@pytest.mark.study
+def test_benches_kill_mutants_of_routers(tmp_path: Path) -> None:
+    configs = [load_config(path, hardware=True) for path in sorted((CONFIGS / "router").glob("*.yml"))]
+    assert len(configs) == 3
+    report = mutate(configs, 210, blocks=("router",), output=tmp_path)
+    assert enough(report), list(survivor_lines(report))
+
+
+def test_traces_fit_the_ports_of_a_router(tmp_path: Path) -> None:
+    config = load_config(CONFIGS / "router" / "wavefront.yml", hardware=True)
+    router = subject(config, "router", 1)
+    netlist = write_netlist(router.component, "router", tmp_path)
+    replay = router.replays[0]()
+    assert {name for name, _ in netlist.inputs} == set(replay.inputs)
+    assert {name for name, _ in netlist.outputs} == {output.name for output in replay.outputs}
 
 
 def test_score_leaves_equivalent_mutants_out() -> None:
