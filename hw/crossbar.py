@@ -81,9 +81,7 @@ class OneHotMux(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """AND and OR of whole words: bit by bit, Verilator makes ten times as much of it."""
         m = Module()
-        terms: list[Value] = [
-            word & chosen.replicate(len(word)) for chosen, word in zip(self.select, self.words, strict=True)
-        ]
+        terms: list[Value] = [word & self.select[i].replicate(len(word)) for i, word in enumerate(self.words)]
         while len(terms) > 1:
             terms = [a | b for a, b in zip(terms[::2], terms[1::2], strict=False)] + terms[len(terms) & ~1 :]
         m.d.comb += self.out.eq(terms[0])
