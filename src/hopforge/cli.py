@@ -386,7 +386,8 @@ def synth(
     table = Table(box=None, pad_edge=False)
     headings = ("block", "recipe", "cells", "flops", "area um2", "abc ns", "OpenSTA ns", "levels")
     for heading in headings:
-        table.add_column(heading, justify="left" if heading in ("block", "recipe") else "right")
+        table.add_column(heading, justify="left" if heading in ("block", "recipe") else "right", no_wrap=True)
+    table.columns[0].min_width = max(len(results[0].block) for results in found)
     for results in found:
         best = results[0]
         figures = (
