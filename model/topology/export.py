@@ -79,7 +79,7 @@ EXPORTS: dict[str, Callable[[Topology, TimingConfig], str]] = {
 #: the format that is a picture: the floor plan
 PICTURE = "png"
 #: suffix of a file → format, where they differ
-SUFFIXES = {"xml": "simgrid", "txt": "edges"}
+SUFFIXES = {"xml": "simgrid"}
 
 
 def describe(config: Config) -> list[tuple[str, str]]:

@@ -282,4 +282,4 @@ def test_read_only_folder(tmp_path, refuse):
 def test_bad_export(tmp_path, refuse):
     (tmp_path / "t.yml").write_text(BASE)
     told = refuse("topology", "t.yml", "--export", "dot")
-    assert "--export: the format must be one of graphml, anynet, edges, not 'dot'" in told
+    assert "--export: the format must be one of graphml, anynet, edges, simgrid, simgrid-full, png, not 'dot'" in told

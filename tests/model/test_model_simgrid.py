@@ -115,7 +115,7 @@ def test_files_get_the_suffix_of_their_format(tmp_path: Path, monkeypatch: pytes
     assert export_file(made, "simgrid-full") == Path("build/x.xml")
     checked_zone(Path("build/x.xml").read_text())
     assert export_file(made, None, Path("other.xml")).read_text().count('routing="Dijkstra"') == 1
-    assert export_file(made, "edges") == Path("build/x.txt")
+    assert export_file(made, "edges") == Path("build/x.edges")
     assert export_file(made, "png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(TopologyError, match=r"the format must be one of graphml, .*, simgrid-full, png, not 'svg'"):
         export_file(made, None, Path("x.svg"))
