@@ -37,7 +37,7 @@ from hopforge.model.network.records import (
 )
 
 #: events ahead of time whose records are prefetched
-AHEAD = 8
+AHEAD = 12
 INPUT_VC_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = INPUT_VC.itemsize, OUTPUT_VC.itemsize, PACKET.itemsize
 
 
@@ -277,6 +277,7 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
             if later >> 32 < net.input_vcs:
                 prefetch(net.input_vc + (later >> 32) * INPUT_VC_BYTES)
                 prefetch(net.fifo + 4 * (later >> 32) * net.buffer)
+                prefetch(net.candidate + 8 * (later >> 32) * net.max_candidates)
         event = int64s(net.flit_event)[first + k]
         target = event >> 32
         flit = event & 0xFFFFFFFF
