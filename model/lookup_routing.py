@@ -34,7 +34,7 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
     reasons = (
         ("draws random numbers", plan.random),
         ("sends packets over a router drawn at the source", plan.uses_via),
-        ("learns", plan.memory.size > 1),
+        ("learns", plan.memory.size > 1 or plan.feedback is not None),
         ("needs an escape port, which a lookup does not answer", plan.obligation == "escape"),
     )
     for reason, found in reasons:
@@ -70,16 +70,12 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
     enabled = config.lookup.cache.enabled
     reduction = NodeReduction.from_config(config, topology)
     width = _width(topology) if reduction.mode != "arbitrary" else 0
-    own, level = reduction.switches(np.arange(topology.routers))
     return RouteLookup(
         params=engine_params(config),
         enabled=enabled,
         tcam_latency_cycles=config.lookup.tcam.latency_cycles,
-        keys=reduction.tables,
-        own=own,
-        level=level,
-        address=topology.host_address.astype(np.int64),
-        width=width,
+        hosts=topology.hosts,
+        key=None if reduction.mode == "arbitrary" else _key_table(topology, reduction),
         key_row=_key_rows(config, topology, reduction, width),
         row=_rows_present(config, topology, plan),
     )
@@ -171,6 +167,15 @@ def _key_number(topology: Topology, reduction: NodeReduction, keys: NDArray[np.i
     """Return the numbers of reduced keys, as the kernel counts them."""
     kind, value = np.divmod(keys & (1 << reduction.value_bits + 2) - 1, 1 << reduction.value_bits)
     return kind * _width(topology) + value
+
+
+def _key_table(topology: Topology, reduction: NodeReduction) -> NDArray[np.int32]:
+    """Return the number of the key of every host at every router: int32[router, host]."""
+    table = np.empty((topology.routers, topology.hosts), np.int32)
+    for router in range(topology.routers):
+        keys = reduction.keys(np.full(topology.hosts, router), topology.host_address)
+        table[router] = _key_number(topology, reduction, keys)
+    return table
 
 
 def _width(topology: Topology) -> int:

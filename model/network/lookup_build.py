@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from hopforge.model.errors import UserError
 from hopforge.model.lookup_params import LookupParams
 from hopforge.model.network.lookup_state import COUNTS, ENGINE, LOOKUP_ARRAYS, LOOKUPS, MSHR, NO_VC
-from hopforge.model.node_reduction import KeyTables
 from hopforge.model.reference_stack import ReferenceStacks
 
 if TYPE_CHECKING:
@@ -35,14 +34,10 @@ class RouteLookup:
         The cache is in use; else every lookup asks the TCAM.
     tcam_latency_cycles : int
         From the TCAM's taking of a request, one per cycle and engine, to its answer; also of an external one.
-    keys : KeyTables
-        The key function.
-    own, level : ndarray, int64[router]
-        Places of the switches.
-    address : ndarray, int64[host]
-        Addresses of the hosts.
-    width : int
-        Number of a reduced key = kind · width + value; of an arbitrary one: the host.
+    hosts : int
+        Hosts of the network.
+    key : ndarray, int32[router, host] or None
+        Number of the key of a host at a router; None: keys are whole addresses, their numbers those of the hosts.
     key_row : ndarray, int32[key, way or 1]
         Row of the cache in which each key may lie; one column unless the association is skewed.
     row : ndarray, uint8[router, host], optional
@@ -52,11 +47,8 @@ class RouteLookup:
     params: LookupParams
     enabled: bool
     tcam_latency_cycles: int
-    keys: KeyTables
-    own: NDArray[np.int64]
-    level: NDArray[np.int64]
-    address: NDArray[np.int64]
-    width: int
+    hosts: int
+    key: NDArray[np.int32] | None
     key_row: NDArray[np.int32]
     row: NDArray[np.uint8] | None = None
 
@@ -110,7 +102,7 @@ def attach_lookup(state: "NetState", routers: int, ports: int, vcs: int, lookup:
     from hopforge.model.network.route_lookup import step  # noqa: PLC0415 (compiles: only for networks with engines)
 
     params = lookup.params
-    engines, hosts = routers * ports, len(lookup.address)
+    engines, hosts = routers * ports, lookup.hosts
     keys = len(lookup.key_row)
     entries = params.entries if lookup.enabled else 0
     stacked = 0 < entries < keys
@@ -137,12 +129,7 @@ def attach_lookup(state: "NetState", routers: int, ports: int, vcs: int, lookup:
         "limited": lookup.row is not None,
         "entries": entries,
         "stacked": stacked,
-        "width": lookup.width,
-        "mode": lookup.keys.mode,
-        "address_bits": lookup.keys.address_bits,
-        "chunk_bits": lookup.keys.chunk_bits,
-        "digits": lookup.keys.digits,
-        "highest": lookup.keys.highest,
+        "reduced": lookup.key is not None,
     }
     for name, value in values.items():
         found.record[name] = value
@@ -158,11 +145,7 @@ def attach_lookup(state: "NetState", routers: int, ports: int, vcs: int, lookup:
         "stack_tail": stacks.tail,
         "stack_held": stacks.held,
         "key_row": np.ascontiguousarray(lookup.key_row).reshape(-1),
-        "own": lookup.own,
-        "level": lookup.level,
-        "address": lookup.address,
-        "half": lookup.keys.half if len(lookup.keys.half) else np.zeros(1, np.int64),
-        "digit_of": lookup.keys.digit_of,
+        "key": np.zeros(1, np.int32) if lookup.key is None else lookup.key.reshape(-1),
         "row": np.zeros(1, np.uint8) if lookup.row is None else lookup.row.reshape(-1),
     }
     # zeros that the machine gives when they are first used

@@ -89,12 +89,7 @@ _SETTINGS = (
     "limited",  # the TCAM has no row for some destinations: `row`
     "entries",  # lines of an engine
     "stacked",  # more keys than lines: causes of misses need the reference stacks
-    "width",  # key number = kind · width + value
-    "mode",  # of `KeyTables`, like the five that follow
-    "address_bits",
-    "chunk_bits",
-    "digits",
-    "highest",
+    "reduced",  # keys are in `key`; else the number of a key is that of its host
 )
 
 #: arrays: name, element type, meaning
@@ -108,11 +103,7 @@ LOOKUP_ARRAYS: dict[str, np.dtype[Any]] = {
     "row": np.dtype("uint8"),  # uint8[router, host]: the TCAM has a row (only if `limited`)
     "wake_event": np.dtype("int32"),  # int32[wheel, engine]: engines whose TCAM answers
     "wake_events": np.dtype("int32"),
-    "own": np.dtype("int64"),  # int64[router]: place of the switch (node_reduction.Switch)
-    "level": np.dtype("int64"),
-    "address": np.dtype("int64"),  # int64[host]
-    "half": np.dtype("int64"),  # of `KeyTables`
-    "digit_of": np.dtype("int64"),
+    "key": np.dtype("int32"),  # int32[router, host]: number of the key (only if `reduced`)
     "stack_head": np.dtype("int64"),  # reference_stack.StackArrays; a slot is (engine, key)
     "stack_tail": np.dtype("int64"),
     "stack_held": np.dtype("int64"),

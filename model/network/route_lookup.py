@@ -11,10 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numba import int64, njit, uint8, uint16, uint32, uint64
 
-from hopforge.model import node_reduction, reference_stack
+from hopforge.model import reference_stack
 from hopforge.model.network.bits import first_at_or_after, trailing_zeros
 from hopforge.model.network.cache import compile_function
 from hopforge.model.network.lookup_state import (
@@ -34,13 +33,7 @@ from hopforge.model.network.lookup_state import (
 )
 from hopforge.model.network.memory import int8s, int32s, int64s, words
 from hopforge.model.network.records import NET_RECORD, Net, input_port, input_vc, packet_at
-from hopforge.model.node_reduction import KIND_BITS, MEMBER_BITS, KeyTables, reduce_key
 from hopforge.model.reference_stack import CAPACITY, COMPULSORY, reference_lookup
-
-_ARBITRARY = 0
-#: CRC tables of link-aggregation members, which there are not
-_NO_CRC = np.zeros((1, 1), np.uint64)
-_KIND_MASK = (1 << KIND_BITS) - 1
 
 
 @njit
@@ -53,24 +46,10 @@ def destination(net: Net, n: int) -> int:
 @njit
 def key_number(net: Net, lookups: Lookups, e: int, host: int) -> int:
     """Return the number of the key of `host` at the router of input port `e`."""
-    if lookups.mode == _ARBITRARY:
+    if lookups.reduced == 0:
         return host
     router = int64(input_port(net, e).router)
-    tables = KeyTables(
-        lookups.mode,
-        lookups.address_bits,
-        lookups.chunk_bits,
-        lookups.digits,
-        int64s(lookups.half),
-        lookups.highest != 0,
-        1,
-        True,
-        _NO_CRC,
-        int64s(lookups.digit_of),
-    )
-    key = reduce_key(tables, int64s(lookups.own)[router], int64s(lookups.level)[router], int64s(lookups.address)[host])
-    shift = lookups.address_bits - MEMBER_BITS - KIND_BITS
-    return ((key >> shift) & _KIND_MASK) * lookups.width + (key & ((1 << shift) - 1))
+    return int64(int32s(lookups.key)[router * lookups.hosts + host])
 
 
 @njit
@@ -492,11 +471,10 @@ def _make_step(digest: str) -> Callable[[Net, int], int]:
     return step
 
 
-def _make_with_reduction(digest: str) -> Callable[[Net, int], int]:
-    """As `_make_step`, and the machine code also depends on the two other files whose functions are called."""
-    others = b"".join(Path(str(module.__file__)).read_bytes() for module in (node_reduction, reference_stack))
-    return _make_step(digest + sha256(others).hexdigest())
+def _make_with_stacks(digest: str) -> Callable[[Net, int], int]:
+    """As `_make_step`, and the machine code also depends on the other file whose functions are called."""
+    return _make_step(digest + sha256(Path(str(reference_stack.__file__)).read_bytes()).hexdigest())
 
 
 #: the compiled step function; `lookup_state.step_lookups` calls it by its address
-step = compile_function(_make_with_reduction, int64(NET_RECORD, int64))
+step = compile_function(_make_with_stacks, int64(NET_RECORD, int64))

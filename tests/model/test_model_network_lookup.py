@@ -247,7 +247,7 @@ def test_many_engines(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) ->
 
 REPLAYED = {
     "mesh": ("{kind: mesh, radices: [4, 3], hosts_per_router: 2}", "{algorithm: dor}"),
-    "torus": ("{kind: torus, radices: [4, 4]}", "{algorithm: dor, ties: key}"),
+    "torus": ("{kind: torus, radices: [4, 3, 4]}", "{algorithm: dor, ties: key}"),
     "tree": ("{kind: fat_tree, k: 2, n: 2}", "{algorithm: d_mod_k}"),
     "dragonfly": ("{kind: dragonfly, p: 2, a: 4, h: 2}", "{algorithm: dragonfly_min}"),
 }
