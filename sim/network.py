@@ -113,6 +113,11 @@ def record_network(config: Config, traffic: NetworkTraffic) -> RecordedNetwork:
     UserError
         Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
     """
+    if config.router.route_computation != "table":
+        raise UserError(
+            "router.route_computation must be table for the co-simulation of a network, not "
+            f"{config.router.route_computation}"
+        )
     drawing = Simulation(config, traffic.load, traffic.seed)
     topology = drawing.topology
     tables = compile_tables(topology, drawing.plan, config.router.vcs, config.routing.algorithm)

@@ -141,6 +141,11 @@ def test_errors(part: str, given: dict[str, float], message: str) -> None:
         cosim_part(part, mesh(), given=given)
 
 
+def test_lookup_engines_are_refused() -> None:
+    with pytest.raises(UserError, match=r"^router.route_computation must be table for the co-simulation of a network"):
+        record_network(mesh(route_computation="lookup"), TRAFFIC)
+
+
 NETWORKS = {
     "mesh 2x2": ("{kind: mesh, radices: [2, 2]}", "dor"),
     "torus 4x4": ("{kind: torus, radices: [4, 4]}", "dor"),
