@@ -62,6 +62,7 @@ def test_the_kernels_are_the_golden_router(seed: int) -> None:
     compare(router_variant(seed, rc="table"), RouterTraffic(cycles=250, seed=seed))
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("seed", [5, 7, 13, 15])
 def test_with_lookup_engines(seed: int) -> None:
     seen = compare(router_variant(seed, rc="lookup"), RouterTraffic(cycles=400, seed=seed))
