@@ -2,16 +2,18 @@
 
 The network simulator runs the packets and logs when every flit is sent, granted and taken. From the log follow all
 signals at the hosts' ports in every cycle, in both directions (docs/router.md, Hosts): RTL that is fed the same inputs
-must show the same outputs, or a host would have to do something else than in the simulator. At the end the counters of
-all ports of all routers are read.
+must show the same outputs, or a host would have to do something else than in the simulator. Routers with lookup engines
+get their programs first. At the end the counters of all ports of all routers are read.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.gen.router import NetworkDesign, network_design
 from hopforge.hw.network import Network
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
@@ -21,7 +23,7 @@ from hopforge.model.network.records import DRAINED, FINISHED, GRANTED, RECEIVED,
 from hopforge.model.packet_script import draw_packets
 from hopforge.model.router_csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS
 from hopforge.model.router_params import RouterParams
-from hopforge.model.router_tables import compile_tables, network_links, network_params
+from hopforge.model.router_tables import network_links
 from hopforge.model.simulation import Simulation
 from hopforge.model.topology import Topology
 from hopforge.sim.replay import WORD_BITS, Output, Replay
@@ -113,16 +115,12 @@ def record_network(config: Config, traffic: NetworkTraffic) -> RecordedNetwork:
     UserError
         Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
     """
-    if config.router.route_computation != "table":
-        raise UserError(
-            "router.route_computation must be table for the co-simulation of a network, not "
-            f"{config.router.route_computation}"
-        )
-    drawing = Simulation(config, traffic.load, traffic.seed)
-    topology = drawing.topology
-    tables = compile_tables(topology, drawing.plan, config.router.vcs, config.routing.algorithm)
-    params = network_params(config, topology, tables)
+    design = network_design(config)
+    topology, params = design.topology, design.params
+    if params[0].lookup is not None and params[0].lookup.tcam_kind == "external":
+        raise UserError("lookup.tcam.kind must be flops or sram for the co-simulation of a network, not external")
     component = Network(routers=params, links=network_links(config, topology), hosts=topology_hosts(topology))
+    drawing = Simulation(config, traffic.load, traffic.seed, topology)
     script = draw_packets(drawing, traffic.cycles)
     if not len(script[0]):
         raise UserError(
@@ -132,11 +130,32 @@ def record_network(config: Config, traffic: NetworkTraffic) -> RecordedNetwork:
     first = np.concatenate([[0], np.cumsum(script[3])])
     logs = {kind: _of_kind(rows, kind, script, first) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
     data = _payload(params[0], topology, script, first, np.random.default_rng((traffic.seed, 4)))
-    recorder = _Recorder(topology, params[0], run, logs, data)
+    end = int(logs[RECEIVED].cycle.max()) + 1
+    setup = _setup(design) if params[0].rc == "lookup" else []
+    for log in logs.values():
+        log.cycle[:] += len(setup)
+    recorder = _Recorder(topology, params[0], run, logs, data, setup)
     return RecordedNetwork(
         component, recorder.replay(), traffic, topology.routers, topology.hosts, len(script[0]),
-        len(logs[RECEIVED].cycle), int(logs[RECEIVED].cycle.max()) + 1,
+        len(logs[RECEIVED].cycle), end,
     )  # fmt: skip
+
+
+def _setup(design: NetworkDesign) -> list[tuple[int, int] | None]:
+    """Return the writes on the register bus, one a cycle, that fill keys and TCAMs and enable routers; None: idle."""
+    lookup = design.params[0].lookup
+    assert lookup is not None
+    # Instead of a read until something is over: what it takes at most, a scrub of all sets or a write into the TCAM.
+    wait = 4 * lookup.sets + 2 * lookup.tcam_latency_cycles + 64
+    programs = [design.program(router).operations for router in range(design.topology.routers)]
+    steps: list[tuple[int, int] | None] = []
+    for operations in zip_longest(*programs):
+        if any(operation is not None and operation.kind == "poll" for operation in operations):
+            steps += [None] * wait
+        for router, operation in enumerate(operations):
+            if operation is not None and operation.kind == "write":
+                steps.append((router << ROUTER_CSR_ADDR_BITS | operation.address, operation.data))
+    return [*steps, None, None]
 
 
 def _run(
@@ -225,8 +244,9 @@ class _Recorder:
         run: Simulation,
         logs: dict[int, _Log],
         data: NDArray[np.uint64],
+        setup: list[tuple[int, int] | None],
     ) -> None:
-        self.topology, self.params, self.logs, self.data = topology, params, logs, data
+        self.topology, self.params, self.logs, self.data, self.setup = topology, params, logs, data, setup
         self.latency = run.state["host"]["flit_time"].astype(np.int64) - 1
         last = max(int(log.cycle.max(initial=0)) for log in logs.values())
         self.traffic_cycles = last + int(self.latency.max()) + params.credit_delay_cycles + 2
@@ -271,20 +291,27 @@ class _Recorder:
             outputs=tuple(output for output, _ in self._outs),
             driven=np.stack([words for _, words in self._ins], axis=1),
             expected=np.stack([words for _, words in self._outs], axis=1),
+            settle_cycles=len(self.setup),
         )
 
     def _zeros(self) -> NDArray[np.uint64]:
         return np.zeros(self.cycles, np.uint64)
 
     def _bus(self) -> None:
-        """Read all counters after the traffic, one a cycle; a word stays until the next is read."""
-        address, read, word = self._zeros(), self._zeros(), self._zeros()
+        """Write the programs before the traffic, read all counters after it; a word stays until the next is read."""
+        address, read, write = self._zeros(), self._zeros(), self._zeros()
+        written, word = self._zeros(), self._zeros()
+        for cycle, step in enumerate(self.setup):
+            if step is not None:
+                write[cycle] = 1
+                address[cycle], written[cycle] = step
         start, end = self.traffic_cycles, self.traffic_cycles + len(self.counters)
         address[start:end] = [where for where, _ in self.counters]
         read[start:end] = 1
         word[start + 1 :] = [value for _, value in self.counters]
-        self._ins += [("csr__addr", address), ("csr__we", self._zeros()), ("csr__re", read)]
-        self._ins.append(("csr__wdata", self._zeros()))
+        self._ins += [("csr__addr", address), ("csr__we", write), ("csr__re", read), ("csr__wdata", written)]
+        if self.params.rc == "lookup":
+            self._ins.append(("link_change", self._zeros()))
         self._outs.append((Output("csr__rdata"), word))
 
     def _credits(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:

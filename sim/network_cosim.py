@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hopforge.gen.verilog import to_verilog, tool_versions
 from hopforge.model.config import Config
+from hopforge.model.errors import UserError
 from hopforge.model.results import staged
 from hopforge.sim.network import NetworkTraffic, record_network
 from hopforge.sim.replay import Progress, ReplayResult
@@ -125,6 +126,11 @@ def cosim_network(
     """
     simulator = simulator or config.cosim.simulator
     check_simulator(simulator, cocotb=simulator == "icarus")
+    if simulator == "icarus" and config.router.route_computation == "lookup":
+        raise UserError(
+            "--simulator must be verilator for --part network with router.route_computation=lookup, not icarus, which "
+            "loses the port link_change"
+        )
     top = f"{config.name}_network"
     folder = output or Path("build/cosim") / top
     traffic = NetworkTraffic(

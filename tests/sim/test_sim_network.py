@@ -141,9 +141,9 @@ def test_errors(part: str, given: dict[str, float], message: str) -> None:
         cosim_part(part, mesh(), given=given)
 
 
-def test_lookup_engines_are_refused() -> None:
-    with pytest.raises(UserError, match=r"^router.route_computation must be table for the co-simulation of a network"):
-        record_network(mesh(route_computation="lookup"), TRAFFIC)
+def test_lookup_engines_on_icarus_are_refused() -> None:
+    with pytest.raises(UserError, match=r"^--simulator must be verilator for --part network with router.route_comp"):
+        cosim_network(mesh(route_computation="lookup"), simulator="icarus")
 
 
 NETWORKS = {
