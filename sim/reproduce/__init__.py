@@ -5,12 +5,14 @@ so.
 """
 
 from hopforge.sim.reproduce import (
+    acro,
     booksim,
     lookup_cache_cost,
     lookup_conflicts,
     lookup_direct_mapping,
     lookup_model,
     lookup_reduction_cost,
+    loren,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
 from hopforge.sim.reproduce.runner import Outcome, point_key, run_reproduction, select
@@ -22,6 +24,8 @@ REPRODUCTIONS = index_by_name(
     lookup_reduction_cost.REPRODUCTIONS,
     lookup_direct_mapping.REPRODUCTIONS,
     booksim.REPRODUCTIONS,
+    loren.REPRODUCTIONS,
+    acro.REPRODUCTIONS,
 )
 
 __all__ = [
