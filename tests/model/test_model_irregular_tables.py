@@ -178,6 +178,7 @@ def test_limits_of_networks():
     config = parse_config("name: x\ntopology: {kind: mesh, radices: [1]}\n", "test.yml")
     with pytest.raises(UserError, match="at least 2 routers are needed, not 1"):
         _tables(config)
-    config = parse_config("name: x\ntopology: {kind: layout_random, n: 100, degree: 4, length: 4, seed: 1}\n", "test.yml")
+    text = "name: x\ntopology: {kind: layout_random, n: 100, degree: 4, length: 4, seed: 1}\n"
+    config = parse_config(text, "test.yml")
     with pytest.raises(UserError, match="at most 8192 routers, not 10000"):
         _tables(config)
