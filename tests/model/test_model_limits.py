@@ -39,10 +39,10 @@ def test_channels_across_the_middle_carry_half_of_the_traffic(kind, channels, lo
     run, found = _run(kind, load)
     assert not found.saturated
     assert found.accepted == pytest.approx(load, rel=0.02)
-    if kind == "mesh":  # each half sends a half of its λ·k²/2 flits to the other half
-        expected = load * K * K / 4 / channels
-    else:  # all channels of a ring are alike: hops of 1 to 4 in +x (ties go there), each of 1/8 of the flits
-        expected = load * (1 + 2 + 3 + 4) / 8
+    # mesh: each half sends a half of its λ·k²/2 flits to the other half; torus: all channels of a ring are alike,
+    # with hops of 1 to 4 in +x (ties go there), each for 1/8 of the flits
+    hops = {"mesh": K * K / 4 / channels, "torus": (1 + 2 + 3 + 4) / 8}
+    expected = load * hops[kind]
     assert _across_the_middle(kind, run, found) == pytest.approx(expected, rel=0.04)
 
 
