@@ -14,7 +14,7 @@ from hopforge.model.config.variants import PLACE, VariantError, apply_variant
 from hopforge.model.errors import UserError
 
 MAX_BYTES = 1 << 20  # a configuration is written by a person
-_KEY = re.compile(r"([a-z]\w*(?:\.\w+|\[\d+\])*): ")
+_KEY = re.compile(r"([a-z]\w*(?:\.\w+|\[\d+\])+(?=:? )|[a-z]\w*(?=: ))")
 _loaded: list[tuple[str, Source]] = []  # the configuration that was loaded last
 
 

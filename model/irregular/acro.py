@@ -40,10 +40,10 @@ class AcroLayers:
 def _heights(next_channel, target):  # type: ignore[no-untyped-def]
     """Height and number of deepest leaves below the channel that node u takes towards d, and the longest route.
 
-    uint8[destination, node] and int32[destination, node].
+    uint16[destination, node] and int32[destination, node].
     """
     nodes = next_channel.shape[0]
-    height = np.zeros((nodes, nodes), np.uint8)
+    height = np.zeros((nodes, nodes), np.uint16)
     deepest = np.zeros((nodes, nodes), np.int32)
     degree = np.empty(nodes, np.int32)
     queue = np.empty(nodes, np.int32)
@@ -64,8 +64,8 @@ def _heights(next_channel, target):  # type: ignore[no-untyped-def]
             u = queue[done]
             done += 1
             w = target[next_channel[u, d]]
-            h = height[d, u] + 1
-            longest = max(longest, int(h))
+            h = int(height[d, u]) + 1
+            longest = max(longest, h)
             if w == d:
                 continue
             if h > height[d, w]:

@@ -135,4 +135,4 @@ def dfsssp_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tup
         if _count_layer(layer, next_channel, target, first, layer_of, count) == 0:
             return layer_of, layer
         _break_cycles(layer, next_channel, source, target, first, layer_of, count)
-    raise UserError(f"DFSSSP needs more than {MAX_LAYERS} layers for this table")
+    raise UserError(f"tables.layers: dfsssp needs more than {MAX_LAYERS} layers for this table")

@@ -207,6 +207,6 @@ def fitting(
         fits = [choice for choice in choices if choice[0] <= t_max]
         if not fits:
             least = min(choice[0] for choice in choices)
-            raise UserError(f"t_max must be at least {least} for {scheme} on this network, not {t_max}")
+            raise UserError(f"tables.t_max: must be at least {least} for {scheme} on this network, not {t_max}")
         _, best = max(fits, key=lambda choice: (len(choice[1]), -choice[0]))
     return landmark_tables(best, distance, shortest_next_hops(neighbours))

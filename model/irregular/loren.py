@@ -187,7 +187,9 @@ def _sort_entries(destination, successor, hops, entries):  # type: ignore[no-unt
 def _check_plan(nodes: int) -> int:
     side = round(nodes**0.5)
     if side * side != nodes:
-        raise UserError(f"LOREN needs an n×n floor plan; the number of routers must be a square, not {nodes}")
+        raise UserError(
+            f"tables.scheme: loren needs an n×n floor plan; the number of routers must be a square, not {nodes}"
+        )
     return side
 
 
@@ -227,7 +229,7 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None) -> Lor
     least = int(entries.max())
     if t_max is not None:
         if t_max < least:
-            raise UserError(f"t_max must be at least {least} for this network, not {t_max}")
+            raise UserError(f"tables.t_max: must be at least {least} for loren on this network, not {t_max}")
         if t_max > capacity:
             wider = ((0, 0), (0, t_max - capacity))
             destination, successor, hops = (

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from hopforge.model.errors import UserError
 from hopforge.model.topology import Topology
 
 __all__ = ["distances", "neighbour_array", "neighbours_of"]
@@ -62,14 +63,14 @@ def _fill_distances(neighbours, roots, table):  # type: ignore[no-untyped-def]
         while head < tail:
             node = queue[head]
             head += 1
-            step = table[row, node] + 1
-            if step > 254:
-                return False
+            step = int(table[row, node]) + 1
             for k in range(neighbours.shape[1]):
                 other = neighbours[node, k]
                 if other < 0:
                     break
                 if table[row, other] == 255:
+                    if step > 254:
+                        return False
                     table[row, other] = step
                     queue[tail] = other
                     tail += 1
@@ -93,7 +94,7 @@ def distances(neighbours: NDArray[np.int32], roots: ArrayLike | None = None) -> 
 
     Raises
     ------
-    ValueError
+    UserError
         If a distance is above 254 hops.
 
     Examples
@@ -105,5 +106,5 @@ def distances(neighbours: NDArray[np.int32], roots: ArrayLike | None = None) -> 
     wanted = np.arange(nodes) if roots is None else np.asarray(roots)
     table = np.empty((len(wanted), nodes), np.uint8)
     if not _fill_distances(neighbours, wanted.astype(np.int32), table):
-        raise ValueError(f"the diameter must be at most {MAX_HOPS} hops")
+        raise UserError(f"topology: the diameter must be at most {MAX_HOPS} hops for routing tables, and is more")
     return table

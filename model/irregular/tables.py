@@ -82,11 +82,15 @@ def read_next_hops(path: Path, routers: int) -> NDArray[np.int32]:
                 if not row:
                     continue
                 try:
-                    rows.append([int(word) for word in row])
+                    entries = [int(word) for word in row]
                 except ValueError:
                     raise UserError(f"{path}:{number}: expected router numbers, not {','.join(row)[:60]!r}") from None
                 if len(row) != routers:
                     raise UserError(f"{path}:{number}: must have {routers} numbers, not {len(row)}")
+                for entry in entries:
+                    if not -1 <= entry < routers:
+                        raise UserError(f"{path}:{number}: must be router numbers from 0 to {routers - 1}, not {entry}")
+                rows.append(entries)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"cannot read {path}: {reason}") from error
@@ -113,9 +117,9 @@ def build_tables(section: TablesConfig, topology: Topology, seed: int) -> Routin
         A network too large or not connected, a table size that is too small, a broken file, too many layers.
     """
     if topology.routers > MAX_ROUTERS:
-        raise UserError(f"routing tables: at most {MAX_ROUTERS} routers, not {topology.routers}")
+        raise UserError(f"topology: at most {MAX_ROUTERS} routers can have routing tables, not {topology.routers}")
     if topology.routers < 2:
-        raise UserError("routing tables: at least 2 routers are needed, not 1")
+        raise UserError("topology: at least 2 routers are needed for routing tables, not 1")
     neighbours = neighbours_of(topology)
     near = distances(neighbours)
     if (near == 255).any():
@@ -139,7 +143,12 @@ def build_tables(section: TablesConfig, topology: Topology, seed: int) -> Routin
     else:
         next_hop = shortest_next_hops(neighbours, section.ties, generator)
     channels = channel_list(neighbours)
-    next_channel = check_next_hops(next_hop, channels)
+    try:
+        next_channel = check_next_hops(next_hop, channels)
+    except UserError as error:
+        if section.file is None:
+            raise
+        raise UserError(f"{section.file}: {error}") from error
     return RoutingTables(
         topology,
         neighbours,

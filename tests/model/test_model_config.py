@@ -389,5 +389,13 @@ def test_what_is_found_later_gets_its_place(tmp_path: Path) -> None:
     load_config(path)
     assert with_place("topology.radices[1]: is bad") == f"{path}:5: topology.radices[1]: is bad"
     assert with_place("lookup.cache.policy: is bad") == f"{path}:7: lookup.cache.policy: is bad"  # not in the file
-    for other in ("other.txt:3: is bad", "icarus: is missing", "no key", "Topology: x"):
+    assert with_place("topology.radices must be even") == f"{path}:5: topology.radices must be even"
+    for other in (
+        "other.txt:3: is bad",
+        "router must be",
+        "other.key must be",
+        "icarus: is missing",
+        "no key",
+        "Topology: x",
+    ):
         assert with_place(other) == other

@@ -96,7 +96,9 @@ def test_loren_delivers_every_pair(n, length, seed, extra):
 def test_loren_names_the_least_table():
     neighbours = _plan(8, 4, 2, 5)
     least = loren_tables(neighbours).least_entries
-    with pytest.raises(UserError, match=f"t_max must be at least {least} for this network, not {least - 1}"):
+    with pytest.raises(
+        UserError, match=f"tables.t_max: must be at least {least} for loren on this network, not {least - 1}"
+    ):
         loren_tables(neighbours, least - 1)
 
 
@@ -130,7 +132,7 @@ def test_landmarks_deliver_within_three_times_the_shortest(scheme, room):
 def test_landmarks_name_the_least_table(scheme):
     neighbours = _regular(64, 4, 3)
     least = int(fitting(neighbours, scheme, None, np.random.default_rng(1)).entries.max())
-    with pytest.raises(UserError, match=f"t_max must be at least {least} for {scheme}"):
+    with pytest.raises(UserError, match=f"tables.t_max: must be at least {least} for {scheme}"):
         fitting(neighbours, scheme, 2, np.random.default_rng(1))
 
 
@@ -209,6 +211,25 @@ def test_layers_are_free_of_cycles(method, nodes, degree, seed):
                 used = list(zip(way, of_hops, strict=True))
                 graph.add_edges_from(itertools.pairwise(used))
     assert nx.is_directed_acyclic_graph(graph)
+
+
+def test_longest_distance():
+    far = distances(neighbour_array([[k for k in (n - 1, n + 1) if 0 <= k < 255] for n in range(255)]))
+    assert far[0].tolist() == list(range(255))
+    with pytest.raises(UserError, match="the diameter must be at most 254 hops"):
+        distances(neighbour_array([[k for k in (n - 1, n + 1) if 0 <= k < 256] for n in range(256)]))
+
+
+def test_acro_on_paths_of_more_than_255_hops():
+    # all packets go round clockwise: the only dependencies are c → c + 1, and two layers are enough for a ring
+    nodes = 270
+    neighbours = neighbour_array([[(n - 1) % nodes, (n + 1) % nodes] for n in range(nodes)])
+    next_hop = np.where(np.eye(nodes, dtype=bool), -1, (np.arange(nodes, dtype=np.int32)[:, None] + 1) % nodes)
+    channels = channel_list(neighbours)
+    table = check_next_hops(next_hop.astype(np.int32), channels)
+    assert hop_counts(table, channels).max() == nodes - 1
+    layers = assign_layers("acro", table, neighbours, channels)
+    assert layers.count == 2
 
 
 def test_acro_switch_rule():

@@ -172,13 +172,24 @@ def test_file_errors(tmp_path):
     path.write_text("-1,1\n")
     with pytest.raises(UserError, match="must have 2 lines, one per router, not 1"):
         read_next_hops(path, 2)
+    for number in ("99999999999", "2", "-2"):
+        path.write_text(f"-1,1\n{number},-1\n")
+        with pytest.raises(UserError, match=rf"hops.csv:2: must be router numbers from 0 to 1, not {number}"):
+            read_next_hops(path, 2)
+
+
+def test_a_file_that_loops_is_named(tmp_path):
+    (tmp_path / "hops.csv").write_text("-1,1,1,3\n0,-1,0,2\n1,1,-1,3\n0,0,2,-1\n")
+    text = "name: x\ntopology: {kind: torus, radices: [4]}\ntables: {scheme: file, file: hops.csv}\n"
+    with pytest.raises(UserError, match=r"hops.csv: from router 0 to router 2 packets go in a circle: 0 → 1 → 0"):
+        _tables(parse_config(text, "test.yml", folder=tmp_path))
 
 
 def test_limits_of_networks():
     config = parse_config("name: x\ntopology: {kind: mesh, radices: [1]}\n", "test.yml")
-    with pytest.raises(UserError, match="at least 2 routers are needed, not 1"):
+    with pytest.raises(UserError, match="topology: at least 2 routers are needed for routing tables, not 1"):
         _tables(config)
     text = "name: x\ntopology: {kind: layout_random, n: 100, degree: 4, length: 4, seed: 1}\n"
     config = parse_config(text, "test.yml")
-    with pytest.raises(UserError, match="at most 8192 routers, not 10000"):
+    with pytest.raises(UserError, match="topology: at most 8192 routers can have routing tables, not 10000"):
         _tables(config)
