@@ -8,6 +8,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import Component, In, Out, Signature
 
 from hopforge.gen.verilog import to_verilog
+from hopforge.sim import runner
 from hopforge.sim.replay import Mismatch, Output, Replay, ReplayResult, Scoreboard, as_words, replay_amaranth
 from hopforge.sim.runner import replay_cocotb, replay_verilator
 
@@ -84,6 +85,20 @@ def test_ports_of_more_than_64_bits(player: str, tmp_path: Path) -> None:
     result = PLAYERS[player](replay, tmp_path)
     right = int(replay.expected[7, 3]) ^ 1 << 40
     assert result == ReplayResult(20, 1, Mismatch(7, "longer", int(replay.expected[7, 3]), right))
+
+
+def test_the_unoptimised_build_of_large_designs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_LARGE_SOURCE", 0)
+    replay = complements()
+    replay.expected[7, 3] ^= 1 << 40
+    result = PLAYERS["verilator"](replay, tmp_path)
+    assert result.mismatches == 1
+    assert result.first is not None
+    assert (result.first.cycle, result.first.signal) == (7, "longer")
+    log = next(tmp_path.glob("player-*/build.log")).read_text()
+    compiled = [line for line in log.splitlines() if "-c -o" in line or " -c " in line]
+    assert compiled
+    assert all("-O0" in line and "-Os" not in line for line in compiled)
 
 
 def accumulation(count: int = 40) -> Replay:
