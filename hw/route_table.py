@@ -13,9 +13,10 @@ __all__ = ["RouteTable", "route_layout"]
 
 def route_layout(params: RouterParams) -> StructLayout:
     """Layout of an entry: masks of the ports and of the escape port, and the class."""
-    return StructLayout(
-        {"ports": params.ports, "escape": params.ports if params.escapes else 0, "route_class": class_bits(params)}
-    )
+    fields = {"ports": params.ports, "route_class": class_bits(params)}
+    if params.escapes:  # a field of 0 bits becomes a vector [-1:0] in Verilog
+        fields["escape"] = params.ports
+    return StructLayout(fields)
 
 
 class RouteTable(wiring.Component):

@@ -14,7 +14,6 @@ import yaml
 from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
-from hopforge.gen import lookup as gen_lookup
 from hopforge.gen.lint import WAIVERS, lint_text, waiver_file
 from hopforge.gen.lookup import generate_lookup, lookup_files, top_name
 from hopforge.gen.verilog import to_verilog
@@ -117,7 +116,7 @@ class TestGenerateLookup:
         def broken(*arguments, **options):
             raise UserError("no")
 
-        monkeypatch.setattr(gen_lookup, "_manifest", broken)
+        monkeypatch.setattr("hopforge.gen.package._core", broken)
         with pytest.raises(UserError):
             generate_lookup(config(), tmp_path / "out")
         assert not (tmp_path / "out").exists()

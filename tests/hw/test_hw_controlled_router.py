@@ -102,6 +102,8 @@ def random_bus(params: RouterParams, rng: np.random.Generator) -> BusInputs:
     if rng.random() < 0.1:
         address = int(rng.integers(1 << 14))
     data = int(rng.integers(1 << 32))
+    if rng.random() < 0.1:  # an engine has many registers, and the first words of the router shall be read, too
+        address = int(rng.integers(8))
     if rng.random() < 0.3:
         address = router_csr_map(params)["CTRL"].address
     if address == router_csr_map(params)["CTRL"].address:
