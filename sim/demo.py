@@ -1,6 +1,7 @@
-"""The whole path from one YAML file: Verilog, lint, co-simulation, hit rates, one report page.
+"""The whole path from one YAML file: Verilog, lint, co-simulation, hit rates, the network, one report page.
 
-Done twice, with node reduction and with whole addresses as keys, so that the page shows what the reduction is worth.
+The lookup engine is done twice, with node reduction and with whole addresses as keys, so that the page shows what the
+reduction is worth. The network part is `sim.demo_network`.
 """
 
 import json
@@ -24,10 +25,19 @@ from hopforge.model.report import Column, Fact, Report, Section, Table, thousand
 from hopforge.model.results import run_metadata, staged, write_metadata
 from hopforge.sim.cosim import CosimReport
 from hopforge.sim.cosim import cosim as run_cosim
+from hopforge.sim.demo_network import (
+    NetworkRuns,
+    RtlNetwork,
+    network_section,
+    rtl_section,
+    run_network,
+    run_rtl,
+)
 from hopforge.sim.runner import check_simulator
 
 SHIPPED_CONFIG = Path("configs", "demo.yml")
 REPORT = "report.html"
+_NETWORK, _RTL = "network", "rtl_network"  # folders
 _SYNTH_RECIPE = "lut-fast"  # one that is quick and good; hopforge synth tries all of them
 _SYNTH_BLOCKS = ("crc_index", "tag_select", "engine")
 
@@ -92,15 +102,21 @@ class Demo:
     ----------
     variants : tuple of Variant
         Node reduction first.
+    network : NetworkRuns
+        The network in the cycle simulator.
+    rtl : RtlNetwork or None
+        The small network of generated routers; None without a simulator.
     page : Path
         The report.
     seconds : dict of str to float
         Wall-clock time of every step.
     problems : tuple of str
-        Lint findings and differences between hardware and golden engine; empty if all is well.
+        Lint findings and differences between hardware and its golden model; empty if all is well.
     """
 
     variants: tuple[Variant, ...]
+    network: NetworkRuns
+    rtl: RtlNetwork | None
     page: Path
     seconds: dict[str, float]
     problems: tuple[str, ...]
@@ -136,11 +152,13 @@ def run_demo(
     config : Config
         Section `workload` is needed; ``lookup.reduction`` is set by the demo.
     folder : Path
-        Receives a folder for each variant (configuration, Verilog, hit rates) and ``report.html``.
+        Receives a folder for each variant (configuration, Verilog, hit rates), ``network`` and ``rtl_network``
+        (configuration, results), and ``report.html``.
     command : str
         Command line that repeats the run, for the report.
     cosim : bool
-        Compare the Verilog with the golden engine on the simulator of section `cosim`.
+        Compare the Verilog with the golden engine, and the RTL network with the cycle simulator, on the simulator of
+        section `cosim`.
     liberty : Path, optional
         Cell library for areas and delays; without it the demo does not synthesize.
     progress : Progress, optional
@@ -169,13 +187,21 @@ def run_demo(
             _hardware(variant, place, folder / variant.stem / "cosim" if cosim else None, watch)
             if liberty is not None:
                 _synthesize(variant, liberty, place / "synth", watch)
+        watch.begin("network, cycle by cycle")
+        network = run_network(variants[0].config, scratch / _NETWORK, watch.progress.advance)
+        rtl = None
+        if cosim:
+            watch.begin("co-simulation, network")
+            rtl = run_rtl(config, scratch / _RTL, folder / _RTL / "cosim", watch.progress.advance)
         watch.begin("report")
-        problems = tuple(problem for variant in variants for problem in _problems(variant))
-        page = _page(config, variants, folder, command, watch)
+        problems = (*(problem for variant in variants for problem in _problems(variant)), *_network_problems(rtl))
+        sections = [network_section(network, config, folder / _NETWORK)]
+        sections += [rtl_section(rtl, folder / _RTL)] if rtl is not None else []
+        page = _page(config, variants, sections, folder, command, watch)
         write_report(page, scratch / REPORT)
         write_metadata(scratch, run_metadata(config) | {"seconds": watch.seconds, "problems": list(problems)})
     watch.end()
-    return Demo(variants, folder / REPORT, watch.seconds, problems)
+    return Demo(variants, network, rtl, folder / REPORT, watch.seconds, problems)
 
 
 class _Watch:
@@ -243,22 +269,40 @@ def _problems(variant: Variant) -> list[str]:
     return found
 
 
-def _page(config: Config, variants: Sequence[Variant], folder: Path, command: str, watch: _Watch) -> Report:
+def _network_problems(rtl: RtlNetwork | None) -> list[str]:
+    if rtl is None or rtl.report.passed:
+        return []
+    return [f"co-simulation of the network {rtl.config.name}: {rtl.report.result.first}"]
+
+
+def _page(
+    config: Config,
+    variants: Sequence[Variant],
+    network: Sequence[Section],
+    folder: Path,
+    command: str,
+    watch: _Watch,
+) -> Report:
     runs = {variant.label: variant.hits for variant in variants if variant.hits is not None}
     commands = {variant.label: f"hopforge hits {folder / variant.stem / 'config.json'}" for variant in variants}
     totals = next(iter(runs.values())).totals
     rates = " and ".join(f"{100 * run.totals['hit_rate']:.3f} % ({label})" for label, run in runs.items())
     compared = sum(variant.cosim.result.cycles for variant in variants if variant.cosim)
     wrong = sum(variant.cosim.result.mismatches for variant in variants if variant.cosim)
-    network = next(iter(runs.values())).topology.name
-    summary = f"{totals['workload']} on a {network}: the routing caches answer {rates} of all lookups."
+    topology = next(iter(runs.values())).topology.name
+    summary = f"{totals['workload']} on a {topology}: the routing caches answer {rates} of all lookups."
     if compared:
         same = "in every one of" if not wrong else f"in all but {thousands(wrong)} of"
         summary += f" The generated Verilog equals the golden model {same} {thousands(compared)} cycles."
     return Report(
         f"hopforge: {config.name}",
         summary,
-        [hit_section(runs, commands), consequence_section(runs, commands), _hardware_section(config, variants, folder)],
+        [
+            hit_section(runs, commands),
+            consequence_section(runs, commands),
+            _hardware_section(config, variants, folder),
+            *network,
+        ],
         {
             "repeat": command,
             "configuration": config.name,

@@ -14,8 +14,11 @@ import pytest
 
 from hopforge.gen.synth_result import SynthResult
 from hopforge.model.config import Config, load_config, parse_config
+from hopforge.model.simulation import Simulation
 from hopforge.sim import demo as demo_module
+from hopforge.sim import demo_network
 from hopforge.sim.demo import Demo, demo_config, run_demo
+from hopforge.sim.demo_network import network_config, network_section, run_network
 from hopforge.sim.replay import Mismatch, ReplayResult
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +33,8 @@ lookup:
   chunk_bits: [4]
   tcam: {kind: external}
 workload: {kind: all_to_all, order: cyclic, rounds: 3}
+traffic: {packet_flits: 4}
+simulation: {loads: [0.05, 0.5]}
 cosim: {lookups: 100}
 """
 
@@ -53,7 +58,9 @@ def small() -> Config:
 @pytest.fixture(scope="module")
 def done(small: Config, tmp_path_factory: pytest.TempPathFactory) -> tuple[Demo, Steps, Path]:
     steps, folder = Steps(), tmp_path_factory.mktemp("demo") / "out"
-    return run_demo(small, folder, command="hopforge demo small.yml", progress=steps), steps, folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo_network, "RTL_CYCLES", 40)
+        return run_demo(small, folder, command="hopforge demo small.yml", progress=steps), steps, folder
 
 
 def test_shipped_configuration_is_the_one_of_the_issue() -> None:
@@ -79,10 +86,10 @@ def test_everything_is_done_for_both_kinds_of_keys(done: tuple[Demo, Steps, Path
         assert variant.cosim.totals["lookups"] == 100
         for step in ("hit rates", "Verilog", "lint", "co-simulation"):
             assert f"{step}, {variant.label}" in steps.begun
-    assert steps.begun[-1] == "report"
+    assert steps.begun[-3:] == ["network, cycle by cycle", "co-simulation, network", "report"]
     assert set(steps.begun) == set(found.seconds)
     assert sorted(path.name for path in folder.iterdir()) == [
-        "metadata.json", "node_reduction", "report.html", "whole_address",
+        "metadata.json", "network", "node_reduction", "report.html", "rtl_network", "whole_address",
     ]  # fmt: skip
 
 
@@ -107,6 +114,77 @@ def test_page_says_what_the_tables_say(done: tuple[Demo, Steps, Path]) -> None:
     assert str(ROOT) not in page
 
 
+def test_cache_carries_what_tables_carry_and_no_cache_less(done: tuple[Demo, Steps, Path]) -> None:
+    found, _, folder = done
+    curve = found.network.curve.set_index(["variant", "load"])
+    assert list(curve.index) == [(way, load) for way in ("cache", "no_cache", "table") for load in (0.05, 0.5)]
+    assert curve.loc[("cache", 0.05), "accepted"] == pytest.approx(0.05, rel=0.1)  # nothing is lost below saturation
+    # each of the routers on the way waits for the TCAM at least `latency_cycles` longer
+    waiting = curve.loc[("no_cache", 0.05), "hops"] * small_tcam_cycles(folder)
+    assert curve.loc[("no_cache", 0.05), "latency"] > curve.loc[("table", 0.05), "latency"] + 0.9 * waiting
+    assert curve.loc[("no_cache", 0.5), "latency"] > curve.loc[("cache", 0.5), "latency"]
+    assert curve.loc[("cache", 0.5), "accepted"] == pytest.approx(curve.loc[("table", 0.5), "accepted"], rel=0.05)
+    assert (curve.loc["no_cache"]["hit_rate"] == 0).all()
+    assert (curve.loc["cache"]["hit_rate"] > 0.9).all()
+    rows = dict(found.network.rows())
+    assert list(rows) == [f"cycle simulator, {way}" for way in ("routing cache", "no cache", "tables")]
+    page = found.page.read_text(encoding="utf-8")
+    assert f"hopforge sweep {folder / 'network' / 'config.json'}" in page
+
+
+def small_tcam_cycles(folder: Path) -> int:
+    return load_config(folder / "network" / "config.json").lookup.tcam.latency_cycles
+
+
+def test_sweep_of_the_page_is_the_one_that_ran(done: tuple[Demo, Steps, Path]) -> None:
+    found, _, folder = done
+    config = load_config(folder / "network" / "config.json")
+    assert list(config.variants) == ["cache", "no_cache", "table"]
+    job = config.variants["table"]
+    again = Simulation(job, 0.05, job.seed).run()
+    curve = found.network.curve.set_index(["variant", "load"])
+    assert again.latency == curve.loc[("table", 0.05), "latency"]
+
+
+def test_network_in_rtl_is_compared_with_the_simulator(done: tuple[Demo, Steps, Path]) -> None:
+    found, _, folder = done
+    assert found.rtl is not None
+    report = found.rtl.report
+    assert report.passed
+    assert (report.routers, report.hosts) == (4, 4)
+    assert report.flits > 30
+    assert found.rtl.rows() == [(
+        "RTL network of 4 routers",
+        f"{report.flits} flits of {report.packets} packets compared with the simulator in {report.result.cycles}"
+        " cycles, 0 mismatches",
+    )]  # fmt: skip
+    assert load_config(folder / "rtl_network" / "config.json").topology.radices == (2, 2)  # type: ignore[union-attr]
+    assert f"hopforge cosim {folder / 'rtl_network' / 'config.json'} --part network" in found.page.read_text("utf-8")
+
+
+def test_network_that_the_simulator_refuses_is_left_out(tmp_path: Path) -> None:
+    config = parse_config(SMALL.replace("radices: [3, 3]}", "radices: [3, 3]}\nrouting: {algorithm: nca}"))
+    found = run_network(config, tmp_path / "network", lambda *_: None)
+    assert found.refused
+    assert found.rows() == [("cycle simulator", f"left out: {found.refused}")]
+    assert network_section(found, config, tmp_path).text == f"Left out: {found.refused}."
+
+
+def test_routes_of_the_network_fit_its_keys() -> None:
+    for topology, algorithm in (
+        ("{kind: torus, radices: [4, 4]}", "dor"),
+        ("{kind: fat_tree, k: 2, n: 2}", "d_mod_k"),
+    ):
+        config = parse_config(
+            SMALL.replace("{kind: torus, radices: [3, 3]}", topology)
+            .replace("torus]", "torus, fat_tree]")
+            .replace("comparators: 2", "comparators: 3")
+        )
+        built = network_config(config)
+        assert built.routing.algorithm == algorithm
+        Simulation(built, 0.1, 1)  # proves that keys and routes fit, and freedom from deadlock
+
+
 def test_without_a_simulator(small: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_module, "check_simulator", lambda *_, **__: pytest.fail("looked for a simulator"))
     found = run_demo(small, tmp_path, command="x", cosim=False)
@@ -124,10 +202,15 @@ def test_a_difference_is_told(
     assert good is not None
     wrong = ReplayResult(good.result.cycles, 3, Mismatch(17, "resp_output", 4, 5))
     monkeypatch.setattr(demo_module, "run_cosim", lambda *_, **__: dataclasses.replace(good, result=wrong))
+    rtl = done[0].rtl
+    assert rtl is not None
+    bad = dataclasses.replace(rtl, report=dataclasses.replace(rtl.report, result=wrong))
+    monkeypatch.setattr(demo_module, "run_rtl", lambda *_, **__: bad)
     found = run_demo(small, tmp_path, command="x")
     assert found.problems == (
         "co-simulation of node reduction: cycle 17: resp_output is 0x5, expected 0x4",
         "co-simulation of whole address: cycle 17: resp_output is 0x5, expected 0x4",
+        "co-simulation of the network mesh2x2: cycle 17: resp_output is 0x5, expected 0x4",
     )
     assert "in all but 6 of" in found.page.read_text(encoding="utf-8")
     assert json.loads((tmp_path / "metadata.json").read_text())["problems"] == list(found.problems)
