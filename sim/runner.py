@@ -241,14 +241,21 @@ def replay_verilator(
 
 
 def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, waves: bool) -> Path:
-    """Return the program that plays on stdin; built only if the design or the loop is new."""
+    """Return the program that plays on stdin; built only if the design or the loop is new.
+
+    A short run of a large design takes a program that is not optimised, unless an optimised one is there.
+    """
     loop = _player_source(top, replay)
-    options = _build_options(verilog, replay.cycles)
-    digest = hashlib.sha256("\0".join([verilog, loop, str(waves), *options]).encode()).hexdigest()[:16]
-    build = folder / f"player-{digest}"
+    digest = hashlib.sha256("\0".join([verilog, loop, str(waves)]).encode()).hexdigest()[:16]
+    quick = len(verilog) >= _LARGE_SOURCE and replay.cycles < _SHORT_RUN_CYCLES
+    optimised = folder / f"player-{digest}" / "obj_dir" / f"V{top}"
+    if optimised.exists():
+        return optimised
+    build = folder / (f"player-{digest}-quick" if quick else f"player-{digest}")
     program = build / "obj_dir" / f"V{top}"
     if program.exists():
         return program
+    options = _build_options(quick=quick)
     shutil.rmtree(build, ignore_errors=True)
     build.mkdir(parents=True)
     (build / f"{top}.sv").write_text(verilog)
@@ -264,9 +271,9 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, waves
     return program
 
 
-def _build_options(verilog: str, cycles: int) -> list[str]:
-    """Return how Verilator and the C++ compiler optimise: not at all for a short run of a large design."""
-    if len(verilog) < _LARGE_SOURCE or cycles >= _SHORT_RUN_CYCLES:
+def _build_options(*, quick: bool) -> list[str]:
+    """Return how Verilator and the C++ compiler optimise: not at all if the build is to be quick."""
+    if not quick:
         return ["-O3", "-CFLAGS", "-O1"]
     compiler = [word for name in ("OPT_FAST", "OPT_SLOW", "OPT_GLOBAL") for word in ("-MAKEFLAGS", f"{name}=-O0")]
     return ["-O0", "-fcombine", "--output-split", "20000", *compiler]
