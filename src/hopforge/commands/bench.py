@@ -1,0 +1,87 @@
+"""Commands that measure the speed of hopforge on this machine."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopforge.commands.terminal import say_written
+
+
+def bench_lookup(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/bench/lookup"),
+    repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each case; the best counts.")] = 5,
+    trace: Annotated[
+        Path | None, typer.Option(help="Another recorded program to replay (at most 64 ranks), such as NPB CG.")
+    ] = None,
+) -> None:
+    """Time golden lookups and the replay of recorded programs, on one core.
+
+    The last column is the rate over that of a plain random generator in the same process: it says how fast the code
+    is, not how fast the machine.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.results import check_writable
+    from hopforge.sim.bench import lookup_cases, measure, write_bench
+
+    check_writable(output)
+    console = Console()
+    rows = []
+    with console.status("measuring"):
+        for row in measure(lookup_cases(trace), repetitions):
+            rows.append(row)
+    write_bench(rows, output)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("case", no_wrap=True)
+    for heading in ("work", "best", "worst", "rate", "per step"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            str(row["case"]), f"{row['work']:,} {row['unit']}s", f"{row['best_s']:.3g} s", f"{row['worst_s']:.3g} s",
+            f"{row['million_per_s']:.3g} M/s", f"{row['per_yardstick_step']:.3g}",
+        )  # fmt: skip
+    console.print(table)
+    say_written(output)
+
+
+def bench_net(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/bench/net"),
+    repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each case; the medians count.")] = 5,
+    booksim: Annotated[
+        Path | None, typer.Option(metavar="BINARY", help="A BookSim 2 binary to run in turn with ours.")
+    ] = None,
+    sizes: Annotated[bool, typer.Option("--sizes", help="Networks of 64, 512 and 4096 routers instead.")] = False,
+) -> None:
+    """Time the network simulator at load 0.3, on one core: flits times routers visited per second of processor time.
+
+    With --booksim both simulate the same networks in turn; the ratio is the median of the pairs.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.errors import UserError
+    from hopforge.model.results import check_writable
+    from hopforge.sim.bench_net import CASES, SIZES, measure_net, write_bench_net
+
+    if booksim is not None and not booksim.is_file():
+        raise UserError(f"--booksim: no such file: {booksim}")
+    check_writable(output)
+    console = Console()
+    with console.status("measuring"):
+        rows = list(measure_net(SIZES if sizes else CASES, booksim, repetitions))
+    write_bench_net(rows, output)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("case", no_wrap=True)
+    for heading in ("routers", "M flit-hops/s", "ns each", "MiB", "BookSim", "ratio"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        theirs = f"{row['booksim_million_flit_hops_per_s']:.3g} M/s" if "ratio" in row else ""
+        table.add_row(
+            str(row["case"]), f"{row['routers']:,}", f"{row['million_flit_hops_per_s']:.3g}",
+            f"{row['ns_per_flit_hop']:.3g}", f"{row['state_mib']:.1f}", theirs,
+            f"{row['ratio']:.3g}" if "ratio" in row else "",
+        )  # fmt: skip
+    console.print(table)
+    say_written(output)

@@ -1,0 +1,95 @@
+"""Commands that write Verilog and check its style."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopforge.commands.terminal import ConfigPath
+
+
+def gen_lookup(
+    config: ConfigPath,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/lookup).")
+    ] = None,
+    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+) -> None:
+    """Write the lookup engine: Verilog, lint waivers, constraints, FuseSoC core, manifest, register documentation.
+
+    The same configuration and tools give the same bytes.
+    """
+    from hopforge.gen.lookup import generate_lookup
+    from hopforge.model.config import load_config
+
+    for path in generate_lookup(load_config(config, hardware=True), output, period_ns=period_ns):
+        typer.echo(str(path))
+
+
+def gen_router(
+    config: ConfigPath,
+    *,
+    router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/router).")
+    ] = None,
+    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+) -> None:
+    """Write a router of the network with its registers: the same files as for the lookup engine.
+
+    Routes come from a table or from a lookup engine per input port (router.route_computation); with engines the files
+    include the TCAM contents and the register writes that make the router work (docs/router-generation.md).
+    """
+    from hopforge.gen.router import generate_router
+    from hopforge.model.config import load_config
+
+    for path in generate_router(load_config(config), output, router=router, period_ns=period_ns):
+        typer.echo(str(path))
+
+
+def gen_network(
+    config: ConfigPath,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/network).")
+    ] = None,
+    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+) -> None:
+    """Write the whole network, routers and links, with one register bus: the same files as for a router.
+
+    Meant for small networks: their Verilog is simulated and prototyped as one design (docs/router-generation.md).
+    """
+    from hopforge.gen.network import generate_network
+    from hopforge.model.config import load_config
+
+    for path in generate_network(load_config(config), output, period_ns=period_ns):
+        typer.echo(str(path))
+
+
+def lint(
+    config: ConfigPath,
+    *,
+    what: Annotated[
+        str | None, typer.Option("--what", help="lookup, router or network; default: lookup and router.")
+    ] = None,
+    router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
+) -> None:
+    """Check generated Verilog with Verilator (-Wall): lookup engine, router or network. Exit status 1 on a finding.
+
+    What is waived is counted and comes with its reason.
+    """
+    from hopforge.gen.lint import WAIVERS
+    from hopforge.gen.lint_config import lint_config
+    from hopforge.model.config import load_config
+
+    findings = 0
+    for name, report in lint_config(load_config(config), what, router=router):
+        typer.echo(f"{name}: {len(report.findings)} findings")
+        for rule, count in sorted(report.waived.items()):
+            typer.echo(f"  waived {rule} ({count}): {WAIVERS[rule]}")
+        for finding in report.findings:
+            typer.echo(f"  {finding}")
+        findings += len(report.findings)
+    if findings:
+        raise typer.Exit(1)

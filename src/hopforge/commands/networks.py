@@ -1,0 +1,65 @@
+"""Commands about a network that does not move: its graph, its routing tables."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopforge.commands.terminal import ConfigPath, progress_bar, say_written, show_rows
+
+
+def topology(
+    config: ConfigPath,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            "--export", metavar="FORMAT", help="Write it: graphml, anynet, edges, simgrid, simgrid-full, png."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (default: build/NAME.FORMAT).")
+    ] = None,
+) -> None:
+    """Show the size, distances, floor plan and cables of a network, or write it for other programs.
+
+    The formats are GraphML, BookSim 2's anynet and an edge list, which `kind: edge_list` all reads, a platform of
+    SimGrid (simgrid: shortest paths; simgrid-full: the route of every pair), and the floor plan as a picture (png).
+    """
+    from hopforge.model.config import load_config
+    from hopforge.model.topology.export import describe, export_file
+
+    checked = load_config(config)
+    path = export_file(checked, export, output) if export is not None or output is not None else None
+    show_rows(describe(checked))
+    if path is not None:
+        say_written(path)
+
+
+def route(
+    config: ConfigPath,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/route/NAME).")
+    ] = None,
+) -> None:
+    """Compute routing tables and virtual layers of an irregular network: sizes, path lengths, loads, pictures.
+
+    Section `tables` names the scheme (shortest paths, LOREN, Cowen, Thorup-Zwick, or a table of yours) and the method
+    of virtual layers. Every pair is followed and the layers are proved free of deadlock. The tables are also written
+    as CSV, JSON and in the form of OpenSM's forwarding tables.
+    """
+    from hopforge.model.config import load_config
+    from hopforge.model.irregular.tables import build_tables
+    from hopforge.model.irregular.write import quality_table, route_rows, write_route
+    from hopforge.model.results import check_writable
+    from hopforge.model.topology import build
+
+    checked = load_config(config)
+    target = output or Path("build/route") / checked.name
+    check_writable(target)
+    tables = build_tables(checked.tables, build(checked.topology, checked.address), checked.seed)
+    with progress_bar("traffic patterns") as advance:
+        quality = quality_table(checked, tables, advance)
+    with progress_bar("table sizes") as advance:
+        write_route(checked, tables, quality, target, advance)
+    show_rows(route_rows(tables, quality))
+    say_written(target)

@@ -1,0 +1,39 @@
+"""The command that measures the figures of papers again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures, or patterns: lookup.fig4.5, 'lookup.*'.")
+    ] = None,
+    *,
+    show_list: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/reproduce"),
+    liberty: Annotated[
+        Path | None, typer.Option(help="Cell library (.lib, .lib.gz) for areas and delays; without: gates, levels.")
+    ] = None,
+    traces: Annotated[Path | None, typer.Option(help="Folder with more recorded programs (*.tar.xz).")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Figures that draw at random: more trials.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of every random draw.")] = 1,
+    page: Annotated[Path | None, typer.Option(help="Write all comparisons to this file, as Markdown.")] = None,
+) -> None:
+    """Measure figures of the papers again: the paper's value, ours, the deviation and what was assumed.
+
+    Writes data (CSV), figure (PNG), comparison (CSV) and metadata (JSON) of each. A run that was stopped continues
+    where it was.
+    """
+    from rich.console import Console
+
+    from hopforge.sim.reproduce import REPRODUCTIONS, Options
+    from hopforge.sim.reproduce.report import list_table, run_and_show
+
+    console = Console()
+    if show_list or not names:
+        console.print(list_table(REPRODUCTIONS))
+        return
+    options = Options(full=full, seed=seed, liberty=liberty, traces=traces)
+    run_and_show(names, output, options, REPRODUCTIONS, console, page)

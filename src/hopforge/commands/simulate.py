@@ -1,0 +1,172 @@
+"""Commands that run traffic over a network."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopforge.commands.terminal import ConfigPath, complain, progress_bar, say_written, show_rows
+
+
+def hits(
+    config: ConfigPath,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/hits/NAME).")
+    ] = None,
+) -> None:
+    """Replay the workload through a routing cache at every input port of the network.
+
+    Shows hits, misses by cause, and the lookup time, forwarding rate, power and latency that follow; writes them per
+    port, switch and class of port as CSV and Parquet, with two plots and the metadata to repeat the run.
+    """
+    from hopforge.model.config import load_config
+    from hopforge.model.hit_rates import run_hits, summary_rows, write_report
+    from hopforge.model.results import check_writable
+
+    checked = load_config(config)
+    target = output or Path("build/hits") / checked.name
+    check_writable(target)
+    with progress_bar("packets") as advance:
+        found = run_hits(checked, advance)
+    write_report(found, target)
+    show_rows(summary_rows(found))
+    say_written(target)
+
+
+def net(
+    config: ConfigPath,
+    load: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Offered flits per host, cycle (default: simulation.load).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of every random draw (default: the file's).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/net/NAME).")
+    ] = None,
+) -> None:
+    """Simulate the network cycle by cycle, at one load or running a program: latency, throughput, hops, channel loads.
+
+    With `traffic.source: program` the hosts run the recorded MPI program or the collective of section `workload`; its
+    makespan and the times of its ranks are written, too. Routers are those of docs/router.md. The combination of
+    network, routing and virtual channels is first proved free of deadlock.
+    """
+    from hopforge.model.config import load_config
+    from hopforge.model.program_run import program_rows, run_program, write_program
+    from hopforge.model.results import check_writable
+    from hopforge.model.simulation import Simulation, write_measurement
+    from hopforge.model.sweep import measurement_rows
+
+    checked = load_config(config)
+    target = output or Path("build/net") / checked.name
+    check_writable(target)
+    run = Simulation(checked, checked.simulation.load if load is None else load, checked.seed if seed is None else seed)
+    if run.placed is not None:
+        if load is not None:
+            raise typer.BadParameter("--load is for sources with a load, not for traffic.source: program")
+        with progress_bar("messages") as advance:
+            done = run_program(run, advance)
+        write_program(run, done, target)
+        rows = program_rows(done)
+    else:
+        with progress_bar("cycles") as advance:
+            found = run.run(lambda cycles: advance(cycles, checked.simulation.max_cycles))
+        write_measurement(run, found, target)
+        rows = measurement_rows(found)
+    show_rows(rows)
+    say_written(target)
+
+
+def sweep(
+    config: ConfigPath,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/sweep/NAME).")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one per core).")] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler: tcp://HOST:PORT.")
+    ] = None,
+) -> None:
+    """Simulate all variants, loads and seeds of section `simulation` on all cores: table and latency-load plot.
+
+    A sweep that was stopped (Ctrl-C) goes on where it was. The results do not depend on where they are computed.
+    """
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.model.results import check_writable
+    from hopforge.model.sweep import summarise, sweep_runs, write_sweep
+
+    checked = load_config(config)
+    target = output or Path("build/sweep") / checked.name
+    check_writable(target)
+    kept = (0, 0)
+    with progress_bar("runs") as advance:
+
+        def count(done: int, total: int) -> None:
+            nonlocal kept
+            kept = (done, total)
+            advance(done, total)
+
+        try:
+            runs = sweep_runs(checked, target, count, workers, dask)
+        except KeyboardInterrupt:
+            complain(f"{kept[0]} of {kept[1]} runs are finished and kept in {target}; the same command goes on")
+            raise
+    write_sweep(checked, runs, target)
+    table = Table(box=None, pad_edge=False)
+    if checked.variants:
+        table.add_column("variant")
+    for heading in ("load", "latency", "99 %", "accepted", "worst host", "hops"):
+        table.add_column(heading, justify="right")
+    for row in summarise(runs).itertuples():
+        latency = "saturated" if row.saturated else f"{row.latency:.2f} ± {row.latency_interval:.2f}"
+        table.add_row(
+            *([str(row.variant)] if checked.variants else []),
+            f"{row.load:.4g}", latency, f"{row.latency_p99:.0f}", f"{row.accepted:.4f}", f"{row.accepted_worst:.4f}",
+            f"{row.hops:.3f}",
+        )  # fmt: skip
+    say_written(target)
+
+
+def trace(
+    config: ConfigPath,
+    packet: Annotated[
+        list[str] | None, typer.Option(metavar="HOST.NUMBER", help="A packet by source and number (repeat for more).")
+    ] = None,
+    slowest: Annotated[
+        int | None, typer.Option(min=1, max=100, help="The packets of greatest latency (default: 3, if none is named).")
+    ] = None,
+    after: Annotated[int, typer.Option(min=0, help="For --slowest: only packets created from this cycle on.")] = 0,
+    cycles: Annotated[int, typer.Option(min=1, max=1_000_000, help="Length of the run.")] = 3000,
+    load: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Offered flits per host, cycle (default: simulation.load).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of every random draw (default: the file's).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/trace/NAME).")
+    ] = None,
+) -> None:
+    """Follow packets through the network: in which cycle each flit was where, and what it waited for.
+
+    Simulates the network from its start, chooses packets and simulates it once more. Writes the events of every flit
+    (CSV), a timing diagram of every packet (PNG) and the list of all packets.
+    """
+    from hopforge.model.config import load_config
+    from hopforge.model.packet_trace import follow, life_text, list_packets, packet_key, write_trace
+    from hopforge.model.packet_trace import slowest as slowest_packets
+    from hopforge.model.results import check_writable
+
+    checked = load_config(config)
+    keys = [packet_key(text) for text in packet or []]
+    target = output or Path("build/trace") / checked.name
+    check_writable(target)
+    offered = checked.simulation.load if load is None else load
+    chosen_seed = checked.seed if seed is None else seed
+    with progress_bar("cycles") as advance:
+        packets = list_packets(checked, offered, chosen_seed, cycles, advance)
+    if slowest is not None or not keys:
+        keys += slowest_packets(packets, slowest or 3, after)
+    run, lives = follow(checked, offered, chosen_seed, cycles, packets, keys)
+    write_trace(run, lives, packets, target)
+    for life in lives:
+        typer.echo(life_text(run, life))
+    say_written(target)

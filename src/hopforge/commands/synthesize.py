@@ -1,0 +1,63 @@
+"""The command that measures gates."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopforge.commands.terminal import ConfigPath
+
+
+def synth(
+    config: ConfigPath,
+    *,
+    liberty: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Cell library (.lib, .lib.gz); without: gates and levels.")
+    ] = None,
+    block: Annotated[list[str] | None, typer.Option(help="Only this block (repeat for more).")] = None,
+    blocks: Annotated[
+        str, typer.Option(metavar="SET", help="lookup, router, or allocators (a fixed table, with arbiters).")
+    ] = "lookup",
+    recipe: Annotated[list[str] | None, typer.Option(help="Only this recipe of abc (repeat for more).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/synth).")
+    ] = None,
+    timeout_s: Annotated[float, typer.Option("--timeout-s", min=1, help="Limit of one recipe on one block.")] = 300,
+) -> None:
+    """Measure area and delay of each block of the lookup path or the router: best of several recipes, ideal wires.
+
+    The delay is OpenSTA's if it is installed (clocked blocks: shortest period with flip-flops), else that of abc
+    without flip-flops. Netlists, timing reports and a table of every recipe stay in the folder.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.gen.synth import synthesize_config
+    from hopforge.model.config import load_config
+
+    checked = load_config(config, hardware=True)
+    status = Console(stderr=True).status("")
+    with status:
+        found = synthesize_config(
+            checked, liberty, blocks=blocks, names=block, recipes=recipe, folder=output, timeout_s=timeout_s,
+            progress=lambda name: status.update(f"synthesizing {name}"),
+        )  # fmt: skip
+    table = Table(box=None, pad_edge=False)
+    headings = ("block", "recipe", "cells", "flops", "area um2", "abc ns", "OpenSTA ns", "levels")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("block", "recipe") else "right", no_wrap=True)
+    table.columns[0].min_width = max(len(results[0].block) for results in found)
+    for results in found:
+        best = results[0]
+        figures = (
+            None if best.area_um2 is None else f"{best.area_um2:.0f}",
+            None if best.delay_ns is None else f"{best.delay_ns:.3f}",
+            None if best.sta_ns is None else f"{best.sta_ns:.3f}",
+            None if best.levels is None else f"{best.levels}",
+        )
+        table.add_row(best.block, best.recipe, f"{best.cells}", f"{best.flops}", *(figure or "-" for figure in figures))
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table)
+    for results in found:
+        if results[0].path:
+            console.print(f"critical path of {results[0].block}: {' > '.join(results[0].path)}", markup=False)

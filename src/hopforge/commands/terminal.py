@@ -1,0 +1,94 @@
+"""What the commands share on the terminal: the argument CONFIG, results, progress, complaints."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file of a switch and its network.")]
+"""Argument of every command that reads a configuration."""
+
+
+def show_rows(rows: Iterable[tuple[str, str]]) -> None:
+    """Print pairs of subject and words as two columns."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for subject, words in rows:
+        table.add_row(f"[bold]{subject}[/]", words)
+    Console().print(table)
+
+
+def say_written(path: Path) -> None:
+    """Print where the results are."""
+    from rich.console import Console
+
+    Console().print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def complain(text: str) -> None:
+    """Print every line to stderr, behind the name of the program."""
+    for line in text.splitlines() or [""]:
+        typer.echo(f"hopforge: {line}", err=True)
+
+
+@contextlib.contextmanager
+def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on stderr while the block runs; what it yields is called with (done, in all)."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(unit, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+class StepTimes:
+    """Shows the steps of a long command on stderr: the present one with a bar, those that are done with their time."""
+
+    def __init__(self, console: "Console", bar: "Progress") -> None:
+        self._console, self._bar = console, bar
+        self._task: TaskID | None = None
+        self._start, self._step = 0.0, ""
+
+    def begin(self, step: str) -> None:
+        """Finish the present step and start the next one."""
+        self.end()
+        self._start, self._step = time.perf_counter(), step
+        self._task = self._bar.add_task(step, total=None)
+
+    def advance(self, done: int, total: int) -> None:
+        """Move the bar."""
+        if self._task is not None:
+            self._bar.update(self._task, completed=done, total=total)
+
+    def end(self) -> None:
+        """Print the present step and its time."""
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+            self._task = None
+            self._console.print(f"{time.perf_counter() - self._start:6.1f} s  {self._step}", highlight=False)
+
+
+@contextlib.contextmanager
+def step_times() -> Iterator[StepTimes]:
+    """Show the steps of the block on stderr while it runs."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        steps = StepTimes(console, bar)
+        yield steps
+        steps.end()

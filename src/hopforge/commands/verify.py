@@ -1,0 +1,133 @@
+"""Commands that compare hardware with its golden models and prove it."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopforge.commands.terminal import ConfigPath, complain, progress_bar, show_rows, step_times
+
+
+def cosim(
+    config: ConfigPath,
+    *,
+    part: Annotated[
+        str, typer.Option("--part", help="lookup (the engine), router or network (all routers).")
+    ] = "lookup",
+    simulator: Annotated[
+        str | None, typer.Option(help="icarus (with cocotb) or verilator (fast); default: the configuration's.")
+    ] = None,
+    lookups: Annotated[int | None, typer.Option(min=1, help="lookup: requests; default: the configuration's.")] = None,
+    load: Annotated[
+        float | None, typer.Option(min=0, max=1, help="network: flits per host and cycle; default: simulation.load.")
+    ] = None,
+    cycles: Annotated[
+        int | None, typer.Option(min=1, help="router, network: cycles with new packets; default: the configuration's.")
+    ] = None,
+    variants: Annotated[
+        int | None, typer.Option(min=1, help="router: as many routers drawn at random; finished runs are kept.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the traffic; default: the configuration's.")] = None,
+    waves: Annotated[bool, typer.Option("--waves", help="Record all signals (FST or VCD).")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: below build/cosim).")
+    ] = None,
+) -> None:
+    """Compare Verilog with its golden model, every output in every cycle. Exit status 1 if anything differs.
+
+    Part lookup: the engine under unfriendly random traffic: idle cycles, back-pressure, flushes, invalidations, TCAM
+    writes, changes of the configuration, TCAM answers out of order. Part router: one router, random packets,
+    credits that are late or held back. Part network: the configured network and traffic against the network simulator,
+    every flit in its cycle, and the counters of all ports at the end.
+    """
+    from hopforge.model.config import load_config
+    from hopforge.sim.cosim_parts import cosim_part
+    from hopforge.sim.runner import simulator_name
+
+    options = {"lookups": lookups, "load": load, "cycles": cycles, "variants": variants}
+    with progress_bar("cycles") as advance:
+        report = cosim_part(
+            part, load_config(config, hardware=True),
+            simulator=None if simulator is None else simulator_name(simulator),
+            given={name: value for name, value in options.items() if value is not None},
+            seed=seed, waves=waves, output=output, progress=advance,
+        )  # fmt: skip
+    show_rows(report.rows())
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def mutate(
+    configs: Annotated[list[Path], typer.Argument(metavar="CONFIG...", help="YAML files; each gives an engine.")],
+    *,
+    count: Annotated[int, typer.Option(min=1, help="Mutants in all.")] = 60,
+    block: Annotated[str, typer.Option(help="node_reduction, routing_cache, lookup, all of them, or router.")] = "all",
+    seed: Annotated[int, typer.Option(min=0, help="Of mutants and stimulus.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/mutate).")
+    ] = None,
+) -> None:
+    """Put faults into the hardware and see whether the benches notice them.
+
+    Mutants of the netlists run against the golden traces; those that no trace shows are tried to be proved equivalent.
+    Small engines are fast: see configs/mutation and docs/mutation.md. Exit status 1 if fewer than 95 % of all mutants
+    with an effect are killed.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.config import load_config
+    from hopforge.sim.mutate import block_names, enough, report_rows, survivor_lines
+    from hopforge.sim.mutate import mutate as run_mutate
+
+    checked, blocks = [load_config(config, hardware=True) for config in configs], block_names(block)
+    step = ""
+    with step_times() as steps:
+
+        def show(what: str, done: int, total: int) -> None:
+            nonlocal step
+            if what != step:
+                step = what
+                steps.begin(what)
+            steps.advance(done, total)
+
+        report = run_mutate(checked, count, blocks=blocks, seed=seed, output=output, progress=show)
+    table = Table(box=None, pad_edge=False)
+    for number, column in enumerate(("block", "mutants", "killed", "equivalent", "survived", "score")):
+        table.add_column(column, justify="right" if number else "left")
+    for row in report_rows(report):
+        table.add_row(*row)
+    console = Console()
+    console.print(table)
+    for line in survivor_lines(report):
+        console.print(line, markup=False, highlight=False)
+    if not enough(report):
+        raise typer.Exit(1)
+
+
+def prove(
+    subject: Annotated[
+        str | None,
+        typer.Argument(metavar="[SUBJECT]", help="reduction, member, crc, lookup, allocators; default: all."),
+    ] = None,
+    *,
+    wide: Annotated[bool, typer.Option("--wide", help="48-bit addresses instead of 24.")] = False,
+) -> None:
+    """Prove by SAT, for all inputs, that the hardware is what the specification says.
+
+    Each proof is also run on hardware with a planted fault, where it must fail. Exit status 1 if anything is not as it
+    should be.
+    """
+    from hopforge.gen.prove import tasks
+
+    failed = 0
+    for task in tasks(subject, wide=wide):
+        start = time.perf_counter()
+        passed = task.run()
+        failed += not passed
+        word = "proved" if passed else "FAILED"
+        typer.echo(f"{word} {time.perf_counter() - start:6.1f} s  {task.subject}: {task.name}")
+    if failed:
+        complain(f"{failed} of the proofs failed")
+        raise typer.Exit(1)
