@@ -4,9 +4,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.errors import UserError
 from hopforge.model.irregular.channels import ChannelList
 
-__all__ = ["FREE", "REFUSED", "USED", "add_dependency", "new_layers", "opposite_channels"]
+__all__ = [
+    "FREE", "MAX_LAYERS", "REFUSED", "USED", "add_dependency", "more_layers", "new_layers", "opposite_channels",
+    "too_many_layers",
+]  # fmt: skip
+
+MAX_LAYERS = 64
+"""Most layers that an assignment may need."""
 
 FREE, USED, REFUSED = range(3)
 """What is known of a dependency in a layer. REFUSED is noted by the caller, who knows whether it will stay so."""
@@ -34,6 +41,18 @@ def new_layers(layers, channels, degree):  # type: ignore[no-untyped-def]
         for c in range(channels):
             place[layer, c] = c
     return used, place
+
+
+@njit(cache=True)  # type: ignore[misc]
+def more_layers(used, place):  # type: ignore[no-untyped-def]
+    """Return what `new_layers` made with as many empty layers behind."""
+    more_used, more_place = new_layers(used.shape[0], used.shape[1], used.shape[2])
+    return np.concatenate((used, more_used)), np.concatenate((place, more_place))
+
+
+def too_many_layers(method: str) -> UserError:
+    """Return the error that `MAX_LAYERS` layers are not enough for a method (a value of ``tables.layers``)."""
+    return UserError(f"tables.layers: {method} needs more than {MAX_LAYERS} layers for this table")
 
 
 @njit(cache=True)  # type: ignore[misc]

@@ -8,9 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopforge.model.errors import UserError
 from hopforge.model.irregular.channels import ChannelList
-from hopforge.model.irregular.lash import MAX_LAYERS
+from hopforge.model.irregular.dependencies import MAX_LAYERS, too_many_layers
 
 __all__ = ["dfsssp_layers"]
 
@@ -135,4 +134,4 @@ def dfsssp_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tup
         if _count_layer(layer, next_channel, target, first, layer_of, count) == 0:
             return layer_of, layer
         _break_cycles(layer, next_channel, source, target, first, layer_of, count)
-    raise UserError(f"tables.layers: dfsssp needs more than {MAX_LAYERS} layers for this table")
+    raise too_many_layers("dfsssp")

@@ -8,14 +8,22 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopforge.model.errors import UserError
+from hopforge.model.irregular import dependencies
 from hopforge.model.irregular.channels import ChannelList, hop_counts
-from hopforge.model.irregular.dependencies import FREE, REFUSED, USED, add_dependency, new_layers, opposite_channels
+from hopforge.model.irregular.dependencies import (
+    FREE,
+    MAX_LAYERS,
+    REFUSED,
+    USED,
+    add_dependency,
+    more_layers,
+    new_layers,
+    opposite_channels,
+    too_many_layers,
+)
+from hopforge.model.kernel_cache import forget_stale
 
-__all__ = ["MAX_LAYERS", "lash_layers", "lash_tor_layers"]
-
-MAX_LAYERS = 64
-"""Most layers that an assignment may need."""
+__all__ = ["lash_layers", "lash_tor_layers", "path_starts"]
 
 
 @njit(cache=True)  # type: ignore[misc]
@@ -44,9 +52,7 @@ def _lash(next_channel, source, target, first, opposite, layer_of, most):  # typ
                         return -1
                     layers += 1
                     if layers > len(used):
-                        more_used, more_place = new_layers(len(used), channels, degree)
-                        used = np.concatenate((used, more_used))
-                        place = np.concatenate((place, more_place))
+                        used, place = more_layers(used, place)
                 added, fits = 0, True
                 for k in range(hops - 1):
                     port = path[k + 1] - first[target[path[k]]]
@@ -98,16 +104,10 @@ def _lash_tor(next_channel, source, target, first, opposite, layer_of, path_firs
                             return -1
                         layers += 1
                         if layers > len(used):
-                            more_used, more_place = new_layers(len(used), channels, degree)
-                            used = np.concatenate((used, more_used))
-                            place = np.concatenate((place, more_place))
+                            used, place = more_layers(used, place)
                 layer_of[at] = layer
                 c = n
     return layers
-
-
-def _too_many(name: str) -> UserError:
-    return UserError(f"{name} needs more than {MAX_LAYERS} layers for this table")
 
 
 def lash_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tuple[NDArray[np.int16], int]:
@@ -135,7 +135,7 @@ def lash_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tuple
     layer_of = np.full(next_channel.shape, -1, np.int16)
     layers = int(_lash(next_channel, *channels, opposite_channels(channels), layer_of, MAX_LAYERS))
     if layers < 0:
-        raise _too_many("LASH")
+        raise too_many_layers("lash")
     return layer_of, layers
 
 
@@ -167,5 +167,8 @@ def lash_tor_layers(
     layer_of = np.empty(starts[-1], np.int16)
     layers = int(_lash_tor(next_channel, *channels, opposite_channels(channels), layer_of, starts, MAX_LAYERS))
     if layers < 0:
-        raise _too_many("LASH-TOR")
+        raise too_many_layers("lash_tor")
     return layer_of, starts, layers
+
+
+forget_stale(_lash, dependencies)

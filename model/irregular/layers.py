@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.acro import AcroLayers, acro_layers
-from hopforge.model.irregular.channels import ChannelList, hop_counts
+from hopforge.model.irregular.channels import ChannelList
 from hopforge.model.irregular.dfsssp import dfsssp_layers
 from hopforge.model.irregular.lash import lash_layers, lash_tor_layers, path_starts
 
@@ -81,9 +81,8 @@ def _acro(next_channel: NDArray[np.int32], neighbours: NDArray[np.int32], channe
 def _per_pair(
     method: str, layer_of: NDArray[np.int16], count: int, next_channel: NDArray[np.int32], channels: ChannelList
 ) -> Layers:
-    hops = hop_counts(next_channel, channels).reshape(-1)
-    starts = np.concatenate([[0], np.cumsum(hops, dtype=np.int64)])
-    return Layers(method, count, np.repeat(layer_of.reshape(-1), hops), starts)
+    starts = path_starts(next_channel, channels)
+    return Layers(method, count, np.repeat(layer_of.reshape(-1), np.diff(starts)), starts)
 
 
 def _lash(next_channel: NDArray[np.int32], _: NDArray[np.int32], channels: ChannelList) -> Layers:
