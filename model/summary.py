@@ -1,13 +1,20 @@
 """What a configuration amounts to, in a few lines for people."""
 
 from hopforge.model.config import Config
-from hopforge.model.topology import build
+from hopforge.model.irregular.tables import MAX_ROUTERS, build_tables
+from hopforge.model.topology import Topology, build
 
 
 def summarize(config: Config) -> list[tuple[str, str]]:
     """Return (subject, words) of the network, the engine, its cache and its TCAM.
 
-    The network is built, so that an edge list is read and checked too.
+    The network is built, so that an edge list is read and checked too; so are the tables and virtual layers of a file
+    with a section `tables`.
+
+    Raises
+    ------
+    UserError
+        A network, tables or layers that are wrong.
     """
     network = build(config.topology, config.address)
     lookup, cache, tcam = config.lookup, config.lookup.cache, config.lookup.tcam
@@ -29,7 +36,19 @@ def summarize(config: Config) -> list[tuple[str, str]]:
         ("pipeline", f"{lookup.pipeline_depth} cycles on a hit, {lookup.mshrs} misses at a time"),
         ("TCAM", f"{tcam.kind}, {tcam.rows} rows, {tcam.latency_cycles} cycles"),
         ("workload", _workload(config)),
+        *_tables(config, network),
     ]
+
+
+def _tables(config: Config, network: Topology) -> list[tuple[str, str]]:
+    """Build and check tables and layers: every pair, every dependency."""
+    if "tables" not in config.model_fields_set:
+        return []
+    if network.routers > MAX_ROUTERS:
+        return [("tables", f"{config.tables.scheme}, not checked: more than {MAX_ROUTERS} routers")]
+    tables = build_tables(config.tables, network, config.seed)
+    words = f"{config.tables.scheme}, {tables.entries.max()} entries at most; checked: every pair is delivered"
+    return [("tables", words), ("virtual layers", tables.checked_words)]
 
 
 def _workload(config: Config) -> str:

@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 
-__all__ = ["ChannelList", "channel_list", "check_next_hops", "hop_counts", "next_channels"]
+__all__ = ["ChannelList", "TableError", "channel_list", "check_next_hops", "hop_counts", "next_channels"]
+
+
+class TableError(UserError):
+    """A table that does not deliver a pair; `router` is the one whose entries are at fault."""
+
+    def __init__(self, message: str, router: int) -> None:
+        super().__init__(message)
+        self.router = router
 
 
 class ChannelList(NamedTuple):
@@ -74,7 +82,7 @@ def next_channels(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArray
 
     Raises
     ------
-    UserError
+    TableError
         If an entry is missing or names a node that is no neighbour.
     """
     nodes = len(channels.first) - 1
@@ -84,8 +92,9 @@ def next_channels(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArray
     bad = int(_fill_next_channels(next_hop, channels.target, channels.first, table))
     if bad >= 0:
         u, d = divmod(bad, nodes)
-        what = "is missing" if next_hop[u, d] < 0 else f"names router {next_hop[u, d]}, which is no neighbour"
-        raise UserError(f"the entry of router {u} for destination {d} {what}")
+        w = int(next_hop[u, d])
+        what = f"is missing (path {u} → ?)" if w < 0 else f"names router {w}, which is no neighbour (path {u} → {w})"
+        raise TableError(f"the entry of router {u} for destination {d} {what}", u)
     return table
 
 
@@ -116,7 +125,7 @@ def check_next_hops(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArr
 
     Raises
     ------
-    UserError
+    TableError
         Missing entry, wrong neighbour, or a loop: with the pair and the path.
     """
     table = next_channels(next_hop, channels)
@@ -126,7 +135,8 @@ def check_next_hops(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArr
         path = [s]
         while path.count(path[-1]) < 2:
             path.append(int(next_hop[path[-1], d]))
-        raise UserError(f"from router {s} to router {d} packets go in a circle: {' → '.join(map(str, path))}")
+        way = " → ".join(map(str, path))
+        raise TableError(f"from router {s} to router {d} packets go in a circle: {way}", path[-2])
     return table
 
 

@@ -12,7 +12,15 @@ from hopforge.model.irregular.channels import ChannelList
 from hopforge.model.irregular.dfsssp import dfsssp_layers
 from hopforge.model.irregular.lash import lash_layers, lash_tor_layers, path_starts
 
-__all__ = ["LAYERS", "Layers", "assign_layers", "check_layers"]
+__all__ = ["LAYERS", "LayerError", "Layers", "assign_layers", "check_layers", "escape_layers"]
+
+
+class LayerError(UserError):
+    """Layers that do not fit a path or can deadlock; `pair` is a path at fault, source·nodes + destination."""
+
+    def __init__(self, message: str, pair: int) -> None:
+        super().__init__(message)
+        self.pair = pair
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,9 @@ class Layers:
         Where the hops of a path begin.
     orders : AcroLayers, optional
         ACRO's orders, from which switches find the layer.
+    escape : ndarray, int32[router, destination], optional
+        Next channels of a second table whose paths are in layer 0. A packet waits for it as well as for its own next
+        channel, in each hop; once in layer 0 it stays there. The paths of `layer` then need not be free of cycles.
     """
 
     method: str
@@ -38,6 +49,7 @@ class Layers:
     layer: NDArray[np.int16]
     starts: NDArray[np.int64]
     orders: AcroLayers | None = None
+    escape: NDArray[np.int32] | None = None
 
     def of_path(self, source: int, destination: int) -> list[int]:
         """Layers of the hops of one path."""
@@ -107,7 +119,19 @@ def _hop_indexed(next_channel: NDArray[np.int32], _: NDArray[np.int32], channels
     return Layers("hop_indexed", int(hops.max()), layer.astype(np.int16), starts)
 
 
-LAYERS = {"acro": _acro, "lash": _lash, "lash_tor": _lash_tor, "dfsssp": _dfsssp, "hop_indexed": _hop_indexed}
+def _one_layer(next_channel: NDArray[np.int32], channels: ChannelList) -> Layers:
+    starts = path_starts(next_channel, channels)
+    return Layers("single", 1, np.zeros(starts[-1], np.int16), starts)
+
+
+def _single(next_channel: NDArray[np.int32], _: NDArray[np.int32], channels: ChannelList) -> Layers:
+    return _one_layer(next_channel, channels)
+
+
+LAYERS = {
+    "acro": _acro, "lash": _lash, "lash_tor": _lash_tor, "dfsssp": _dfsssp, "hop_indexed": _hop_indexed,
+    "single": _single,
+}  # fmt: skip
 """Methods by name."""
 
 
@@ -130,13 +154,33 @@ def assign_layers(
     Raises
     ------
     UserError
-        Unknown method, or too many layers.
+        Unknown method, too many layers, or a cycle (``single``).
     """
     if method not in LAYERS:
         raise UserError(f"unknown method of virtual layers {method!r}; known: {', '.join(LAYERS)}")
     layers = LAYERS[method](next_channel, neighbours, channels)
     check_layers(layers, next_channel, channels)
     return layers
+
+
+def escape_layers(next_channel: NDArray[np.int32], escape: NDArray[np.int32], channels: ChannelList) -> Layers:
+    """All paths in layer 1, free to wait for each other; layer 0 is an escape by a table of its own, and is checked.
+
+    Parameters
+    ----------
+    next_channel, escape : ndarray, int32[node, destination]
+        Two checked tables (`check_next_hops`).
+    channels : ChannelList
+        Channels of the network.
+
+    Raises
+    ------
+    LayerError
+        A cycle of the escape's dependencies.
+    """
+    check_layers(_one_layer(escape, channels), escape, channels)
+    starts = path_starts(next_channel, channels)
+    return Layers("escape", 2, np.ones(starts[-1], np.int16), starts, escape=escape)
 
 
 @njit(cache=True)  # type: ignore[misc]
@@ -203,8 +247,8 @@ def check_layers(layers: Layers, next_channel: NDArray[np.int32], channels: Chan
 
     Raises
     ------
-    UserError
-        Layers that do not fit the paths, or a cycle: with its channels and layers.
+    LayerError
+        Layers that do not fit the paths, or a cycle: with its channels and layers, and a path of its first step.
     """
     source, target, first = channels
     degree = int(np.diff(first).max(initial=1))
@@ -214,7 +258,7 @@ def check_layers(layers: Layers, next_channel: NDArray[np.int32], channels: Chan
     if bad >= 0:
         pair = int(np.searchsorted(layers.starts, bad, side="right")) - 1
         s, d = divmod(pair, next_channel.shape[0])
-        raise UserError(f"from router {s} to router {d}: the layers {layers.of_path(s, d)} do not fit the path")
+        raise LayerError(f"from router {s} to router {d}: the layers {layers.of_path(s, d)} do not fit the path", pair)
     left = _remaining(target, first, follows)
     if not left.any():
         return
@@ -228,4 +272,25 @@ def check_layers(layers: Layers, next_channel: NDArray[np.int32], channels: Chan
         way.append(backward[way[-1]])
     cycle = way[way.index(way[-1]) :][::-1]
     names = (f"{source[v % number]}→{target[v % number]} layer {v // number}" for v in cycle)
-    raise UserError(f"the virtual layers can deadlock; waiting channels: {', '.join(names)}")
+    s, d = _pair_with(cycle[0], cycle[1], layers, next_channel, channels)
+    raise LayerError(
+        f"the virtual layers can deadlock; waiting channels: {', '.join(names)}; the first waits for the second on the "
+        f"path from router {s} to router {d}",
+        s * next_channel.shape[0] + d,
+    )
+
+
+def _pair_with(
+    a: int, b: int, layers: Layers, next_channel: NDArray[np.int32], channels: ChannelList
+) -> tuple[int, int]:
+    """Source and destination of a path on which (layer, channel) `b` follows `a`; there is one."""
+    number = len(channels.target)
+    u, w = channels.source[a % number], channels.source[b % number]
+    for d in np.nonzero((next_channel[u] == a % number) & (next_channel[w] == b % number))[0]:
+        for s in range(next_channel.shape[0]):
+            node, hop = s, layers.starts[s * next_channel.shape[0] + d]
+            while node not in (d, u):
+                node, hop = channels.target[next_channel[node, d]], hop + 1
+            if node == u and d != w and (layers.layer[hop], layers.layer[hop + 1]) == (a // number, b // number):
+                return s, int(d)
+    raise AssertionError("a dependency without a path")

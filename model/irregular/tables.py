@@ -1,6 +1,5 @@
 """Routing tables of a configuration: what is in them, what they cost, and the layers that go with them."""
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,15 +8,18 @@ from numpy.typing import NDArray
 
 from hopforge.model.config.tables import TablesConfig
 from hopforge.model.errors import UserError
-from hopforge.model.irregular.channels import ChannelList, channel_list, check_next_hops, hop_counts
+from hopforge.model.irregular.channels import ChannelList, TableError, channel_list, check_next_hops, hop_counts
+from hopforge.model.irregular.files import read_layers, read_next_hops
 from hopforge.model.irregular.landmarks import LandmarkTables, fitting
-from hopforge.model.irregular.layers import Layers, assign_layers
+from hopforge.model.irregular.lash import path_starts
+from hopforge.model.irregular.layers import LayerError, Layers, assign_layers, check_layers, escape_layers
 from hopforge.model.irregular.loren import LorenTables, loren_next_hops, loren_tables
 from hopforge.model.irregular.neighbours import distances, neighbours_of
 from hopforge.model.irregular.shortest import shortest_next_hops
+from hopforge.model.irregular.up_down import root_node, up_down_next_hops
 from hopforge.model.topology import Topology
 
-__all__ = ["MAX_ROUTERS", "RoutingTables", "build_tables", "read_next_hops"]
+__all__ = ["MAX_ROUTERS", "RoutingTables", "build_tables", "next_ports"]
 
 MAX_ROUTERS = 8192
 """Most routers for which every pair is computed (next hops alone take 4·routers² bytes)."""
@@ -66,37 +68,49 @@ class RoutingTables:
         """Bits of the largest table."""
         return int(self.entries.max()) * self.entry_bits
 
+    @property
+    def checked_words(self) -> str:
+        """What was found out about the layers, for people."""
+        layers = self.layers
+        found = "no cycle" if layers.escape is None else "no cycle in layer 0, the escape"
+        return f"{layers.count} ({layers.method}), checked: {found}"
 
-def read_next_hops(path: Path, routers: int) -> NDArray[np.int32]:
-    """Read a table of next hops: CSV, a line per router, a number per destination.
 
-    Raises
-    ------
-    UserError
-        With file and line.
-    """
-    rows: list[list[int]] = []
+def next_ports(topology: Topology, channels: ChannelList, next_channel: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Output ports, int32[router, destination router]: of parallel links the lowest; -1 on the diagonal."""
+    peers = topology.peer_router[channels.source] == channels.target[:, None]
+    port = np.append(peers.argmax(axis=1), -1).astype(np.int32)
+    return port[next_channel]
+
+
+def _next_hops_of_file(path: Path, channels: ChannelList) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Next hops and next channels of a user's table; errors with key, file and line."""
+    read = read_next_hops(path, len(channels.first) - 1)
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for number, row in enumerate(csv.reader(file), start=1):
-                if not row:
-                    continue
-                try:
-                    entries = [int(word) for word in row]
-                except ValueError:
-                    raise UserError(f"{path}:{number}: expected router numbers, not {','.join(row)[:60]!r}") from None
-                if len(row) != routers:
-                    raise UserError(f"{path}:{number}: must have {routers} numbers, not {len(row)}")
-                for entry in entries:
-                    if not -1 <= entry < routers:
-                        raise UserError(f"{path}:{number}: must be router numbers from 0 to {routers - 1}, not {entry}")
-                rows.append(entries)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UserError(f"cannot read {path}: {reason}") from error
-    if len(rows) != routers:
-        raise UserError(f"{path}: must have {routers} lines, one per router, not {len(rows)}")
-    return np.array(rows, np.int32)
+        return read.next_hop, check_next_hops(read.next_hop, channels)
+    except TableError as error:
+        raise UserError(f"tables.file: {path}:{read.lines[error.router]}: {error}") from error
+
+
+def _layers_of_file(path: Path, next_channel: NDArray[np.int32], channels: ChannelList) -> Layers:
+    """Virtual layers of a user's file, checked; errors with key, file and line."""
+    read = read_layers(path, path_starts(next_channel, channels))
+    try:
+        check_layers(read.layers, next_channel, channels)
+    except LayerError as error:
+        raise UserError(f"tables.layers_file: {path}:{read.lines[error.pair]}: {error}") from error
+    return read.layers
+
+
+def _layers(
+    section: TablesConfig, next_channel: NDArray[np.int32], neighbours: NDArray[np.int32], channels: ChannelList
+) -> Layers:
+    if section.layers_file is not None:
+        return _layers_of_file(section.layers_file, next_channel, channels)
+    if section.layers == "escape":
+        way_out = up_down_next_hops(neighbours, root_node(neighbours, section.root))
+        return escape_layers(next_channel, check_next_hops(way_out, channels), channels)
+    return assign_layers(section.layers, next_channel, neighbours, channels)
 
 
 def build_tables(section: TablesConfig, topology: Topology, seed: int) -> RoutingTables:
@@ -124,7 +138,7 @@ def build_tables(section: TablesConfig, topology: Topology, seed: int) -> Routin
     near = distances(neighbours)
     if (near == 255).any():
         root, lost = map(int, np.argwhere(near == 255)[0])
-        raise UserError(f"the network is not connected: router {lost} cannot be reached from router {root}")
+        raise UserError(f"topology: the network is not connected: router {lost} cannot be reached from router {root}")
     generator = np.random.default_rng((seed, 4))
     number_bits = max(1, (topology.routers - 1).bit_length())
     details: LorenTables | LandmarkTables | None = None
@@ -138,17 +152,15 @@ def build_tables(section: TablesConfig, topology: Topology, seed: int) -> Routin
         landmark = fitting(neighbours, section.scheme, section.t_max, generator)
         details, next_hop, entries = landmark, landmark.next_hop, landmark.entries
         entry_bits = 2 * number_bits
-    elif section.file is not None:
-        next_hop = read_next_hops(section.file, topology.routers)
-    else:
+    elif section.scheme == "up_down":
+        next_hop = up_down_next_hops(neighbours, root_node(neighbours, section.root))
+    elif section.scheme == "shortest":
         next_hop = shortest_next_hops(neighbours, section.ties, generator)
     channels = channel_list(neighbours)
-    try:
+    if section.file is not None:
+        next_hop, next_channel = _next_hops_of_file(section.file, channels)
+    else:
         next_channel = check_next_hops(next_hop, channels)
-    except UserError as error:
-        if section.file is None:
-            raise
-        raise UserError(f"{section.file}: {error}") from error
     return RoutingTables(
         topology,
         neighbours,
@@ -159,6 +171,6 @@ def build_tables(section: TablesConfig, topology: Topology, seed: int) -> Routin
         near,
         entries,
         entry_bits,
-        assign_layers(section.layers, next_channel, neighbours, channels),
+        _layers(section, next_channel, neighbours, channels),
         details,
     )

@@ -61,7 +61,7 @@ def route_rows(tables: RoutingTables, quality: pd.DataFrame) -> list[tuple[str, 
         ("path length", f"{hops.mean():.4g} hops on average, {hops.max()} at most"),
         ("shortest paths", f"{near.mean():.4g} hops on average, {near.max()} at most"),
         ("stretch", f"{stretch.mean():.4g} on average, {stretch.max():.4g} at most"),
-        ("virtual layers", f"{tables.layers.count} ({tables.layers.method}), checked: no cycle"),
+        ("virtual layers", tables.checked_words),
         ("paths per channel", f"{load.mean():.4g} on average, deviation {load.std():.4g}, {load.max()} at most"),
     ]
     for row in quality.itertuples():

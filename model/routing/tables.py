@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.irregular.layers import Layers
-from hopforge.model.irregular.tables import RoutingTables, build_tables
+from hopforge.model.irregular.tables import RoutingTables, build_tables, next_ports
 from hopforge.model.network.candidates import candidate
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, register, relation, vc_range
 from hopforge.model.topology import Topology
 
 # table: 0 routers, 1 ports, 2 layers, 3 all VCs, 4 start of host routers, 5 of host ports, 6 of next ports
-# [router, router], 7 of VC masks [layer], 8 of the data of the layers, 9 of the paths (LASH-TOR) [router, router]
+# [router, router], 7 of VC masks [layer], 8 of the data of the layers, 9 of the paths (layers by hop) [router, router]
 _R, _P, _L, _ALL, _HOME, _PORT, _NEXT, _MASK, _DATA, _PATHS, _FIRST = range(11)
 
 
@@ -70,17 +70,27 @@ def _by_path(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
     return 1
 
 
-_RELATIONS = {"acro": _by_order, "lash": _by_pair, "dfsssp": _by_pair, "hop_indexed": _by_hop, "lash_tor": _by_path}
+def _with_escape(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    there = table[table[_HOME] + packet.dst]
+    if there == router:
+        out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
+        return 1
+    place = router * table[_R] + there
+    way_out = candidate(table[table[_DATA] + place], table[table[_MASK]], 1)
+    if packet.hops > 0 and (table[table[_MASK]] >> in_vc) & 1:  # once on the escape, always on it
+        out[0] = way_out
+        return 1
+    out[0] = candidate(table[table[_NEXT] + place], table[table[_MASK] + 1])
+    out[1] = way_out
+    return 2
 
 
-def _next_ports(tables: RoutingTables) -> NDArray[np.int32]:
-    """Output port of every pair: int32[router, destination router]; of parallel links the lowest."""
-    topology = tables.topology
-    ports = np.full((topology.routers, topology.routers), -1, np.int32)
-    for port in range(topology.max_ports - 1, -1, -1):
-        peer = topology.peer_router[:, port]
-        ports[(peer[:, None] == tables.next_hop) & (peer >= 0)[:, None]] = port
-    return ports
+_RELATIONS = {
+    "acro": _by_order, "lash": _by_pair, "dfsssp": _by_pair, "single": _by_pair, "hop_indexed": _by_hop,
+    "lash_tor": _by_path, "file": _by_path, "escape": _with_escape,
+}  # fmt: skip
 
 
 def _orders(tables: RoutingTables, layers: Layers) -> NDArray[np.int32]:
@@ -106,7 +116,10 @@ def _pairs(tables: RoutingTables, layers: Layers) -> NDArray[np.int32]:
 
 @register("tables")
 def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-    """Tables and virtual layers of section `tables`; layer l has the VCs l·V div L to (l+1)·V div L − 1."""
+    """Tables and virtual layers of section `tables`; layer l has the VCs l·V div L to (l+1)·V div L − 1.
+
+    With ``layers: escape`` the escape has VC 0, and paths have the others.
+    """
     if "tables" not in options:
         raise RoutingError("routing.algorithm tables needs section tables")
     tables = build_tables(options["tables"], topology, int(options["seed"]))
@@ -115,25 +128,37 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
         raise RoutingError(
             f"router.vcs must be at least {layers.count} for {layers.method} with these tables, not {vcs}"
         )
+    by_hop = layers.method in ("lash_tor", "file")
     masks = [vc_range(k * vcs // layers.count, (k + 1) * vcs // layers.count - 1) for k in range(layers.count)]
+    if layers.escape is not None:
+        masks = [vc_range(0, 0), vc_range(1, vcs - 1)]
     if layers.method == "acro":
         data = _orders(tables, layers)
-    elif layers.method == "lash_tor":
+    elif layers.escape is not None:
+        data = next_ports(topology, tables.channels, layers.escape)
+    elif by_hop:
         data = layers.layer.astype(np.int32)
     else:
         data = _pairs(tables, layers)
     R, H = topology.routers, topology.hosts
     starts = np.cumsum([_FIRST, H, H, R * R, len(masks), data.size])
     header = [R, topology.max_ports, layers.count, all_vcs(vcs), *starts]
-    parts = [topology.host_router, topology.host_port, _next_ports(tables), np.array(masks), data]
-    if layers.method == "lash_tor":
+    parts = [
+        topology.host_router,
+        topology.host_port,
+        next_ports(topology, tables.channels, tables.next_channel),
+        np.array(masks),
+        data,
+    ]
+    if by_hop:
         parts.append(layers.starts[:-1])
     table = np.concatenate([np.array(header), *(np.asarray(part).reshape(-1) for part in parts)]).astype(np.int32)
     return RoutingPlan(
         relation(_RELATIONS[layers.method]),
         table,
-        phases=layers.count,
-        # LASH-TOR's layer depends on the source, which the exploration of states does not know; `check_layers` has
-        # proved all (layer, channel) dependencies free of cycles
-        obligation="checked" if layers.method == "lash_tor" else "acyclic",
+        max_candidates=1 if layers.escape is None else 2,
+        phases=1 if layers.escape is not None else layers.count,
+        # a layer by source and hop is nothing that the exploration of states knows; `check_layers` has proved all
+        # (layer, channel) dependencies free of cycles
+        obligation="escape" if layers.escape is not None else "checked" if by_hop else "acyclic",
     )

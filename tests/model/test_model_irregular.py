@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -14,7 +15,7 @@ from hopforge.model.irregular.acro import acro_layers
 from hopforge.model.irregular.channels import channel_list, check_next_hops, hop_counts
 from hopforge.model.irregular.landmarks import fitting
 from hopforge.model.irregular.lash import lash_layers, lash_tor_layers
-from hopforge.model.irregular.layers import LAYERS, assign_layers, check_layers
+from hopforge.model.irregular.layers import LAYERS, LayerError, assign_layers, check_layers
 from hopforge.model.irregular.loren import loren_next_hops, loren_path, loren_tables
 from hopforge.model.irregular.neighbours import distances, neighbour_array
 from hopforge.model.irregular.shortest import shortest_next_hops
@@ -194,7 +195,7 @@ def test_lash_against_networkx(nodes, degree, seed):
     assert count == len(graphs)
 
 
-@pytest.mark.parametrize("method", LAYERS)
+@pytest.mark.parametrize("method", [method for method in LAYERS if method != "single"])
 @pytest.mark.parametrize(("nodes", "degree", "seed"), [(30, 3, 0), (36, 5, 1)])
 def test_layers_are_free_of_cycles(method, nodes, degree, seed):
     neighbours = _regular(nodes, degree, seed)
@@ -262,9 +263,19 @@ def test_one_layer_on_a_ring_is_refused_with_its_cycle():
     layers = assign_layers("lash", table, neighbours, channels)
     assert layers.count == 2
     flat = dataclasses.replace(layers, layer=np.zeros_like(layers.layer))
-    with pytest.raises(UserError, match=r"can deadlock; waiting channels: .*0→1 layer 0, 1→2 layer 0") as caught:
+    with pytest.raises(LayerError, match=r"can deadlock; waiting channels: .*0→1 layer 0, 1→2 layer 0") as caught:
         check_layers(flat, table, channels)
     assert str(caught.value).count("→") == 5  # four channels, the first one again
+    ends = re.search(
+        r"waiting channels: (\d)→(\d) layer 0, \d→(\d) .* from router (\d) to router (\d)$", str(caught.value)
+    )
+    assert ends is not None
+    first, second, third, s, d = map(int, ends.groups())
+    way = [node for hop in _path(next_hop, s, d) for node in hop]
+    assert {(first, second), (second, third)} <= set(itertools.pairwise(way))
+    assert caught.value.pair == 4 * s + d
+    with pytest.raises(LayerError, match="can deadlock"):
+        assign_layers("single", table, neighbours, channels)
     far = dataclasses.replace(layers, layer=layers.layer + 5)
     with pytest.raises(UserError, match="from router 0 to router 1: the layers"):
         check_layers(far, table, channels)
@@ -281,11 +292,13 @@ def test_broken_tables_are_refused():
         check_next_hops(loop, channels)
     missing = good.copy()
     missing[3, 1] = -1
-    with pytest.raises(UserError, match="the entry of router 3 for destination 1 is missing"):
+    with pytest.raises(UserError, match=r"the entry of router 3 for destination 1 is missing \(path 3 → \?\)"):
         check_next_hops(missing, channels)
     wrong = good.copy()
     wrong[0, 2] = 2
-    with pytest.raises(UserError, match="router 0 for destination 2 names router 2, which is no neighbour"):
+    with pytest.raises(
+        UserError, match=r"router 0 for destination 2 names router 2, which is no neighbour \(path 0 → 2\)"
+    ):
         check_next_hops(wrong, channels)
     with pytest.raises(UserError, match="must have 4×4 entries, not 3×4"):
         check_next_hops(good[:3], channels)

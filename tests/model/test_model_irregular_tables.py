@@ -7,8 +7,9 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
+from hopforge.model.irregular.files import read_next_hops
 from hopforge.model.irregular.load import all_to_all_load, hotspot_quality, local_quality
-from hopforge.model.irregular.tables import build_tables, read_next_hops
+from hopforge.model.irregular.tables import build_tables
 from hopforge.model.irregular.write import lft_dump, quality_table, route_rows, write_route
 from hopforge.model.simulation import Simulation
 from hopforge.model.topology import build
@@ -98,7 +99,7 @@ def test_files(tmp_path, scheme):
     assert {"next_hops.csv", "tables.json", "lft.txt", "load.png", "channels.csv", "metadata.json"} <= written
     assert ("path_length.png" in written) == (scheme != "shortest")
     assert ("landmarks.png" in written) == (scheme == "thorup_zwick")
-    assert (read_next_hops(tmp_path / "out" / "next_hops.csv", 25) == tables.next_hop).all()
+    assert (read_next_hops(tmp_path / "out" / "next_hops.csv", 25).next_hop == tables.next_hop).all()
     document = json.loads((tmp_path / "out" / "tables.json").read_text(encoding="utf-8"))
     assert [len(row) for row in document["entries"]] == tables.entries.tolist()
     assert len(document["orders"]) == tables.layers.count
@@ -157,32 +158,6 @@ def test_too_few_virtual_channels():
 def test_section_errors(change, words):
     with pytest.raises(UserError, match=words):
         _config("loren", "acro", **change)
-
-
-def test_file_errors(tmp_path):
-    path = tmp_path / "hops.csv"
-    with pytest.raises(UserError, match=r"cannot read .*hops.csv: No such file"):
-        read_next_hops(path, 2)
-    path.write_text("-1,1\n0,x\n")
-    with pytest.raises(UserError, match=r"hops.csv:2: expected router numbers, not '0,x'"):
-        read_next_hops(path, 2)
-    path.write_text("-1,1\n0\n")
-    with pytest.raises(UserError, match=r"hops.csv:2: must have 2 numbers, not 1"):
-        read_next_hops(path, 2)
-    path.write_text("-1,1\n")
-    with pytest.raises(UserError, match="must have 2 lines, one per router, not 1"):
-        read_next_hops(path, 2)
-    for number in ("99999999999", "2", "-2"):
-        path.write_text(f"-1,1\n{number},-1\n")
-        with pytest.raises(UserError, match=rf"hops.csv:2: must be router numbers from 0 to 1, not {number}"):
-            read_next_hops(path, 2)
-
-
-def test_a_file_that_loops_is_named(tmp_path):
-    (tmp_path / "hops.csv").write_text("-1,1,1,3\n0,-1,0,2\n1,1,-1,3\n0,0,2,-1\n")
-    text = "name: x\ntopology: {kind: torus, radices: [4]}\ntables: {scheme: file, file: hops.csv}\n"
-    with pytest.raises(UserError, match=r"hops.csv: from router 0 to router 2 packets go in a circle: 0 → 1 → 0"):
-        _tables(parse_config(text, "test.yml", folder=tmp_path))
 
 
 def test_limits_of_networks():

@@ -1,0 +1,238 @@
+"""Routing tables of a network without its failed links and switches, and what of the tables before they change."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hopforge.model.config.failures import FailedConfig
+from hopforge.model.config.tables import TablesConfig
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.landmarks import LandmarkTables
+from hopforge.model.irregular.loren import LorenTables
+from hopforge.model.irregular.tables import RoutingTables, build_tables
+from hopforge.model.topology import Topology
+from hopforge.model.topology.failed import failed_switches, survivors, without_failed
+
+__all__ = ["SurvivingTables", "TableChange", "change_rows", "compare_tables", "linked_tables", "surviving_tables"]
+
+
+@dataclass(frozen=True)
+class SurvivingTables:
+    """Tables of the switches that work.
+
+    Attributes
+    ----------
+    tables : RoutingTables
+        Of the working switches, numbered in their order: for figures of merit.
+    named : RoutingTables
+        The same with the numbers of the whole network; −1, and no entries, where a switch has failed.
+    """
+
+    tables: RoutingTables
+    named: RoutingTables
+
+
+def surviving_tables(
+    section: TablesConfig, topology: Topology, failed: FailedConfig, seed: int, step: Callable[[str], None]
+) -> SurvivingTables:
+    """Build tables and virtual layers of a network without its failed parts, and check both.
+
+    Parameters
+    ----------
+    section, seed
+        As for `build_tables`.
+    topology : Topology
+        The whole network.
+    failed : FailedConfig
+        What does not work.
+    step : callable
+        Called with the name of each step when it begins.
+
+    Raises
+    ------
+    FailureError
+        Parts that do not exist, or a network that falls apart.
+    UserError
+        As `build_tables`; LOREN with a failed switch.
+    """
+    step("network")
+    return _without(section, without_failed(topology, failed), failed_switches(topology, failed), seed, step)
+
+
+def linked_tables(section: TablesConfig, topology: Topology, seed: int) -> RoutingTables:
+    """Tables of a network in which switches without a link have failed, with the numbers of the whole network."""
+    alone = ~(topology.peer_router >= 0).any(axis=1)
+    if not alone.any() or topology.routers < 3:
+        return build_tables(section, topology, seed)
+    return _without(section, topology, alone, seed, lambda _: None).named
+
+
+def _without(
+    section: TablesConfig, topology: Topology, gone: NDArray[np.bool_], seed: int, step: Callable[[str], None]
+) -> SurvivingTables:
+    if not gone.any():
+        tables = build_tables(section, topology, seed, step)
+        return SurvivingTables(tables, tables)
+    if section.scheme in ("loren", "file"):
+        why = "needs a switch at every place of the floor plan" if section.scheme == "loren" else "names all switches"
+        raise UserError(f"tables.scheme: {section.scheme} {why}; router {int(np.argmax(gone))} has failed")
+    smaller, numbers = survivors(topology, gone)
+    tables = build_tables(section, smaller, seed, step)
+    return SurvivingTables(tables, _named(tables, topology, numbers))
+
+
+def _spread(matrix: NDArray[np.generic], numbers: NDArray[np.int32], size: int, empty: int) -> NDArray[np.generic]:
+    """Put a matrix [router, router] of the working switches into one of all."""
+    full = np.full((size, size), empty, matrix.dtype)
+    full[np.ix_(numbers, numbers)] = matrix
+    return full
+
+
+def _named(tables: RoutingTables, topology: Topology, numbers: NDArray[np.int32]) -> RoutingTables:
+    """Give tables the numbers of the whole network; channels keep their order, and so their numbers."""
+    size, name = topology.routers, np.append(numbers, np.int32(-1))  # name[-1]: nothing
+    entries = np.zeros(size, np.int64)
+    entries[numbers] = tables.entries
+    neighbours = np.full((size, tables.neighbours.shape[1]), -1, np.int32)
+    neighbours[numbers] = name[tables.neighbours]
+    channels = tables.channels
+    degree = np.zeros(size, np.int64)
+    degree[numbers] = np.diff(channels.first)
+    hops_of_pair = np.zeros((size, size), np.int64)
+    hops_of_pair[np.ix_(numbers, numbers)] = np.diff(tables.layers.starts).reshape(len(numbers), -1)
+    details = tables.details
+    if isinstance(details, LandmarkTables):
+        landmark_of = np.full(size, -1, np.int32)
+        landmark_of[numbers] = name[details.landmark_of]
+        details = LandmarkTables(
+            name[details.landmarks],
+            landmark_of,
+            _spread(details.known, numbers, size, 0).astype(np.bool_),
+            _spread(name[details.next_hop], numbers, size, -1).astype(np.int32),
+        )
+    return replace(
+        tables,
+        topology=topology,
+        neighbours=neighbours,
+        channels=channels._replace(
+            source=name[channels.source],
+            target=name[channels.target],
+            first=np.concatenate([[0], np.cumsum(degree)]).astype(np.int32),
+        ),
+        next_hop=_spread(name[tables.next_hop], numbers, size, -1).astype(np.int32),
+        next_channel=_spread(tables.next_channel, numbers, size, -1).astype(np.int32),
+        hops=_spread(tables.hops, numbers, size, -1).astype(np.int32),
+        shortest=_spread(tables.shortest, numbers, size, 255).astype(np.uint8),
+        entries=entries,
+        layers=replace(tables.layers, starts=np.concatenate([[0], np.cumsum(hops_of_pair.reshape(-1))])),
+        details=details,
+    )
+
+
+def entry_matrix(tables: RoutingTables) -> NDArray[np.int32]:
+    """Next router of every entry: int32[router, destination]; −1 where a table has no entry."""
+    details = tables.details
+    if isinstance(details, LandmarkTables):
+        return np.where(details.known, tables.next_hop, -1).astype(np.int32)
+    if not isinstance(details, LorenTables):
+        return tables.next_hop
+    found = np.full(tables.next_hop.shape, -1, np.int32)
+    router, place = np.nonzero(details.destination >= 0)
+    found[router, details.destination[router, place]] = details.successor[router, place]
+    return found
+
+
+def changed_paths(before: NDArray[np.int32], after: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Pairs whose path is another one: bool[source, destination].
+
+    Parameters
+    ----------
+    before, after : ndarray, int32[router, destination]
+        Next hops of tables that deliver every pair; −1 on the diagonal and where a switch has failed.
+
+    Examples
+    --------
+    A ring of four: only the first hop of the way from 0 to 2 changes, so only this path does.
+
+    >>> old = np.array([[-1, 1, 1, 3], [0, -1, 2, 2], [1, 1, -1, 3], [0, 0, 2, -1]])
+    >>> new = old.copy()
+    >>> new[0, 2] = 3
+    >>> np.argwhere(changed_paths(old, new)).tolist()
+    [[0, 2]]
+    """
+    changed = before != after
+    # a path changes if the rest of it, seen from any of its switches, does: double the hops that are looked at
+    column = np.arange(after.shape[1])[None, :]
+    jump = np.where(after < 0, np.arange(after.shape[0])[:, None], after)
+    while True:
+        further = changed | changed[jump, column]
+        if np.array_equal(further, changed):
+            return changed
+        changed, jump = further, jump[jump, column]
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """What differs between two sets of tables, in the numbers of the whole network.
+
+    Attributes
+    ----------
+    routers : DataFrame
+        router, entries_before, entries_after, written (entries that are new or lead elsewhere), removed.
+    pairs, changed_pairs : int
+        Pairs of working switches, and those whose path is another one.
+    layers, longest, mean_hops : tuple
+        Before and after; hops over the pairs of switches that work in each.
+    """
+
+    routers: pd.DataFrame
+    pairs: int
+    changed_pairs: int
+    layers: tuple[int, int]
+    longest: tuple[int, int]
+    mean_hops: tuple[float, float]
+
+
+def compare_tables(before: RoutingTables, after: RoutingTables) -> TableChange:
+    """Say what changes from one set of tables (of the whole network) to another (`SurvivingTables.named`)."""
+    old, new = entry_matrix(before), entry_matrix(after)
+    routers = pd.DataFrame(
+        {
+            "router": np.arange(len(old)),
+            "entries_before": before.entries,
+            "entries_after": after.entries,
+            "written": ((new >= 0) & (new != old)).sum(axis=1),
+            "removed": ((old >= 0) & (new < 0)).sum(axis=1),
+        }
+    )
+    working = after.hops > 0
+    changed = changed_paths(before.next_hop, after.next_hop) & working
+    return TableChange(
+        routers,
+        int(working.sum()),
+        int(changed.sum()),
+        (before.layers.count, after.layers.count),
+        (int(before.hops.max()), int(after.hops.max())),
+        (float(before.hops[before.hops > 0].mean()), float(after.hops[working].mean())),
+    )
+
+
+def change_rows(change: TableChange, seconds: dict[str, float]) -> list[tuple[str, str]]:
+    """Subject and words for the terminal; `seconds` of every step by its name."""
+    routers = change.routers
+    touched = int((routers["written"] + routers["removed"] > 0).sum())
+    return [
+        (
+            "entries changed",
+            f"{routers['written'].sum():,} written and {routers['removed'].sum():,} removed in {touched} of "
+            f"{len(routers)} switches, {routers['written'].max()} written at most",
+        ),
+        ("paths changed", f"{change.changed_pairs:,} of {change.pairs:,} pairs"),
+        ("layers", f"{change.layers[0]} before, {change.layers[1]} after"),
+        ("longest path", f"{change.longest[0]} hops before, {change.longest[1]} after"),
+        ("mean path", f"{change.mean_hops[0]:.4g} hops before, {change.mean_hops[1]:.4g} after"),
+        ("recomputed in", ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items()) + " of processor time"),
+    ]
