@@ -4,6 +4,7 @@ import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from scipy.special import stdtrit
 
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
-from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, waiting_cycle
+from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
+from hopforge.model.input_output_queued.build import IntervalSource, QueuedState
+from hopforge.model.link_times import input_queued_cycles, port_values
 from hopforge.model.lookup_measures import lookup_table, lookup_totals
 from hopforge.model.lookup_routing import check_keys, route_lookup
 from hopforge.model.network.build import NetState, RouterParameters, Script, SourceParameters, Tables, build_net
@@ -24,6 +27,7 @@ from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, PR
 from hopforge.model.network.sources import NEVER
 from hopforge.model.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.router_models import ROUTER_MODELS, Built
 from hopforge.model.routing import RoutingPlan, prepare_routing
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
@@ -70,6 +74,7 @@ class Measurement:
     latency_max: int
     network_latency: float
     hops: float
+    derouted_share: float
     message_latency: float
     message_latency_median: float
     message_latency_p95: float
@@ -87,6 +92,7 @@ class Measurement:
     capacity: int
     conflict: int
     unmatched: int
+    cycle_ns: float
     cpu_seconds: float
 
     def row(self) -> dict[str, Any]:
@@ -146,23 +152,23 @@ class Simulation:
             source = SourceParameters(kind=PROGRAM, program=program_source(config, self.placed))
         else:
             source = source_parameters(config, load)
-        self.state: NetState = build_net(
-            self.topology,
-            self._router_parameters(),
-            source,
-            Tables(
-                routing=self.plan.table,
-                memory=self.plan.memory,
-                pattern=self.traffic.table,
-                max_candidates=self.plan.max_candidates,
-                inject_mask=self.plan.inject_mask,
-                feedback=self.plan.feedback,
-            ),
-            seed,
-            log_events,
+        tables = Tables(
+            routing=self.plan.table,
+            memory=self.plan.memory,
+            pattern=self.traffic.table,
+            max_candidates=self.plan.max_candidates,
+            inject_mask=self.plan.inject_mask,
+            feedback=self.plan.feedback,
         )
+        if config.router.model == "input_queued":
+            state = build_net(self.topology, self._router_parameters(), source, tables, seed, log_events)
+            self.built = Built(state, partial(_run_input_queued, state), cycle_ns=config.router.cycle_ns or 0.0)
+        else:
+            self.built = ROUTER_MODELS[config.router.model](config, self.topology, source, tables, seed)
+        self.state: NetState = self.built.state
         if self.traffic.silent is not None:
             self.state["host"]["next_time"][self.traffic.silent] = NEVER
+            self.state["host"]["stopped"][self.traffic.silent] = 1
         if routing.check and check:
             check_routing(self.topology, self.plan, self.state, routing.algorithm)
             if self.state.lookup is not None:
@@ -184,9 +190,7 @@ class Simulation:
         """
         end = int(self.state["cycle"]) + cycles
         while True:
-            code = run_cycles(
-                self.plan.route, self.traffic.pattern, self.state.record[0], end - int(self.state["cycle"])
-            )
+            code = self.built.run(self.plan.route, self.traffic.pattern, end - int(self.state["cycle"]))
             if code == GROW:
                 self.state.grow_packets()
                 continue
@@ -201,7 +205,11 @@ class Simulation:
             raise AssertionError(f"{counted} flits should be in flight, {present} are there")
 
     def _deadlock_text(self) -> str:
-        cycle = waiting_cycle(self.topology, self.state)
+        state = self.state
+        if isinstance(state, QueuedState):
+            cycle = find_cycle(*state.waiting_channels(), len(state["output_vc"]))
+        else:
+            cycle = waiting_cycle(self.topology, state)
         names = " → ".join(channel_name(self.topology, int(self.state["vcs"]), m) for m in [*cycle, *cycle[:1]])
         return (
             f"deadlock at cycle {int(self.state['cycle'])}: {self.state.flits_in_flight} flits in flight and none has "
@@ -220,6 +228,7 @@ class Simulation:
         if "message_histogram" in self.state.arrays:
             self.state["message_histogram"][:] = 0
         self.state["histogram"][:] = 0
+        self.built.reset()
         if self.state.lookup is not None:
             self.state.lookup.reset_counts()
         self.state["output_port"]["flits"] = 0
@@ -234,10 +243,27 @@ class Simulation:
         )
         return float(np.maximum(age, 0).mean()) if len(age) else 0.0
 
+    @property
+    def sample_cycles(self) -> int:
+        """Cycles of one sample."""
+        return SAMPLE_CYCLES * self.built.flit_cycles
+
+    def cycles_of_us(self, time_us: float) -> int:
+        """Whole cycles of a time.
+
+        Raises
+        ------
+        TrafficError
+            The router has no times in ns.
+        """
+        if self.built.cycle_ns == 0.0:
+            raise TrafficError("simulation: times in µs need router.cycle_ns")
+        return round(time_us * 1000 / self.built.cycle_ns)
+
     def _sample(self) -> tuple[int, int]:
         """Run one sample; returns packets and sum of latencies."""
         before = int(self.state["measured"]), int(self.state["latency_sum"])
-        self.advance(SAMPLE_CYCLES)
+        self.advance(self.sample_cycles)
         self.check_conservation()
         return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
 
@@ -247,7 +273,10 @@ class Simulation:
         With ``warmup_cycles: 0`` the end is found by MSER-5 on the mean latencies of samples: the truncation point that
         minimises the standard error of the rest must lie in the first half.
         """
-        fixed = self.config.simulation.warmup_cycles
+        limits = self.config.simulation
+        fixed = limits.warmup_cycles * self.built.flit_cycles
+        if limits.warmup_us is not None:
+            fixed = self.cycles_of_us(limits.warmup_us)
         if fixed:
             self.advance(fixed)
             return fixed
@@ -257,7 +286,7 @@ class Simulation:
             means.append(total / packets if packets else 0.0)
             if len(means) >= WARMUP_SAMPLES and mser5(means) <= len(means) // 2:
                 break
-        return len(means) * SAMPLE_CYCLES
+        return len(means) * self.sample_cycles
 
     def run(self, progress: Callable[[int], None] | None = None) -> Measurement:
         """Warm up, measure until the interval is tight enough or a limit is reached.
@@ -281,12 +310,15 @@ class Simulation:
         first_delay, cycles = self.queue_delay(), 0
         samples: list[tuple[int, int]] = []
         stop = "max_cycles"
-        while cycles < limits.max_cycles:
+        least, most = limits.min_cycles * self.built.flit_cycles, limits.max_cycles * self.built.flit_cycles
+        if limits.measure_us is not None:
+            least = most = self.cycles_of_us(limits.measure_us)
+        while cycles < most:
             samples.append(self._sample())
-            cycles += SAMPLE_CYCLES
+            cycles += self.sample_cycles
             if progress is not None:
                 progress(warmup + cycles)
-            if cycles >= limits.min_cycles and len(samples) >= BATCHES:
+            if cycles >= least and len(samples) >= BATCHES:
                 mean, half = batch_interval(samples)
                 if half <= limits.precision * mean:
                     stop = "precision"
@@ -307,12 +339,13 @@ class Simulation:
         state = self.state
         mean, half = batch_interval(samples)
         packets = max(int(state["measured"]), 1)
-        received = state["host"]["flits_received"] / cycles
+        received = state["host"]["flits_received"] * (self.built.flit_cycles / cycles)
         ports = state["output_port"]
         between = self.topology.peer_router.reshape(-1) >= 0
-        channel = ports["flits"][between] / cycles if between.any() else np.zeros(1)
+        channel = ports["flits"][between] * (self.built.flit_cycles / cycles) if between.any() else np.zeros(1)
         median, p95, p99 = (
-            percentile(state["histogram"], share, int(state["latency_max"])) for share in (0.5, 0.95, 0.99)
+            percentile(state["histogram"], share, int(state["latency_max"]), self.built.bin_cycles)
+            for share in (0.5, 0.95, 0.99)
         )
         return Measurement(
             load=self.load,
@@ -331,12 +364,14 @@ class Simulation:
             network_latency=int(state["network_latency_sum"]) / packets,
             hops=int(state["hops_sum"]) / packets,
             **self._message_latencies(mean, median, p95, p99),
+            derouted_share=self.built.derouted() / packets,
             accepted=float(received.mean()),
             accepted_worst=float(received.min()),
             channel_load_max=float(channel.max()),
             channel_load_mean=float(channel.mean()),
             dropped_packets=int(state["packets_dropped"]),
             **lookup_totals(state.lookup),
+            cycle_ns=self.built.cycle_ns,
             cpu_seconds=cpu,
         )
 
@@ -403,8 +438,10 @@ def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
     return mean, half
 
 
-def percentile(histogram: NDArray[np.int64], share: float, largest: int) -> float:
+def percentile(histogram: NDArray[np.int64], share: float, largest: int, bin_cycles: int = 1) -> float:
     """Smallest latency that `share` of the packets do not exceed; `largest` if it lies in the last bin.
+
+    With bins of several cycles the middle of the bin.
 
     Examples
     --------
@@ -415,7 +452,11 @@ def percentile(histogram: NDArray[np.int64], share: float, largest: int) -> floa
     if total == 0:
         return 0.0
     k = int(np.searchsorted(np.cumsum(histogram), share * total))
-    return float(largest if k >= len(histogram) - 1 else k)
+    return float(largest if k >= len(histogram) - 1 else k * bin_cycles + (bin_cycles - 1) / 2)
+
+
+def _run_input_queued(state: NetState, route: Any, pattern: Any, cycles: int) -> int:
+    return int(run_cycles(route, pattern, state.record[0], cycles))
 
 
 def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
@@ -423,22 +464,23 @@ def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     routing = config.routing
     algorithm = str(routing.file) if routing.file is not None else routing.algorithm
     options = routing.model_dump(exclude={"algorithm", "file", "check"})
-    options |= {"tables": config.tables, "seed": config.seed}
+    options |= {"tables": config.tables, "seed": config.seed, "router": config.router}
     return prepare_routing(topology, config.router.vcs, algorithm, options)
 
 
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:
     """Section `router` with the latency of every link."""
     router = config.router
-    latency: Any = router.link_latency_cycles
-    if topology.kind == "dragonfly" and router.global_latency_cycles is not None:
-        first_global = int(topology.params["p"]) + int(topology.params["a"]) - 1
-        latency = np.full((topology.routers, topology.max_ports), router.link_latency_cycles)
-        latency[:, first_global:] = router.global_latency_cycles
+    cycles = input_queued_cycles(router)
+    between = cycles.get("link_latency_cycles", router.link_latency_cycles)
+    far = cycles.get("global_latency_cycles", router.global_latency_cycles)
+    latency: Any = between
+    if topology.kind == "dragonfly" and far is not None:
+        latency = port_values(topology, between, far, between)
     if topology.link_cycles is not None:
-        latency = np.where(topology.link_cycles > 0, topology.link_cycles, router.link_latency_cycles)
+        latency = np.where(topology.link_cycles > 0, topology.link_cycles, between)
     simulated = {field.name for field in dataclasses.fields(RouterParameters)} - {"link_latency_cycles"}
-    values = router.model_dump(include=simulated)
+    values = router.model_dump(include=simulated) | {k: v for k, v in cycles.items() if k in simulated}
     return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)
 
 
@@ -451,6 +493,8 @@ def source_parameters(config: Config, load: float) -> SourceParameters:
         lengths = np.zeros(max(traffic.packet_lengths))
         for length, weight in zip(traffic.packet_lengths, traffic.packet_weights, strict=True):
             lengths[length - 1] += weight
+    if traffic.source == "interval":
+        return IntervalSource(interval_packets=1 / load)
     if traffic.source == "bernoulli":
         return SourceParameters(
             kind=BERNOULLI, packet_rate=rate, lengths=lengths, message_packets=traffic.message_packets
@@ -488,7 +532,7 @@ def channel_table(run: Simulation, cycles: int) -> pd.DataFrame:
     """Load of every channel between routers in flits per cycle: columns router, port, to_router, load."""
     channels = run.topology.channels()
     number = channels.src_router.astype(np.int64) * run.topology.max_ports + channels.src_port
-    load = run.state["output_port"]["flits"][number] / max(cycles, 1)
+    load = run.state["output_port"]["flits"][number] * (run.built.flit_cycles / max(cycles, 1))
     return pd.DataFrame(
         {"router": channels.src_router, "port": channels.src_port, "to_router": channels.dst_router, "load": load}
     )

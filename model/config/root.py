@@ -10,6 +10,7 @@ from hopforge.model.config.limits import address_problems, engine_problems
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
 from hopforge.model.config.route_computation import route_computation_problems
 from hopforge.model.config.router import RouterConfig, RoutingConfig
+from hopforge.model.config.router_model import router_model_problems
 from hopforge.model.config.simulation import SimulationConfig
 from hopforge.model.config.tables import TablesConfig
 from hopforge.model.config.topology import TopologyConfig
@@ -101,5 +102,6 @@ class Config(Section):
         yield from address_problems(self.topology, self.address)
         yield from engine_problems(self.topology, self.address, self.lookup)
         yield from route_computation_problems(self.router, self.lookup)
+        yield from router_model_problems(self.router, self.traffic)
         if self.traffic.source == "program" and not isinstance(self.workload, ProgramWorkload):
             yield Problem("traffic.source", "program needs a section workload of kind trace or collective")

@@ -10,14 +10,34 @@ from hopforge.model.config.paths import ConfigPath
 
 Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 
+#: what only the router of docs/router.md has
+INPUT_QUEUED_KEYS = {
+    "switching", "route_computation", "rc_cycles", "va", "sa", "arbiter", "speculation", "vc_release",
+    "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
+    "flit_bits", "tag_bits", "length_bits", "flit_buffers",
+}  # fmt: skip
+#: times in ns that can stand in place of times in cycles
+CYCLES_OF = {
+    "flit_ns": "cycles_per_flit",
+    "link_ns": "link_latency_cycles",
+    "global_ns": "global_latency_cycles",
+    "host_ns": "host_latency_cycles",
+    "end_ns": "link_latency_cycles",
+}
+
 
 class RouterConfig(Section):
-    """Every router of the network (docs/router.md)."""
+    """Every router of the network (docs/router.md, docs/router-models.md)."""
 
+    model: Literal["input_queued", "input_output_queued"] = "input_queued"
+    """The router of `router.md`, or one with queues at inputs and outputs and a fast crossbar
+    (`router-models.md`)."""
     vcs: Annotated[int, Field(ge=1, le=16)] = 4
     """Virtual channels per port."""
     buffer_flits: Annotated[int, Field(ge=1, le=65535)] = 8
     """Flits of buffer per virtual channel and input port."""
+    output_buffer_flits: Annotated[int, Field(ge=1, le=65535)] = 20
+    """`input_output_queued`: flits in the queue of a virtual channel of an output port."""
     switching: Literal["wormhole", "vct", "saf"] = "wormhole"
     """Wormhole, virtual cut-through, or store-and-forward."""
     route_computation: Literal["table", "lookup"] = "table"
@@ -44,6 +64,21 @@ class RouterConfig(Section):
     """Latency of the links between hosts and routers."""
     cycles_per_flit: Annotated[int, Field(ge=1, le=1024)] = 1
     """Cycles that a flit occupies a link between routers."""
+    cycle_ns: Annotated[float, Field(gt=0)] | None = None
+    """Length of a cycle. `input_queued`: with it links can be given in ns. `input_output_queued`: times are rounded to
+    whole cycles (default: the longest cycle of which all times are multiples)."""
+    flit_ns: Annotated[float, Field(gt=0)] | None = None
+    """Time that a flit occupies a link between routers (`input_output_queued`: any link; default 32)."""
+    crossbar_ns: Annotated[float, Field(gt=0)] | None = None
+    """`input_output_queued`: time between two matches of the crossbar (default 3.2)."""
+    link_ns: Annotated[float, Field(ge=0)] | None = None
+    """Flight time on the links between routers (dragonfly: inside a group; `input_output_queued`: default 30)."""
+    global_ns: Annotated[float, Field(ge=0)] | None = None
+    """Dragonfly: flight time on the links between groups (`input_output_queued`: default 300)."""
+    host_ns: Annotated[float, Field(ge=0)] | None = None
+    """Flight time on the links between hosts and routers (`input_output_queued`: default 10)."""
+    end_ns: Annotated[float, Field(ge=0)] | None = None
+    """What each end of a link adds to its flight time (`input_output_queued`: default 10)."""
     flit_bits: Annotated[int, Field(ge=1, le=4096)] = 64
     """Hardware: data of a flit; in a head destination, source and tag (virtual cut-through: and length) lie in it."""
     tag_bits: Annotated[int, Field(ge=0, le=64)] = 8
@@ -54,13 +89,30 @@ class RouterConfig(Section):
     """Hardware: memories that a flow can replace by macros, or latches of standard cells (half the area of
     flip-flops)."""
 
+    def problems(self) -> Iterator[Problem]:
+        """Check that the keys are those of the router model."""
+        given = self.model_fields_set
+        if self.model == "input_output_queued":
+            for key in sorted(given & INPUT_QUEUED_KEYS):
+                yield Problem(key, f"is for model=input_queued only, not model={self.model}")
+            return
+        for key in sorted(given & {"output_buffer_flits", "crossbar_ns"}):
+            yield Problem(key, f"is for model=input_output_queued only, not model={self.model}")
+        if self.cycle_ns is None:
+            for key in sorted(given & set(CYCLES_OF)):
+                yield Problem(key, f"needs cycle_ns with model={self.model}")
+        for key, other in CYCLES_OF.items():
+            if key in given and other in given:
+                yield Problem(key, f"cannot stand together with {other}")
+
 
 class RoutingConfig(Section):
     """The routing algorithm."""
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
-    """dor, star_channel, valiant (mesh, torus); d_mod_k, nca (fat_tree); dragonfly_min; shortest, up_down,
-    shortest_escape, tables (any network); or `file`."""
+    """dor, star_channel, valiant (mesh, torus); d_mod_k, nca (fat_tree); dragonfly_min, minimal, valiant_group,
+    valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive (dragonfly); shortest, up_down, shortest_escape,
+    tables (any network); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     vc_rule: Literal["fixed", "dateline"] = "dateline"
@@ -71,6 +123,20 @@ class RoutingConfig(Section):
     the keys of node reduction."""
     ejection: Literal["any", "class"] = "any"
     """dragonfly_min: virtual channels on the link to the host: any, or those of the packet's class as in BookSim."""
+    bias: float = 0.0
+    """ugal_group, ugal_node, par: packets by which twice the queue of the non-minimal way must be shorter."""
+    alpha: Annotated[float, Field(ge=0, le=1)] = 0.2
+    """q_adaptive, q_routing: learning rate; q_adaptive: towards shorter times."""
+    beta: Annotated[float, Field(ge=0, le=1)] = 0.04
+    """q_adaptive: learning rate towards longer times."""
+    epsilon: Annotated[float, Field(ge=0, le=1)] = 0.001
+    """q_adaptive, q_routing: share of decisions that are made at random."""
+    q_thld1: float = 0.2
+    """q_adaptive: share of its time that the minimal way may be slower than the best, in the source router."""
+    q_thld2: float = 0.35
+    """q_adaptive: the same against a random local port, in the first router of another group."""
+    max_q: Annotated[int, Field(ge=1, le=13)] = 3
+    """q_routing: hops by learned times; then minimal."""
     root: Annotated[int, Field(ge=0)] = 0
     """Root of up*/down* trees."""
     check: bool = True

@@ -11,6 +11,15 @@ from hopforge.model.config.base import Problem, Section
 Load = Annotated[float, Field(gt=0, le=1)]
 
 
+class LoadStep(Section):
+    """A change of the offered load in the middle of a run."""
+
+    at_us: Annotated[float, Field(ge=0)]
+    """Time from the beginning of the run."""
+    load: Load
+    """Offered load from then on."""
+
+
 class SimulationConfig(Section):
     """How long and how often the network is simulated."""
 
@@ -30,6 +39,14 @@ class SimulationConfig(Section):
     """Least cycles of measurement."""
     max_cycles: Annotated[int, Field(ge=1000)] = 100000
     """Most cycles of measurement."""
+    warmup_us: Annotated[float, Field(gt=0)] | None = None
+    """Fixed time before the measurement, for routers with times in ns."""
+    measure_us: Annotated[float, Field(gt=0)] | None = None
+    """Fixed time of measurement, for routers with times in ns."""
+    load_steps: tuple[LoadStep, ...] = ()
+    """Changes of the offered load during a run of `hopforge series`."""
+    series_us: Annotated[float, Field(gt=0)] = 10.0
+    """Time of a bin of `hopforge series`."""
     deadlock_cycles: Annotated[int, Field(ge=100)] = 10000
     """No flit has moved for so long with flits in flight: the run ends with the cycle of waiting channels."""
 

@@ -38,8 +38,11 @@ class TrafficConfig(Section):
     """`random_neighbours`: most partners."""
     order: Literal["cyclic", "random"] = "cyclic"
     """`all_to_all`: order of the destinations."""
-    source: Literal["bernoulli", "on_off", "program"] = "bernoulli"
-    """A message with the same probability in every cycle; in bursts; or hosts run the program of section `workload`."""
+    source: Literal["bernoulli", "on_off", "interval", "program"] = "bernoulli"
+    """A message with the same probability in every cycle; in bursts; in fixed intervals, all hosts at the same time
+    (`input_output_queued`); or hosts run the program of section `workload`."""
+    nic_packets: Annotated[int, Field(ge=1, le=65535)] = 20
+    """`interval`: packets that wait in a host; the source stands still while they are so many."""
     burst_cycles: Annotated[float, Field(ge=1)] = 100.0
     """`on_off`: mean length of a burst."""
     burst_load: Annotated[float, Field(gt=0, le=1)] = 1.0
@@ -84,6 +87,10 @@ class TrafficConfig(Section):
     def mean_flits(self) -> float:
         """Mean length of a message in flits."""
         return self.message_packets * self._mean_packet_flits()
+
+    def longest_flits(self) -> int:
+        """Length of the longest packet in flits."""
+        return max(self.packet_lengths or (self.packet_range or (self.packet_flits,))[-1:])
 
     def _mean_packet_flits(self) -> float:
         if self.packet_lengths:

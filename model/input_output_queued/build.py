@@ -1,0 +1,249 @@
+"""From a topology and parameters to the state of a network of input-output-queued routers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.input_output_queued.records import (
+    ARRAYS,
+    INPUT_QUEUE,
+    INTERVAL,
+    INTERVAL_BITS,
+    LINE,
+    NIC,
+    OUTPUT_QUEUE,
+    QUEUES,
+)
+from hopforge.model.network.build import NetState, NetworkError, RouterParameters, SourceParameters, Tables, build_net
+from hopforge.model.network.records import NOTE
+from hopforge.model.topology import Topology
+
+#: slots of the calendar of hosts
+CALENDAR_SLOTS = 1024
+#: bins of the latency histogram in a packet time
+BINS_PER_PACKET = 10
+
+
+@dataclass(frozen=True)
+class QueueParameters:
+    """Parameters of input-output-queued routers (docs/router-models.md); times in cycles.
+
+    Attributes
+    ----------
+    packet_cycles : int
+        Time of a packet on a link.
+    match_cycles : int
+        Time between two matches of the crossbar.
+    flight_cycles : int or ndarray, int32[router, port]
+        From the begin of sending to the arrival at the other end of the link at an output port.
+    nic_packets : int
+        Packets that wait in the NIC of a host with an interval source.
+    """
+
+    vcs: int
+    input_packets: int = 20
+    output_packets: int = 20
+    packet_cycles: int = 80
+    match_cycles: int = 8
+    flight_cycles: Any = 125
+    nic_packets: int = 20
+    deadlock_cycles: int = 400_000
+
+    def __post_init__(self) -> None:
+        for name in ("input_packets", "output_packets", "nic_packets"):
+            if not 1 <= getattr(self, name) <= 65535:
+                raise NetworkError(f"{name} must be 1..65535, not {getattr(self, name)}")
+        for name in ("packet_cycles", "match_cycles"):
+            if getattr(self, name) < 1:
+                raise NetworkError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if int(np.min(self.flight_cycles)) < 1:
+            raise NetworkError(f"flight_cycles must be at least 1, not {int(np.min(self.flight_cycles))}")
+
+
+@dataclass(frozen=True)
+class IntervalSource(SourceParameters):
+    """Every host creates a packet in fixed intervals, the first one at cycle 0.
+
+    Attributes
+    ----------
+    interval_packets : float
+        Packet times between two packets.
+    """
+
+    interval_packets: float = 1.0
+
+
+class QueuedState(NetState):
+    """State of a network of input-output-queued routers: that of `NetState`, and the queues.
+
+    Attributes
+    ----------
+    queues : dict of ndarray
+        By the names of `records.ARRAYS`.
+    queue_record : ndarray
+        ``QUEUES[1]``: settings, counters and addresses.
+    """
+
+    def __init__(self, net: NetState) -> None:
+        self.__dict__.update(net.__dict__)
+        self.queues: dict[str, NDArray[Any]] = {}
+        self.queue_record = np.zeros(1, QUEUES)
+        self._kept: list[NDArray[Any]] = []
+
+    def put_queue(self, name: str, array: NDArray[Any]) -> None:
+        """Set the array `name` of `records.ARRAYS`."""
+        if array.dtype != ARRAYS[name] or not array.flags.c_contiguous:
+            raise TypeError(f"array {name} must be contiguous {ARRAYS[name]}, not {array.dtype}")
+        self.queues[name] = array
+        self.queue_record[name] = array.ctypes.data
+
+    def keep(self, array: NDArray[Any]) -> int:
+        """Keep an array alive; returns its address."""
+        self._kept.append(array)
+        return int(array.ctypes.data)
+
+    @property
+    def flits_present(self) -> int:
+        """Packets that stand in queues or are on links, counted one by one."""
+        queued = sum(
+            int(self.queues[name]["length"].astype(np.int64).sum()) for name in ("input_queue", "output_queue")
+        )
+        line = self.queues["packet_line"]
+        return queued + int((line["last"] - line["first"]).sum())
+
+    def set_interval(self, packets: float) -> None:
+        """Set the packet times between two packets of every host (from the packet after the next one on)."""
+        cycles = packets * int(self.queue_record["packet_cycles"][0])
+        self.queue_record["interval"] = round(cycles * (1 << INTERVAL_BITS))
+
+    def waiting_channels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Edges between output VCs that cannot send for want of credits and those that the packet behind waits for."""
+        output, inputs = self.queues["output_queue"], self.queues["input_queue"]
+        count = len(inputs)
+        stuck = np.flatnonzero((output["length"] > 0) & (output["credits"] == 0) & (output["target"] >= 0))
+        stuck = stuck[output["target"][stuck] < count]
+        target = output["target"][stuck].astype(np.int64)
+        asks = inputs["output"][target] >= 0
+        width = int(self["ports"]) * int(self["vcs"])
+        return stuck[asks], target[asks] // width * width + inputs["output"][target[asks]]
+
+
+def build_queues(
+    topology: Topology, parameters: QueueParameters, source: SourceParameters, tables: Tables, seed: int
+) -> QueuedState:
+    """Allocate and initialise the state at cycle 0.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network; at most 64 ports a router.
+    parameters, source, tables
+        Of routers and hosts, data of routing and pattern.
+    seed : int
+        Of the streams of hosts and routers.
+
+    Raises
+    ------
+    NetworkError
+        More than 64 ports, or packets of several flits.
+    """
+    if source.longest != 1:
+        raise NetworkError(f"packets must have 1 flit in input-output-queued routers, not {source.longest}")
+    R, P, V, H = topology.routers, topology.max_ports, parameters.vcs, topology.hosts
+    deep, out_deep = parameters.input_packets, parameters.output_packets
+    state = QueuedState(
+        build_net(topology, RouterParameters(vcs=V, deadlock_cycles=parameters.deadlock_cycles), source, tables, seed)
+    )
+    NI, NP = R * P * V, R * P
+    words, flight = (P * V + 63) // 64, np.zeros((R, P), np.int64)
+    flight[:] = parameters.flight_cycles
+    flight = flight.reshape(-1)
+    peer = topology.peer_router.reshape(-1).astype(np.int64) * P + topology.peer_port.reshape(-1)
+    here = np.flatnonzero(topology.peer_router.reshape(-1) >= 0)
+    there = peer[here]
+    host_port = topology.host_router.astype(np.int64) * P + topology.host_port
+    delays = np.unique(np.concatenate([flight[here], flight[host_port], [1]]))[::-1]
+    line_of = {int(delay): k for k, delay in enumerate(delays)}
+    line = np.array([line_of.get(int(delay), 0) for delay in flight], np.int64)
+
+    record = state.queue_record[0]
+    record["packet_cycles"], record["match_cycles"] = parameters.packet_cycles, parameters.match_cycles
+    record["input_depth"], record["output_depth"], record["words"] = deep, out_deep, words
+    record["port_words"], record["host_words"] = (NP + 63) // 64, (H + 63) // 64
+    record["nic_depth"], record["calendar_mask"] = parameters.nic_packets, CALENDAR_SLOTS - 1
+    record["bin_cycles"] = max(parameters.packet_cycles // BINS_PER_PACKET, 1)
+    record["packet_lines"] = record["credit_lines"] = len(delays)
+    if isinstance(source, IntervalSource):
+        state.record["source_kind"] = INTERVAL
+        state.set_interval(source.interval_packets)
+
+    inputs, outputs = np.zeros(NI, INPUT_QUEUE), np.zeros(NI, OUTPUT_QUEUE)
+    number = np.arange(NI)
+    inputs["number"], inputs["router"] = number % (P * V), number // (P * V)
+    inputs["port"], inputs["output"] = inputs["number"] // V, -1
+    inputs["stamp"] = inputs["number"].astype(np.int64) - P * V
+    outputs["target"], outputs["credits"] = -1, deep
+    outputs["packet_line"] = np.repeat(line, V)
+    nic = np.zeros(max(H, 1), NIC)
+    nic["next"], nic["credits"] = -1, deep
+    nic["packet_line"][:H] = nic["credit_line"][:H] = line[host_port]
+    for v in range(V):
+        outputs["target"][here * V + v] = there * V + v
+        inputs["credit_to"][there * V + v] = here * V + v
+        inputs["credit_line"][there * V + v] = line[here]
+        outputs["target"][host_port * V + v] = NI + np.arange(H) * V + v
+        inputs["credit_to"][host_port * V + v] = NI + np.arange(H)
+        inputs["credit_line"][host_port * V + v] = line[host_port]
+    allowed = state["host"]["inject_mask"][:H].astype(np.int64)
+    lowest = np.array([(int(mask) & -int(mask)).bit_length() - 1 for mask in allowed], np.int64)
+    nic["target"][:H], nic["output_vc"][:H] = host_port * V + lowest, host_port * V
+    # what routing algorithms read: free places behind an output VC, in its queue and in the buffer at the other end
+    state["output_vc"]["depth"] = state["output_vc"]["credits"] = deep + out_deep
+    state["output_port"]["free_mask"] = 0
+    state["output_port"]["busy_until"] = 0
+
+    arrays: dict[str, NDArray[Any]] = {"input_queue": inputs, "output_queue": outputs, "nic": nic}
+    sizes = {
+        "input_fifo": NI * deep, "output_fifo": NI * out_deep, "requests": R * words, "blocked": NI * words,
+        "asking": (R + 63) // 64, "pending": (NP + 63) // 64, "due_hosts": (H + 63) // 64,
+        "order": P * V, "age": P * V, "granted": 64, "departures": H * parameters.nic_packets,
+    }  # fmt: skip
+    for name, size in sizes.items():
+        arrays[name] = np.zeros(max(size, 1), ARRAYS[name])
+    used = np.concatenate([here, host_port])
+    rate = np.bincount(line[used], minlength=len(delays))
+    hosts = np.bincount(line[host_port], minlength=len(delays)) if H else np.zeros(len(delays), np.int64)
+    arrays["packet_line"] = np.zeros(len(delays), LINE)
+    arrays["credit_line"] = np.zeros(len(delays), LINE)
+    arrays["free_line"] = np.zeros(1, LINE)
+    for k, delay in enumerate(delays.tolist()):
+        packets = (rate[k] + hosts[k]) * (delay // parameters.packet_cycles + 2)
+        credits = (rate[k] + hosts[k]) * min(delay // parameters.match_cycles + 2, V * deep)
+        _put_line(state, arrays["packet_line"][k : k + 1], delay, packets, notes=False)
+        _put_line(state, arrays["credit_line"][k : k + 1], delay, credits, notes=tables.feedback is not None)
+    _put_line(state, arrays["free_line"], parameters.packet_cycles, 2 * NP, notes=False)
+    arrays["calendar"] = _first_calendar(state, nic, H)
+    for name, array in arrays.items():
+        state.put_queue(name, array)
+    return state
+
+
+def _put_line(state: QueuedState, line: NDArray[Any], delay: int, capacity: int, *, notes: bool) -> None:
+    size = 1 << int(max(capacity, 2) - 1).bit_length()
+    line["delay"], line["mask"] = delay, size - 1
+    line["entries"] = state.keep(np.zeros(2 * size, np.int64))
+    if notes:
+        line["notes"] = state.keep(np.zeros(size, NOTE))
+
+
+def _first_calendar(state: QueuedState, nic: NDArray[Any], hosts: int) -> NDArray[np.int32]:
+    """Enter every host in the slot of its first packet (or in the last one, where it is entered again)."""
+    calendar = np.full(CALENDAR_SLOTS, -1, np.int32)
+    interval = int(state["source_kind"]) == INTERVAL
+    for h in range(hosts):
+        slot = 0 if interval else min(int(state["host"]["next_time"][h]), CALENDAR_SLOTS - 1)
+        nic["next"][h] = calendar[slot]
+        calendar[slot] = h
+    return calendar

@@ -1,0 +1,158 @@
+"""Layout of what the input-output-queued routers add to the state of `model.network.records`.
+
+Numbers of ports and VCs are those of `model.network`: port = router·P + p, VC = port·V + v. Of the records there are
+used: hosts (sources), packets, the counters, `OUTPUT_PORT` (`flits`, `busy_until`; `free_mask`: VCs that have a packet
+and a credit; `g`: the VC that is preferred next) and `OUTPUT_VC`, of which `depth` − `credits` is what routing
+algorithms call the queue: packets in the output queue and used credits.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import njit
+
+from hopforge.model.network.memory import record_reader
+from hopforge.model.network.records import NOTE
+
+#: source of packets in fixed intervals, beside those of `model.network.records`
+INTERVAL = 4
+#: times of an interval source are counted in 2^−20 cycles
+INTERVAL_BITS = 20
+#: low bits of ``packet.unused``: cycles between the arrivals at the router before and at this one; above: the latter
+ELAPSED_BITS = 24
+
+INPUT_QUEUE = np.dtype(
+    [
+        ("stamp", "i8"),  # when the crossbar served this VC last: least recently used first
+        ("credit_to", "i4"),  # upstream output VC, or output_vcs + host
+        ("credit_line", "i4"),  # delay line of credits
+        ("output", "i4"),  # output port · V + VC of the first packet; -1: empty
+        ("length", "u2"),
+        ("head", "u2"),
+        ("router", "i4"),
+        ("number", "u2"),  # port · V + VC
+        ("port", "u1"),
+        ("output_port", "u1"),  # of the first packet
+    ],
+    align=True,
+)
+
+OUTPUT_QUEUE = np.dtype(
+    [
+        ("target", "i4"),  # input VC at the other end, or input_vcs + host; -1: nothing there
+        ("credits", "i4"),
+        ("packet_line", "i4"),  # delay line of packets
+        ("length", "u2"),
+        ("head", "u2"),
+    ],
+    align=True,
+)
+
+NIC = np.dtype(
+    [
+        ("busy_until", "i8"),  # first cycle in which the link takes the next packet
+        ("due", "i8"),  # of the next packet of an interval source, in 2^−INTERVAL_BITS cycles
+        ("credits", "i4"),
+        ("packet_line", "i4"),
+        ("target", "i4"),  # input VC of the router
+        ("output_vc", "i4"),  # VC 0 of the router's port to the host
+        ("credit_line", "i4"),  # of credits from this host
+        ("next", "i4"),  # host in the same slot of the calendar; -1: none
+        ("place", "u2"),  # in the ring of departures
+        ("waiting", "u1"),  # for a credit
+    ],
+    align=True,
+)
+
+LINE = np.dtype(
+    [
+        ("delay", "i8"),  # cycles
+        ("first", "i8"),  # entries taken out since the beginning
+        ("last", "i8"),  # entries put in
+        ("mask", "i8"),  # capacity − 1
+        ("entries", "i8"),  # address of int64[capacity, 2]: cycle, what
+        ("notes", "i8"),  # address of NOTE[capacity] beside credits
+    ],
+    align=True,
+)
+
+_SETTINGS = [
+    ("packet_cycles", "i8"),
+    ("match_cycles", "i8"),
+    ("input_depth", "i8"),
+    ("output_depth", "i8"),
+    ("words", "i8"),  # of 64 VCs, in a router
+    ("port_words", "i8"),
+    ("host_words", "i8"),
+    ("nic_depth", "i8"),
+    ("interval", "i8"),  # between packets of a host, in 2^−INTERVAL_BITS cycles
+    ("calendar_mask", "i8"),
+    ("bin_cycles", "i8"),  # of the histogram of latencies
+    ("packet_lines", "i8"),  # number of them
+    ("credit_lines", "i8"),
+]
+_COUNTERS = [("derouted", "i8"), ("matches", "i8"), ("blocked_requests", "i8")]
+
+#: arrays: name, element type
+ARRAYS: dict[str, np.dtype[Any]] = {
+    "input_queue": INPUT_QUEUE,
+    "output_queue": OUTPUT_QUEUE,
+    "nic": NIC,
+    "packet_line": LINE,
+    "credit_line": LINE,
+    "free_line": LINE,  # LINE[1]: ports whose link becomes free
+    "input_fifo": np.dtype("int32"),  # int32[input VCs, input_depth]: packets
+    "output_fifo": np.dtype("int32"),  # int32[output VCs, output_depth]
+    "requests": np.dtype("uint64"),  # uint64[routers, words]: input VCs that ask for the crossbar
+    "blocked": np.dtype("uint64"),  # uint64[output VCs, words]: input VCs that wait for a place in this queue
+    "asking": np.dtype("uint64"),  # bit per router with requests
+    "pending": np.dtype("uint64"),  # bit per port that may send in this cycle
+    "due_hosts": np.dtype("uint64"),  # bit per host that may send in this cycle
+    "calendar": np.dtype("int32"),  # int32[slots]: first host that wakes then
+    "departures": np.dtype("int64"),  # int64[hosts, nic_depth]: when the last packets left the queue of the NIC
+    "order": np.dtype("int32"),  # scratch: requests of a router by age ...
+    "age": np.dtype("int64"),
+    "granted": np.dtype("int32"),  # ... and those that were granted
+}
+
+#: settings, counters and the addresses of `ARRAYS`
+QUEUES = np.dtype([*_SETTINGS, *_COUNTERS, *((name, "i8") for name in ARRAYS)], align=True)
+QUEUES_RECORD = numba.from_dtype(QUEUES)
+Queues = Any  # what the kernel calls this record
+
+_read_input_queue = record_reader(numba.from_dtype(INPUT_QUEUE))
+_read_output_queue = record_reader(numba.from_dtype(OUTPUT_QUEUE))
+_read_nic = record_reader(numba.from_dtype(NIC))
+_read_line = record_reader(numba.from_dtype(LINE))
+_read_note = record_reader(numba.from_dtype(NOTE))
+
+
+@njit(forceinline=True)
+def input_queue(queues: Any, n: int) -> Any:
+    """Input VC number `n`."""
+    return _read_input_queue(queues.input_queue, n)
+
+
+@njit(forceinline=True)
+def output_queue(queues: Any, m: int) -> Any:
+    """Output VC number `m`."""
+    return _read_output_queue(queues.output_queue, m)
+
+
+@njit(forceinline=True)
+def nic_at(queues: Any, h: int) -> Any:
+    """Host number `h`."""
+    return _read_nic(queues.nic, h)
+
+
+@njit(forceinline=True)
+def line_at(address: int, k: int) -> Any:
+    """Delay line number `k` of those at an address."""
+    return _read_line(address, k)
+
+
+@njit(forceinline=True)
+def note_beside(line: Any, place: int) -> Any:
+    """Feedback that travels with the credit at `place` of a line."""
+    return _read_note(line.notes, place)

@@ -1,0 +1,99 @@
+"""Times of links and crossbars in nanoseconds, as whole cycles of one length."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.errors import UserError
+from hopforge.model.topology import Topology
+
+#: most cycles of a packet on a link when the length of a cycle is found
+MAX_PACKET_CYCLES = 10_000
+#: times of input-output-queued routers that the file does not give, in ns (spec/dragonfly.md)
+DEFAULT_NS = {"flit_ns": 32.0, "crossbar_ns": 3.2, "link_ns": 30.0, "global_ns": 300.0, "host_ns": 10.0, "end_ns": 10.0}
+
+
+class LinkTimeError(UserError, ValueError):
+    """Times that no cycle divides: names the key."""
+
+
+@dataclass(frozen=True)
+class LinkTimes:
+    """Times of input-output-queued routers.
+
+    Attributes
+    ----------
+    cycle_ns : float
+        Length of a cycle.
+    flit_cycles, crossbar_cycles : int
+        A packet on a link; between two matches.
+    flight_cycles : ndarray, int64[router, port]
+        Of the link at each output port, both ends included.
+    """
+
+    cycle_ns: float
+    flit_cycles: int
+    crossbar_cycles: int
+    flight_cycles: NDArray[np.int64]
+
+
+def common_cycle_ns(times: list[float]) -> float:
+    """Longest cycle of which all `times` (ns) are whole multiples.
+
+    Raises
+    ------
+    LinkTimeError
+        The longest of them would be more than `MAX_PACKET_CYCLES` × 1000 cycles.
+
+    Examples
+    --------
+    >>> common_cycle_ns([32.0, 3.2, 50.0, 320.0, 30.0])
+    0.4
+    """
+    exact = [Fraction(str(time)) for time in times if time > 0]
+    scale = math.lcm(*(one.denominator for one in exact))
+    found = Fraction(math.gcd(*(int(one * scale) for one in exact)), scale)
+    if max(exact) / found > MAX_PACKET_CYCLES * 1000:
+        raise LinkTimeError(f"router.cycle_ns: no cycle fits all times; they would need one of {float(found)} ns")
+    return float(found)
+
+
+def port_values(topology: Topology, between: Any, far: Any, host: Any) -> NDArray[Any]:
+    """One value for each output port: links between routers, global links of a dragonfly, links to hosts."""
+    values = np.full((topology.routers, topology.max_ports), between)
+    if topology.kind == "dragonfly":
+        values[:, int(topology.params["p"]) + int(topology.params["a"]) - 1 :] = far
+    values[topology.host_at >= 0] = host
+    return values
+
+
+def queued_times(router: RouterConfig, topology: Topology) -> LinkTimes:
+    """Times of ``router.model: input_output_queued`` in cycles."""
+    ns = {
+        key: default if (given := getattr(router, key)) is None else float(given) for key, default in DEFAULT_NS.items()
+    }
+    flights = {key: ns[key] + 2 * ns["end_ns"] for key in ("link_ns", "global_ns", "host_ns")}
+    cycle = router.cycle_ns or common_cycle_ns([ns["flit_ns"], ns["crossbar_ns"], *flights.values()])
+    cycles = {key: max(round(time / cycle), 1) for key, time in (ns | flights).items()}
+    flight = port_values(topology, cycles["link_ns"], cycles["global_ns"], cycles["host_ns"])
+    return LinkTimes(cycle, cycles["flit_ns"], cycles["crossbar_ns"], flight.astype(np.int64))
+
+
+def input_queued_cycles(router: RouterConfig) -> dict[str, int]:
+    """Keys of the router of docs/router.md that the file gives in ns, in whole cycles (rounded up)."""
+    if router.cycle_ns is None:
+        return {}
+    found: dict[str, int] = {}
+    ends = 2 * (router.end_ns or 0.0)
+    for key, name in (("link_ns", "link_latency_cycles"), ("global_ns", "global_latency_cycles"),
+                      ("host_ns", "host_latency_cycles")):  # fmt: skip
+        if getattr(router, key) is not None:
+            found[name] = max(math.ceil((getattr(router, key) + ends) / router.cycle_ns - 1e-9), 1)
+    if router.flit_ns is not None:
+        found["cycles_per_flit"] = max(math.ceil(router.flit_ns / router.cycle_ns - 1e-9), 1)
+    return found
