@@ -103,7 +103,7 @@ def _named(tables: RoutingTables, topology: Topology, numbers: NDArray[np.int32]
     degree[numbers] = np.diff(channels.first)
     hops_of_pair = np.zeros((size, size), np.int64)
     hops_of_pair[np.ix_(numbers, numbers)] = np.diff(tables.layers.starts).reshape(len(numbers), -1)
-    details = tables.details
+    details, escape = tables.details, tables.layers.escape
     if isinstance(details, LandmarkTables):
         landmark_of = np.full(size, -1, np.int32)
         landmark_of[numbers] = name[details.landmark_of]
@@ -127,7 +127,11 @@ def _named(tables: RoutingTables, topology: Topology, numbers: NDArray[np.int32]
         hops=_spread(tables.hops, numbers, size, -1).astype(np.int32),
         shortest=_spread(tables.shortest, numbers, size, 255).astype(np.uint8),
         entries=entries,
-        layers=replace(tables.layers, starts=np.concatenate([[0], np.cumsum(hops_of_pair.reshape(-1))])),
+        layers=replace(
+            tables.layers,
+            starts=np.concatenate([[0], np.cumsum(hops_of_pair.reshape(-1))]),
+            escape=None if escape is None else _spread(escape, numbers, size, -1).astype(np.int32),
+        ),
         details=details,
     )
 

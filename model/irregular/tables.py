@@ -1,5 +1,6 @@
 """Routing tables of a configuration: what is in them, what they cost, and the layers that go with them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,7 +114,9 @@ def _layers(
     return assign_layers(section.layers, next_channel, neighbours, channels)
 
 
-def build_tables(section: TablesConfig, topology: Topology, seed: int) -> RoutingTables:
+def build_tables(
+    section: TablesConfig, topology: Topology, seed: int, step: Callable[[str], None] = lambda _: None
+) -> RoutingTables:
     """Build tables and their layers, and check both.
 
     Parameters
@@ -124,6 +127,8 @@ def build_tables(section: TablesConfig, topology: Topology, seed: int) -> Routin
         The network.
     seed : int
         Of random ties and landmarks.
+    step : callable, optional
+        Called with the name of each step when it begins: distances, tables, virtual layers.
 
     Raises
     ------
@@ -134,11 +139,13 @@ def build_tables(section: TablesConfig, topology: Topology, seed: int) -> Routin
         raise UserError(f"topology: at most {MAX_ROUTERS} routers can have routing tables, not {topology.routers}")
     if topology.routers < 2:
         raise UserError("topology: at least 2 routers are needed for routing tables, not 1")
+    step("distances")
     neighbours = neighbours_of(topology)
     near = distances(neighbours)
     if (near == 255).any():
         root, lost = map(int, np.argwhere(near == 255)[0])
         raise UserError(f"topology: the network is not connected: router {lost} cannot be reached from router {root}")
+    step("tables")
     generator = np.random.default_rng((seed, 4))
     number_bits = max(1, (topology.routers - 1).bit_length())
     details: LorenTables | LandmarkTables | None = None
@@ -161,13 +168,15 @@ def build_tables(section: TablesConfig, topology: Topology, seed: int) -> Routin
         next_hop, next_channel = _next_hops_of_file(section.file, channels)
     else:
         next_channel = check_next_hops(next_hop, channels)
+    hops = hop_counts(next_channel, channels)
+    step("virtual layers")
     return RoutingTables(
         topology,
         neighbours,
         channels,
         next_hop,
         next_channel,
-        hop_counts(next_channel, channels),
+        hops,
         near,
         entries,
         entry_bits,
