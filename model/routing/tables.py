@@ -5,14 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.layers import Layers
-from hopforge.model.irregular.tables import RoutingTables, build_tables, next_ports
+from hopforge.model.irregular.switch_tables import channel_orders
+from hopforge.model.irregular.tables import RoutingTables, next_ports
 from hopforge.model.network.candidates import candidate
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, register, relation, vc_range
 from hopforge.model.topology import Topology
 
 # table: 0 routers, 1 ports, 2 layers, 3 all VCs, 4 start of host routers, 5 of host ports, 6 of next ports
-# [router, router], 7 of VC masks [layer], 8 of the data of the layers, 9 of the paths (layers by hop) [router, router]
+# [router, router] (-1: its switch has failed), 7 of VC masks [layer], 8 of the data of the layers, 9 of the paths (layers by hop) [router, router]
 _R, _P, _L, _ALL, _HOME, _PORT, _NEXT, _MASK, _DATA, _PATHS, _FIRST = range(11)
 
 
@@ -21,9 +23,12 @@ def _by_pair(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
     if there == router:
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
         return 1
+    port = table[table[_NEXT] + router * table[_R] + there]
+    if port < 0:
+        return 0
     if packet.hops == 0:
         packet.phase = table[table[_DATA] + router * table[_R] + there]
-    out[0] = candidate(table[table[_NEXT] + router * table[_R] + there], table[table[_MASK] + packet.phase])
+    out[0] = candidate(port, table[table[_MASK] + packet.phase])
     return 1
 
 
@@ -33,6 +38,8 @@ def _by_order(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tabl
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
         return 1
     port = table[table[_NEXT] + router * table[_R] + there]
+    if port < 0:
+        return 0
     if packet.hops == 0:
         packet.phase = table[_L] - 1
     else:
@@ -51,11 +58,12 @@ def _by_hop(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table:
     if there == router:
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
         return 1
+    port = table[table[_NEXT] + router * table[_R] + there]
     if packet.hops > 0:
         packet.phase += 1
-    if packet.phase >= table[_L]:
+    if port < 0 or packet.phase >= table[_L]:
         return 0
-    out[0] = candidate(table[table[_NEXT] + router * table[_R] + there], table[table[_MASK] + packet.phase])
+    out[0] = candidate(port, table[table[_MASK] + packet.phase])
     return 1
 
 
@@ -64,9 +72,12 @@ def _by_path(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
     if there == router:
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
         return 1
+    port = table[table[_NEXT] + router * table[_R] + there]
+    if port < 0:
+        return 0
     start = table[table[_PATHS] + table[table[_HOME] + packet.src] * table[_R] + there]
     packet.phase = table[table[_DATA] + start + packet.hops]
-    out[0] = candidate(table[table[_NEXT] + router * table[_R] + there], table[table[_MASK] + packet.phase])
+    out[0] = candidate(port, table[table[_MASK] + packet.phase])
     return 1
 
 
@@ -78,6 +89,8 @@ def _with_escape(
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
         return 1
     place = router * table[_R] + there
+    if table[table[_NEXT] + place] < 0:
+        return 0
     way_out = candidate(table[table[_DATA] + place], table[table[_MASK]], 1)
     if packet.hops > 0 and (table[table[_MASK]] >> in_vc) & 1:  # once on the escape, always on it
         out[0] = way_out
@@ -91,19 +104,6 @@ _RELATIONS = {
     "acro": _by_order, "lash": _by_pair, "dfsssp": _by_pair, "single": _by_pair, "hop_indexed": _by_hop,
     "lash_tor": _by_path, "file": _by_path, "escape": _with_escape,
 }  # fmt: skip
-
-
-def _orders(tables: RoutingTables, layers: Layers) -> NDArray[np.int32]:
-    """ACRO's orders as a switch sees them: int32[layer, router, 0 in | 1 out, port]; -1 at hosts and idle ports."""
-    assert layers.orders is not None
-    topology, channels = tables.topology, tables.channels
-    number = {pair: k for k, pair in enumerate(zip(channels.source, channels.target, strict=True))}
-    table = np.full((layers.count, topology.routers, 2, topology.max_ports), -1, np.int32)
-    for router, port in np.argwhere(topology.peer_router >= 0):
-        peer = topology.peer_router[router, port]
-        table[:, router, 0, port] = layers.orders.order[:, number[peer, router]]
-        table[:, router, 1, port] = layers.orders.order[:, number[router, peer]]
-    return table
 
 
 def _pairs(tables: RoutingTables, layers: Layers) -> NDArray[np.int32]:
@@ -122,7 +122,7 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
     """
     if "tables" not in options:
         raise RoutingError("routing.algorithm tables needs section tables")
-    tables = build_tables(options["tables"], topology, int(options["seed"]))
+    tables = linked_tables(options["tables"], topology, int(options["seed"]))
     layers = tables.layers
     if vcs < layers.count:
         raise RoutingError(
@@ -133,7 +133,7 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
     if layers.escape is not None:
         masks = [vc_range(0, 0), vc_range(1, vcs - 1)]
     if layers.method == "acro":
-        data = _orders(tables, layers)
+        data = channel_orders(tables)
     elif layers.escape is not None:
         data = next_ports(topology, tables.channels, layers.escape)
     elif by_hop:

@@ -64,6 +64,7 @@ app.add_typer(gen_app, name="gen", rich_help_panel="From gates")
 gen_app.command("lookup")(generate.gen_lookup)
 gen_app.command("router")(generate.gen_router)
 gen_app.command("network")(generate.gen_network)
+gen_app.command("tables")(generate.gen_tables)
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure the speed of hopforge on this machine.")
 app.add_typer(bench_app, name="bench", rich_help_panel="To networks")

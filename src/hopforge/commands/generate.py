@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath
+from hopforge.commands.terminal import ConfigPath, progress_bar
 
 
 def gen_lookup(
@@ -65,6 +65,25 @@ def gen_network(
 
     for path in generate_network(load_config(config), output, period_ns=period_ns):
         typer.echo(str(path))
+
+
+def gen_tables(
+    config: ConfigPath,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/tables).")
+    ] = None,
+) -> None:
+    """Write the routing tables of every switch (section `tables`) as memory images: TCAM rows, entries, virtual layers.
+
+    A $readmemh file of each kind per switch, and a manifest that says what is where (docs/irregular-networks.md).
+    """
+    from hopforge.gen.tables import generate_tables
+    from hopforge.model.config import load_config
+
+    with progress_bar("switches") as advance:
+        paths = generate_tables(load_config(config), output, advance)
+    typer.echo(f"{paths[-1]}\n{len(paths) - 1} files beside it")
 
 
 def lint(
