@@ -236,7 +236,9 @@ _indirect = compile_cached(
 )
 
 
-def check_routing(topology: Topology, plan: RoutingPlan, state: NetState, name: str) -> int:
+def check_routing(
+    topology: Topology, plan: RoutingPlan, state: NetState, name: str, hosts: NDArray[np.bool_] | None = None
+) -> int:
     """Prove the plan's obligation for this network; the state of the simulation is not touched.
 
     Parameters
@@ -245,6 +247,8 @@ def check_routing(topology: Topology, plan: RoutingPlan, state: NetState, name: 
         The network, the routing, and the built state.
     name : str
         Of the algorithm, for messages.
+    hosts : ndarray, bool[host], optional
+        Destinations; by default all.
 
     Returns
     -------
@@ -273,7 +277,7 @@ def check_routing(topology: Topology, plan: RoutingPlan, state: NetState, name: 
     edges = np.zeros((NI, NI) if escape else (1, 1), np.uint8)
     states = NI * plan.phases
     stack, sources, mark = np.zeros(states, np.int64), np.zeros(states, np.int64), np.zeros(states, np.int64)
-    for dst in range(topology.hosts):
+    for dst in range(topology.hosts) if hosts is None else np.flatnonzero(hosts).tolist():
         for via in vias:
             seen = np.zeros(states, np.uint8)
             repeats = RANDOM_REPEATS if plan.random else 1

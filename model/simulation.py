@@ -16,6 +16,9 @@ from scipy.special import stdtrit
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
+from hopforge.model.failures.epochs import Epoch, check_algorithm, make_epochs
+from hopforge.model.failures.flush import reprogram_engines
+from hopforge.model.failures.reconfiguration import Reconfiguration
 from hopforge.model.input_output_queued.build import IntervalSource, QueuedState
 from hopforge.model.link_times import input_queued_cycles, port_values
 from hopforge.model.lookup_measures import lookup_table, lookup_totals
@@ -28,8 +31,9 @@ from hopforge.model.network.sources import NEVER
 from hopforge.model.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.router_models import ROUTER_MODELS, Built
-from hopforge.model.routing import RoutingPlan, prepare_routing
+from hopforge.model.routing import RoutingError, RoutingPlan, prepare_routing
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.failed import failed_hosts, without_failed
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
 from hopforge.model.traffic import TrafficError, prepare_traffic
 from hopforge.model.workload import PlacedProgram, place_program
@@ -136,8 +140,11 @@ class Simulation:
         check: bool = True,
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
-        self.topology = build(config.topology, config.address) if topology is None else topology
+        whole = build(config.topology, config.address) if topology is None else topology
+        self.topology = without_failed(whole, config.failed)
         routing = config.routing
+        if not config.failed.none or config.simulation.failures:
+            check_algorithm(routing.algorithm)
         self.plan = routing_plan(config, self.topology)
         traffic = config.traffic
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
@@ -161,7 +168,9 @@ class Simulation:
             feedback=self.plan.feedback,
         )
         if config.router.model == "input_queued":
-            state = build_net(self.topology, self._router_parameters(), source, tables, seed, log_events)
+            state = build_net(
+                self.topology, self._router_parameters(self.topology, self.plan), source, tables, seed, log_events
+            )
             self.built = Built(state, partial(_run_input_queued, state), cycle_ns=config.router.cycle_ns or 0.0)
         else:
             self.built = ROUTER_MODELS[config.router.model](config, self.topology, source, tables, seed)
@@ -169,25 +178,68 @@ class Simulation:
         if self.traffic.silent is not None:
             self.state["host"]["next_time"][self.traffic.silent] = NEVER
             self.state["host"]["stopped"][self.traffic.silent] = 1
+        silent = failed_hosts(self.topology, config.failed)
+        for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0)):
+            self.state["host"][name][silent] = value
         if routing.check and check:
-            check_routing(self.topology, self.plan, self.state, routing.algorithm)
+            check_routing(self.topology, self.plan, self.state, routing.algorithm, ~silent)
             if self.state.lookup is not None:
                 check_keys(config, self.topology, self.plan, self.state)
+        #: what fails during the run, None: nothing
+        self.reconfiguration = self._reconfiguration(whole, check=check) if config.simulation.failures else None
 
-    def _router_parameters(self) -> RouterParameters:
-        parameters = router_parameters(self.config, self.topology)
+    def _router_parameters(self, topology: Topology, plan: RoutingPlan) -> RouterParameters:
+        parameters = router_parameters(self.config, topology)
         if self.config.router.route_computation == "table":
             return parameters
-        return replace(parameters, lookup=route_lookup(self.config, self.topology, self.plan))
+        return replace(parameters, lookup=route_lookup(self.config, topology, plan))
+
+    def _reconfiguration(self, whole: Topology, *, check: bool) -> Reconfiguration:
+        """Prepare the failures of section `simulation`: the routing of every state that the network comes to."""
+        config = self.config
+        if self.plan.feedback is not None or self.plan.memory.size > 1:
+            raise RoutingError("simulation.failures: a routing algorithm that learns cannot be reprogrammed")
+
+        def plan_for(topology: Topology, hosts: NDArray[np.bool_]) -> RoutingPlan:
+            plan = routing_plan(config, topology)
+            if config.routing.check and check:
+                net = build_net(topology, self._router_parameters(topology, plan), SourceParameters(), Tables(
+                    routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask,
+                ), self.seed)  # fmt: skip
+                net["host"]["inject_mask"][hosts] = 0
+                check_routing(topology, plan, net, config.routing.algorithm, ~hosts)
+                if net.lookup is not None:
+                    check_keys(config, topology, plan, net)
+            return plan
+
+        failures = config.simulation.failures
+        return Reconfiguration(
+            self.state,
+            make_epochs(whole, failures, config.failed, plan_for),
+            self._run_kernel,
+            self._install,
+            config.simulation.failure_series_cycles,
+            self.seed,
+        )
+
+    def _install(self, epoch: Epoch) -> None:
+        """Put the routing of `epoch` in force in all routers at once, and flush their lookup engines."""
+        self.plan, state = epoch.plan, self.state
+        state.put("table", np.ascontiguousarray(self.plan.table, np.int32))
+        if state.lookup is not None:
+            reprogram_engines(state.lookup, route_lookup(self.config, epoch.topology, self.plan))
 
     def advance(self, cycles: int) -> int:
-        """Simulate `cycles` cycles; returns the kernel's last code.
+        """Simulate `cycles` cycles, through what fails in them; returns the kernel's last code.
 
         Raises
         ------
         DeadlockError
             Nothing has moved for ``simulation.deadlock_cycles`` with flits in flight.
         """
+        return self._run_kernel(cycles) if self.reconfiguration is None else self.reconfiguration.advance(cycles)
+
+    def _run_kernel(self, cycles: int) -> int:
         end = int(self.state["cycle"]) + cycles
         while True:
             code = self.built.run(self.plan.route, self.traffic.pattern, end - int(self.state["cycle"]))

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr
 
 from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.failures import FailedConfig
 from hopforge.model.config.limits import address_problems, engine_problems
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
 from hopforge.model.config.route_computation import route_computation_problems
@@ -69,6 +70,8 @@ class Config(Section):
     """Seed of every random choice."""
     topology: TopologyConfig
     """Network."""
+    failed: FailedConfig = FailedConfig()
+    """What of the network does not work."""
     address: AddressConfig = AddressConfig()
     """Destination addresses."""
     lookup: LookupConfig = LookupConfig()

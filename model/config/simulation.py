@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.failures import FailureConfig
 
 Load = Annotated[float, Field(gt=0, le=1)]
 
@@ -47,6 +48,10 @@ class SimulationConfig(Section):
     """Changes of the offered load during a run of `hopforge series`."""
     series_us: Annotated[float, Field(gt=0)] = 10.0
     """Time of a bin of `hopforge series`."""
+    failures: tuple[FailureConfig, ...] = ()
+    """Links and switches that fail in the middle of the run, which then goes on to `max_cycles`."""
+    failure_series_cycles: Annotated[int, Field(ge=1)] = 100
+    """With `failures`: bin of the time series."""
     deadlock_cycles: Annotated[int, Field(ge=100)] = 10000
     """No flit has moved for so long with flits in flight: the run ends with the cycle of waiting channels."""
 

@@ -93,7 +93,10 @@ def _hop_indexed(
     if there == router:
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
         return 1
-    out[0] = candidate(table[table[_NEXT] + router * table[_R] + there], 1 << packet.phase)
+    port = table[table[_NEXT] + router * table[_R] + there]
+    if port < 0:  # its switch has failed
+        return 0
+    out[0] = candidate(port, 1 << packet.phase)
     packet.phase += 1
     return 1
 
@@ -104,6 +107,8 @@ def _up_down(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
         out[0] = candidate(table[table[_PORT] + packet.dst], table[_ALL])
         return 1
     entry = table[table[_UPDOWN] + (packet.phase * table[_R] + router) * table[_R] + there]
+    if entry < 0:  # its switch has failed
+        return 0
     packet.phase = entry & 1
     out[0] = candidate(entry >> 1, table[_ALL])
     return 1
@@ -121,6 +126,8 @@ def _with_escape(
     if not on_escape:
         packet.phase = 0
     entry = table[table[_UPDOWN] + (packet.phase * table[_R] + router) * table[_R] + there]
+    if entry < 0:  # its switch has failed
+        return 0
     if on_escape:
         packet.phase = entry & 1
         out[0] = candidate(entry >> 1, 1, 1)
@@ -137,10 +144,15 @@ def _graph_table(topology: Topology, vcs: int, *, up_down: bool, root: int) -> t
         raise RoutingError(f"routing.root must be a router from 0 to {topology.routers - 1}, not {root}")
     R, H = topology.routers, topology.hosts
     distance = distances(topology)
-    if (distance < 0).any():
+    linked = np.flatnonzero((topology.peer_router >= 0).any(axis=1))  # a switch without links has failed
+    first = int(linked[0]) if len(linked) else 0
+    if (distance[np.ix_(linked, linked)] < 0).any():
         raise RoutingError(
-            f"routing needs a connected network; router 0 reaches {int((distance[0] >= 0).sum())} of {R} routers"
+            f"routing needs a connected network; router {first} reaches {int((distance[first] >= 0).sum())} of "
+            f"{R} routers"
         )
+    if root not in linked and len(linked):
+        root = first
     header = [
         R,
         all_vcs(vcs),

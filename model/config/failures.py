@@ -1,0 +1,56 @@
+"""Failed links and switches: those of the whole file (`failed`) and those that fail during a run."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field
+
+from hopforge.model.config.base import Problem, Section
+
+Number = Annotated[int, Field(ge=0)]
+
+
+class FailedConfig(Section):
+    """Links and switches that do not work; `hopforge route`, `net` and `sweep` use the network without them."""
+
+    links: tuple[tuple[Number, Number], ...] = ()
+    """Pairs of routers: all links between the two."""
+    ports: tuple[tuple[Number, Number], ...] = ()
+    """Pairs of a router and one of its ports: the link there (one of several between the same two routers)."""
+    switches: tuple[Number, ...] = ()
+    """Routers, with all their links and hosts."""
+
+    @property
+    def none(self) -> bool:
+        """Nothing has failed."""
+        return not (self.links or self.ports or self.switches)
+
+    def __add__(self, other: "FailedConfig") -> "FailedConfig":
+        """Both together."""
+        return FailedConfig(
+            links=self.links + other.links, ports=self.ports + other.ports, switches=self.switches + other.switches
+        )
+
+
+class FailureConfig(FailedConfig):
+    """Links and switches that fail in one cycle of a run."""
+
+    cycle: Number
+    """In which they fail, counted from the start of the run with its warm-up."""
+    detection_cycles: Number = 100
+    """From then until the hosts stop sending new packets."""
+    reprogram_cycles: Number = 1000
+    """From then until the new tables are in force; later, if the network takes longer to become empty."""
+    repair_cycles: Annotated[int, Field(ge=1)] | None = None
+    """From the failure until the parts work again (default: never)."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that something fails, and that it is known before it is repaired."""
+        if self.none:
+            yield Problem("links", "missing; a failure needs links, ports or switches")
+        if self.repair_cycles is not None and self.repair_cycles <= self.detection_cycles + self.reprogram_cycles:
+            least = self.detection_cycles + self.reprogram_cycles
+            yield Problem(
+                "repair_cycles",
+                f"must be more than detection_cycles + reprogram_cycles = {least}, not {self.repair_cycles}",
+            )

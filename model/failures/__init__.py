@@ -1,0 +1,1 @@
+"""Links and switches that fail while a network is simulated: losses, draining, new tables."""

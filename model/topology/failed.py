@@ -1,0 +1,144 @@
+"""A network some parts of which have failed: the same routers, ports and hosts, and fewer links."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from hopforge.model.config.failures import FailedConfig
+from hopforge.model.errors import UserError
+from hopforge.model.topology.base import Topology
+from hopforge.model.topology.floor_plan import positions
+
+__all__ = ["FailureError", "failed_hosts", "failed_ports", "failed_switches", "survivors", "without_failed"]
+
+
+class FailureError(UserError, ValueError):
+    """Failed parts that the network has not, or without which it falls apart."""
+
+
+def _router(topology: Topology, router: int) -> int:
+    if router >= topology.routers:
+        raise FailureError(
+            f"failed: router {router} does not exist; the {topology.name} has routers 0 to {topology.routers - 1}"
+        )
+    return router
+
+
+def failed_switches(topology: Topology, failed: FailedConfig) -> NDArray[np.bool_]:
+    """Switches that have failed: bool[router].
+
+    Raises
+    ------
+    FailureError
+        A router that does not exist.
+    """
+    found = np.zeros(topology.routers, bool)
+    for router in failed.switches:
+        found[_router(topology, router)] = True
+    return found
+
+
+def failed_hosts(topology: Topology, failed: FailedConfig) -> NDArray[np.bool_]:
+    """Hosts at switches that have failed: bool[host]."""
+    return failed_switches(topology, failed)[topology.host_router]
+
+
+def failed_ports(topology: Topology, failed: FailedConfig) -> NDArray[np.bool_]:
+    """Output ports whose link to another router is down: bool[router, port]; both ends of every link.
+
+    Raises
+    ------
+    FailureError
+        Naming a router, link or port that does not exist.
+    """
+    peer = topology.peer_router
+    down = np.zeros(peer.shape, bool)
+    for a, b in failed.links:
+        here = peer[_router(topology, a)] == _router(topology, b)
+        if not here.any():
+            raise FailureError(f"failed: there is no link between routers {a} and {b} of the {topology.name}")
+        down[a] |= here
+    for router, port in failed.ports:
+        ports = int(topology.ports[_router(topology, router)])
+        if port >= ports or peer[router, port] < 0:
+            what = "leads to a host" if port < ports and topology.host_at[router, port] >= 0 else "has no link"
+            raise FailureError(f"failed: port {port} of router {router} of the {topology.name} {what}")
+        down[router, port] = True
+    down[failed_switches(topology, failed)] = True
+    down &= peer >= 0
+    router, port = np.nonzero(down)
+    down[peer[router, port], topology.peer_port[router, port]] = True
+    return down
+
+
+def without_failed(topology: Topology, failed: FailedConfig) -> Topology:
+    """Return the network without the links that are down; routers, ports and hosts keep their numbers.
+
+    A switch that has failed stays, with its hosts and without links.
+
+    Raises
+    ------
+    FailureError
+        Parts that do not exist, or what is left falls apart: names two routers without a path.
+    """
+    if failed.none:
+        return topology
+    down, gone = failed_ports(topology, failed), failed_switches(topology, failed)
+    peer_router = np.where(down, -1, topology.peer_router).astype(np.int32)
+    left = np.flatnonzero(~gone)
+    if len(left) == 0:
+        raise FailureError(f"failed: all {topology.routers} routers of the {topology.name}")
+    router, port = np.nonzero(peer_router >= 0)
+    ends = (router, peer_router[router, port])
+    graph = csr_array((np.ones(len(router), np.int8), ends), shape=(topology.routers, topology.routers))
+    part = connected_components(graph, directed=False)[1]
+    apart = left[part[left] != part[left[0]]]
+    if len(apart):
+        sizes = sorted((n for n in np.bincount(part[left]).tolist() if n), reverse=True)
+        raise FailureError(
+            f"failed: the network falls apart: no path from router {left[0]} to router {apart[0]} "
+            f"({len(sizes)} parts of {', '.join(map(str, sizes[:8]))}{', …' if len(sizes) > 8 else ''} routers)"
+        )
+    return replace(
+        topology,
+        peer_router=peer_router,
+        peer_port=np.where(down, -1, topology.peer_port).astype(np.int32),
+    )
+
+
+def survivors(topology: Topology, gone: NDArray[np.bool_]) -> tuple[Topology, NDArray[np.int32]]:
+    """Return the network without some routers, renumbered in their order, and the old numbers: int32[router].
+
+    Parameters
+    ----------
+    topology : Topology
+        In which the routers `gone` have no links (`without_failed`).
+    gone : ndarray, bool[router]
+        Routers to leave out, with their hosts.
+    """
+    numbers = np.flatnonzero(~gone).astype(np.int32)
+    new = np.full(topology.routers + 1, -1, np.int32)  # the last one stands for -1
+    new[numbers] = np.arange(len(numbers), dtype=np.int32)
+    hosts = np.flatnonzero(~gone[topology.host_router])
+    new_host = np.full(topology.hosts + 1, -1, np.int32)
+    new_host[hosts] = np.arange(len(hosts), dtype=np.int32)
+    return (
+        replace(
+            topology,
+            routers=len(numbers),
+            hosts=len(hosts),
+            peer_router=new[topology.peer_router[numbers]],
+            peer_port=topology.peer_port[numbers],
+            host_at=new_host[topology.host_at[numbers]],
+            host_router=new[topology.host_router[hosts]],
+            host_port=topology.host_port[hosts],
+            host_address=topology.host_address[hosts],
+            ports=topology.ports[numbers],
+            position=positions(topology)[numbers],
+            link_cycles=None if topology.link_cycles is None else topology.link_cycles[numbers],
+        ),
+        numbers,
+    )
