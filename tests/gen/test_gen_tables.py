@@ -178,11 +178,10 @@ def test_files_and_digests(tmp_path):
         assert line == f"{1 << 65 | output << 48 | int(mask, 16) << 24 | int(value, 16):017x}"
 
 
-def test_what_does_not_fit_is_refused():
-    text = TEXT.replace("SECTION", "layers: lash")
-    for engine, words in (
-        ("lookup: {tcam: {kind: flops, rows: 4}}", r"lookup.tcam.rows: must be at least \d+ for router 0, not 4"),
-        ("lookup: {cache: {output_bits: 1}}", r"lookup.cache.output_bits: must be at least 3 for 5 ports, not 1"),
-    ):
-        with pytest.raises(UserError, match=words):
-            table_files(parse_config(f"{text}{engine}\n", "test.yml"))
+def test_what_does_not_fit_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"^lookup.tcam.rows: must be at least \d+ for router 0, not 4"):
+        table_files(_config("layers: lash}\nlookup: {tcam: {kind: flops, rows: 4}"))
+    (tmp_path / "star.txt").write_text("0 1\n0 2\n0 3\n")
+    text = "name: mine\ntopology: {kind: edge_list, file: star.txt}\nlookup: {cache: {output_bits: 1}}\n"
+    with pytest.raises(UserError, match=r"^lookup.cache.output_bits: must be at least 2 for 4 ports, not 1"):
+        table_files(parse_config(text, "test.yml", folder=tmp_path))
