@@ -121,6 +121,8 @@ class Simulation:
         Capacity of the event log.
     script : tuple of arrays, optional
         Listed packets (host, time, destination, length) in place of section `traffic`.
+    plan : RoutingPlan, optional
+        Section `routing`, if already prepared for this network (`routing_plan`).
 
     Raises
     ------
@@ -138,6 +140,7 @@ class Simulation:
         log_events: int = 0,
         script: Script | None = None,
         check: bool = True,
+        plan: RoutingPlan | None = None,
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
         whole = build(config.topology, config.address) if topology is None else topology
@@ -145,7 +148,7 @@ class Simulation:
         routing = config.routing
         if not config.failed.none or config.simulation.failures:
             check_algorithm(routing.algorithm)
-        self.plan = routing_plan(config, self.topology)
+        self.plan = routing_plan(config, self.topology) if plan is None else plan
         traffic = config.traffic
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
         generator = np.random.default_rng((seed, 3))
