@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.neighbours import distances
 
-__all__ = ["LorenTables", "loren_next_hops", "loren_path", "loren_tables"]
+__all__ = ["LorenTables", "loren_entry", "loren_next_hops", "loren_path", "loren_tables"]
 
 MAX_NODES_WITH_DISTANT_ENTRIES = 32768
 """Above this many nodes only the tables of least size are built: distant entries need all distances, nodes² bytes."""
@@ -243,7 +243,7 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None) -> Lor
 
 
 @njit(cache=True)  # type: ignore[misc]
-def _forward(side, destination, successor, entries, u, v):  # type: ignore[no-untyped-def]
+def loren_entry(side, destination, entries, u, v):  # type: ignore[no-untyped-def]
     """Entry of u that a packet for v takes: the first of those nearest to v on the floor plan."""
     best, nearest = -1, 1 << 30
     x, y = v % side, v // side
@@ -300,7 +300,7 @@ def loren_path(tables: LorenTables, source: int, destination: int) -> list[int]:
     """
     path = [source]
     while path[-1] != destination:
-        k = int(_forward(tables.side, tables.destination, tables.successor, tables.entries, path[-1], destination))
+        k = int(loren_entry(tables.side, tables.destination, tables.entries, path[-1], destination))
         path.append(int(tables.successor[path[-1], k]))
         if len(path) > len(tables.entries):
             raise UserError(f"no path from router {source} to router {destination}: the tables lead in a circle")

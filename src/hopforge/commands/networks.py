@@ -45,10 +45,11 @@ def route(
 
     Section `tables` names the scheme (shortest paths, LOREN, Cowen, Thorup-Zwick, or a table of yours) and the method
     of virtual layers. Every pair is followed and the layers are proved free of deadlock. The tables are also written
-    as CSV, JSON and in the form of OpenSM's forwarding tables.
+    as CSV, JSON and in the form of OpenSM's forwarding tables. Above 8192 switches: LOREN's tables, with sampled pairs.
     """
     from hopforge.model.config import load_config
-    from hopforge.model.irregular.tables import build_tables
+    from hopforge.model.irregular.large import large_rows, sample_loren, write_large
+    from hopforge.model.irregular.tables import MAX_ROUTERS, build_tables
     from hopforge.model.irregular.write import quality_table, route_rows, write_route
     from hopforge.model.results import check_writable
     from hopforge.model.topology import build
@@ -56,7 +57,15 @@ def route(
     checked = load_config(config)
     target = output or Path("build/route") / checked.name
     check_writable(target)
-    tables = build_tables(checked.tables, build(checked.topology, checked.address), checked.seed)
+    network = build(checked.topology, checked.address)
+    if network.routers > MAX_ROUTERS and checked.tables.scheme == "loren":
+        with progress_bar("destinations") as advance:
+            found = sample_loren(checked, network, advance)
+        write_large(checked, found, target)
+        show_rows(large_rows(found))
+        say_written(target)
+        return
+    tables = build_tables(checked.tables, network, checked.seed)
     with progress_bar("traffic patterns") as advance:
         quality = quality_table(checked, tables, advance)
     with progress_bar("table sizes") as advance:

@@ -1,0 +1,67 @@
+"""LOREN on large networks: sampled pairs against plain walks and a breadth-first search of networkx."""
+
+import dataclasses
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from hopforge.model.config import parse_config
+from hopforge.model.errors import UserError
+from hopforge.model.irregular import large
+from hopforge.model.irregular.large import large_rows, sample_loren, write_large
+from hopforge.model.irregular.loren import loren_path
+from hopforge.model.topology import build
+
+TEXT = "name: big\ntopology: {kind: layout_random, n: 12, degree: 4, length: 3, seed: 2}\ntables: {scheme: loren}\n"
+
+
+@pytest.fixture(scope="module")
+def found():
+    config = parse_config(TEXT, "test.yml")
+    return sample_loren(config, build(config.topology, config.address))
+
+
+def test_sampled_pairs(found):
+    peers = found.topology.peer_router
+    graph = nx.Graph([(u, int(w)) for u, row in enumerate(peers) for w in row if w >= 0])
+    far = dict(nx.all_pairs_shortest_path_length(graph))
+    pairs = found.pairs
+    assert len(pairs) == 64 * 143
+    assert (pairs["source"] != pairs["destination"]).all()
+    for pair in pairs.sample(500, random_state=1).itertuples():
+        assert len(loren_path(found.tables, pair.source, pair.destination)) == pair.hops + 1
+        assert far[pair.source][pair.destination] == pair.shortest
+
+
+def test_rows_and_files(found, tmp_path):
+    rows = dict(large_rows(found))
+    assert rows["delivery"] == "9,152 sampled pairs followed, all delivered"
+    assert rows["bits"].endswith("with an entry per destination 1,144")  # 143 · 8
+    config = parse_config(TEXT, "test.yml")
+    write_large(config, found, tmp_path / "out")
+    entries = pd.read_parquet(tmp_path / "out" / "entries.parquet")
+    assert (entries.groupby("router").size() == found.tables.entries).all()
+    first = entries.groupby("router").head(4)
+    assert (first["destination"] == first["next_router"]).all()  # neighbours come first
+    assert (first["hops"] == 1).all()
+    assert len(pd.read_csv(tmp_path / "out" / "pairs.csv")) == len(found.pairs)
+
+
+def test_a_circle_is_refused_with_its_pair(found, monkeypatch):
+    config = parse_config(TEXT, "test.yml")
+    broken = found.tables.successor.copy()
+    here, there = 0, int(broken[0, 0])
+    broken[here], broken[there] = there, here
+    wrong = dataclasses.replace(found.tables, successor=broken)
+    monkeypatch.setattr(large, "loren_tables", lambda neighbours, t_max: wrong)
+    with pytest.raises(UserError, match=r"from router \d+ to router \d+ packets go in a circle"):
+        sample_loren(config, build(config.topology, config.address))
+
+
+def test_shortest_distances_beyond_254_hops():
+    line = np.array([[k - 1, k + 1 if k < 299 else -1] for k in range(300)], np.int32)
+    distance, queue = np.empty(300, np.int32), np.empty(300, np.int32)
+    large._hops_from(line, 299, distance, queue)
+    assert distance.tolist() == list(range(299, -1, -1))
