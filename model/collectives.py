@@ -139,6 +139,11 @@ def allreduce_ring(p: int, root: int = 0) -> Schedule:
     return _rounds(rounds if p > 1 else [])
 
 
+def allreduce_halving_doubling(p: int, root: int = 0) -> Schedule:
+    """Reduce-scatter by recursive halving, then allgather by recursive doubling (Rabenseifner 2004), p pieces."""
+    return reduce_scatter_recursive_halving(p) + allgather_recursive_doubling(p)
+
+
 def allreduce_binomial(p: int, root: int = 0) -> Schedule:
     """Reduce to rank 0 and broadcast, both by binomial tree."""
     return reduce_binomial(p, 0) + bcast_binomial(p, 0)
@@ -268,12 +273,15 @@ def scan_recursive_doubling(p: int, root: int = 0) -> Schedule:
     return _rounds(rounds)
 
 
+#: algorithms of allreduce that cut the vector in one piece per rank
+CUT_ALLREDUCE = frozenset({"ring", "halving_doubling"})
 #: operation → name of the algorithm in the configuration → schedule(ranks, root)
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "bcast": {"binomial": bcast_binomial, "linear": bcast_linear, "ring": bcast_ring},
     "reduce": {"binomial": reduce_binomial, "linear": reduce_linear},
     "allreduce": {
-        "recursive_doubling": allreduce_recursive_doubling, "ring": allreduce_ring, "binomial": allreduce_binomial,
+        "recursive_doubling": allreduce_recursive_doubling, "ring": allreduce_ring,
+        "halving_doubling": allreduce_halving_doubling, "binomial": allreduce_binomial,
     },
     "alltoall": {
         "pairwise": alltoall_pairwise, "bruck": alltoall_bruck, "ring": alltoall_ring, "linear": alltoall_linear,

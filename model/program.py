@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopforge.model.collectives import schedule
+from hopforge.model.collectives import CUT_ALLREDUCE, schedule
 from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.network.records import COMPUTE, POST, RECEIVE, SEND, SLEEP, WAIT_SENT
 from hopforge.model.trace import ANY_SOURCE, ANY_TAG, COLLECTIVES, DATATYPES, PROC_NULL, Action, Trace, TraceError
@@ -260,7 +260,7 @@ class _Builder:
         algorithm = getattr(collectives, operation)
         if name == "alltoallv" and algorithm == "bruck":
             algorithm = "pairwise"
-        if (operation, algorithm) == ("allreduce", "ring"):
+        if operation == "allreduce" and algorithm in CUT_ALLREDUCE:
             block_bytes = _pieces
         root = call.actions[0].root if name in _ROOTED else 0
         compiled = _compiled(operation, algorithm, len(call.actions), root)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.apps.generated import generated_trace
 from hopforge.model.config.workload import (
     CollectiveWorkload,
+    GeneratedWorkload,
     MappingConfig,
     ProgramWorkload,
     SyntheticWorkload,
@@ -81,7 +83,7 @@ def build_workload(config: WorkloadConfig, topology: Topology, seed: int) -> Pac
     WorkloadError, TraceError
         The workload does not fit the network, or a file is bad.
     """
-    if isinstance(config, TraceWorkload | CollectiveWorkload):
+    if isinstance(config, ProgramWorkload):
         return _recorded(config, topology, seed)
     if topology.hosts < 2:
         raise WorkloadError(
@@ -167,13 +169,34 @@ def place_program(config: ProgramWorkload, topology: Topology, seed: int) -> Pla
     WorkloadError, TraceError
         The program does not fit the network, or a file is bad.
     """
-    if isinstance(config, CollectiveWorkload):
-        trace = collective_trace(config, topology.hosts)
-    else:
-        assert isinstance(config, TraceWorkload), "checked by model.config"
-        trace = read_trace(config.file)
+    trace = program_trace(config, topology.hosts, seed)
     host = map_ranks(config.mapping, trace.ranks, topology, seed)
     return PlacedProgram(trace, compile_program(trace, config.collectives), host)
+
+
+def program_trace(config: ProgramWorkload, hosts: int, seed: int) -> Trace:
+    """Read (or, for everything but recorded programs, write) the calls of all ranks.
+
+    Parameters
+    ----------
+    config : ProgramWorkload
+        Section `workload`.
+    hosts : int
+        Hosts of the network, the number of ranks if `config` does not say.
+    seed : int
+        Of generated graphs.
+
+    Raises
+    ------
+    WorkloadError, TraceError, AppError
+        A bad file, or a program that does not run so.
+    """
+    if isinstance(config, TraceWorkload):
+        return read_trace(config.file)
+    if isinstance(config, CollectiveWorkload):
+        return collective_trace(config, hosts)
+    assert isinstance(config, GeneratedWorkload), "checked by model.config"
+    return generated_trace(config, hosts, seed)
 
 
 def collective_trace(config: CollectiveWorkload, hosts: int) -> Trace:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.paths import ConfigPath, TracePath
@@ -32,7 +32,7 @@ class CollectivesConfig(Section):
     """MPI_Bcast."""
     reduce: Literal["binomial", "linear"] = "binomial"
     """MPI_Reduce."""
-    allreduce: Literal["recursive_doubling", "ring", "binomial"] = "recursive_doubling"
+    allreduce: Literal["recursive_doubling", "ring", "halving_doubling", "binomial"] = "recursive_doubling"
     """MPI_Allreduce."""
     alltoall: Literal["pairwise", "bruck", "ring", "linear"] = "pairwise"
     """MPI_Alltoall and MPI_Alltoallv."""
@@ -108,4 +108,91 @@ class CollectiveWorkload(ProgramWorkload):
     """How many ranks (default: one for each host)."""
 
 
-WorkloadConfig = Annotated[SyntheticWorkload | TraceWorkload | CollectiveWorkload, Field(discriminator="kind")]
+class GeneratedWorkload(ProgramWorkload):
+    """What all programs have that are written from their definitions."""
+
+    ranks: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+    """How many ranks (default: one for each host)."""
+
+
+class NpbWorkload(GeneratedWorkload):
+    """One of the NAS Parallel Benchmarks 3.3 (MPI)."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    kind: Literal["npb"]
+    """A NAS Parallel Benchmark."""
+    benchmark: Literal["bt", "cg", "dt", "ep", "ft", "is", "lu", "mg", "sp"]
+    """Which one; the legal numbers of ranks depend on it."""
+    problem: Annotated[Literal["S", "W", "A", "B", "C", "D", "E"], Field(alias="class")] = "A"
+    """Problem size."""
+    graph: Literal["BH", "WH", "SH"] = "BH"
+    """Graph of DT: black hole (many to one), white hole (one to many), shuffle."""
+
+
+class MatrixProductWorkload(GeneratedWorkload):
+    """A product of two square matrices by SUMMA."""
+
+    kind: Literal["matrix_product"]
+    """A matrix product."""
+    order: Annotated[int, Field(ge=1, le=1 << 24)] = 4096
+    """Rows and columns of the matrices."""
+    panel: Annotated[int, Field(ge=1)] = 128
+    """Columns that are broadcast in one step."""
+
+
+class GraphSearchWorkload(GeneratedWorkload):
+    """A breadth-first search in the manner of Graph500."""
+
+    kind: Literal["bfs"]
+    """A breadth-first search."""
+    scale: Annotated[int, Field(ge=1, le=24)] = 16
+    """log₂ of the number of vertices."""
+    edge_factor: Annotated[int, Field(ge=1, le=64)] = 16
+    """Edges per vertex."""
+
+
+class HimenoWorkload(GeneratedWorkload):
+    """The Himeno benchmark, a Jacobi solver with halos on three axes."""
+
+    kind: Literal["himeno"]
+    """The Himeno benchmark."""
+    size: Literal["XS", "S", "M", "L", "XL"] = "S"
+    """Box: 64×32×32, 128×64×64, 256×128×128, 512×256×256 or 1024×512×512 points."""
+    iterations: Annotated[int, Field(ge=1, le=100000)] = 100
+    """Jacobi steps."""
+
+
+class TrainingWorkload(GeneratedWorkload):
+    """Steps of training a neural network."""
+
+    kind: Literal["training"]
+    """Training."""
+    parallelism: Literal["data", "expert", "pipeline"]
+    """Everybody has the network and sums gradients (allreduce); experts spread over the ranks (all-to-all); layers in
+    stages (pipeline)."""
+    steps: Annotated[int, Field(ge=1, le=100000)] = 1
+    """Steps of training."""
+    parameters: Annotated[int, Field(ge=1, le=1 << 50)] = 100_000_000
+    """Parameters: of the network (data, pipeline), of an expert in all layers together (expert)."""
+    value_bytes: Annotated[int, Field(ge=1, le=8)] = 2
+    """Bytes of a gradient's or activation's value."""
+    tokens: Annotated[int, Field(ge=1)] = 2048
+    """Tokens of a rank in a step (data, expert), of a microbatch (pipeline)."""
+    buckets: Annotated[int, Field(ge=1, le=100000)] = 4
+    """For `data`: parts in which gradients are summed while the backward pass goes on to the next."""
+    layers: Annotated[int, Field(ge=1, le=10000)] = 4
+    """For `expert`: layers of experts."""
+    hidden: Annotated[int, Field(ge=1)] = 4096
+    """For `expert` and `pipeline`: values of a token between layers."""
+    experts_per_token: Annotated[int, Field(ge=1)] = 2
+    """For `expert`: experts that each token goes to."""
+    microbatches: Annotated[int, Field(ge=1, le=100000)] = 8
+    """For `pipeline`: microbatches of a step."""
+
+
+WorkloadConfig = Annotated[
+    SyntheticWorkload | TraceWorkload | CollectiveWorkload | NpbWorkload | MatrixProductWorkload | GraphSearchWorkload
+    | HimenoWorkload | TrainingWorkload,
+    Field(discriminator="kind"),
+]

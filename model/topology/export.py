@@ -7,7 +7,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 
-from hopforge.model.config import Config, TimingConfig
+from hopforge.model.config import Config
 from hopforge.model.results import staged
 from hopforge.model.routing_table import hop_statistics
 from hopforge.model.topology import Topology, TopologyError, build
@@ -69,7 +69,7 @@ def graphml_text(topology: Topology) -> str:
 
 
 #: name of a format → text of the file
-EXPORTS: dict[str, Callable[[Topology, TimingConfig], str]] = {
+EXPORTS: dict[str, Callable[[Topology, Config], str]] = {
     "graphml": lambda topology, _: graphml_text(topology),
     "anynet": lambda topology, _: anynet_text(topology),
     "edges": lambda topology, _: edge_list_text(topology),
@@ -138,7 +138,7 @@ def export_file(config: Config, form: str | None = None, path: Path | None = Non
         if form == PICTURE:
             draw_floor_plan(topology, scratch / target.name)
         else:
-            (scratch / target.name).write_text(EXPORTS[form](topology, config.timing), encoding="utf-8")
+            (scratch / target.name).write_text(EXPORTS[form](topology, config), encoding="utf-8")
     return target
 
 

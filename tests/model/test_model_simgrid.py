@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import networkx as nx
 import pytest
 
-from hopforge.model.config import AddressConfig, Config, TimingConfig, parse_config
+from hopforge.model.config import AddressConfig, Config, parse_config
 from hopforge.model.routing_table import distances
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.export import export_file
@@ -19,7 +19,7 @@ NETWORKS = [
     "{kind: slim_fly, q: 3, hosts_per_router: 1}",
     "{kind: random_regular, routers: 8, degree: 3}",
 ]
-TIMING = TimingConfig(cable_ns=10, switch_base_ns=51, link_gbps=40)
+TIMING = "timing: {cable_ns: 10, switch_base_ns: 51, link_gbps: 40}"
 
 # simgrid.dtd, version 4.1: children and attributes of what we write; True: must be there
 RULES: dict[str, tuple[set[str], dict[str, bool]]] = {
@@ -34,7 +34,7 @@ RULES: dict[str, tuple[set[str], dict[str, bool]]] = {
 
 
 def config(text: str) -> Config:
-    return parse_config(f"name: x\ntopology: {text}\n")
+    return parse_config(f"name: x\ntopology: {text}\n{TIMING}\n")
 
 
 def network(text: str) -> Topology:
@@ -62,7 +62,7 @@ def checked_zone(text: str) -> ElementTree.Element:
 @pytest.mark.parametrize("text", NETWORKS)
 def test_paths_are_shortest_and_cost_what_the_timing_says(text: str, full: bool) -> None:
     topology = network(text)
-    zone = checked_zone(simgrid_text(topology, TIMING, full=full))
+    zone = checked_zone(simgrid_text(topology, config(text), full=full))
     assert zone.get("routing") == ("Full" if full else "Dijkstra")
     links = {link.get("id"): float(link.get("latency").removesuffix("ns")) for link in zone.iter("link")}
     assert {link.get("bandwidth") for link in zone.iter("link")} == {"40Gbps"}
@@ -98,15 +98,15 @@ def test_paths_are_shortest_and_cost_what_the_timing_says(text: str, full: bool)
 
 
 def test_parallel_links_are_written_once_and_names_are_escaped() -> None:
-    topology = network("{kind: torus, radices: [2]}")
-    zone = checked_zone(simgrid_text(topology, TIMING))
+    text = "{kind: torus, radices: [2]}"
+    zone = checked_zone(simgrid_text(network(text), config(text)))
     assert [link.get("id") for link in zone.iter("link") if link.get("id").count("r") == 2] == ["r0-r1", "r1-r0"]
 
 
 def test_too_many_hosts_for_all_pairs() -> None:
-    topology = network("{kind: torus, radices: [16, 16], hosts_per_router: 5}")
+    text = "{kind: torus, radices: [16, 16], hosts_per_router: 5}"
     with pytest.raises(TopologyError, match=r"^--export: simgrid-full writes .* at most 1024 hosts, not 1280$"):
-        simgrid_text(topology, TIMING, full=True)
+        simgrid_text(network(text), config(text), full=True)
 
 
 def test_files_get_the_suffix_of_their_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

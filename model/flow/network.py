@@ -1,0 +1,76 @@
+"""A network as the flow engine sees it: links with a bandwidth, routes with a latency."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.routes import Routes
+from hopforge.model.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class FlowNetwork:
+    """Links and the routes between some pairs of hosts.
+
+    Links are numbered: from host h to its router h, from the router to the host hosts + h, then the channels between
+    routers in the order of `Topology.channels`.
+
+    Attributes
+    ----------
+    capacity : ndarray, float64[link]
+        Bytes per second.
+    route_first : ndarray, int64[route + 1]
+        Where the links of a route start.
+    route_link : ndarray, int32[...]
+        Its links in order.
+    latency_s : ndarray, float64[route]
+        Of all its cables and switches.
+    """
+
+    capacity: NDArray[np.float64]
+    route_first: NDArray[np.int64]
+    route_link: NDArray[np.int32]
+    latency_s: NDArray[np.float64]
+
+
+def switch_ns(config: Config) -> float:
+    """Return the delay of a switch under ``app.lookup``: hit, miss or a conventional switch (section `timing`)."""
+    timing = config.timing
+    return {
+        "hit": timing.switch_base_ns,
+        "miss": timing.switch_base_ns + timing.miss_penalty_ns,
+        "conventional": timing.conventional_switch_ns,
+    }[config.app.lookup]
+
+
+def flow_network(
+    config: Config, topology: Topology, sources: NDArray[np.integer], destinations: NDArray[np.integer]
+) -> FlowNetwork:
+    """Return all links, and the routes of `hopforge hits` (section `lookup`) between the given pairs of hosts.
+
+    A route through n routers takes n switch delays and n + 1 cables.
+    """
+    paths = Routes(topology, config.address, config.lookup.up_choice).paths(sources, destinations)
+    channels = topology.channels()
+    hosts, ports = topology.hosts, topology.max_ports
+    number = np.full(topology.routers * ports, -1, np.int64)
+    number[channels.src_router.astype(np.int64) * ports + channels.src_port] = np.arange(len(channels.src_router))
+    lengths = paths.lengths
+    first = np.concatenate([[0], np.cumsum(lengths + 1)]).astype(np.int64)
+    link = np.empty(int(first[-1]), np.int32)
+    link[first[:-1]] = sources
+    link[first[1:] - 1] = hosts + np.asarray(destinations)
+    inner = np.ones(len(link), np.bool_)
+    inner[first[:-1]] = inner[first[1:] - 1] = False
+    last = np.zeros(len(paths.router), np.bool_)
+    last[paths.first[1:] - 1] = True  # leaves to the host
+    link[inner] = 2 * hosts + number[paths.router[~last].astype(np.int64) * ports + paths.output[~last]]
+    rate = config.timing.link_gbps * 1e9 / 8
+    return FlowNetwork(
+        capacity=np.full(2 * hosts + len(channels.src_router), rate),
+        route_first=first,
+        route_link=link,
+        latency_s=(lengths * switch_ns(config) + (lengths + 1) * config.timing.cable_ns) * 1e-9,
+    )
