@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr
 
+from hopforge.model.config.app import AppConfig
 from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.failures import FailedConfig
 from hopforge.model.config.limits import address_problems, engine_problems
@@ -90,6 +91,8 @@ class Config(Section):
     """Traffic of the network simulator."""
     simulation: SimulationConfig = SimulationConfig()
     """Runs of `hopforge net` and `hopforge sweep`."""
+    app: AppConfig = AppConfig()
+    """A program on the network, timed by `hopforge app`."""
     cosim: CosimConfig = CosimConfig()
     """Co-simulation."""
 
