@@ -263,7 +263,8 @@ def check_routing(
     record = state.record[0]
     if plan.obligation == "checked":
         return 0
-    vias = range(topology.routers) if plan.uses_via else range(-1, 0)
+    route, whole = (plan.route, False) if plan.every is None else (plan.every, True)
+    vias = range(topology.routers) if plan.uses_via and not whole else range(-1, 0)
     V, NI = int(record["vcs"]), int(record["input_vcs"])
     escape = plan.obligation == "escape"
     work = NI * topology.hosts * len(vias) * (V * topology.max_ports if escape else 1)
@@ -280,9 +281,9 @@ def check_routing(
     for dst in range(topology.hosts) if hosts is None else np.flatnonzero(hosts).tolist():
         for via in vias:
             seen = np.zeros(states, np.uint8)
-            repeats = RANDOM_REPEATS if plan.random else 1
+            repeats = RANDOM_REPEATS if plan.random and not whole else 1
             stuck = _explore(
-                plan.route, record, packet, dst, via, plan.phases, repeats, int(escape), depends, seen, stack
+                route, record, packet, dst, via, plan.phases, repeats, int(escape), depends, seen, stack
             )
             if stuck >= 0:
                 what = "no escape" if escape else "no output"
@@ -290,7 +291,7 @@ def check_routing(
                     f"routing.algorithm {name}: a packet to host {dst} finds {what} in {_input_name(state, int(stuck))}"
                 )
             if escape:
-                _indirect(plan.route, record, packet, dst, via, plan.phases, edges, seen, mark, stack, sources)
+                _indirect(route, record, packet, dst, via, plan.phases, edges, seen, mark, stack, sources)
     for key, array in saved.items():
         state[key][:] = array
     if escape:

@@ -73,7 +73,7 @@ def port_values(topology: Topology, between: Any, far: Any, host: Any) -> NDArra
 
 
 def queued_times(router: RouterConfig, topology: Topology) -> LinkTimes:
-    """Times of ``router.model: input_output_queued`` in cycles."""
+    """Turn the times of ``router.model: input_output_queued`` into cycles."""
     ns = {
         key: default if (given := getattr(router, key)) is None else float(given) for key, default in DEFAULT_NS.items()
     }

@@ -29,9 +29,9 @@ CYCLES_OF = {
 class RouterConfig(Section):
     """Every router of the network (docs/router.md, docs/router-models.md)."""
 
-    model: Literal["input_queued", "input_output_queued"] = "input_queued"
-    """The router of `router.md`, or one with queues at inputs and outputs and a fast crossbar
-    (`router-models.md`)."""
+    model: Literal["input_queued", "input_output_queued", "packet"] = "input_queued"
+    """The router of `router.md`; one with queues at inputs and outputs and a fast crossbar (`router-models.md`); or
+    store-and-forward of whole packets, all else in section `packet` (`torus-adaptive.md`)."""
     vcs: Annotated[int, Field(ge=1, le=16)] = 4
     """Virtual channels per port."""
     buffer_flits: Annotated[int, Field(ge=1, le=65535)] = 8
@@ -92,6 +92,10 @@ class RouterConfig(Section):
     def problems(self) -> Iterator[Problem]:
         """Check that the keys are those of the router model."""
         given = self.model_fields_set
+        if self.model == "packet":
+            for key in sorted(given - {"model"}):
+                yield Problem(key, f"is for other models than model={self.model}; see section packet")
+            return
         if self.model == "input_output_queued":
             for key in sorted(given & INPUT_QUEUED_KEYS):
                 yield Problem(key, f"is for model=input_queued only, not model={self.model}")
@@ -110,9 +114,9 @@ class RoutingConfig(Section):
     """The routing algorithm."""
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
-    """dor, star_channel, valiant (mesh, torus); d_mod_k, nca (fat_tree); dragonfly_min, minimal, valiant_group,
-    valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive (dragonfly); shortest, up_down, shortest_escape,
-    tables (any network); or `file`."""
+    """dor, star_channel, valiant (mesh, torus); d_mod_k, nca (fat_tree); dragonfly_min, valiant_group, valiant_node,
+    ugal_group, ugal_node, par, q_routing, q_adaptive (dragonfly); shortest, up_down, shortest_escape, tables (any
+    network); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     vc_rule: Literal["fixed", "dateline"] = "dateline"

@@ -157,9 +157,8 @@ def build_queues(
         build_net(topology, RouterParameters(vcs=V, deadlock_cycles=parameters.deadlock_cycles), source, tables, seed)
     )
     NI, NP = R * P * V, R * P
-    words, flight = (P * V + 63) // 64, np.zeros((R, P), np.int64)
-    flight[:] = parameters.flight_cycles
-    flight = flight.reshape(-1)
+    words = (P * V + 63) // 64
+    flight = np.broadcast_to(np.asarray(parameters.flight_cycles, np.int64), (R, P)).reshape(-1)
     peer = topology.peer_router.reshape(-1).astype(np.int64) * P + topology.peer_port.reshape(-1)
     here = np.flatnonzero(topology.peer_router.reshape(-1) >= 0)
     there = peer[here]

@@ -76,6 +76,7 @@ def ask(net: Net, queues: Queues, n: int) -> None:
 @njit
 def choose_output(net: Net, router: int, count: int) -> int:
     """Output port · V + VC of the candidates in ``net.candidate``: lowest level, then most room, then first."""
+    best: int
     best, best_level, best_room = int64(-1), int64(256), int64(-1)
     for k in range(count):
         packed = int64s(net.candidate)[k]
@@ -398,7 +399,7 @@ def inject(net: Net, queues: Queues, pattern: Callable[..., int], h: int, now: i
     if net.source_kind == INTERVAL:
         int64s(queues.departures)[h * queues.nic_depth + nic.place] = now
         nic.place = nic.place + 1 if nic.place + 1 < queues.nic_depth else 0
-        nic.due += queues.interval
+        nic.due = max(nic.due, created << INTERVAL_BITS) + queues.interval
     p = int64(host.packet)
     host.packet = -1
     if net.messages != 0:
@@ -463,7 +464,7 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
                         send(net, queues, (word << 6) + trailing_zeros(ports), now)
                         ports &= ports - uint64(1)
             slot = now & queues.calendar_mask
-            h = int64(int32s(queues.calendar)[slot])
+            h: int = int64(int32s(queues.calendar)[slot])
             int32s(queues.calendar)[slot] = -1
             while h >= 0:
                 words(queues.due_hosts)[h >> 6] |= bit_of(h)

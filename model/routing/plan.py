@@ -49,6 +49,10 @@ class RoutingPlan:
         What `model.deadlock` proves: ``acyclic`` (all channel dependencies), ``escape`` (those of the candidates of
         the highest level, with the indirect ones: Duato's condition), or nothing, because the plan was made from
         something that has been ``checked``.
+    every : jitted function, optional
+        For algorithms that learn or draw random numbers: a relation that gives, in any state, every candidate that
+        `route` may ever give there, from ``in_port``, ``in_vc`` and ``packet.dst`` alone. The proof takes it in place
+        of `route`.
     feedback : Feedback, optional
         What routers tell their neighbours upstream (`model.network.feedback`).
     """
@@ -61,6 +65,7 @@ class RoutingPlan:
     random: bool = False
     inject_mask: Any = None
     obligation: str = "acyclic"
+    every: Any = None
     feedback: Feedback | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
 

@@ -1,0 +1,270 @@
+"""Routing that learns on dragonflies: Q-routing and Q-adaptive (docs/adaptive-routing.md, spec/dragonfly.md).
+
+``memory`` holds parameters, then the estimated times of every router: float64[router, row, port − p]. A row of Q-routing
+is a destination router, one of Q-adaptive a destination group and the number of the source host at its router. The
+virtual channel is the number of hops so far.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.link_times import DEFAULT_NS, input_queued_cycles, queued_times
+from hopforge.model.network.candidates import candidate
+from hopforge.model.network.feedback import Feedback, learner, reporter
+from hopforge.model.network.memory import words
+from hopforge.model.network.records import Net
+from hopforge.model.network.rng import next_float
+from hopforge.model.routing.dragonfly_ways import (
+    FREE0,
+    FREE1,
+    PORTS,
+    VCS,
+    A,
+    P,
+    add_global,
+    add_local,
+    need_dragonfly,
+    port_to_host,
+    ways_table,
+)
+from hopforge.model.routing.plan import RoutingPlan, draw_below, register, relation
+from hopforge.model.topology import Topology
+
+#: places in ``memory``: learning rates, share of random decisions, thresholds, ns (or cycles) of a cycle, estimates
+ALPHA, BETA, EPSILON, THRESHOLD_1, THRESHOLD_2, CYCLE, ESTIMATES = range(7)
+
+
+@njit
+def row_start(table: Any, router: int, row: int) -> int:
+    """Place in ``memory`` of a row of a router's estimates; FREE0 of the table: rows of a router."""
+    return ESTIMATES + (router * table[FREE0] + row) * (table[PORTS] - table[P])
+
+
+@njit
+def best_place(table: Any, memory: Any, start: int) -> int:
+    """Column with the smallest estimate of a row, the first of equal ones."""
+    best, least = 0, memory[start]
+    for k in range(1, table[PORTS] - table[P]):
+        if memory[start + k] < least:
+            best, least = k, memory[start + k]
+    return best
+
+
+@njit
+def adaptive_row(table: Any, packet: Any) -> int:
+    """Row of Q-adaptive: destination group, and number of the source host at its router."""
+    p = table[P]
+    return (packet.dst // (p * table[A])) * p + packet.src % p
+
+
+@njit
+def explore(net: Net, table: Any, memory: Any, router: int, port: int) -> int:
+    """With probability ε a random port that has no host, and a link, else `port`."""
+    if memory[EPSILON] > 0.0 and next_float(words(net.router_rng), router) < memory[EPSILON]:
+        return table[P] + draw_below(net, router, table[FREE1])
+    return port
+
+
+def _q_adaptive(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    p, a, dst = table[P], table[A], packet.dst
+    hops = 0 if in_port < p else in_vc + 1
+    vc = min(hops, table[VCS] - 1)
+    port = port_to_host(table, router, dst)
+    here, goal = router // a, dst // (p * a)
+    if here != goal:
+        start = row_start(table, router, adaptive_row(table, packet)) - p
+        minimal = port
+        if hops == 0:
+            best = best_place(table, memory, start + p) + p
+            if not (memory[start + minimal] - memory[start + best]) / memory[start + minimal] < memory[THRESHOLD_1]:
+                port = best
+            port = explore(net, table, memory, router, port)
+        elif hops == 1 and in_port >= p + a - 1 and minimal < p + a - 1:
+            other = p + draw_below(net, router, a - 1)
+            if not (memory[start + minimal] - memory[start + other]) / memory[start + minimal] < memory[THRESHOLD_2]:
+                port = other
+            port = explore(net, table, memory, router, port)
+        if port != minimal:
+            packet.user1 = 1
+    out[0] = candidate(port, 1 << vc)
+    return 1
+
+
+def _every_q_adaptive(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    p, a, dst = table[P], table[A], packet.dst
+    hops = 0 if in_port < p else in_vc + 1
+    vc = min(hops, table[VCS] - 1)
+    minimal = port_to_host(table, router, dst)
+    free = router // a != dst // (p * a) and (hops == 0 or (hops == 1 and in_port >= p + a - 1 and minimal < p + a - 1))
+    if not free:
+        out[0] = candidate(minimal, 1 << vc)
+        return 1
+    return add_global(table, out, add_local(table, out, 0, vc), router, vc)
+
+
+def _report_q_adaptive(
+    router: int, in_port: int, packet: Any, elapsed: int, net: Any, table: Any, memory: Any, note: Any
+) -> int:
+    a, p = table[A], table[P]
+    row = adaptive_row(table, packet)
+    rest = 0.0
+    if router // a == packet.dst // (p * a):
+        if in_port < p + a - 1:
+            return 0
+    else:
+        start = row_start(table, router, row)
+        rest = memory[start + best_place(table, memory, start)]
+    note.key = row
+    note.value = elapsed * memory[CYCLE] + rest
+    return 1
+
+
+def _learn_q_adaptive(router: int, out_port: int, out_vc: int, note: Any, net: Any, table: Any, memory: Any) -> int:
+    place = row_start(table, router, note.key) + out_port - table[P]
+    change = note.value - memory[place]
+    memory[place] += (memory[ALPHA] if change < 0 else memory[BETA]) * change
+    return 0
+
+
+def _q_routing(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    p, dst = table[P], packet.dst
+    hops = 0 if in_port < p else in_vc + 1
+    vc = min(hops, table[VCS] - 1)
+    goal = dst // p
+    port = minimal = port_to_host(table, router, dst)
+    if goal != router and hops < table[VCS] - 3:
+        start = row_start(table, router, goal)
+        port = explore(net, table, memory, router, best_place(table, memory, start) + p)
+        if port != minimal:
+            packet.user1 = 1
+    out[0] = candidate(port, 1 << vc)
+    return 1
+
+
+def _every_q_routing(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    hops = 0 if in_port < table[P] else in_vc + 1
+    vc = min(hops, table[VCS] - 1)
+    if packet.dst // table[P] == router or hops >= table[VCS] - 3:
+        out[0] = candidate(port_to_host(table, router, packet.dst), 1 << vc)
+        return 1
+    return add_global(table, out, add_local(table, out, 0, vc), router, vc)
+
+
+def _report_q_routing(
+    router: int, in_port: int, packet: Any, elapsed: int, net: Any, table: Any, memory: Any, note: Any
+) -> int:
+    goal = packet.dst // table[P]
+    rest = 0.0
+    if goal != router:
+        start = row_start(table, router, goal)
+        rest = memory[start + best_place(table, memory, start)]
+    note.key = goal
+    note.value = elapsed * memory[CYCLE] + rest
+    return 1
+
+
+def _learn_q_routing(router: int, out_port: int, out_vc: int, note: Any, net: Any, table: Any, memory: Any) -> int:
+    place = row_start(table, router, note.key) + out_port - table[P]
+    memory[place] += memory[ALPHA] * (note.value - memory[place])
+    return 0
+
+
+def _parameters(topology: Topology, options: dict[str, Any]) -> tuple[NDArray[np.float64], float, float]:
+    """Head of ``memory``, and the times of a local and of a global link as estimates begin with (ns, else cycles)."""
+    router = options.get("router") or RouterConfig()
+    if router.model == "input_output_queued":
+        times = [
+            DEFAULT_NS[key] if getattr(router, key) is None else getattr(router, key)
+            for key in ("link_ns", "global_ns")
+        ]
+        cycle = queued_times(router, topology).cycle_ns
+    else:
+        given, cycle = input_queued_cycles(router), 1.0
+        local = given.get("link_latency_cycles", router.link_latency_cycles)
+        times = [float(local), float(given.get("global_latency_cycles", router.global_latency_cycles or local))]
+    keys = {"alpha": 0.2, "beta": 0.04, "epsilon": 0.001, "q_thld1": 0.2, "q_thld2": 0.35}
+    head = np.array([*(float(options.get(key, value)) for key, value in keys.items()), cycle])
+    return head, float(times[0]), float(times[1])
+
+
+def linked_ports(topology: Topology) -> int:
+    """Ports of a router that lead to routers: all those after the hosts up to the last one with a link anywhere."""
+    p = int(topology.params["p"])
+    return int((topology.peer_router >= 0).any(axis=0).nonzero()[0].max(initial=p - 1)) + 1 - p
+
+
+def first_estimates(topology: Topology, local: float, far: float) -> NDArray[np.float64]:
+    """Estimates of Q-adaptive without load, float64[router, group · p + host, port − p].
+
+    A port that has the link to the group: `far`; every other one: `local` + `far`; a port without a link: infinity.
+    """
+    p, a, g = (int(topology.params[name]) for name in ("p", "a", "g"))
+    found = np.full((topology.routers, g, p, topology.max_ports - p), local + far)
+    peer = topology.peer_router[:, p:]
+    router, port = np.nonzero(peer >= 0)
+    goal = peer[router, port] // a
+    outside = goal != router // a
+    found[router[outside], goal[outside], :, port[outside]] = far
+    router, port = np.nonzero(peer < 0)
+    found[router, :, :, port] = np.inf
+    return found.reshape(topology.routers, g * p, -1)
+
+
+def first_times(topology: Topology, local: float, far: float) -> NDArray[np.float64]:
+    """Estimates of Q-routing without load, float64[router, destination router, port − p]: the shortest way's flight."""
+    p, a = int(topology.params["p"]), int(topology.params["a"])
+    R = topology.routers
+    peer = topology.peer_router[:, p:].astype(np.int64)
+    cost = np.where(np.arange(peer.shape[1]) < a - 1, local, far)
+    least = np.where(np.eye(R, dtype=bool), 0.0, np.inf)
+    for _ in range(3):  # at most local, global, local
+        through = np.where((peer >= 0)[:, :, None], cost[None, :, None] + least[peer], np.inf)
+        least = np.minimum(least, through.min(axis=1))
+    through = np.where((peer >= 0)[:, :, None], cost[None, :, None] + least[peer], np.inf)
+    return np.ascontiguousarray(through.transpose(0, 2, 1))
+
+
+def _plan(
+    topology: Topology,
+    vcs_needed: int,
+    options: dict[str, Any],
+    estimates: Callable[[Topology, float, float], NDArray[np.float64]],
+    functions: tuple[Callable[..., int], ...],
+) -> RoutingPlan:
+    head, local, far = _parameters(topology, options)
+    first = estimates(topology, local, far)
+    table = ways_table(topology, vcs_needed)
+    table[FREE0], table[FREE1] = first.shape[1], linked_ports(topology)
+    route, every, report, learn = functions
+    return RoutingPlan(
+        relation(route), table, max_candidates=topology.max_ports, random=True, inject_mask=1, every=relation(every),
+        feedback=Feedback(reporter(report), learner(learn)), memory=np.concatenate([head, first.reshape(-1)]),
+    )  # fmt: skip
+
+
+@register("q_adaptive")
+def prepare_q_adaptive(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Q-adaptive: a table of two levels, at most five hops, five virtual channels."""
+    need_dragonfly(topology, "q_adaptive", vcs, 5)
+    return _plan(
+        topology, 5, options, first_estimates, (_q_adaptive, _every_q_adaptive, _report_q_adaptive, _learn_q_adaptive)
+    )
+
+
+@register("q_routing")
+def prepare_q_routing(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Q-routing: ``max_q`` hops by estimates for each destination router, then minimal; ``max_q`` + 3 channels."""
+    needed = int(options.get("max_q", 3)) + 3
+    need_dragonfly(topology, "q_routing", vcs, needed)
+    return _plan(
+        topology, needed, options, first_times, (_q_routing, _every_q_routing, _report_q_routing, _learn_q_routing)
+    )
