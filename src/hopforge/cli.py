@@ -70,6 +70,7 @@ bench_app = typer.Typer(no_args_is_help=True, help="Measure the speed of hopforg
 app.add_typer(bench_app, name="bench", rich_help_panel="To networks")
 bench_app.command("lookup")(bench.bench_lookup)
 bench_app.command("net")(bench.bench_net)
+bench_app.command("route")(bench.bench_route)
 
 
 def _words(error: UserError | OSError | MemoryError) -> str:

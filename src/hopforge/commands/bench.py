@@ -85,3 +85,42 @@ def bench_net(
         )  # fmt: skip
     console.print(table)
     say_written(output)
+
+
+def bench_route(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/bench/route"),
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only acro, lash, lash_tor, dfsssp, loren, thorup_zwick (repeat for more).")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="The large networks, too: minutes, and gigabytes.")] = False,
+) -> None:
+    """Time virtual layers (ACRO, LASH, LASH-TOR, DFSSSP) and tables (LOREN, Thorup-Zwick) of growing networks.
+
+    Processor time and memory of a process per case, beside the aims; a plot of the growth with the network.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.results import check_writable
+    from hopforge.sim.bench_route import LABELS, chosen_cases, measure_route, write_bench_route
+
+    cases = chosen_cases(full, method or [])
+    check_writable(output)
+    console, rows = Console(), []
+    with console.status("measuring") as status:
+        for row in measure_route(cases):
+            rows.append(row)
+            status.update(f"measured {len(rows)} of {len(cases)}")
+    write_bench_route(rows, output)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    for heading in ("switches", "degree", "layers or entries", "CPU s", "aim", "MiB", "aim"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            LABELS[row["method"]], f"{row['routers']:,}", f"{row['degree']}", f"{row['result']}",
+            f"{row['cpu_s']:.3g}", f"{row['limit_s']:.0f}" if row["limit_s"] else "", f"{row['peak_mib']:.0f}",
+            f"{1024 * row['limit_gib']:.0f}" if row["limit_gib"] else "",
+        )  # fmt: skip
+    console.print(table)
+    say_written(output)
