@@ -16,9 +16,11 @@ from scipy.special import stdtrit
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
+from hopforge.model.errors import UserError
 from hopforge.model.failures.epochs import Epoch, check_algorithm, make_epochs
 from hopforge.model.failures.flush import reprogram_engines
 from hopforge.model.failures.reconfiguration import Reconfiguration
+from hopforge.model.failures.report import failure_tables, plot_series
 from hopforge.model.input_output_queued.build import IntervalSource, QueuedState
 from hopforge.model.link_times import input_queued_cycles, port_values
 from hopforge.model.lookup_measures import lookup_table, lookup_totals
@@ -143,6 +145,8 @@ class Simulation:
         plan: RoutingPlan | None = None,
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
+        if config.router.model == "packet":
+            raise UserError("router.model packet has no flits and cycles of this kind: hopforge net runs it, alone")
         whole = build(config.topology, config.address) if topology is None else topology
         self.topology = without_failed(whole, config.failed)
         routing = config.routing
@@ -258,6 +262,10 @@ class Simulation:
         counted, present = self.state.flits_in_flight, self.state.flits_present
         if counted != present:
             raise AssertionError(f"{counted} flits should be in flight, {present} are there")
+        if self.reconfiguration is not None and self.reconfiguration.lost_flits > int(self.state["flits_dropped"]):
+            raise AssertionError(
+                f"of {int(self.state['flits_dropped'])} lost flits {self.reconfiguration.lost_flits} are told"
+            )
 
     def _deadlock_text(self) -> str:
         state = self.state
@@ -373,7 +381,7 @@ class Simulation:
             cycles += self.sample_cycles
             if progress is not None:
                 progress(warmup + cycles)
-            if cycles >= least and len(samples) >= BATCHES:
+            if cycles >= least and len(samples) >= BATCHES and self.reconfiguration is None:
                 mean, half = batch_interval(samples)
                 if half <= limits.precision * mean:
                     stop = "precision"
@@ -628,7 +636,12 @@ def write_measurement(run: Simulation, found: Measurement, folder: Path) -> None
     tables = {"measurement": pd.DataFrame([found.row()]), "channels": channels}
     if run.state.lookup is not None:
         tables["lookups"] = lookup_table(run.topology, run.state.lookup)
+    failures = run.reconfiguration
+    if failures is not None:
+        tables |= failure_tables(failures)
     with staged(folder) as scratch:
         write_tables(scratch, tables)
         plot_channels(run, channels, scratch / "channels.png")
+        if failures is not None and len(failures.series):
+            plot_series(failures, run.topology.name, scratch / "series.png")
         write_metadata(scratch, run_metadata(run.config))

@@ -6,6 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.traffic import TrafficConfig
 
 Number = Annotated[int, Field(ge=0)]
 
@@ -53,4 +55,22 @@ class FailureConfig(FailedConfig):
             yield Problem(
                 "repair_cycles",
                 f"must be more than detection_cycles + reprogram_cycles = {least}, not {self.repair_cycles}",
+            )
+
+
+def failure_problems(
+    failures: tuple[FailureConfig, ...], deadlock_cycles: int, router: RouterConfig, traffic: TrafficConfig
+) -> Iterator[Problem]:
+    """Return what of ``simulation.failures`` does not fit the other sections; keys are from the root of the file."""
+    if not failures:
+        return
+    if router.model != "input_queued":
+        yield Problem("simulation.failures", f"need router.model=input_queued, not {router.model}")
+    if traffic.source == "program":
+        yield Problem("simulation.failures", "need a source with a load: a program waits for ever for a lost message")
+    for number, failure in enumerate(failures):
+        if failure.detection_cycles >= deadlock_cycles:
+            yield Problem(
+                f"simulation.failures[{number}].detection_cycles",
+                f"must be below simulation.deadlock_cycles={deadlock_cycles}, not {failure.detection_cycles}",
             )

@@ -7,9 +7,10 @@ from pydantic import Field, PrivateAttr
 
 from hopforge.model.config.app import AppConfig
 from hopforge.model.config.base import Problem, Section
-from hopforge.model.config.failures import FailedConfig
+from hopforge.model.config.failures import FailedConfig, failure_problems
 from hopforge.model.config.limits import address_problems, engine_problems
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
+from hopforge.model.config.packet import PacketConfig
 from hopforge.model.config.route_computation import route_computation_problems
 from hopforge.model.config.router import RouterConfig, RoutingConfig
 from hopforge.model.config.router_model import router_model_problems
@@ -85,6 +86,8 @@ class Config(Section):
     """Routers of the network simulator."""
     routing: RoutingConfig = RoutingConfig()
     """Routing algorithm of the network simulator."""
+    packet: PacketConfig = PacketConfig()
+    """Routers, links and sources with `router.model: packet`."""
     tables: TablesConfig = TablesConfig()
     """Routing tables and virtual layers of `hopforge route` and `routing.algorithm: tables`."""
     traffic: TrafficConfig = TrafficConfig()
@@ -109,5 +112,7 @@ class Config(Section):
         yield from engine_problems(self.topology, self.address, self.lookup)
         yield from route_computation_problems(self.router, self.lookup)
         yield from router_model_problems(self.router, self.traffic)
+        runs = self.simulation
+        yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)
         if self.traffic.source == "program" and not isinstance(self.workload, ProgramWorkload):
             yield Problem("traffic.source", "program needs a section workload of kind trace or collective")

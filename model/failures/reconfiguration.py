@@ -37,9 +37,6 @@ from hopforge.model.network.records import (
 )
 from hopforge.model.network.sources import NEVER
 
-#: cycles between two looks at a network that becomes empty by itself
-EMPTYING_CYCLES = 16
-
 
 @dataclass
 class FailureRecord:
@@ -124,8 +121,13 @@ class Reconfiguration:
 
     @property
     def series(self) -> pd.DataFrame:
-        """Time series in bins: cycle, sent, accepted, in_flight, latency, lost_flits (see docs)."""
+        """Time series in bins: cycle (of its begin), sent, accepted, lost_flits, in_flight (docs)."""
         return self._series.table()
+
+    @property
+    def to_come(self) -> list[Epoch]:
+        """Failures and repairs that have not taken place."""
+        return self._waiting
 
     @property
     def lost_flits(self) -> int:
@@ -294,10 +296,9 @@ class Reconfiguration:
         assert self._epoch is not None
         if self._empty():
             return self._ready_at if now < self._ready_at else now + 1
-        if not self._epoch.ports.any():
-            return now + EMPTYING_CYCLES
-        self._take_aside(now)
-        self._turn_away(self._epoch)
+        if self._epoch.ports.any() or self._aside:
+            self._take_aside(now)
+            self._turn_away(self._epoch)
         return now + 1
 
     def _turn_away(self, epoch: Epoch) -> None:
@@ -413,7 +414,7 @@ class _Series:
 
     def _counts(self) -> tuple[int, ...]:
         state = self.state
-        return tuple(int(state[name]) for name in ("flits_injected", "flits_ejected", "flits_dropped"))
+        return int(state["host"]["flits_sent"].sum()), int(state["flits_ejected"]), int(state["flits_dropped"])
 
     def note(self) -> None:
         """Close a bin whose end has come."""

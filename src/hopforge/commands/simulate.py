@@ -1,11 +1,14 @@
 """Commands that run traffic over a network."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hopforge.commands.terminal import ConfigPath, complain, progress_bar, say_written, show_rows
+
+if TYPE_CHECKING:
+    from hopforge.model.config import Config
 
 
 def hits(
@@ -50,6 +53,7 @@ def net(
     network, routing and virtual channels is first proved free of deadlock.
     """
     from hopforge.model.config import load_config
+    from hopforge.model.failures.report import failure_rows
     from hopforge.model.program_run import program_rows, run_program, write_program
     from hopforge.model.results import check_writable
     from hopforge.model.simulation import Simulation, write_measurement
@@ -58,6 +62,9 @@ def net(
     checked = load_config(config)
     target = output or Path("build/net") / checked.name
     check_writable(target)
+    if checked.router.model == "packet":
+        _packet_net(checked, load, seed, target)
+        return
     run = Simulation(checked, checked.simulation.load if load is None else load, checked.seed if seed is None else seed)
     if run.placed is not None:
         if load is not None:
@@ -70,8 +77,22 @@ def net(
         with progress_bar("cycles") as advance:
             found = run.run(lambda cycles: advance(cycles, checked.simulation.max_cycles))
         write_measurement(run, found, target)
-        rows = measurement_rows(found)
+        rows = measurement_rows(found) + (failure_rows(run.reconfiguration) if run.reconfiguration is not None else [])
     show_rows(rows)
+    say_written(target)
+
+
+def _packet_net(checked: "Config", load: float | None, seed: int | None, target: Path) -> None:
+    from hopforge.model.packet.network import PacketNetwork
+    from hopforge.model.packet.simulation import measurement_rows, run_packets, write_packets
+
+    network = PacketNetwork(
+        checked, checked.simulation.load if load is None else load, checked.seed if seed is None else seed
+    )
+    with progress_bar("packets") as advance:
+        found = run_packets(network, advance)
+    write_packets(checked, network, found, target)
+    show_rows(measurement_rows(found))
     say_written(target)
 
 

@@ -1,0 +1,63 @@
+"""What failures did to a run: rows for the terminal, tables and the accepted rate over time."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from hopforge.model.failures.reconfiguration import FailureRecord, Reconfiguration
+from hopforge.model.plots import GREY, Line, draw_lines, new_figure, save_figure, style_axes
+
+__all__ = ["failure_rows", "failure_tables", "plot_series"]
+
+
+def failure_tables(failures: Reconfiguration) -> dict[str, pd.DataFrame]:
+    """Tables `failures` (a row per failure or repair that took place) and `series` (a row per bin)."""
+    return {"failures": failures.table(), "series": failures.series}
+
+
+def failure_rows(failures: Reconfiguration) -> list[tuple[str, str]]:
+    """Subject and words for the terminal: one row for each failure and repair."""
+    rows = [(f"cycle {record.cycle:,}", _words(record)) for record in failures.records]
+    rows += [(f"cycle {epoch.cycle:,}", f"not reached: {epoch.what}") for epoch in failures.to_come]
+    return rows
+
+
+def _words(record: FailureRecord) -> str:
+    words = [record.what]
+    if record.packets_lost:
+        words.append(
+            f"{record.packets_lost} packets lost ({record.flits_on_links} flits on links, "
+            f"{record.flits_in_switches} in switches, {record.flits_of_cut_packets} others of the same packets)"
+        )
+    for count, what in (
+        (record.packets_unsent, "packets abandoned at their hosts"),
+        (record.packets_set_aside, "packets sent again by hosts on the way"),
+        (record.packets_without_host, "packets dropped at switches without hosts"),
+    ):
+        if count:
+            words.append(f"{count} {what}")
+    if record.reprogrammed_cycle >= 0:
+        words.append(f"empty in cycle {record.empty_cycle:,}, new tables in cycle {record.reprogrammed_cycle:,}")
+    else:
+        words.append("the run ended before the new tables")
+    return "; ".join(words)
+
+
+def plot_series(failures: Reconfiguration, title: str, path: Path) -> None:
+    """Draw sent and accepted flits over time; a line where something fails or works again."""
+    series = failures.series
+    figure, (axes,) = new_figure(width_in=9.0)
+    style_axes(axes, title=title, x_label="cycle", y_label="flits per host and cycle")
+    for record in failures.records:
+        axes.axvline(record.cycle, color=GREY, linewidth=0.9, linestyle=":")
+        if record.reprogrammed_cycle >= 0:
+            axes.axvspan(record.stopped_cycle, record.reprogrammed_cycle, color="#eeeeee", linewidth=0)
+    middle = series["cycle"] + (series["cycle"].diff().median() if len(series) > 1 else 0) / 2
+    draw_lines(
+        axes,
+        [
+            Line("accepted", middle, series["accepted"], 0, marked=False),
+            Line("sent", middle, series["sent"], 1, dashed=True, marked=False),
+        ],
+    )
+    save_figure(figure, path)
