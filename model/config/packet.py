@@ -1,0 +1,51 @@
+"""Section `packet`: the packet network of docs/torus-adaptive.md (``router.model: packet``)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hopforge.model.config.base import Section
+
+Nanoseconds = Annotated[float, Field(ge=0, le=1e6)]
+Gbps = Annotated[float, Field(gt=0, le=1e5)]
+
+
+class PacketConfig(Section):
+    """Store-and-forward routers, their links and sources; `traffic` has pattern and packets of a message."""
+
+    packet_bytes: Annotated[int, Field(ge=1, le=65536)] = 512
+    """Size of a packet."""
+    queue_packets: Annotated[int, Field(ge=2, le=63)] = 8
+    """Packets of the queue of a virtual channel (three for each link), and of the queue to a sink."""
+    link_gbps: Gbps = 20.0
+    """Rate of the links between routers."""
+    link_ns: Nanoseconds = 200.0
+    """Latency of the links between routers."""
+    host_gbps: Gbps = 64.0
+    """Rate of the links from source to router and from router to sink."""
+    host_ns: Nanoseconds = 80.0
+    """Latency of the links of sources and sinks."""
+    feed: Annotated[float, Field(gt=0, le=1000)] = 2.4
+    """Rate at which a source offers the packets of a message, in units of the load 1."""
+    feed_waits: bool = False
+    """A source offers its next packet only when it knows whether the last one was taken."""
+    process: Literal["periodic", "exponential"] = "periodic"
+    """All nodes create messages at the same times, at equal distances; or each at random times."""
+    messages: Annotated[int, Field(ge=1, le=100000)] = 32
+    """Messages of every node; the run ends when all have arrived."""
+    ties: Literal["plus", "both"] = "plus"
+    """Minimal directions at half the ring: + only, or both."""
+    enter_slots: Annotated[int, Field(ge=1, le=63)] = 2
+    """Free slots that a packet needs to enter a ring of the escape network; one is enough to go on in it."""
+    inject_slots: Annotated[int, Field(ge=1, le=63)] = 1
+    """Free slots that a packet of the source needs in any queue."""
+    congestion: Literal["all", "adaptive"] = "all"
+    """Queues of a link that count in u: of all its virtual channels, or the adaptive one."""
+    idle_ratio: Literal["zero", "one"] = "zero"
+    """The first term of the profit where u* = 0 and u > 0."""
+    full_profit: Literal["formula", "zero"] = "formula"
+    """Profit of a destination whose counted queues are all full: by the formula, or nothing."""
+    outflank_distance: Annotated[int, Field(ge=1, le=64)] = 2
+    """Δ of the outflank destinations."""
+    eta: Annotated[float, Field(ge=0, le=1000)] | None = None
+    """Weight η of the path's length in the profit; default 1 for `por`, 2 for `ofr`."""
