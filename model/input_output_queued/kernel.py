@@ -5,6 +5,7 @@ arrives first), in masks of requests, and in a calendar of hosts.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from numba import int64, njit, types, uint32, uint64
 
@@ -76,7 +77,7 @@ def ask(net: Net, queues: Queues, n: int) -> None:
 @njit
 def choose_output(net: Net, router: int, count: int) -> int:
     """Output port · V + VC of the candidates in ``net.candidate``: lowest level, then most room, then first."""
-    best: int
+    best: Any
     best, best_level, best_room = int64(-1), int64(256), int64(-1)
     for k in range(count):
         packed = int64s(net.candidate)[k]
@@ -464,7 +465,7 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
                         send(net, queues, (word << 6) + trailing_zeros(ports), now)
                         ports &= ports - uint64(1)
             slot = now & queues.calendar_mask
-            h: int = int64(int32s(queues.calendar)[slot])
+            h: Any = int64(int32s(queues.calendar)[slot])
             int32s(queues.calendar)[slot] = -1
             while h >= 0:
                 words(queues.due_hosts)[h >> 6] |= bit_of(h)

@@ -1,8 +1,8 @@
 """Routing that learns on dragonflies: Q-routing and Q-adaptive (docs/adaptive-routing.md, spec/dragonfly.md).
 
-``memory`` holds parameters, then the estimated times of every router: float64[router, row, port − p]. A row of Q-routing
-is a destination router, one of Q-adaptive a destination group and the number of the source host at its router. The
-virtual channel is the number of hops so far.
+``memory`` holds parameters, then the estimated times of every router: float64[router, row, port − p]. A row of
+Q-routing is a destination router, one of Q-adaptive a destination group and the number of the source host at its
+router. The virtual channel is the number of hops so far.
 """
 
 from collections.abc import Callable
@@ -199,7 +199,7 @@ def _parameters(topology: Topology, options: dict[str, Any]) -> tuple[NDArray[np
 def linked_ports(topology: Topology) -> int:
     """Ports of a router that lead to routers: all those after the hosts up to the last one with a link anywhere."""
     p = int(topology.params["p"])
-    return int((topology.peer_router >= 0).any(axis=0).nonzero()[0].max(initial=p - 1)) + 1 - p
+    return int(np.nonzero(topology.peer_router >= 0)[1].max(initial=p - 1)) + 1 - p
 
 
 def first_estimates(topology: Topology, local: float, far: float) -> NDArray[np.float64]:
