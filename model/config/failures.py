@@ -1,5 +1,6 @@
 """Failed links and switches: those of the whole file (`failed`) and those that fail during a run."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -8,6 +9,7 @@ from pydantic import Field
 from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.traffic import TrafficConfig
+from hopforge.model.errors import UserError
 
 Number = Annotated[int, Field(ge=0)]
 
@@ -58,6 +60,14 @@ class FailureConfig(FailedConfig):
             )
 
 
+def describe_failed(failed: FailedConfig) -> str:
+    """Say what is down: ``link 3–7, switch 12``."""
+    words = [f"link {a}–{b}" for a, b in failed.links]
+    words += [f"link at port {port} of router {router}" for router, port in failed.ports]
+    words += [f"switch {router}" for router in failed.switches]
+    return ", ".join(words) or "nothing"
+
+
 def failure_problems(
     failures: tuple[FailureConfig, ...], deadlock_cycles: int, router: RouterConfig, traffic: TrafficConfig
 ) -> Iterator[Problem]:
@@ -74,3 +84,31 @@ def failure_problems(
                 f"simulation.failures[{number}].detection_cycles",
                 f"must be below simulation.deadlock_cycles={deadlock_cycles}, not {failure.detection_cycles}",
             )
+
+
+def parse_failed(links: list[str], switches: list[str]) -> FailedConfig:
+    """Read what the command line says: links ``3-7`` (routers) or ``3.2`` (router and port), switches ``12``.
+
+    Each word may hold several, with commas between them.
+
+    Raises
+    ------
+    UserError
+        A word of another form.
+
+    Examples
+    --------
+    >>> parse_failed(["3-7,9.2"], ["12"])
+    FailedConfig(links=((3, 7),), ports=((9, 2),), switches=(12,))
+    """
+    pairs: dict[str, list[tuple[int, int]]] = {"-": [], ".": []}
+    for word in (part.strip() for text in links for part in text.split(",")):
+        found = re.fullmatch(r"(\d{1,9})([-.])(\d{1,9})", word)
+        if found is None:
+            raise UserError(f"--fail: must be routers as 3-7 or router and port as 3.2, not {word!r}")
+        pairs[found[2]].append((int(found[1]), int(found[3])))
+    numbers = [part.strip() for text in switches for part in text.split(",")]
+    for word in numbers:
+        if not re.fullmatch(r"\d{1,9}", word):
+            raise UserError(f"--fail-switch: must be a router number, not {word!r}")
+    return FailedConfig(links=tuple(pairs["-"]), ports=tuple(pairs["."]), switches=tuple(map(int, numbers)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.failures import FailedConfig, FailureConfig
+from hopforge.model.config.failures import FailedConfig, FailureConfig, describe_failed
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_hosts, failed_ports, failed_switches, without_failed
@@ -52,14 +52,6 @@ class Epoch:
         """Virtual channels that every host may use, none at failed switches: uint32[host]."""
         mask = np.uint32(0xFFFF) if self.plan.inject_mask is None else self.plan.inject_mask
         return np.where(self.hosts, np.uint32(0), np.asarray(mask, np.uint32)).astype(np.uint32)
-
-
-def describe_failed(failed: FailedConfig) -> str:
-    """Say what is down: ``link 3–7, switch 12``."""
-    words = [f"link {a}–{b}" for a, b in failed.links]
-    words += [f"link at port {port} of router {router}" for router, port in failed.ports]
-    words += [f"switch {router}" for router in failed.switches]
-    return ", ".join(words) or "nothing"
 
 
 def check_algorithm(algorithm: str) -> None:

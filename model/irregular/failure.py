@@ -1,5 +1,6 @@
 """Routing tables of a network without its failed links and switches, and what of the tables before they change."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hopforge.model.config.failures import FailedConfig
+from hopforge.model.config.failures import FailedConfig, describe_failed
 from hopforge.model.config.tables import TablesConfig
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.landmarks import LandmarkTables
@@ -16,7 +17,15 @@ from hopforge.model.irregular.tables import RoutingTables, build_tables
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_switches, survivors, without_failed
 
-__all__ = ["SurvivingTables", "TableChange", "change_rows", "compare_tables", "linked_tables", "surviving_tables"]
+__all__ = [
+    "FailureReport",
+    "SurvivingTables",
+    "TableChange",
+    "compare_tables",
+    "linked_tables",
+    "surviving_tables",
+    "tables_after_failure",
+]
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,10 @@ def _without(
         why = "needs a switch at every place of the floor plan" if section.scheme == "loren" else "names all switches"
         raise UserError(f"tables.scheme: {section.scheme} {why}; router {int(np.argmax(gone))} has failed")
     smaller, numbers = survivors(topology, gone)
+    if isinstance(section.root, int):
+        if gone[section.root]:
+            raise UserError(f"tables.root: router {section.root} has failed; centre finds another one")
+        section = section.model_copy(update={"root": int(np.searchsorted(numbers, section.root))})
     tables = build_tables(section, smaller, seed, step)
     return SurvivingTables(tables, _named(tables, topology, numbers))
 
@@ -222,6 +235,68 @@ def compare_tables(before: RoutingTables, after: RoutingTables) -> TableChange:
         (int(before.hops.max()), int(after.hops.max())),
         (float(before.hops[before.hops > 0].mean()), float(after.hops[working].mean())),
     )
+
+
+@dataclass(frozen=True)
+class FailureReport:
+    """What `hopforge route` writes of a failure.
+
+    Attributes
+    ----------
+    named : RoutingTables
+        The new tables with the numbers of the whole network.
+    routers : DataFrame
+        As in `TableChange`.
+    rows : list of (str, str)
+        Subject and words.
+    """
+
+    named: RoutingTables
+    routers: pd.DataFrame
+    rows: list[tuple[str, str]]
+
+
+class _Clock:
+    """Processor time of each step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._name, self._since = "", 0.0
+
+    def __call__(self, name: str) -> None:
+        now = time.process_time()
+        if self._name:
+            self.seconds[self._name] = now - self._since
+        self._name, self._since = name, now
+
+
+def tables_after_failure(
+    section: TablesConfig, topology: Topology, failed: FailedConfig, seed: int
+) -> tuple[RoutingTables, FailureReport]:
+    """Tables of the switches that work, numbered in their order, and what the failure changed.
+
+    Parameters
+    ----------
+    section, seed
+        As for `build_tables`.
+    topology : Topology
+        The whole network, whose tables are computed, too, to be compared with.
+    failed : FailedConfig
+        What does not work.
+
+    Raises
+    ------
+    UserError
+        As `surviving_tables`.
+    """
+    without_failed(topology, failed)  # what cannot be is said before anything is computed
+    before = build_tables(section, topology, seed)
+    clock = _Clock()
+    after = surviving_tables(section, topology, failed, seed, clock)
+    clock("")
+    change = compare_tables(before, after.named)
+    rows = [("failed", describe_failed(failed)), *change_rows(change, clock.seconds)]
+    return after.tables, FailureReport(after.named, change.routers, rows)
 
 
 def change_rows(change: TableChange, seconds: dict[str, float]) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ import pandas as pd
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.channels import check_next_hops, hop_counts
+from hopforge.model.irregular.failure import FailureReport
 from hopforge.model.irregular.landmarks import LandmarkTables, fitting
 from hopforge.model.irregular.load import all_to_all_load, hotspot_quality, local_quality
 from hopforge.model.irregular.loren import LorenTables, loren_next_hops, loren_tables
@@ -82,11 +83,17 @@ def lft_dump(tables: RoutingTables) -> str:
         lines.append(f"Unicast lids [0x0001-0x{topology.routers:04x}] of switch Lid {router + 1} (router {router}):")
         lines.append("  Lid  Out   Destination")
         lines.append("       Port     Info")
+        if not (topology.peer_router[router] >= 0).any() and topology.routers > 1:
+            lines.append("0 valid lids dumped")  # it has failed
+            continue
         ports = {int(peer): port for port, peer in reversed(list(enumerate(topology.peer_router[router]))) if peer >= 0}
         for destination in range(topology.routers):
-            port = 0 if destination == router else ports[int(tables.next_hop[router, destination])] + 1
+            hop = int(tables.next_hop[router, destination])
+            if hop < 0 and destination != router:  # it has failed
+                continue
+            port = 0 if destination == router else ports[hop] + 1
             lines.append(f"0x{destination + 1:04x} {port:03d} : (router {destination})")
-        lines.append(f"{topology.routers} valid lids dumped")
+        lines.append(f"{1 + int((tables.next_hop[router] >= 0).sum())} valid lids dumped")
     return "\n".join(lines) + "\n"
 
 
@@ -182,16 +189,21 @@ def write_route(
     quality: pd.DataFrame,
     folder: Path,
     progress: Callable[[int, int], None],
+    failure: FailureReport | None = None,
 ) -> None:
-    """Write figures of merit, channels, tables (CSV, JSON, LFT), pictures and metadata; all or nothing."""
+    """Write figures of merit, channels, tables (CSV, JSON, LFT), pictures and metadata; all or nothing.
+
+    With `failure` `tables` are those of the switches that work, and what it says of the change is written, too.
+    """
     channels = tables.channels
     load = all_to_all_load(tables.next_channel, channels)
-    routers = pd.DataFrame({"router": np.arange(tables.topology.routers), "entries": tables.entries})
-    summary = pd.DataFrame(route_rows(tables, quality), columns=["subject", "value"])
+    rows = route_rows(tables, quality) + ([] if failure is None else failure.rows)
+    named = tables if failure is None else failure.named
+    routers = pd.DataFrame({"router": np.arange(named.topology.routers), "entries": named.entries})
     frames = {
-        "summary": summary,
-        "routers": routers,
-        "channels": pd.DataFrame({"router": channels.source, "to_router": channels.target, "paths": load}),
+        "summary": pd.DataFrame(rows, columns=["subject", "value"]),
+        "routers": routers if failure is None else failure.routers,
+        "channels": pd.DataFrame({"router": named.channels.source, "to_router": named.channels.target, "paths": load}),
         "quality": quality,
     }
     with staged(folder) as scratch:
@@ -201,9 +213,9 @@ def write_route(
                 frames["path_length"], tables, f"{config.tables.scheme}: path length", scratch / "path_length.png"
             )
         write_tables(scratch, frames)
-        np.savetxt(scratch / "next_hops.csv", tables.next_hop, fmt="%d", delimiter=",")
-        (scratch / "tables.json").write_text(_tables_json(tables, config), encoding="utf-8")
-        (scratch / "lft.txt").write_text(lft_dump(tables), encoding="utf-8")
+        np.savetxt(scratch / "next_hops.csv", named.next_hop, fmt="%d", delimiter=",")
+        (scratch / "tables.json").write_text(_tables_json(named, config), encoding="utf-8")
+        (scratch / "lft.txt").write_text(lft_dump(named), encoding="utf-8")
         if len(load) <= 2 * MAX_DRAWN_LINKS:
             physical = tables.topology.channels()
             number = {pair: k for k, pair in enumerate(zip(channels.source, channels.target, strict=True))}

@@ -40,14 +40,27 @@ def route(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/route/NAME).")
     ] = None,
+    fail: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail", metavar="LINK", help="A link that has failed: routers 3-7 or router.port 3.2 (repeat)."
+        ),
+    ] = None,
+    fail_switch: Annotated[
+        list[str] | None, typer.Option("--fail-switch", metavar="ROUTER", help="A switch that has failed (repeat).")
+    ] = None,
 ) -> None:
     """Compute routing tables and virtual layers of an irregular network: sizes, path lengths, loads, pictures.
 
     Section `tables` names the scheme (shortest paths, LOREN, Cowen, Thorup-Zwick, or a table of yours) and the method
     of virtual layers. Every pair is followed and the layers are proved free of deadlock. The tables are also written
-    as CSV, JSON and in the form of OpenSM's forwarding tables. Above 8192 switches: LOREN's tables, with sampled pairs.
+    as CSV, JSON and in the form of OpenSM's forwarding tables. With failed links or switches (also section `failed`)
+    the tables are computed on what is left of the network, and compared with those of all of it. Above 8192 switches:
+    LOREN's tables, with sampled pairs.
     """
     from hopforge.model.config import load_config
+    from hopforge.model.config.failures import parse_failed
+    from hopforge.model.irregular.failure import tables_after_failure
     from hopforge.model.irregular.large import large_rows, sample_loren, write_large
     from hopforge.model.irregular.tables import MAX_ROUTERS, build_tables
     from hopforge.model.irregular.write import quality_table, route_rows, write_route
@@ -55,20 +68,26 @@ def route(
     from hopforge.model.topology import build
 
     checked = load_config(config)
+    failed = checked.failed + parse_failed(fail or [], fail_switch or [])
+    checked = checked.model_copy(update={"failed": failed})
     target = output or Path("build/route") / checked.name
     check_writable(target)
     network = build(checked.topology, checked.address)
-    if network.routers > MAX_ROUTERS and checked.tables.scheme == "loren":
+    if network.routers > MAX_ROUTERS and failed.none and checked.tables.scheme == "loren":
         with progress_bar("destinations") as advance:
             found = sample_loren(checked, network, advance)
         write_large(checked, found, target)
         show_rows(large_rows(found))
         say_written(target)
         return
-    tables = build_tables(checked.tables, network, checked.seed)
+    failure = None
+    if failed.none:
+        tables = build_tables(checked.tables, network, checked.seed)
+    else:
+        tables, failure = tables_after_failure(checked.tables, network, failed, checked.seed)
     with progress_bar("traffic patterns") as advance:
         quality = quality_table(checked, tables, advance)
     with progress_bar("table sizes") as advance:
-        write_route(checked, tables, quality, target, advance)
-    show_rows(route_rows(tables, quality))
+        write_route(checked, tables, quality, target, advance, failure)
+    show_rows(route_rows(tables, quality) + ([] if failure is None else failure.rows))
     say_written(target)

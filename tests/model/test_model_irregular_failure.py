@@ -1,0 +1,178 @@
+"""Tables after failures: paths followed one by one on the smaller network, and what the report counts."""
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hopforge.cli import app
+from hopforge.model.config import parse_config
+from hopforge.model.config.failures import FailedConfig, parse_failed
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.failure import (
+    changed_paths,
+    compare_tables,
+    linked_tables,
+    surviving_tables,
+    tables_after_failure,
+)
+from hopforge.model.irregular.tables import RoutingTables, build_tables
+from hopforge.model.routing.tables import prepare_tables
+from hopforge.model.topology import Topology, build
+from hopforge.model.topology.failed import FailureError, failed_ports, survivors, without_failed
+
+TEXT = "name: t\ntopology: {kind: random_regular, routers: 20, degree: 4, hosts_per_router: 2, seed: 3}\ntables: "
+
+
+def network(tables: str = "{}") -> tuple[Topology, object]:
+    config = parse_config(TEXT + tables)
+    return build(config.topology, config.address), config.tables
+
+
+def path_of(next_hop: np.ndarray, source: int, destination: int) -> list[int]:
+    path = [source]
+    while path[-1] != destination:
+        path.append(int(next_hop[path[-1], destination]))
+        assert len(path) <= len(next_hop)
+    return path
+
+
+def some_failed(topology: Topology) -> FailedConfig:
+    a = 4
+    b = int(topology.peer_router[a].max())
+    return FailedConfig(links=((a, b),), ports=((9, 3),), switches=(13,))
+
+
+@pytest.mark.parametrize(
+    "scheme", ["{}", "{scheme: cowen, t_max: 14, layers: lash_tor}", "{scheme: up_down, root: 15}"]
+)
+def test_tables_avoid_what_has_failed(scheme: str) -> None:
+    topology, section = network(scheme)
+    failed = some_failed(topology)
+    found = surviving_tables(section, topology, failed, 1, lambda _: None)
+    named = found.named
+    graph = nx.Graph((int(r), int(topology.peer_router[r, p])) for r, p in np.argwhere(topology.peer_router >= 0))
+    graph.remove_node(13)
+    graph.remove_edges_from([failed.links[0], (9, int(topology.peer_router[9, 3]))])
+    for s in graph:
+        for d in set(graph) - {s}:
+            path = path_of(named.next_hop, s, d)
+            assert nx.is_path(graph, path) and named.hops[s, d] == len(path) - 1
+            if scheme == "{}":
+                assert len(path) - 1 == nx.shortest_path_length(graph, s, d) == named.shortest[s, d]
+    assert (named.next_hop[13] == -1).all() and (named.next_hop[:, 13] == -1).all() and named.entries[13] == 0
+
+
+def test_the_simulator_sees_the_same_tables() -> None:
+    topology, section = network("{layers: lash}")
+    failed = some_failed(topology)
+    left = without_failed(topology, failed)
+    named = surviving_tables(section, topology, failed, 1, lambda _: None).named
+    again = linked_tables(section, left, 1)
+    assert np.array_equal(named.next_hop, again.next_hop) and np.array_equal(named.layers.layer, again.layers.layer)
+    plan = prepare_tables(left, 4, {"tables": section, "seed": 1})
+    R, ports = topology.routers, plan.table[plan.table[6] :][: topology.routers**2].reshape(topology.routers, -1)
+    down = failed_ports(topology, failed)
+    for r in range(R):
+        for d in range(R):
+            if named.next_hop[r, d] < 0:
+                assert ports[r, d] == -1
+            else:
+                assert topology.peer_router[r, ports[r, d]] == named.next_hop[r, d] and not down[r, ports[r, d]]
+
+
+def test_survivors_keep_their_order_and_hosts() -> None:
+    topology, _ = network()
+    left = without_failed(topology, FailedConfig(switches=(0, 13)))
+    gone = np.isin(np.arange(topology.routers), (0, 13))
+    smaller, numbers = survivors(left, gone)
+    assert numbers.tolist() == [n for n in range(20) if n not in (0, 13)] and smaller.hosts == 36
+    for new, old in enumerate(numbers.tolist()):
+        peers = left.peer_router[old]
+        assert numbers[smaller.peer_router[new][peers >= 0]].tolist() == peers[peers >= 0].tolist()
+        hosts = smaller.host_at[new][smaller.host_at[new] >= 0]
+        assert smaller.host_address[hosts].tolist() == [2 * old, 2 * old + 1]
+
+
+def test_the_report_counts_what_differs() -> None:
+    topology, section = network()
+    before = build_tables(section, topology, 1)
+    failed = some_failed(topology)
+    after, report = tables_after_failure(section, topology, failed, 1)
+    assert isinstance(after, RoutingTables) and after.topology.routers == 19
+    change = compare_tables(before, report.named)
+    old, new = before.next_hop, report.named.next_hop
+    alive = [r for r in range(20) if r != 13]
+    for r in range(20):
+        row = change.routers.iloc[r]
+        written = sum(new[r, d] >= 0 and new[r, d] != old[r, d] for d in range(20))
+        removed = sum(old[r, d] >= 0 and new[r, d] < 0 for d in range(20))
+        assert (row["written"], row["removed"]) == (written, removed)
+    pairs = [(s, d) for s in alive for d in alive if s != d]
+    different = [pair for pair in pairs if path_of(old, *pair) != path_of(new, *pair)]
+    assert change.pairs == len(pairs) and change.changed_pairs == len(different) > 0
+    assert change.longest == (before.hops.max(), after.hops.max())
+    found = changed_paths(old, new)
+    assert all(found[pair] for pair in different)
+
+
+@pytest.mark.parametrize(
+    ("failed", "message"),
+    [
+        (FailedConfig(switches=(20,)), "router 20 does not exist; the random regular graph .* has routers 0 to 19"),
+        (FailedConfig(ports=((0, 0),)), "port 0 of router 0 .* leads to a host"),
+        (FailedConfig(ports=((0, 6),)), "port 6 of router 0 .* has no link"),
+        (FailedConfig(switches=tuple(range(20))), "all 20 routers"),
+    ],
+)
+def test_impossible_failures_are_refused(failed: FailedConfig, message: str) -> None:
+    topology, section = network()
+    with pytest.raises(FailureError, match=message):
+        tables_after_failure(section, topology, failed, 1)
+
+
+def test_a_network_that_falls_apart_is_refused() -> None:
+    topology, section = network()
+    around = tuple((7, int(peer)) for peer in topology.peer_router[7] if peer >= 0)
+    with pytest.raises(FailureError, match=r"no path from router 0 to router 7 \(2 parts of 19, 1 routers\)"):
+        tables_after_failure(section, topology, FailedConfig(links=around), 1)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("{scheme: up_down, root: 13}", "tables.root: router 13 has failed"),
+        ("{scheme: up_down, root: 25}", "root"),
+    ],
+)
+def test_a_failed_root_is_refused(section: str, message: str) -> None:
+    topology, tables = network(section)
+    with pytest.raises(UserError, match=message):
+        tables_after_failure(tables, topology, FailedConfig(switches=(13,)), 1)
+
+
+@pytest.mark.parametrize("words", ["3", "3-", "a-b", "3-7;4-5", "-1-2"])
+def test_words_of_another_form(words: str) -> None:
+    with pytest.raises(UserError, match=r"--fail: must be routers as 3-7 or router and port as 3.2, not"):
+        parse_failed([words], [])
+
+
+def test_the_command_writes_the_change(tmp_path: Path) -> None:
+    file = tmp_path / "t.yml"
+    file.write_text(TEXT + "{patterns: 5, scheme: cowen}\nfailed: {switches: [2]}\n")
+    topology, _ = network()
+    other = int(topology.peer_router[0][topology.peer_router[0] > 2][0])
+    out = tmp_path / "out"
+    result = CliRunner().invoke(app, ["route", str(file), "--fail", f"0-{other}", "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert f"link 0–{other}, switch 2" in result.output and "paths changed" in result.output
+    next_hop = np.loadtxt(out / "next_hops.csv", delimiter=",", dtype=int)
+    assert next_hop.shape == (20, 20) and (next_hop[2] == -1).all() and (next_hop[0] != other).all()
+    assert (out / "lft.txt").read_text().count("19 valid lids dumped") == 19
+    entries = json.loads((out / "tables.json").read_text())["entries"]
+    assert len(entries) == 20 and entries[2] == [] and all(d != 2 for row in entries for d, _ in row)
+    assert "written" in (out / "routers.csv").read_text().splitlines()[0]
+    assert json.loads((out / "metadata.json").read_text())["config"]["failed"]["links"] == [[0, other]]
