@@ -17,5 +17,13 @@ def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Itera
                 "traffic.packet_flits",
                 f"packets must have 1 flit with router.model=input_output_queued, not {traffic.longest_flits()}",
             )
+    elif router.model == "packet":
+        if traffic.source != "bernoulli":
+            yield Problem("traffic.source", f"is for other models than router.model=packet, not {traffic.source}")
+        elif traffic.longest_flits() != 1:
+            yield Problem(
+                "traffic.packet_flits",
+                f"must be 1 with router.model=packet (packet.packet_bytes is the size), not {traffic.longest_flits()}",
+            )
     elif traffic.source == "interval":
         yield Problem("traffic.source", f"interval needs router.model=input_output_queued, not {router.model}")

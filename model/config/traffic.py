@@ -15,9 +15,9 @@ class TrafficConfig(Section):
     """Pattern, source and packet lengths; the load stands in section `simulation`."""
 
     pattern: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "uniform"
-    """uniform, bit_complement, bit_reverse, bit_rotation, transpose, transpose3d, shuffle, butterfly, tornado,
-    neighbour, permutation, hotspot, local, adversarial, stencil, many_to_many, random_neighbours, all_to_all; or
-    `file`."""
+    """uniform, bit_complement, bit_reverse, bit_rotation, transpose, transpose3d, shuffle, butterfly, butterfly_stages,
+    tornado, neighbour, permutation, hotspot, local, adversarial, stencil, many_to_many, random_neighbours,
+    all_to_all; or `file`."""
     file: ConfigPath | None = None
     """For `pattern: file`: Python file with a function `prepare`; relative to this configuration file."""
     include_self: bool = True

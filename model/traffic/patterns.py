@@ -154,6 +154,15 @@ _register_bit_pattern(
 )
 
 
+@register("butterfly_stages")
+def prepare_butterfly_stages(
+    topology: Topology, options: dict[str, Any], generator: np.random.Generator
+) -> TrafficPlan:
+    """Host s sends to s with bit b exchanged, in turn for b = 0, 1, …: the stages of an FFT."""
+    stages = 1 << np.arange(_bits(topology, "butterfly_stages"))
+    return TrafficPlan(destination_rule(_in_turn), _lists([host ^ stages for host in range(topology.hosts)]))
+
+
 @register("transpose")
 def prepare_transpose(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
     """Exchange the upper and the lower half of the digits: host x + k·y sends to y + k·x; k² hosts."""

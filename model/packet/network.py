@@ -1,0 +1,231 @@
+"""A packet network made ready for the kernel, stepped, and looked into."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import int64, njit, types
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.deadlock import DeadlockError
+from hopforge.model.network.memory import int32s
+from hopforge.model.network.records import NET, NET_RECORD, PATTERN_SIGNATURE
+from hopforge.model.network.rng import seed_streams
+from hopforge.model.packet import records as r
+from hopforge.model.packet.escape import check_escape
+from hopforge.model.packet.intermediate import TURNS, Grid
+from hopforge.model.packet.kernel import run as run_kernel
+from hopforge.model.packet.settings import PacketError, Settings, packet_settings, unit_period_ns
+from hopforge.model.topology import Topology, build
+from hopforge.model.traffic import TrafficPlan, prepare_traffic
+
+#: cycles without a packet taken by any router, with packets inside, after which a run has come to a standstill
+STANDSTILL_PACKET_TIMES = 2000
+
+_ALGORITHMS = {"abr": r.ABR, "por": r.POR, "ofr": r.OFR}
+
+
+class PacketNetwork:
+    """A packet network at one load and seed.
+
+    Parameters
+    ----------
+    config : Config
+        With ``router.model: packet``.
+    load : float
+        In units of the load that saturates the bisection under uniform traffic.
+    seed : int
+        Of destinations and, with ``packet.process: exponential``, times.
+    log : bool
+        Note the life of every packet.
+    check : bool
+        Prove the escape network free of deadlock first.
+
+    Raises
+    ------
+    PacketError, TrafficError, DeadlockError
+        Settings that do not fit, or that can deadlock.
+    """
+
+    def __init__(self, config: Config, load: float, seed: int, *, log: bool = False, check: bool = True) -> None:
+        if load <= 0:
+            raise PacketError(f"the load must be above 0, not {load}")
+        self.config, self.load, self.seed = config, load, seed
+        self.settings = packet_settings(config)
+        self.topology: Topology = build(config.topology, config.address)
+        self.grid = Grid(
+            tuple(int(k) for k in self.topology.params["radices"]),
+            self.topology.kind == "torus",
+            config.packet.ties == "both",
+        )
+        if check and config.routing.check:
+            check_escape(self.grid, self.settings)
+        self.period_cycles = self.settings.message_packets * unit_period_ns(config) / self.settings.cycle_ns / load
+        traffic = config.traffic
+        pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
+        plan = prepare_traffic(self.topology, pattern, traffic.model_dump(), np.random.default_rng((seed, 3)))
+        self.destinations = draw_destinations(plan, self.topology.hosts, self.settings.messages, seed)
+        self.births = self._births(config.packet.process, plan)
+        self._allocate(log)
+
+    def _births(self, process: str, plan: TrafficPlan) -> NDArray[np.int64]:
+        """Cycles of creation: int64[node, message]."""
+        nodes, messages = self.topology.hosts, self.settings.messages
+        if plan.silent is not None and plan.silent.any():
+            raise PacketError("traffic.pattern with silent hosts is for other router models than packet")
+        if process == "periodic":
+            times = np.arange(messages) * self.period_cycles
+            return np.repeat(np.ceil(times).astype(np.int64)[None], nodes, axis=0)
+        gaps = np.random.default_rng((self.seed, 4)).exponential(self.period_cycles, (nodes, messages))
+        return np.ceil(np.cumsum(gaps, axis=1)).astype(np.int64)
+
+    def _allocate(self, log: bool) -> None:
+        s, radices = self.settings, self.grid.radices
+        n, nodes = len(radices), self.topology.routers
+        links = 2 * n
+        p = np.zeros(r.PARAMETERS, np.int64)
+        p[r.NODES], p[r.DIMENSIONS], p[r.QUEUE], p[r.TORUS] = nodes, n, s.queue_packets, self.grid.torus
+        p[r.SEND_CYCLES], p[r.LINK_CYCLES] = s.send_cycles, s.link_cycles
+        p[r.HOST_SEND_CYCLES], p[r.HOST_CYCLES] = s.host_send_cycles, s.host_cycles
+        p[r.FEED_CYCLES], p[r.FEED_WAITS] = s.feed_cycles, s.feed_waits
+        p[r.ENTER_SLOTS], p[r.INJECT_SLOTS] = s.enter_slots, s.inject_slots
+        p[r.ADAPTIVE_ONLY] = s.congestion == "adaptive"
+        p[r.IDLE_COUNTS_ONE], p[r.FULL_IS_WORTHLESS] = s.idle_ratio == "one", s.full_profit == "zero"
+        p[r.ALGORITHM], p[r.DISTANCE] = _ALGORITHMS[s.algorithm], s.outflank_distance
+        p[r.ETA], p[r.ETA_PARTS] = s.eta
+        p[r.MESSAGE_PACKETS], p[r.MESSAGES] = s.message_packets, s.messages
+        p[r.DEADLOCK_CYCLES] = STANDSTILL_PACKET_TIMES * s.send_cycles
+        self.parameters = p
+        self.counters = np.zeros(r.COUNTERS, np.int64)
+        peer = np.zeros((nodes, r.PORT_STRIDE), np.int32)
+        peer[:, :links] = self.topology.peer_router[:, 1:]  # port 0 is the host's
+        exists = (self.topology.peer_router[:, 1:] >= 0) @ (1 << np.arange(links))
+        queues = nodes * r.PORT_STRIDE * r.VC_STRIDE
+        pool = _power_of_two(nodes * (links * r.VCS * s.queue_packets + s.queue_packets + 4))
+        self.counters[r.FREE_COUNT] = pool
+        in_flight = -(-(s.send_cycles + s.link_cycles) // s.send_cycles) + 1
+        offers = -(-(s.host_send_cycles + s.host_cycles) // s.feed_cycles) + 2
+        self.queue_packet = np.zeros((queues, s.queue_packets), np.int32)
+        self.queue_count = np.zeros(queues, np.int32)
+        self.queue_sent = np.zeros(queues, np.uint64)
+        self.packets = np.zeros((pool, 7), np.int32)
+        self.source = np.zeros((nodes, 4), np.int64)
+        direct = np.zeros((nodes, 3), np.int64)
+        direct[:, 2] = exists
+        whole = nodes * s.messages * s.message_packets
+        self.log = np.full((whole if log else 0, 5), -1, np.int64)
+        self.histogram = np.zeros(r.BINS, np.int64)
+        self.message_sums = np.zeros((s.messages, 2), np.int64)
+        self.ends = np.zeros((4, 2), np.int64)
+        self._arguments: tuple[Any, ...] = (
+            p, self.counters, np.array(radices, np.int64), _steps(self.grid), _coordinates(radices, nodes),
+            peer.reshape(-1), _turns(), self.destinations, self.births, self.queue_packet, self.queue_count,
+            self.queue_sent, np.zeros(nodes * r.PORT_STRIDE, np.int64), np.zeros(nodes, np.int64), self.packets,
+            np.arange(pool, dtype=np.int32), self.source, np.zeros((nodes, r.MOST_VIA, 4), np.int64),
+            np.zeros(nodes, np.int64), direct, _ring(nodes * links * in_flight), _ring(nodes * links * in_flight),
+            _ring(2 * nodes * links), _ring(nodes * offers), self.ends, self.log, self.histogram, self.message_sums,
+            np.full((nodes, links + 1), -1, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.uint8),
+            np.zeros(8 * nodes * links, np.int64), np.zeros(links, np.int64), np.zeros(n, np.int64),
+        )  # fmt: skip
+
+    @property
+    def cycle(self) -> int:
+        """Present cycle."""
+        return int(self.counters[r.NOW])
+
+    def advance(self, until: int) -> bool:
+        """Go on until cycle `until`; returns whether everything has been delivered.
+
+        Raises
+        ------
+        DeadlockError
+            A standstill.
+        """
+        code = run_kernel(until, *self._arguments)
+        if code == r.STUCK:
+            inside = int(self.counters[r.INJECTED] - self.counters[r.DELIVERED])
+            raise DeadlockError(
+                f"deadlock at cycle {self.cycle}: {inside} packets are inside and no router has taken one since cycle "
+                f"{int(self.counters[r.LAST_MOVE])}"
+            )
+        return bool(code == r.EMPTY)
+
+    def check_conservation(self) -> None:
+        """Find every packet that was taken and not delivered in its queue (our own mistake otherwise)."""
+        inside = int(self.counters[r.INJECTED] - self.counters[r.DELIVERED])
+        counted = len(self.live_packets())
+        if counted != inside:
+            raise AssertionError(f"{inside} packets should be inside, {counted} are there")
+
+    def live_packets(self) -> set[int]:
+        """Numbers of the packet records that stand in their present queue."""
+        found = set()
+        for q in np.flatnonzero(self.queue_count):
+            for packet in self.queue_packet[q, : self.queue_count[q]].tolist():
+                if self.packets[packet, 6] == q:
+                    found.add(packet)
+        return found
+
+
+def _make_fill() -> Callable[..., None]:
+    def fill(pattern: Callable[..., int], net: Any, table: int, out: Any) -> None:
+        for host in range(out.shape[0]):
+            for number in range(out.shape[1]):
+                out[host, number] = pattern(int64(host), int64(number), net, int32s(table))
+
+    return fill
+
+
+_fill = njit(
+    types.void(types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, types.Array(types.int64, 2, "C")), cache=True
+)(_make_fill())
+
+
+def draw_destinations(plan: TrafficPlan, hosts: int, messages: int, seed: int) -> NDArray[np.int64]:
+    """Destinations of the first messages of all hosts: int64[host, message], by the pattern of `model.traffic`."""
+    record = np.zeros(1, NET)
+    streams = seed_streams(seed, 1, hosts)
+    record["host_rng"] = streams.ctypes.data
+    record["hosts"] = hosts
+    table = np.ascontiguousarray(plan.table, np.int32)
+    found = np.zeros((hosts, messages), np.int64)
+    _fill(plan.pattern, record[0], table.ctypes.data, found)
+    return found
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << max(least - 1, 1).bit_length()
+
+
+def _ring(least: int) -> NDArray[np.int64]:
+    return np.zeros((_power_of_two(least), 2), np.int64)
+
+
+def _steps(grid: Grid) -> NDArray[np.int32]:
+    """int32[n, k, k]: 4 · distance + 1 if + is minimal + 2 if − is."""
+    largest = max(grid.radices)
+    steps = np.zeros((len(grid.radices), largest, largest), np.int32)
+    for i, k in enumerate(grid.radices):
+        for a in range(k):
+            for b in range(k):
+                distance, ways = grid.ways(i, a, b)
+                steps[i, a, b] = 4 * distance + sum(1 if way > 0 else 2 for way in ways)
+    return steps
+
+
+def _coordinates(radices: tuple[int, ...], nodes: int) -> NDArray[np.int32]:
+    weights = [math.prod(radices[:i]) for i in range(len(radices))]
+    return np.stack([np.arange(nodes) // w % k for w, k in zip(weights, radices, strict=True)], axis=1).astype(np.int32)
+
+
+def _turns() -> NDArray[np.int64]:
+    table = np.full((2, 4, 6, 3), 2, np.int64)
+    for (n, equal), rows in TURNS.items():
+        for k, row in enumerate(rows):
+            table[n - 2, equal, k, :n] = row
+    return table
+
+
+__all__ = ["PacketNetwork", "Settings", "draw_destinations"]
