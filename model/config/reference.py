@@ -45,8 +45,9 @@ def _section(path: str, section: dict[str, Any], definitions: dict[str, Any]) ->
         meaning = " ".join(node.get("description", "").split())  # a row of a table is one line
         yield f"| `{key}` | {_kind(node, definitions)} | {default} | {meaning} |\n"
     for key, node in section["properties"].items():
-        for inner in _sections(node, definitions):
-            yield from _section(f"{path}.{key}" if path else key, inner, definitions)
+        listed = "[]" if "items" in node else ""
+        for inner in _sections(node.get("items", node), definitions):
+            yield from _section(f"{path}.{key}{listed}" if path else f"{key}{listed}", inner, definitions)
 
 
 def _sections(node: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:
@@ -67,7 +68,13 @@ def _kind(node: dict[str, Any], definitions: dict[str, Any]) -> str:
     if choices is not None:
         kinds = dict.fromkeys(_kind(choice, definitions) for choice in choices if choice.get("type") != "null")
         return "section by `kind`" if "oneOf" in node and list(kinds) == ["section"] else " or ".join(kinds)
+    if "prefixItems" in node:
+        return f"pair of {_kind(node['prefixItems'][0], definitions).replace('number', 'numbers')}"
     if node["type"] == "array":
+        if "$ref" in node["items"]:
+            return "list of sections"
+        if "prefixItems" in node["items"]:
+            return f"list of {_kind(node['items'], definitions).replace('pair', 'pairs', 1)}"
         return f"list of {_kind(node['items'], definitions).replace('number', 'numbers')}"
     if node["type"] == "object":
         return "sections by name"
