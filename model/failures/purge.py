@@ -235,9 +235,9 @@ def refresh(state: NetState) -> None:
     busy = (waiting | switching).reshape(R, -1).any(axis=1)
     draining = state["router"]["drain_ports"] != 0
     for name, mask in (("active", busy), ("draining", draining)):
-        bits = np.zeros(len(state[name]) * 64, np.uint8)
-        bits[:R] = mask
-        state[name][:] = _words(bits[None, :]).reshape(-1)
+        row = np.zeros((1, len(state[name]) * 64), np.uint8)
+        row[0, :R] = mask
+        state[name][:] = _words(row).reshape(-1)
     heads = np.flatnonzero((vcs["state"] == IDLE) & (vcs["flits"] > 0)).astype(np.int32)
     if len(heads) > len(state["heads_next"]):
         state.put("heads_next", np.zeros(len(vcs), np.int32))

@@ -73,7 +73,7 @@ def surviving_tables(
 
 def linked_tables(section: TablesConfig, topology: Topology, seed: int) -> RoutingTables:
     """Tables of a network in which switches without a link have failed, with the numbers of the whole network."""
-    alone = ~(topology.peer_router >= 0).any(axis=1)
+    alone = np.asarray((topology.peer_router < 0).all(axis=1))
     if not alone.any() or topology.routers < 3:
         return build_tables(section, topology, seed)
     return _without(section, topology, alone, seed, lambda _: None).named

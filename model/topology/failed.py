@@ -69,8 +69,8 @@ def failed_ports(topology: Topology, failed: FailedConfig) -> NDArray[np.bool_]:
         down[router, port] = True
     down[failed_switches(topology, failed)] = True
     down &= peer >= 0
-    router, port = np.nonzero(down)
-    down[peer[router, port], topology.peer_port[router, port]] = True
+    here = np.nonzero(down)
+    down[peer[here], topology.peer_port[here]] = True
     return down
 
 

@@ -42,9 +42,7 @@ def route(
     ] = None,
     fail: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fail", metavar="LINK", help="A link that has failed: routers 3-7 or router.port 3.2 (repeat)."
-        ),
+        typer.Option("--fail", metavar="LINK", help="A link that has failed: routers 3-7 or router.port 3.2 (repeat)."),
     ] = None,
     fail_switch: Annotated[
         list[str] | None, typer.Option("--fail-switch", metavar="ROUTER", help="A switch that has failed (repeat).")
