@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.network.build import Script
+from hopforge.model.network.event_log import put_log
 from hopforge.model.network.records import ACTIVE, DRAINED, GRANTED, HEAD, RC, RECEIVED, SENT, TAIL, VA
 from hopforge.model.plots import GREY, PALETTE, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
@@ -130,17 +131,16 @@ class _Stepper:
     """A simulation that is stepped cycle by cycle, with the log of each cycle."""
 
     def __init__(self, config: Config, load: float, seed: int, script: Script | None, *, check: bool) -> None:
-        run = Simulation(config, load, seed, log_events=1, script=script, check=check)
+        run = Simulation(config, load, seed, script=script, check=check)
         state = run.state
         # at most one grant (or drained flit) a port, one flit sent and one taken a host in a cycle
         capacity = 2 * int(state["routers"]) * int(state["ports"]) + 2 * int(state["hosts"])
-        state.put("log", np.zeros(6 * capacity, np.int64))
-        state.record["log_capacity"] = capacity
+        put_log(state, capacity)
         self.run = run
         self.cycle = 0
 
     def step(self) -> NDArray[np.int64]:
-        """Simulate one cycle; returns its events, int64[event, 6] (columns: `network.events.note`)."""
+        """Simulate one cycle; returns its events, int64[event, 6] (columns: `network.event_log.put_log`)."""
         state = self.run.state
         state.record["log_length"] = 0
         self.cycle = int(state["cycle"])

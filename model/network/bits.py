@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
-from numba import njit, types, uint64
+from numba import types, uint64
 from numba.extending import intrinsic
+
+from hopforge.model.network.cache import inlined
 
 if TYPE_CHECKING:  # an intrinsic is declared by its types and called with its values: checkers see the call
 
@@ -23,13 +25,13 @@ else:
         return signature, generate
 
 
-@njit(forceinline=True)
+@inlined
 def bit_of(number: int) -> Any:
     """Mask with the bit `number` modulo 64."""
     return uint64(1) << (uint64(number) & uint64(63))
 
 
-@njit(forceinline=True)
+@inlined
 def first_at_or_after(mask: Any, pointer: int) -> int:
     """First set bit of `mask` at or after `pointer`, going round (mask must not be 0; pointer < 64)."""
     upper = (uint64(mask) >> uint64(pointer)) << uint64(pointer)

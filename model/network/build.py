@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.network.arena import gather
+from hopforge.model.network.event_log import put_log
 from hopforge.model.network.feedback import Feedback, put_feedback
 from hopforge.model.network.lookup_build import LookupState, RouteLookup, attach_lookup
 from hopforge.model.network.messages import grow_messages, put_message_slots
@@ -32,6 +33,8 @@ from hopforge.model.network.records import (
 )
 from hopforge.model.network.rng import seed_streams
 from hopforge.model.network.sources import NEVER, schedule_first
+from hopforge.model.network.speculation import compiled_speculation
+from hopforge.model.network.wavefront import compiled_wavefront
 from hopforge.model.topology import Topology
 
 ALLOCATORS = {"input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT}
@@ -166,6 +169,11 @@ class NetState:
         self.arrays[name] = array
         self.record[name] = array.ctypes.data
 
+    def put_function(self, name: str, function: Any) -> None:
+        """Set the address `name` of a compiled C function."""
+        self.functions.append(function)
+        self.record[name] = function.address
+
     def __getitem__(self, name: str) -> Any:
         """Array `name`, or a setting or counter of the record."""
         return self.arrays[name] if name in self.arrays else self.record[name][0]
@@ -268,7 +276,7 @@ def build_net(
     s["input_vcs"] = s["output_vcs"] = NI
     s["wheel_mask"], s["max_candidates"] = wheel - 1, tables.max_candidates
     s["va_kind"], s["sa_kind"], s["matrix"] = ALLOCATORS[router.va], ALLOCATORS[router.sa], matrix
-    s["speculation"], s["switching_mode"] = router.speculation, SWITCHING[router.switching]
+    s["switching_mode"] = SWITCHING[router.switching]
     s["release_credits"], s["rc_cycles"] = router.vc_release == "credits", router.rc_cycles
     s["router_credit_delay"], s["deadlock_cycles"] = c, router.deadlock_cycles
     length_table = _source_settings(s, source)
@@ -314,7 +322,7 @@ def build_net(
     output_port["free_mask"] = np.where(output_port["connected"] == 1, (1 << V) - 1, 0)
 
     pool = max(64, 4 * H)
-    s["free_packets"], s["latency_min"], s["log_capacity"] = pool, NEVER, log_events
+    s["free_packets"], s["latency_min"] = pool, NEVER
     s["router_words"] = words = (R + 63) // 64
     s["vc_words"] = vc_words = (width + 63) // 64
     s["event_capacity"] = capacity = 2 * NP + H
@@ -358,7 +366,6 @@ def build_net(
         "match_vc": max(width, 64),
         "router": R,
         "histogram": HISTOGRAM_BINS,
-        "log": 6 * log_events,
     }
     for name, size in sizes.items():
         state.put(name, _zeros(size, ARRAYS[name]))
@@ -391,6 +398,12 @@ def build_net(
     for name, array in gather(state.arrays).items():
         state.put(name, array)
     s["script_flits"] = int(script[2].sum()) if source.kind == SCRIPT else 0
+    if log_events:
+        put_log(state, log_events)
+    if router.speculation:
+        state.put_function("speculation", compiled_speculation())
+    if ALLOCATORS[router.va] == WAVEFRONT:
+        state.put_function("wavefront", compiled_wavefront())
     if source.message_packets > 1:
         put_message_slots(state)
     if tables.feedback is not None:

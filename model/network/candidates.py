@@ -2,6 +2,8 @@
 
 from numba import njit
 
+from hopforge.model.network.cache import inlined
+
 
 @njit
 def candidate(port: int, vc_mask: int, level: int = 0, need_flits: int = 0) -> int:
@@ -21,25 +23,25 @@ def candidate(port: int, vc_mask: int, level: int = 0, need_flits: int = 0) -> i
     return port | (level << 8) | (vc_mask << 16) | (need_flits << 32)
 
 
-@njit(forceinline=True)
+@inlined
 def candidate_port(packed: int) -> int:
     """Output port of a packed candidate."""
     return packed & 255
 
 
-@njit(forceinline=True)
+@inlined
 def candidate_level(packed: int) -> int:
     """Level of a packed candidate."""
     return (packed >> 8) & 255
 
 
-@njit(forceinline=True)
+@inlined
 def candidate_mask(packed: int) -> int:
     """VC mask of a packed candidate."""
     return (packed >> 16) & 65535
 
 
-@njit(forceinline=True)
+@inlined
 def candidate_need(packed: int) -> int:
     """Free flit slots that the candidate asks for."""
     return packed >> 32

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
-from numba import int32, int64, njit, uint32, uint64
+from numba import int32, int64, uint32, uint64
 
 from hopforge.model.network.bits import bit_of, trailing_zeros
+from hopforge.model.network.cache import inlined, inner
+from hopforge.model.network.event_log import call_log
 from hopforge.model.network.hooks import ARRIVED, HEAD_IN, HEAD_OUT, LOST, call_hook
 from hopforge.model.network.lookup_state import ask_route
 from hopforge.model.network.memory import floats, int8s, int32s, int64s, prefetch, words
@@ -41,26 +43,7 @@ AHEAD = 12
 INPUT_VC_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = INPUT_VC.itemsize, OUTPUT_VC.itemsize, PACKET.itemsize
 
 
-@njit
-def note(net: Net, kind: int, now: int, source: int, target: int, flit: int) -> None:
-    """Append an event to the log.
-
-    Columns: cycle, kind, input VC or host, output VC or VC, source and number of the packet, flit kind.
-    """
-    row = net.log_length
-    if row >= net.log_capacity:
-        return
-    packet = packet_at(net, flit >> 2)
-    int64s(net.log)[6 * row + 0] = now
-    int64s(net.log)[6 * row + 1] = kind
-    int64s(net.log)[6 * row + 2] = source
-    int64s(net.log)[6 * row + 3] = target
-    int64s(net.log)[6 * row + 4] = (int64(packet.src) << 40) | packet.number
-    int64s(net.log)[6 * row + 5] = flit & 3
-    net.log_length = row + 1
-
-
-@njit(forceinline=True)
+@inlined
 def send_credit(net: Net, target: int, when: int) -> None:
     """Let a credit count at output VC `target` (or output_vcs + host VC) from cycle `when` on."""
     slot = when & net.wheel_mask
@@ -69,7 +52,7 @@ def send_credit(net: Net, target: int, when: int) -> None:
     int32s(net.credit_events)[slot] = place + 1
 
 
-@njit(forceinline=True)
+@inlined
 def put_flit(net: Net, target: int, flit: int, when: int) -> None:
     """Deliver `flit` to input VC `target` (or input_vcs + host VC) at the start of cycle `when`."""
     slot = when & net.wheel_mask
@@ -78,24 +61,24 @@ def put_flit(net: Net, target: int, flit: int, when: int) -> None:
     int32s(net.flit_events)[slot] = place + 1
 
 
-@njit(forceinline=True)
+@inlined
 def send_flit(net: Net, n: int, m: int, flit_time: int, flit: int, now: int) -> None:
     """Put a granted flit of input VC `n` on the link behind output VC `m`."""
-    put_flit(net, output_vc(net, m).target, flit, now + flit_time)
-    if net.log_capacity > 0:
-        note(net, GRANTED, now, n, m, flit)
+    put_flit(net, int64(output_vc(net, m).target), int64(flit), now + flit_time)
+    if net.log_event != 0:
+        call_log(net.log_event, net, GRANTED, now, n, m, flit)
 
 
-@njit(forceinline=True)
+@inlined
 def pop_flit(net: Net, n: int, now: int) -> int:
     """Take the first flit of input VC `n`, return the credit upstream, and note the next packet after a tail."""
     vc = input_vc(net, n)
     buffer = net.buffer
-    flit = int32s(net.fifo)[n * buffer + vc.head]
+    flit = int64(int32s(net.fifo)[n * buffer + vc.head])
     vc.head = vc.head + 1 if vc.head + 1 < buffer else 0
     vc.flits = vc.flits - 1
     net.last_move = now
-    send_credit(net, vc.credit_to, now + vc.credit_time)
+    send_credit(net, int64(vc.credit_to), now + vc.credit_time)
     if net.feedback != 0 and flit & HEAD != 0:
         call_hook(net.feedback, net, HEAD_OUT, int64(n), int64(flit) >> 2)
     if flit & TAIL != 0:
@@ -106,27 +89,27 @@ def pop_flit(net: Net, n: int, now: int) -> int:
     return flit
 
 
-@njit(forceinline=True)
+@inlined
 def enter(net: Net, n: int) -> None:
     """RC of input VC `n` has ended: to VA, or to DRAIN without candidates."""
     vc = input_vc(net, n)
     if vc.candidates != 0:
         vc.state = VA
-        words(net.waiting)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(vc.number)
-        words(net.active)[vc.router >> 6] |= bit_of(vc.router)
+        words(net.waiting)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(int64(vc.number))
+        words(net.active)[vc.router >> 6] |= bit_of(int64(vc.router))
         return
     vc.state = DRAIN
-    port = input_port(net, vc.port)
+    port = input_port(net, int64(vc.port))
     port.drain_mask |= uint32(1) << vc.vc
-    router_at(net, vc.router).drain_ports |= uint64(1) << uint64(port.port)
-    words(net.draining)[vc.router >> 6] |= bit_of(vc.router)
+    router_at(net, int64(vc.router)).drain_ports |= uint64(1) << uint64(port.port)
+    words(net.draining)[vc.router >> 6] |= bit_of(int64(vc.router))
 
 
-@njit(forceinline=True)
+@inlined
 def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None:
     """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
     vc = input_vc(net, n)
-    flit = int32s(net.fifo)[n * net.buffer + vc.head]
+    flit = int64(int32s(net.fifo)[n * net.buffer + vc.head])
     packet = packet_at(net, flit >> 2)
     if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet.length:
         return
@@ -155,18 +138,18 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
     int32s(net.ready_events)[slot] += 1
 
 
-@njit(forceinline=True)
+@inlined
 def receive(net: Net, target: int, flit: int, now: int) -> None:
     """Let a host take a flit: credit back at once, statistics with the tail, the packet's record becomes free."""
     host, v = target >> HOST_VC_BITS, target & HOST_VC_MASK
     receiver = host_at(net, host)
     m = receiver.output_vc + v
-    send_credit(net, m, now + output_port(net, receiver.output_port).return_time)
+    send_credit(net, m, now + output_port(net, int64(receiver.output_port)).return_time)
     receiver.flits_received += 1
     net.flits_ejected += 1
     net.last_move = now
-    if net.log_capacity > 0:
-        note(net, RECEIVED, now, host, v, flit)
+    if net.log_event != 0:
+        call_log(net.log_event, net, RECEIVED, now, host, v, flit)
     if flit & TAIL == 0:
         return
     packet = packet_at(net, flit >> 2)
@@ -185,7 +168,7 @@ def receive(net: Net, target: int, flit: int, now: int) -> None:
     net.free_packets += 1
 
 
-@njit(forceinline=True)
+@inlined
 def take_credit(net: Net, target: int) -> None:
     """Let a credit count from this cycle on at output VC `target` (or output_vcs + host VC)."""
     if target >= net.output_vcs:
@@ -207,20 +190,20 @@ def take_credit(net: Net, target: int) -> None:
             net.release_count += 1
         return
     if output.credits == 1:
-        vc = input_vc(net, output.owner)
+        vc = input_vc(net, int64(output.owner))
         if vc.flits > 0:
-            want_switch(net, output.owner)
+            want_switch(net, int64(output.owner))
 
 
-@njit(forceinline=True)
+@inlined
 def want_switch(net: Net, n: int) -> None:
     """Input VC `n` asks for the switch from this cycle on."""
     vc = input_vc(net, n)
-    words(net.switching)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(vc.number)
-    words(net.active)[vc.router >> 6] |= bit_of(vc.router)
+    words(net.switching)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(int64(vc.number))
+    words(net.active)[vc.router >> 6] |= bit_of(int64(vc.router))
 
 
-@njit
+@inner
 def release(net: Net, target: int) -> None:
     """Output VC `target` (or output_vcs + host VC) becomes free (vc_release: credits)."""
     if target >= net.output_vcs:
@@ -234,7 +217,7 @@ def release(net: Net, target: int) -> None:
     port.free_mask = port.free_mask | (uint32(1) << output.vc)
 
 
-@njit(forceinline=True)
+@inlined
 def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> None:
     """Note that a flit written at the end of the last cycle stands in the FIFO of input VC `n`."""
     vc = input_vc(net, n)
@@ -248,16 +231,16 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
         call_hook(net.feedback, net, HEAD_IN, int64(flit) >> 2, now)
     if vc.state == IDLE:
         start_routing(net, route, n, now)
-    elif vc.state == ACTIVE and vc.flits == 1 and output_vc(net, vc.out_vc).credits > 0:
+    elif vc.state == ACTIVE and vc.flits == 1 and output_vc(net, int64(vc.out_vc)).credits > 0:
         want_switch(net, n)
 
 
-@njit(forceinline=True)
+@inlined
 def deliver(net: Net, route: Callable[..., int], now: int) -> None:
     """Everything that becomes visible at the start of cycle `now`."""
     slot = now & net.wheel_mask
     for k in range(net.release_count):
-        release(net, int32s(net.release_next)[k])
+        release(net, int64(int32s(net.release_next)[k]))
     net.release_count = 0
     first = slot * net.event_capacity
     for k in range(int32s(net.credit_events)[slot]):
@@ -265,10 +248,10 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
             later = int64(int32s(net.credit_event)[first + k + AHEAD])
             if later < net.output_vcs:
                 prefetch(net.output_vc + later * OUTPUT_VC_BYTES)
-        take_credit(net, int32s(net.credit_event)[slot * net.event_capacity + k])
+        take_credit(net, int64(int32s(net.credit_event)[slot * net.event_capacity + k]))
     int32s(net.credit_events)[slot] = 0
     for k in range(net.heads_count):
-        start_routing(net, route, int32s(net.heads_next)[k], now)
+        start_routing(net, route, int64(int32s(net.heads_next)[k]), now)
     net.heads_count = 0
     for k in range(int32s(net.flit_events)[slot]):
         if k + AHEAD < int32s(net.flit_events)[slot]:
@@ -287,11 +270,11 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
             receive(net, target - net.input_vcs, flit, now)
     int32s(net.flit_events)[slot] = 0
     for k in range(int32s(net.ready_events)[slot]):
-        enter(net, int32s(net.ready_event)[slot * net.event_capacity + k])
+        enter(net, int64(int32s(net.ready_event)[slot * net.event_capacity + k]))
     int32s(net.ready_events)[slot] = 0
 
 
-@njit
+@inner
 def drain(net: Net, now: int) -> None:
     """Unroutable packets: one flit per input port that has no switch grant in this cycle."""
     ports, vcs = net.ports, net.vcs
@@ -312,8 +295,8 @@ def drain(net: Net, now: int) -> None:
                     if (port.drain_mask >> uint32(v)) & 1 and input_vc(net, n).flits > 0:
                         flit = pop_flit(net, n, now)
                         net.flits_dropped += 1
-                        if net.log_capacity > 0:
-                            note(net, DRAINED, now, n, 0, flit)
+                        if net.log_event != 0:
+                            call_log(net.log_event, net, DRAINED, now, n, 0, flit)
                         if flit & TAIL != 0:
                             port.drops += 1
                             port.drain_mask = port.drain_mask & ~(uint32(1) << uint32(v))

@@ -12,9 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cfunc, float64, int32, int64, njit, types
+from numba import cfunc, float64, int32, int64, types
 
-from hopforge.model.network.cache import compile_function
+from hopforge.model.network.cache import compile_function, inner
 from hopforge.model.network.hooks import HEAD_IN, HEAD_OUT, HOOK_SIGNATURE, WRITE
 from hopforge.model.network.memory import floats, function_at, int32s, int64s
 from hopforge.model.network.records import (
@@ -84,16 +84,15 @@ def put_feedback(state: "NetState", feedback: Feedback) -> None:
     state.put("leaving", np.zeros(max(ports, 1), np.int64))
     state.put("note_event", np.zeros(max(wheel * ports, 1), NOTE))
     state.put("note_events", np.zeros(wheel, np.int32))
-    state.record["report"], state.record["learn"] = feedback.report.address, feedback.learn.address
-    hook = _compiled_relay()
-    state.record["feedback"] = hook.address
-    state.functions += [feedback.report, feedback.learn, hook]
+    state.put_function("report", feedback.report)
+    state.put_function("learn", feedback.learn)
+    state.put_function("feedback", _compiled_relay())
 
 
 _call_report, _call_learn = function_at(REPORT_SIGNATURE), function_at(LEARN_SIGNATURE)
 
 
-@njit
+@inner
 def note_arrival(net: Net, p: int, now: int) -> None:
     """Keep the cycles in which the head of packet `p` came to this router and to the one before."""
     times = int64s(net.packet_times)
@@ -101,7 +100,7 @@ def note_arrival(net: Net, p: int, now: int) -> None:
     times[2 * p] = now
 
 
-@njit
+@inner
 def note_leaving(net: Net, n: int, p: int) -> None:
     """Keep in mind that the head of packet `p` leaves input VC `n` in this cycle."""
     if input_vc(net, n).credit_to < net.output_vcs:  # not from a host
@@ -109,7 +108,7 @@ def note_leaving(net: Net, n: int, p: int) -> None:
         net.leaving_count += 1
 
 
-@njit
+@inner
 def write_notes(net: Net, now: int) -> None:
     """Let the algorithm write notes about the heads that leave in this cycle, and send them upstream."""
     capacity = net.routers * net.ports
@@ -139,7 +138,7 @@ def write_notes(net: Net, now: int) -> None:
     net.leaving_count = 0
 
 
-@njit
+@inner
 def read_notes(net: Net, now: int) -> None:
     """Let the algorithm learn from the notes that arrive in cycle `now`."""
     slot = now & net.wheel_mask

@@ -2,7 +2,8 @@
 
 A hook is a setting of the network, 0 if absent: then the kernel pays one comparison, and nothing of it is compiled.
 `messages` tracks messages (`model.network.messages`, `model.network.programs`), `feedback` carries the notes of
-learning routing algorithms (`model.network.feedback`). Both are functions ``hook(net, event, a, b)``.
+learning routing algorithms (`model.network.feedback`), `speculation` serves the switch requests of heads in VA. They
+are functions ``hook(net, event, a, b)``. `wavefront` (of VA) is ``hook(net, router, requests, cycle)``.
 """
 
 from numba import int64
@@ -16,6 +17,8 @@ CREATED, DEPARTED, ARRIVED, LOST, CYCLE = range(5)
 #: events of `feedback`: a head comes to a router (packet, cycle); it leaves the input VC (input VC, packet); notes are
 #: written (cycle); notes arrive (cycle)
 HEAD_IN, HEAD_OUT, WRITE, READ = range(4)
+#: events of `speculation`: match the requests of a cycle (cycle); carry the matches out (cycle)
+MATCH, GRANT = range(2)
 
 HOOK_SIGNATURE = int64(NET_RECORD, int64, int64, int64)
 call_hook = function_at(HOOK_SIGNATURE)

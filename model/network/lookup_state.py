@@ -9,8 +9,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import int64, njit, uint32, uint64
+from numba import int64, uint32, uint64
 
+from hopforge.model.network.cache import inlined, inner
+from hopforge.model.network.constant_record import constant_record
 from hopforge.model.network.memory import function_at, record_reader, words
 from hopforge.model.network.records import NET_RECORD
 
@@ -116,37 +118,37 @@ LOOKUPS = np.dtype([(name, "i8") for name in (*_SETTINGS, *LOOKUP_ARRAYS)])
 #: what kernels call a record of `LOOKUPS`
 Lookups = Any
 
-_read_lookups = record_reader(numba.from_dtype(LOOKUPS))
+_read_lookups = record_reader(constant_record(LOOKUPS, LOOKUPS.names or ()))
 _read_engine = record_reader(numba.from_dtype(ENGINE))
 _read_mshr = record_reader(numba.from_dtype(MSHR))
 _read_line = record_reader(numba.from_dtype(LINE))
 
 
-@njit(forceinline=True)
+@inlined
 def lookups_of(net: Any) -> Any:
     """Engines of the network (only if ``net.lookup`` is not 0)."""
     return _read_lookups(net.lookup, 0)
 
 
-@njit(forceinline=True)
+@inlined
 def engine_at(lookups: Lookups, e: int) -> Any:
     """Engine of global input port `e`."""
     return _read_engine(lookups.engine, e)
 
 
-@njit(forceinline=True)
+@inlined
 def mshr_at(lookups: Lookups, e: int, i: int) -> Any:
     """MSHR `i` of engine `e`."""
     return _read_mshr(lookups.mshr, e * lookups.mshrs + i)
 
 
-@njit(forceinline=True)
+@inlined
 def line_at(lookups: Lookups, line: int) -> Any:
     """Line by its number (engine · sets + row) · ways + way."""
     return _read_line(lookups.line, line)
 
 
-@njit
+@inner
 def ask_route(net: Any, e: int, v: int) -> None:
     """VC `v` of input port `e` is in RC from this cycle on and wants to ask its engine."""
     lookups = lookups_of(net)

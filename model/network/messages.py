@@ -9,9 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
-from hopforge.model.network.cache import compile_function
+from hopforge.model.network.cache import compile_function, inner
 from hopforge.model.network.hooks import ARRIVED, CREATED, HOOK_SIGNATURE, LOST
 from hopforge.model.network.memory import int32s, int64s
 from hopforge.model.network.records import HISTOGRAM_BINS, MESSAGE, PROGRAM, Net, host_at, message_at, packet_at
@@ -28,9 +27,7 @@ def put_message_slots(state: "NetState") -> None:
     """
     pool = len(state["packet"])
     slots = pool + int(state["hosts"])
-    tracker = _compiled_tracker()
-    state.functions.append(tracker)
-    state.record["messages"] = tracker.address
+    state.put_function("messages", _compiled_tracker())
     state.put("message", np.zeros(slots, MESSAGE))
     state.put("free_message", np.arange(slots - 1, -1, -1, dtype=np.int32))
     state.record["free_messages"] = slots
@@ -56,7 +53,7 @@ def grow_messages(state: "NetState", pool: int) -> None:
     state.record["free_messages"] = free + pool - old
 
 
-@njit
+@inner
 def begin_packet(net: Net, p: int, h: int) -> None:
     """Make packet `p` of host `h` one of its message: of a new one if the last one has all its packets."""
     host = host_at(net, h)
@@ -74,7 +71,7 @@ def begin_packet(net: Net, p: int, h: int) -> None:
     host.message_left -= 1
 
 
-@njit
+@inner
 def end_packet(net: Net, p: int, now: int) -> None:
     """Note that packet `p` is out of the network; with the last one its message is measured, unless one was dropped."""
     m = int32s(net.packet_message)[p]

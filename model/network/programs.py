@@ -8,9 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba import njit
-
-from hopforge.model.network.cache import compile_function
+from hopforge.model.network.cache import compile_function, inner
 from hopforge.model.network.hooks import ARRIVED, CREATED, CYCLE, DEPARTED, HOOK_SIGNATURE
 from hopforge.model.network.memory import int8s, int32s, int64s
 from hopforge.model.network.records import (
@@ -34,7 +32,7 @@ from hopforge.model.network.records import (
 )
 
 
-@njit
+@inner
 def start_timer(net: Net, when: int, rank: int) -> None:
     """Let `rank` go on in cycle `when` (a binary heap, earliest first; ranks of one cycle in increasing number)."""
     entry = (when << RANK_BITS) | rank
@@ -47,7 +45,7 @@ def start_timer(net: Net, when: int, rank: int) -> None:
     heap[k] = entry
 
 
-@njit
+@inner
 def take_timer(net: Net) -> int:
     """Remove the earliest timer; returns its rank."""
     heap = int64s(net.timer)
@@ -67,7 +65,7 @@ def take_timer(net: Net) -> int:
     return rank
 
 
-@njit
+@inner
 def queue_message(net: Net, h: int, m: int, stage: int, now: int) -> None:
     """Append message `m` (its data, its request or its answer) to the source queue of host `h`."""
     host = host_at(net, h)
@@ -87,7 +85,7 @@ def queue_message(net: Net, h: int, m: int, stage: int, now: int) -> None:
     net.messages_queued += 1
 
 
-@njit
+@inner
 def next_packet(net: Net, p: int, h: int) -> None:
     """Fill in destination, length and creation of packet `p`, the next one of the first message in the queue of `h`."""
     host = host_at(net, h)
@@ -111,7 +109,7 @@ def next_packet(net: Net, p: int, h: int) -> None:
         host.queue_last = -1
 
 
-@njit
+@inner
 def packet_sent(net: Net, p: int) -> None:
     """Note that the tail of packet `p` leaves its host in this cycle."""
     m = int32s(net.packet_message)[p]
@@ -121,7 +119,7 @@ def packet_sent(net: Net, p: int) -> None:
         net.departed_count += 1
 
 
-@njit
+@inner
 def packet_came(net: Net, p: int) -> None:
     """Note that packet `p` has arrived in this cycle."""
     m = int32s(net.packet_message)[p]
@@ -132,7 +130,7 @@ def packet_came(net: Net, p: int) -> None:
         net.arrived_count += 1
 
 
-@njit
+@inner
 def resume(net: Net, rank: int, m: int, now: int) -> None:
     """Let `rank` go on in this cycle if it waits for message `m`."""
     state = rank_at(net, rank)
@@ -141,7 +139,7 @@ def resume(net: Net, rank: int, m: int, now: int) -> None:
         start_timer(net, now, rank)
 
 
-@njit
+@inner
 def hand_over(net: Net, m: int, now: int) -> None:
     """Send message `m`: at once to a rank of the same host, else through the host's queue."""
     message = message_at(net, m)
@@ -156,7 +154,7 @@ def hand_over(net: Net, m: int, now: int) -> None:
         queue_message(net, message.source, m, DATA, now)
 
 
-@njit
+@inner
 def message_came(net: Net, m: int, now: int) -> None:
     """Note that the last packet of message `m` (or its request, or its answer) has arrived."""
     message = message_at(net, m)
@@ -172,7 +170,7 @@ def message_came(net: Net, m: int, now: int) -> None:
         resume(net, message.receiver, m, now)
 
 
-@njit
+@inner
 def run_rank(net: Net, rank: int, now: int) -> None:
     """Execute operations of `rank` until it waits, computes or is at its end."""
     state = rank_at(net, rank)
@@ -205,7 +203,7 @@ def run_rank(net: Net, rank: int, now: int) -> None:
     net.ranks_running -= 1
 
 
-@njit
+@inner
 def step_ranks(net: Net, now: int) -> int:
     """Let ranks react to what arrived by cycle `now`, and to messages that have left their hosts.
 

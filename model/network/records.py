@@ -8,8 +8,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import float64, int32, int64, njit, types
+from numba import float64, int32, int64, types
 
+from hopforge.model.network.cache import inlined
+from hopforge.model.network.constant_record import constant_record
 from hopforge.model.network.memory import record_reader
 
 #: states of an input VC (docs/router.md)
@@ -215,7 +217,6 @@ _SETTINGS = [
     ("va_kind", "i8"),
     ("sa_kind", "i8"),
     ("matrix", "i8"),
-    ("speculation", "i8"),
     ("switching_mode", "i8"),
     ("release_credits", "i8"),
     ("rc_cycles", "i8"),
@@ -233,7 +234,11 @@ _SETTINGS = [
     ("script_flits", "i8"),
     ("message_packets", "i8"),  # packets of a message (Bernoulli, on/off)
     ("full_flits", "i8"),  # length of all packets of a program's message but the last one
-    ("messages", "i8"),  # addresses of functions, 0: absent (model.network.hooks) ...
+    ("log_capacity", "i8"),  # events
+    ("log_event", "i8"),  # addresses of functions, 0: absent (model.network.hooks) ...
+    ("speculation", "i8"),
+    ("wavefront", "i8"),  # of VA
+    ("messages", "i8"),
     ("feedback", "i8"),
     ("report", "i8"),  # ... that `feedback` calls
     ("learn", "i8"),
@@ -279,7 +284,6 @@ _COUNTERS = [
     ("leaving_count", "i8"),
     ("notes", "i8"),  # feedback that has arrived
     ("log_length", "i8"),
-    ("log_capacity", "i8"),
 ]
 
 #: arrays of a network: name, element type (dtypes above, or a scalar), meaning
@@ -356,14 +360,14 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "note_event": NOTE,  # NOTE[wheel, routers·P]: feedback on its way
     "note_events": np.dtype("int32"),  # int32[wheel]
     "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets, the last bin holds all above
-    "log": np.dtype("int64"),  # int64[capacity, 6]: events, see events.note
+    "log": np.dtype("int64"),  # int64[capacity, 6]: see event_log.put_log
 }
 
 Net = Any  # what kernels call the record below
 #: the record that the kernels get: settings, counters and the addresses of `ARRAYS` (same names)
 NET = np.dtype([*_SETTINGS, *_COUNTERS, *((name, "i8") for name in ARRAYS)], align=True)
 
-NET_RECORD = numba.from_dtype(NET)
+NET_RECORD = constant_record(NET, [name for name, _ in _SETTINGS] + list(ARRAYS))
 PACKET_RECORD = numba.from_dtype(PACKET)
 NOTE_RECORD = numba.from_dtype(NOTE)
 _read_input_vc = record_reader(numba.from_dtype(INPUT_VC))
@@ -378,61 +382,61 @@ _read_rank = record_reader(numba.from_dtype(RANK))
 _read_note = record_reader(NOTE_RECORD)
 
 
-@njit(forceinline=True)
+@inlined
 def input_vc(net: Any, n: int) -> Any:
     """Input VC number `n`."""
     return _read_input_vc(net.input_vc, n)
 
 
-@njit(forceinline=True)
+@inlined
 def output_vc(net: Any, m: int) -> Any:
     """Output VC number `m`."""
     return _read_output_vc(net.output_vc, m)
 
 
-@njit(forceinline=True)
+@inlined
 def input_port(net: Any, p: int) -> Any:
     """Input side of port number `p`."""
     return _read_input_port(net.input_port, p)
 
 
-@njit(forceinline=True)
+@inlined
 def output_port(net: Any, p: int) -> Any:
     """Output side of port number `p`."""
     return _read_output_port(net.output_port, p)
 
 
-@njit(forceinline=True)
+@inlined
 def router_at(net: Any, r: int) -> Any:
     """Router number `r`."""
     return _read_router(net.router, r)
 
 
-@njit(forceinline=True)
+@inlined
 def host_at(net: Any, h: int) -> Any:
     """Host number `h`."""
     return _read_host(net.host, h)
 
 
-@njit(forceinline=True)
+@inlined
 def packet_at(net: Any, k: int) -> Any:
     """Record `k` of the pool of packets."""
     return _read_packet(net.packet, k)
 
 
-@njit(forceinline=True)
+@inlined
 def message_at(net: Any, m: int) -> Any:
     """Message number `m`."""
     return _read_message(net.message, m)
 
 
-@njit(forceinline=True)
+@inlined
 def rank_at(net: Any, r: int) -> Any:
     """Rank number `r`."""
     return _read_rank(net.rank, r)
 
 
-@njit(forceinline=True)
+@inlined
 def note_at(net: Any, k: int) -> Any:
     """Entry `k` of the wheel of feedback."""
     return _read_note(net.note_event, k)

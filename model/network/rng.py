@@ -8,8 +8,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 from numpy.typing import NDArray
+
+from hopforge.model.network.cache import inner
 
 
 def seed_streams(seed: int, purpose: int, count: int) -> NDArray[np.uint64]:
@@ -27,7 +29,7 @@ def seed_streams(seed: int, purpose: int, count: int) -> NDArray[np.uint64]:
     return np.random.SeedSequence((seed, purpose)).generate_state(max(count, 1), np.uint64).astype(np.uint64)
 
 
-@njit
+@inner
 def next_word(streams: Any, index: int) -> int:
     """Advance stream `index` and return 64 random bits."""
     state = streams[index] + uint64(0x9E3779B97F4A7C15)
@@ -37,19 +39,19 @@ def next_word(streams: Any, index: int) -> int:
     return word ^ (word >> uint64(31))
 
 
-@njit
+@inner
 def next_below(streams: Any, index: int, bound: int) -> int:
     """Uniform integer in [0, bound), bound ≤ 2³¹ (multiply-shift; bias below 2⁻³²)."""
     return int(np.int64(((next_word(streams, index) >> uint64(32)) * uint64(bound)) >> uint64(32)))
 
 
-@njit
+@inner
 def next_float(streams: Any, index: int) -> float:
     """Uniform float in [0, 1) with 53 bits."""
     return np.float64(next_word(streams, index) >> uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit
+@inner
 def next_geometric(streams: Any, index: int, log_failure: float) -> int:
     """Failures before the first success of Bernoulli trials.
 

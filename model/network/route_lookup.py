@@ -11,11 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from numba import int64, njit, uint8, uint16, uint32, uint64
+from numba import int64, uint8, uint16, uint32, uint64
 
 from hopforge.model import reference_stack
 from hopforge.model.network.bits import first_at_or_after, trailing_zeros
-from hopforge.model.network.cache import compile_function
+from hopforge.model.network.cache import compile_function, inner
 from hopforge.model.network.lookup_state import (
     FIFO,
     FILL,
@@ -36,14 +36,14 @@ from hopforge.model.network.records import NET_RECORD, Net, input_port, input_vc
 from hopforge.model.reference_stack import CAPACITY, COMPULSORY, reference_lookup
 
 
-@njit
+@inner
 def destination(net: Net, n: int) -> int:
     """Host to which the packet at the head of input VC `n` goes."""
     flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
     return int64(packet_at(net, flit >> 2).dst)
 
 
-@njit
+@inner
 def key_number(net: Net, lookups: Lookups, e: int, host: int) -> int:
     """Return the number of the key of `host` at the router of input port `e`."""
     if lookups.reduced == 0:
@@ -52,7 +52,7 @@ def key_number(net: Net, lookups: Lookups, e: int, host: int) -> int:
     return int64(int32s(lookups.key)[router * lookups.hosts + host])
 
 
-@njit
+@inner
 def has_row(net: Net, lookups: Lookups, n: int) -> bool:
     """Whether the TCAM has a row for the packet at the head of input VC `n`."""
     vc = input_vc(net, n)
@@ -64,14 +64,14 @@ def has_row(net: Net, lookups: Lookups, n: int) -> bool:
     return int8s(lookups.row)[router * lookups.hosts + destination(net, n)] != 0
 
 
-@njit
+@inner
 def line_number(lookups: Lookups, e: int, key: int, way: int) -> int:
     """Line of `way` in which `key` may lie."""
     which = key * lookups.ways + way if lookups.skewed != 0 else key
     return (e * lookups.sets + int32s(lookups.key_row)[which]) * lookups.ways + way
 
 
-@njit
+@inner
 def find_way(lookups: Lookups, e: int, key: int) -> int:
     """Way that holds `key`, -1: none."""
     wanted = uint32(key + 1)
@@ -87,7 +87,7 @@ def find_way(lookups: Lookups, e: int, key: int) -> int:
     return -1
 
 
-@njit
+@inner
 def touch(lookups: Lookups, e: int, key: int, way: int) -> None:
     """Note the use of a line for the policies LRU and PLRU."""
     ways = lookups.ways
@@ -112,7 +112,7 @@ def touch(lookups: Lookups, e: int, key: int, way: int) -> None:
             span >>= 1
 
 
-@njit
+@inner
 def victim_way(lookups: Lookups, e: int, key: int) -> int:
     """Way that is given up; all ways that `key` may take are valid."""
     if lookups.policy == RANDOM:
@@ -126,7 +126,7 @@ def victim_way(lookups: Lookups, e: int, key: int) -> int:
     return int64(line_at(lookups, first).order)  # LRU: the oldest, place 0; FIFO: the pointer
 
 
-@njit
+@inner
 def write_line(lookups: Lookups, e: int, key: int) -> None:
     """Bring `key` into the cache after a miss."""
     engine = engine_at(lookups, e)
@@ -156,7 +156,7 @@ def write_line(lookups: Lookups, e: int, key: int) -> None:
         touch(lookups, e, key, way)
 
 
-@njit
+@inner
 def reference(lookups: Lookups, e: int, key: int) -> int:
     """Look `key` up in the fully associative LRU cache of the same size: HIT, COMPULSORY or CAPACITY."""
     slot = e * lookups.keys + key
@@ -179,7 +179,7 @@ def reference(lookups: Lookups, e: int, key: int) -> int:
     )
 
 
-@njit
+@inner
 def count_hit(lookups: Lookups, e: int, key: int, way: int) -> None:
     """Count a hit, touch the line."""
     engine_at(lookups, e).hits += 1
@@ -188,7 +188,7 @@ def count_hit(lookups: Lookups, e: int, key: int, way: int) -> None:
         reference(lookups, e, key)
 
 
-@njit
+@inner
 def count_miss(lookups: Lookups, e: int, key: int, row: bool) -> None:
     """Count a lookup that asks the TCAM by its cause (docs/hit-rates.md)."""
     engine = engine_at(lookups, e)
@@ -204,7 +204,7 @@ def count_miss(lookups: Lookups, e: int, key: int, row: bool) -> None:
         engine.conflict += 1
 
 
-@njit
+@inner
 def respond(net: Net, n: int, match: bool, when: int) -> None:
     """End RC of input VC `n`: from `when` on VA with the candidates that it has, or DRAIN."""
     if not match:
@@ -214,7 +214,7 @@ def respond(net: Net, n: int, match: bool, when: int) -> None:
     int32s(net.ready_events)[slot] += 1
 
 
-@njit
+@inner
 def look_ahead(net: Net, lookups: Lookups, e: int, v: int, now: int) -> bool:
     """Look up VC `v` of an engine with nothing under way; returns whether it hits, and then RC's end is arranged."""
     if lookups.enabled == 0:
@@ -233,7 +233,7 @@ def look_ahead(net: Net, lookups: Lookups, e: int, v: int, now: int) -> bool:
     return True
 
 
-@njit
+@inner
 def complete_lookup(net: Net, lookups: Lookups, e: int, v: int, answered: int, now: int) -> None:
     """Stage C of a LOOKUP."""
     engine = engine_at(lookups, e)
@@ -278,7 +278,7 @@ def complete_lookup(net: Net, lookups: Lookups, e: int, v: int, answered: int, n
     count_miss(lookups, e, key, row)
 
 
-@njit
+@inner
 def complete_fill(net: Net, lookups: Lookups, e: int, i: int, now: int) -> None:
     """Stage C of a FILL."""
     engine = engine_at(lookups, e)
@@ -293,7 +293,7 @@ def complete_fill(net: Net, lookups: Lookups, e: int, i: int, now: int) -> None:
         write_line(lookups, e, int64(entry.key))
 
 
-@njit
+@inner
 def take_answer(lookups: Lookups, e: int, i: int) -> None:
     """Take the TCAM's answer for MSHR `i`: it and those that wait for it are done."""
     engine = engine_at(lookups, e)
@@ -312,7 +312,7 @@ def take_answer(lookups: Lookups, e: int, i: int) -> None:
     engine.done |= finished
 
 
-@njit
+@inner
 def free_mshrs(lookups: Lookups, engine: Any) -> int:
     """Count the free MSHRs, up to two."""
     every = (uint64(1) << uint64(lookups.mshrs)) - uint64(1) if lookups.mshrs < 64 else ~uint64(0)
@@ -322,7 +322,7 @@ def free_mshrs(lookups: Lookups, engine: Any) -> int:
     return 1 if free & (free - uint64(1)) == uint64(0) else 2
 
 
-@njit
+@inner
 def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
     """One cycle of an engine with something under way, the request that it accepts included."""
     engine = engine_at(lookups, e)
@@ -406,7 +406,7 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
             engine.a0 = uint8(v)
 
 
-@njit
+@inner
 def may_sleep(lookups: Lookups, e: int) -> bool:
     """Whether nothing can happen in the engine before a VC asks or the TCAM answers."""
     engine = engine_at(lookups, e)
@@ -423,7 +423,7 @@ def may_sleep(lookups: Lookups, e: int) -> bool:
     return lookups.depth < 3 or first
 
 
-@njit
+@inner
 def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
     """One cycle of engine `e`; returns whether the next cycle needs it, too."""
     engine = engine_at(lookups, e)

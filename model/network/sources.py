@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
-from numba import int64, njit, types, uint32, uint64
+from numba import int64, types, uint32, uint64
 
 from hopforge.model.network.bits import first_at_or_after, trailing_zeros
-from hopforge.model.network.cache import compile_cached
-from hopforge.model.network.events import note, put_flit
+from hopforge.model.network.cache import compile_cached, inlined, inner
+from hopforge.model.network.event_log import call_log
+from hopforge.model.network.events import put_flit
 from hopforge.model.network.hooks import CREATED, DEPARTED, call_hook
 from hopforge.model.network.memory import floats, int8s, int32s, int64s, words
 from hopforge.model.network.records import (
@@ -31,7 +32,7 @@ from hopforge.model.network.rng import next_below, next_float, next_geometric
 NEVER = 1 << 62
 
 
-@njit(forceinline=True)
+@inlined
 def schedule_next(net: Net, h: int, after: int) -> None:
     """Draw the creation time (> `after`) of the next packet of host `h`."""
     host = host_at(net, h)
@@ -65,7 +66,7 @@ def _make_schedule_first(digest: str) -> Callable[..., None]:
     def schedule_first(net: Net) -> None:
         """Creation time of every host's first packet (called once, when a network is built)."""
         for h in range(net.hosts if len(digest) else 0):
-            schedule_next(net, h, -1)
+            schedule_next(net, h, int64(-1))
 
     return schedule_first
 
@@ -73,7 +74,7 @@ def _make_schedule_first(digest: str) -> Callable[..., None]:
 schedule_first = compile_cached(_make_schedule_first, types.void(NET_RECORD))
 
 
-@njit(forceinline=True)
+@inlined
 def draw_length(net: Net, h: int) -> int:
     """Length of the next packet of host `h` in flits."""
     if net.length_kind == FIXED_LENGTH:
@@ -87,12 +88,12 @@ def draw_length(net: Net, h: int) -> int:
     return k + 1
 
 
-@njit
+@inner
 def create_packet(net: Net, pattern: Callable[..., int], h: int) -> None:
     """Make the packet of host `h` that was due at ``next_time``, and schedule the one after it."""
     host = host_at(net, h)
     net.free_packets -= 1
-    p = int32s(net.free_packet)[net.free_packets]
+    p = int64(int32s(net.free_packet)[net.free_packets])
     packet = packet_at(net, p)
     packet.created = host.next_time
     if net.source_kind == SCRIPT:
@@ -121,14 +122,14 @@ def create_packet(net: Net, pattern: Callable[..., int], h: int) -> None:
     net.packets_created += 1
     net.flits_created += packet.length
     if host.message_left == 0:  # the packets of a message are created at the same time
-        schedule_next(net, h, host.next_time)
+        schedule_next(net, h, int64(host.next_time))
 
 
-@njit
+@inner
 def choose_injection_vc(net: Net, h: int) -> int:
     """VC for the head of host `h`'s packet, -1: none is free with room."""
     host = host_at(net, h)
-    need = packet_at(net, host.packet).length if net.switching_mode != WORMHOLE else 1
+    need = packet_at(net, int64(host.packet)).length if net.switching_mode != WORMHOLE else 1
     usable = uint64(host.free_mask & host.inject_mask)
     mask = uint64(0)
     while usable != uint64(0):
@@ -138,10 +139,10 @@ def choose_injection_vc(net: Net, h: int) -> int:
             mask |= uint64(1) << uint64(v)
     if mask == uint64(0):
         return -1
-    return first_at_or_after(mask, host.pointer)
+    return first_at_or_after(mask, int64(host.pointer))
 
 
-@njit(forceinline=True)
+@inlined
 def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
     """Every host sends at most one flit in cycle `now`."""
     vcs = net.vcs
@@ -191,5 +192,5 @@ def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
         net.flits_injected += 1
         net.last_move = now
         put_flit(net, int64(host.input_vc) + v, (p << 2) | kind, now + host.flit_time)
-        if net.log_capacity > 0:
-            note(net, SENT, now, h, v, (p << 2) | kind)
+        if net.log_event != 0:
+            call_log(net.log_event, net, SENT, now, h, v, (p << 2) | kind)

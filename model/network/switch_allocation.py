@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from numba import int64, njit, uint32, uint64
+from numba import int64, uint32, uint64
 
 from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zeros
+from hopforge.model.network.cache import inlined, inner
 from hopforge.model.network.events import OUTPUT_VC_BYTES, pop_flit, send_flit, want_switch
+from hopforge.model.network.hooks import GRANT, MATCH, call_hook
 from hopforge.model.network.memory import int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.records import (
     ACTIVE,
@@ -22,31 +24,31 @@ from hopforge.model.network.records import (
 from hopforge.model.network.vc_allocation import allocate_vcs
 
 
-@njit(forceinline=True)
+@inlined
 def pick_of_output(net: Net, router: int, output: int, inputs: int, speculative: int) -> int:
     """Arbiter of `output`: one input of the mask `inputs`."""
     ports = net.ports
     p = router * ports + output
     if net.matrix == 0:
         port = output_port(net, p)
-        return first_at_or_after(inputs, port.spec_g if speculative else port.g)
+        return first_at_or_after(inputs, int64(port.spec_g if speculative else port.g))
     base = (speculative * 2 * net.routers * ports + p) * ports
     return least_recent(net, base, inputs)
 
 
-@njit(forceinline=True)
+@inlined
 def pick_of_input(net: Net, router: int, i: int, outputs: int, speculative: int) -> int:
     """Arbiter of input `i`: one output of the mask `outputs`."""
     ports = net.ports
     p = router * ports + i
     if net.matrix == 0:
         port = input_port(net, p)
-        return first_at_or_after(outputs, port.spec_a if speculative else port.a)
+        return first_at_or_after(outputs, int64(port.spec_a if speculative else port.a))
     base = ((speculative * 2 + 1) * net.routers * ports + p) * ports
     return least_recent(net, base, outputs)
 
 
-@njit
+@inner
 def least_recent(net: Net, base: int, mask: int) -> int:
     """Bit of `mask` whose entry of ``net.sa_recent`` after `base` is the oldest (ties: lowest)."""
     rest = uint64(mask)
@@ -59,7 +61,7 @@ def least_recent(net: Net, base: int, mask: int) -> int:
     return best
 
 
-@njit(forceinline=True)
+@inlined
 def move_pointers(net: Net, router: int, i: int, v: int, o: int, speculative: int, now: int) -> None:
     """Note the grant (input `i`, VC `v`) → output `o` in the arbiters that took part."""
     ports = net.ports
@@ -80,7 +82,7 @@ def move_pointers(net: Net, router: int, i: int, v: int, o: int, speculative: in
         output_port(net, router * ports + o).g = next_input
 
 
-@njit(forceinline=True)
+@inlined
 def ask(net: Net, i: int, v: int, o: int) -> Any:
     """Enter the request of input `i` for output `o` with VC `v`; returns the bit of `o`."""
     int8s(net.representative)[(i << 6) | o] = v
@@ -88,7 +90,7 @@ def ask(net: Net, i: int, v: int, o: int) -> Any:
     return uint64(1) << uint64(o)
 
 
-@njit(forceinline=True)
+@inlined
 def enter_requests(net: Net, router: int, requests: int) -> Any:
     """Enter the requests in ``net.match_input`` and so on (by increasing input and VC); returns the outputs' mask.
 
@@ -116,7 +118,7 @@ def enter_requests(net: Net, router: int, requests: int) -> Any:
     return requested
 
 
-@njit
+@inner
 def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
     """Match inputs and outputs of the requests in ``net.asking_inputs`` (cleared).
 
@@ -174,11 +176,11 @@ def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
     return count
 
 
-@njit(forceinline=True)
+@inlined
 def grant_switch(net: Net, router: int, i: int, v: int, o: int, now: int) -> None:
     """Send the first flit of input VC (`i`, `v`) to output `o`."""
     n = (router * net.ports + i) * net.vcs + v
-    m = input_vc(net, n).out_vc
+    m = int64(input_vc(net, n).out_vc)
     output = output_vc(net, m)
     port = output_port(net, router * net.ports + o)
     output.credits = output.credits - 1
@@ -197,13 +199,13 @@ def grant_switch(net: Net, router: int, i: int, v: int, o: int, now: int) -> Non
         words(net.switching)[router * net.vc_words + (number >> 6)] &= ~bit_of(number)
 
 
-@njit(forceinline=True)
+@inlined
 def allocate_switch(net: Net, router: int, now: int) -> None:
     """SA of one router in cycle `now`, without the speculative requests."""
     ports = net.ports
     first = router * ports * net.vcs
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
-    pairs = 0
+    pairs = int64(0)
     inputs, outputs, shared = uint64(0), uint64(0), uint64(0)
     for word in range(net.vc_words):
         asking = words(net.switching)[router * net.vc_words + word]
@@ -240,90 +242,18 @@ def allocate_switch(net: Net, router: int, now: int) -> None:
         state.granted_cycle = now
 
 
-@njit(forceinline=True)
+@inlined
 def activate_granted(net: Net) -> None:
     """Let the VCs that VA served in this cycle ask for the switch from the next cycle on."""
     for k in range(net.granted_count):
-        n = int32s(net.granted)[k]
+        n = int64(int32s(net.granted)[k])
         vc = input_vc(net, n)
-        if vc.state == ACTIVE and vc.flits > 0 and output_vc(net, vc.out_vc).credits > 0:
+        if vc.state == ACTIVE and vc.flits > 0 and output_vc(net, int64(vc.out_vc)).credits > 0:
             want_switch(net, n)
     net.granted_count = 0
 
 
-@njit
-def match_speculative(net: Net, now: int) -> None:
-    """Second switch allocator: match the heads that asked VA in this cycle.
-
-    Runs between `allocate_vcs` and `allocate_switch`, because it decides on the registers at the start of the cycle;
-    the matches replace the requests in ``net.spec_vc`` and ``net.spec_port``.
-    """
-    ports, vcs = net.ports, net.vcs
-    net.spec_matches = 0
-    position = 0
-    while position < net.speculative:
-        router = int64(input_port(net, input_vc(net, int32s(net.spec_vc)[position]).port).router)
-        requested = uint64(0)
-        while position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * ports * vcs:
-            # the entries of one input port are neighbours, by increasing VC: take them from q on
-            p = input_vc(net, int32s(net.spec_vc)[position]).port
-            end = position
-            while end < net.speculative and input_vc(net, int32s(net.spec_vc)[end]).port == p:
-                end += 1
-            port = input_port(net, p)
-            seen = uint64(0)
-            for half in range(2):
-                for j in range(position, end):
-                    v = int64(input_vc(net, int32s(net.spec_vc)[j]).vc)
-                    o = int64(int32s(net.spec_port)[j])
-                    if (v >= port.q) != (half == 0) or seen & (uint64(1) << uint64(o)) != uint64(0):
-                        continue
-                    if net.sa_kind == INPUT_FIRST and seen != uint64(0):
-                        continue
-                    if output_port(net, router * ports + o).busy_until <= now:
-                        seen |= ask(net, int64(port.port), v, o)
-            requested |= seen
-            position = end
-        if requested == uint64(0):
-            continue
-        pairs = match_ports(net, router, requested, 1)
-        for k in range(pairs):
-            i, o = int64s(net.match_input)[k], int64s(net.match_output)[k]
-            int32s(net.spec_vc)[net.spec_matches] = (router * ports + i) * vcs + int64s(net.match_vc)[k]
-            int32s(net.spec_port)[net.spec_matches] = o
-            net.spec_matches += 1
-
-
-@njit
-def grant_speculative(net: Net, now: int) -> None:
-    """Carry out the speculative matches that no grant of `allocate_switch` and no failed VA stands against."""
-    ports = net.ports
-    for k in range(net.spec_matches):
-        n = int32s(net.spec_vc)[k]
-        vc = input_vc(net, n)
-        port = input_port(net, vc.port)
-        i, o = int64(port.port), int64(int32s(net.spec_port)[k])
-        router = int64(port.router)
-        state = router_at(net, router)
-        if state.granted_cycle != now:
-            state.granted_cycle = now
-            state.granted_inputs = uint64(0)
-            state.granted_outputs = uint64(0)
-        if (state.granted_inputs >> uint64(i)) & uint64(1) or (state.granted_outputs >> uint64(o)) & uint64(1):
-            continue
-        if vc.state != ACTIVE or output_vc(net, vc.out_vc).credits <= 0:
-            continue
-        v = int64(vc.vc)
-        if net.sa_kind > OUTPUT_FIRST and state.spec_cycle != now:
-            state.spec_cycle = now
-            state.spec_diagonal = (state.spec_diagonal + 1) % ports
-        move_pointers(net, router, i, v, o, 1, now)
-        grant_switch(net, router, i, v, o, now)
-        state.granted_inputs |= uint64(1) << uint64(i)
-        state.granted_outputs |= uint64(1) << uint64(o)
-
-
-@njit(forceinline=True)
+@inlined
 def allocate_routers(net: Net, now: int) -> None:
     """VA and SA of all routers in cycle `now`, one router after the other.
 
@@ -352,7 +282,7 @@ def allocate_routers(net: Net, now: int) -> None:
                 if left == uint64(0):
                     words(net.active)[word] &= ~bit_of(router)
         if separate and stage == 0:
-            match_speculative(net, now)
+            call_hook(net.speculation, net, MATCH, now, now)
     if separate:
-        grant_speculative(net, now)
+        call_hook(net.speculation, net, GRANT, now, now)
         activate_granted(net)

@@ -2,26 +2,26 @@
 
 from typing import Any
 
-from numba import int64, njit, uint32, uint64
+from numba import int64, uint32, uint64
 
 from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zeros
+from hopforge.model.network.cache import inlined, inner
 from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_need, candidate_port
+from hopforge.model.network.hooks import call_hook
 from hopforge.model.network.memory import int32s, int64s, words
 from hopforge.model.network.records import (
     ACTIVE,
     INPUT_FIRST,
-    OUTPUT_FIRST,
     WORMHOLE,
     Net,
     input_vc,
     output_port,
     output_vc,
     packet_at,
-    router_at,
 )
 
 
-@njit(forceinline=True)
+@inlined
 def available_vcs(net: Net, router: int, packed: int, length: int) -> int:
     """Mask of the candidate's VCs that are free and have the room that switching mode and candidate ask for."""
     port = router * net.ports + candidate_port(packed)
@@ -39,7 +39,7 @@ def available_vcs(net: Net, router: int, packed: int, length: int) -> int:
     return mask
 
 
-@njit
+@inner
 def credits_of(net: Net, router: int, packed: int) -> int:
     """Sum of the credits of all VCs of the candidate."""
     base = (router * net.ports + candidate_port(packed)) * net.vcs
@@ -51,7 +51,7 @@ def credits_of(net: Net, router: int, packed: int) -> int:
     return total
 
 
-@njit
+@inner
 def choose_among(net: Net, router: int, vc: int, length: int) -> tuple[int, int]:
     """As `choose_candidate`, where there are several."""
     best_port, best_mask, best_level, best_credits = 0, 0, 256, -1
@@ -69,12 +69,12 @@ def choose_among(net: Net, router: int, vc: int, length: int) -> tuple[int, int]
     return best_port, best_mask
 
 
-@njit(forceinline=True)
+@inlined
 def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
     """Output port and mask of available VCs that input VC `vc` asks for in this cycle (mask 0: none)."""
     length = 0
     if net.switching_mode != WORMHOLE:
-        flit = int32s(net.fifo)[vc * net.buffer + input_vc(net, vc).head]
+        flit = int64(int32s(net.fifo)[vc * net.buffer + input_vc(net, vc).head])
         length = packet_at(net, flit >> 2).length
     if input_vc(net, vc).candidates > 1:
         return choose_among(net, router, vc, length)
@@ -82,7 +82,7 @@ def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
     return candidate_port(packed), available_vcs(net, router, packed, length)
 
 
-@njit(forceinline=True)
+@inlined
 def pick_output(net: Net, vc: int, port: int, mask: int) -> int:
     """Ask the input arbiter of `vc`: one VC of `mask` at output `port` (its own number in the router)."""
     if net.matrix == 0:
@@ -101,7 +101,7 @@ def pick_output(net: Net, vc: int, port: int, mask: int) -> int:
     return best
 
 
-@njit(forceinline=True)
+@inlined
 def output_rank(net: Net, router: int, output: int, requester: int) -> int:
     """Order in which the arbiter of output VC `output` (number in the router) prefers `requester`: lower is better."""
     width = net.ports * net.vcs
@@ -111,7 +111,7 @@ def output_rank(net: Net, router: int, output: int, requester: int) -> int:
     return (int64s(net.va_recent)[(router * width + output) * width + requester] + 1) * width + requester
 
 
-@njit(forceinline=True)
+@inlined
 def grant_vc(net: Net, router: int, requester: int, output: int, now: int) -> None:
     """Give output VC `output` to input VC `requester` (numbers in the router)."""
     width = net.ports * net.vcs
@@ -134,7 +134,7 @@ def grant_vc(net: Net, router: int, requester: int, output: int, now: int) -> No
     net.granted_count += 1
 
 
-@njit
+@inner
 def match_requests(net: Net, router: int, requests: int, shared: Any, now: int) -> None:
     """Match the `requests` collected in ``net.request_vc`` and so on and grant.
 
@@ -148,77 +148,45 @@ def match_requests(net: Net, router: int, requests: int, shared: Any, now: int) 
         int64s(net.winner_request),
     )
     stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
-    if net.va_kind in (OUTPUT_FIRST, INPUT_FIRST):
-        for k in range(requests):
-            if shared & bit_of(request_port[k]) == uint64(0):
-                continue
-            mask = request_mask[k]
-            if net.va_kind == INPUT_FIRST:
-                n = router * net.ports * vcs + request_vc[k]
-                mask = int64(1) << pick_output(net, n, request_port[k], mask)
-                request_mask[k] = mask
-            while mask != 0:
-                m = request_port[k] * vcs + trailing_zeros(uint64(mask))
-                mask &= mask - 1
-                rank = output_rank(net, router, m, request_vc[k])
-                if winner_stamp[m] != stamp or rank < winner_rank[m]:
-                    winner_stamp[m] = stamp
-                    winner_rank[m] = rank
-                    winner_request[m] = k
-        for k in range(requests):
-            mask = request_mask[k]
-            won = 0
-            if shared & bit_of(request_port[k]) == uint64(0):
-                won, mask = mask, 0
-            while mask != 0:
-                w = trailing_zeros(uint64(mask))
-                mask &= mask - 1
-                if winner_request[request_port[k] * vcs + w] == k:
-                    won |= 1 << w
-            if won != 0:
-                n = router * net.ports * vcs + request_vc[k]
-                w = pick_output(net, n, request_port[k], won)
-                grant_vc(net, router, request_vc[k], request_port[k] * vcs + w, now)
-        return
-    # wavefront: the pairs in the order of their diagonals; pairs of one diagonal never conflict
-    width = net.ports * vcs
-    diagonal = int64(router_at(net, router).va_diagonal)
-    pair_order, pair_request, pair_output = int64s(net.pair_order), int64s(net.pair_request), int64s(net.pair_output)
-    count = 0
     for k in range(requests):
+        if shared & bit_of(request_port[k]) == uint64(0):
+            continue
         mask = request_mask[k]
+        if net.va_kind == INPUT_FIRST:
+            n = router * net.ports * vcs + request_vc[k]
+            mask = int64(1) << pick_output(net, n, request_port[k], mask)
+            request_mask[k] = mask
         while mask != 0:
             m = request_port[k] * vcs + trailing_zeros(uint64(mask))
             mask &= mask - 1
-            order = (request_vc[k] + m - diagonal) % width
-            place = count
-            while place > 0 and pair_order[place - 1] > order:
-                pair_order[place] = pair_order[place - 1]
-                pair_request[place] = pair_request[place - 1]
-                pair_output[place] = pair_output[place - 1]
-                place -= 1
-            pair_order[place] = order
-            pair_request[place] = k
-            pair_output[place] = m
-            count += 1
+            rank = output_rank(net, router, m, request_vc[k])
+            if winner_stamp[m] != stamp or rank < winner_rank[m]:
+                winner_stamp[m] = stamp
+                winner_rank[m] = rank
+                winner_request[m] = k
     for k in range(requests):
-        request_mask[k] = -1
-    for p in range(count):
-        k, m = pair_request[p], pair_output[p]
-        if request_mask[k] < 0 and winner_stamp[m] != stamp:
-            winner_stamp[m] = stamp
-            request_mask[k] = m
-            grant_vc(net, router, request_vc[k], m, now)
-    router_at(net, router).va_diagonal = (diagonal + 1) % width
+        mask = request_mask[k]
+        won = 0
+        if shared & bit_of(request_port[k]) == uint64(0):
+            won, mask = mask, 0
+        while mask != 0:
+            w = trailing_zeros(uint64(mask))
+            mask &= mask - 1
+            if winner_request[request_port[k] * vcs + w] == k:
+                won |= 1 << w
+        if won != 0:
+            n = router * net.ports * vcs + request_vc[k]
+            w = pick_output(net, n, request_port[k], won)
+            grant_vc(net, router, request_vc[k], request_port[k] * vcs + w, now)
 
 
-@njit(forceinline=True)
+@inlined
 def allocate_vcs(net: Net, router: int, now: int) -> None:
     """VA of one router in cycle `now`; what it adds to ``net.granted`` asks for the switch from `now` + 1 on."""
     vcs = net.vcs
     first = router * net.ports * vcs
     request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
-    requests = 0
+    requests = int64(0)
     asked, shared = uint64(0), uint64(0)
     for word in range(net.vc_words):
         waiting = words(net.waiting)[router * net.vc_words + word]
@@ -238,7 +206,10 @@ def allocate_vcs(net: Net, router: int, now: int) -> None:
                     int32s(net.spec_vc)[net.speculative] = first + number
                     int32s(net.spec_port)[net.speculative] = output
                     net.speculative += 1
-    if shared != uint64(0) or (net.va_kind > OUTPUT_FIRST and requests > 0):
+    if net.wavefront != 0 and requests > 0:
+        call_hook(net.wavefront, net, int64(router), requests, now)
+        return
+    if shared != uint64(0):
         match_requests(net, router, requests, shared, now)
         return
     for k in range(requests):
