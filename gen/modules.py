@@ -8,7 +8,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, UnusedElaboratable, Value
 from amaranth.lib.wiring import Component, In
 
-__all__ = ["ModulePool"]
+__all__ = ["ModulePool", "modules_of"]
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CLOCKED = re.compile(r"^  wire (?:width 1 )?input \d+ +\\clk$", re.MULTILINE)
@@ -68,7 +68,7 @@ class ModulePool:
         return "".join(self._text)
 
     def _convert(self, component: Component) -> tuple[str, bool] | None:
-        stem = f"{self.design}_{_CAPITAL.sub('_', type(component).__name__).lower()}"
+        stem = f"{self.design}_{_snake(type(component).__name__)}"
         count = self._used.get(stem, 0)
         name = f"{stem}_{count}" if count else stem
         text = rtlil.convert(component, name=name, platform=self, emit_src=False)
@@ -79,3 +79,22 @@ class ModulePool:
         self._text.append(text.replace("attribute \\top 1\n", ""))
         end = text.index("\nend\n", start.start())
         return name, _CLOCKED.search(text, start.start(), end) is not None
+
+
+def modules_of(verilog: str, design: str, component: type[Component]) -> list[str]:
+    """Return the names of the modules that instances of a class share in a design.
+
+    Parameters
+    ----------
+    verilog : str
+        Text of the design, from `gen.verilog.to_verilog`.
+    design : str
+        Name of its top module.
+    component : type
+        The class.
+    """
+    return re.findall(rf"^module ({design}_{_snake(component.__name__)}(?:_\d+)?)\(", verilog, re.MULTILINE)
+
+
+def _snake(name: str) -> str:
+    return _CAPITAL.sub("_", name).lower()

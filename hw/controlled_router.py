@@ -8,7 +8,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.input_unit import control_signature
-from hopforge.hw.router import Router, port_signature
+from hopforge.hw.router import Router
+from hopforge.hw.router_core import port_signature
 from hopforge.hw.router_csr import RouterCsr, csr_signature
 from hopforge.hw.shared import shared
 from hopforge.model.lookup_params import LookupParams

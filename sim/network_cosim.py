@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hopforge.gen.modules import modules_of
 from hopforge.gen.verilog import to_verilog, tool_versions
+from hopforge.hw.router_core import RouterCore
+from hopforge.hw.router_csr import RouterCsr
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.results import staged
@@ -15,6 +18,9 @@ from hopforge.sim.replay import Progress, ReplayResult
 from hopforge.sim.runner import SimulatorName, check_simulator, replay_cocotb, replay_verilator
 
 __all__ = ["NetworkReport", "cosim_network"]
+
+_ROUTERS_OF_A_KIND = 4
+"""With as many routers for each kind of core, a kind is worth a compilation of its own."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,10 @@ def cosim_network(
     written = time.perf_counter()
     with staged(folder) as scratch:
         if simulator == "verilator":
-            run = replay_verilator(verilog, top, recorded.replay, folder / "verilator", waves=waves, progress=progress)
+            blocks = _blocks(verilog, top, recorded.routers)
+            run = replay_verilator(
+                verilog, top, recorded.replay, folder / "verilator", blocks=blocks, waves=waves, progress=progress
+            )  # fmt: skip
         else:
             run = replay_cocotb(
                 verilog, top, recorded.replay, folder / "icarus", simulator="icarus", waves=waves, progress=progress
@@ -156,6 +165,14 @@ def cosim_network(
         )  # fmt: skip
         (scratch / "cosim.json").write_text(json.dumps(_summary(config, report), indent=2) + "\n")
     return report
+
+
+def _blocks(verilog: str, top: str, routers: int) -> list[str]:
+    """Return the modules that are compiled by themselves: where many routers are instances of a few cores."""
+    cores = modules_of(verilog, top, RouterCore)
+    if routers < _ROUTERS_OF_A_KIND * len(cores):
+        return []
+    return [*cores, *modules_of(verilog, top, RouterCsr)]
 
 
 def _summary(config: Config, report: NetworkReport) -> dict[str, object]:

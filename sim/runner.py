@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -40,7 +40,7 @@ BENCH = "hopforge.sim.replay_bench"
 _BUILD_TIMEOUT_S = 900
 # A source of at least this many characters is compiled without optimisation for runs of fewer cycles than these: the
 # 2x2 mesh then plays 3600 cycles a second (docs/cosimulation.md).
-_LARGE_SOURCE = 250_000
+_LARGE_SOURCE = 200_000
 _SHORT_RUN_CYCLES = 20_000
 _BLOCK_CYCLES = 1 << 16
 _POLL_S = 0.2
@@ -190,6 +190,7 @@ def replay_verilator(
     replay: Replay,
     folder: Path,
     *,
+    blocks: Sequence[str] = (),
     waves: bool = False,
     progress: Progress | None = None,
 ) -> SimulatorRun:
@@ -201,6 +202,9 @@ def replay_verilator(
     ----------
     verilog, top, replay, folder, waves
         As for `replay_cocotb`.
+    blocks : sequence of str
+        Modules that Verilator compiles by themselves, once for all their instances (its hierarchical blocks): for
+        designs with many instances of few modules. With `waves` everything is compiled together.
     progress : callable, optional
         Called with (cycles done, cycles in all).
 
@@ -217,7 +221,7 @@ def replay_verilator(
     check_simulator("verilator", cocotb=False)
     folder = folder.resolve()
     start = time.perf_counter()
-    program = _build_player(verilog, top, replay, folder, waves=waves)
+    program = _build_player(verilog, top, replay, folder, blocks=() if waves else blocks, waves=waves)
     built = time.perf_counter()
     dump = folder / f"{top}.vcd"
     command = [str(program), str(dump)] if waves else [str(program)]
@@ -240,7 +244,7 @@ def replay_verilator(
     return SimulatorRun(result, built - start, time.perf_counter() - built, dump if waves else None)
 
 
-def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, waves: bool) -> Path:
+def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, blocks: Sequence[str], waves: bool) -> Path:
     """Return the program that plays on stdin; built only if the design or the loop is new.
 
     A short run of a large design takes a program that is not optimised, unless an optimised one is there.
@@ -255,11 +259,15 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, waves
     program = build / "obj_dir" / f"V{top}"
     if program.exists():
         return program
-    options = _build_options(quick=quick)
+    options = _build_options(quick=quick, blocks=bool(blocks))
     shutil.rmtree(build, ignore_errors=True)
     build.mkdir(parents=True)
     (build / f"{top}.sv").write_text(verilog)
     (build / "player.cpp").write_text(loop)
+    if blocks:
+        named = "".join(f'hier_block -module "{block}"\n' for block in blocks)
+        (build / "blocks.vlt").write_text(f"`verilator_config\n{named}")
+        options += ["--hierarchical", "blocks.vlt"]
     arguments = [
         "--cc", "--exe", "--build", "-j", "2", *options, "--x-assign", "unique", "-Wno-fatal", "-Wno-lint",
         "-Wno-style", "--top-module", top, *(["--trace"] if waves else []), f"{top}.sv", "player.cpp",
@@ -271,12 +279,17 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, waves
     return program
 
 
-def _build_options(*, quick: bool) -> list[str]:
-    """Return how Verilator and the C++ compiler optimise: not at all if the build is to be quick."""
+def _build_options(*, quick: bool, blocks: bool) -> list[str]:
+    """Return how Verilator and the C++ compiler optimise; if the build is to be quick the compiler does not at all.
+
+    Without blocks Verilator's own optimisation makes more C++ of a large design than it saves; with blocks most of what
+    is compiled is wires between them, and it removes these.
+    """
     if not quick:
         return ["-O3", "-CFLAGS", "-O1"]
     compiler = [word for name in ("OPT_FAST", "OPT_SLOW", "OPT_GLOBAL") for word in ("-MAKEFLAGS", f"{name}=-O0")]
-    return ["-O0", "-fcombine", "--output-split", "20000", *compiler]
+    own = ["-O3"] if blocks else ["-O0", "-fcombine"]
+    return [*own, "--output-split", "20000", *compiler]
 
 
 def _player_source(top: str, replay: Replay) -> str:

@@ -1,0 +1,171 @@
+"""The router without its routing tables: the part that equal routers of a network share."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hopforge.hw.crossbar import Crossbar
+from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit_layout
+from hopforge.hw.output_unit import OutputUnit
+from hopforge.hw.route_table import route_layout
+from hopforge.hw.shared import shared
+from hopforge.hw.switch_allocator import SwitchAllocator
+from hopforge.hw.vc_allocator import VcAllocator
+from hopforge.model.router_params import RouterParams
+
+__all__ = ["RouterCore", "port_signature", "router_members"]
+
+
+def port_signature(params: RouterParams) -> wiring.Signature:
+    """Signals of a port, seen from the router."""
+    flit = flit_layout(params)
+    vc_bits = max(1, ceil_log2(params.vcs))
+    return wiring.Signature(
+        {
+            "in_valid": In(1),
+            "in_flit": In(flit),
+            "in_credit_valid": Out(1),
+            "in_credit_vc": Out(vc_bits),
+            "out_valid": Out(1),
+            "out_flit": Out(flit),
+            "out_credit_valid": In(1),
+            "out_credit_vc": In(vc_bits),
+            "drops": Out(DROP_BITS),
+        }
+    )
+
+
+def router_members(params: RouterParams) -> dict[str, wiring.Member]:
+    """Members of a router, with or without its tables."""
+    members = {
+        "port": Out(port_signature(params)).array(params.ports),
+        "enable": In(1, init=1),
+        "clear_drops": In(1),
+        "dropped": Out(params.ports),
+    }
+    if params.rc == "lookup" and params.lookup is not None:
+        members["control"] = Out(control_signature(params.lookup)).array(params.ports)
+    return members
+
+
+class RouterCore(wiring.Component):
+    """`Router` (which see) without routing tables: input units, allocators, crossbar, output units.
+
+    Every output is a register or follows from registers alone, in mode lookup too (a TCAM outside excepted): a
+    simulator may evaluate a core at the clock's edge only.
+
+    Mode table: ``route[i]`` is the entry of the destination that stands on ``port[i].in_flit``, in the same cycle.
+
+    Parameters
+    ----------
+    params : RouterParams
+        The router; its routes do not matter.
+    """
+
+    port: Sequence[Any]
+    control: Sequence[Any]
+    route: Sequence[Signal]
+    enable: Signal
+    clear_drops: Signal
+    dropped: Signal
+
+    def __init__(self, *, params: RouterParams):
+        self.params = p = params
+        members = router_members(p)
+        if p.rc == "table":
+            members["route"] = In(route_layout(p).size).array(p.ports)
+        super().__init__(members)
+        self.inputs = [InputUnit(params=p, port=i) for i in range(p.ports)]
+        self.outputs = [OutputUnit(params=p, port=o) for o in range(p.ports)]
+
+    @property
+    def kind(self) -> Hashable:
+        """Everything that makes the core what it is: the same for routers that differ by their routes only."""
+        p = self.params
+        return p.structure, tuple(unit.rules for unit in self.inputs), tuple(p.credits(o) for o in range(p.ports))
+
+    def elaborate(self, platform: object) -> Module:
+        """Connect the units of the ports through the allocators and the crossbar."""
+        m = Module()
+        p = self.params
+        va = VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter)
+        sa = SwitchAllocator(
+            ports=p.ports, vcs=p.vcs, kind=p.sa, arbiter=p.arbiter, speculation=p.speculation, label_bits=p.vcs + 1
+        )
+        m.submodules.va = shared(va, platform, p.structure)
+        m.submodules.sa = shared(sa, platform, p.structure)
+        m.d.comb += [
+            va.requests.eq(Cat(unit.va_request for unit in self.inputs)),
+            va.asked_port.eq(Cat(unit.va_port for unit in self.inputs)),
+            sa.requests.eq(Cat(unit.sa_request for unit in self.inputs)),
+            sa.labels.eq(Cat(unit.label for unit in self.inputs)),
+        ]
+        if p.speculation:
+            m.d.comb += [
+                sa.speculative.eq(Cat(unit.guess_request for unit in self.inputs)),
+                sa.confirmed.eq(Cat(unit.guess_confirmed for unit in self.inputs)),
+            ]
+        for i, unit in enumerate(self.inputs):
+            m.submodules[f"input{i}"] = shared(unit, platform, p.structure, unit.rules)
+            self._input(m, i, unit, va, sa.granted_vc)
+            if p.rc == "table":
+                m.d.comb += unit.route.eq(self.route[i])
+        for o, output in enumerate(self.outputs):
+            m.submodules[f"output{o}"] = shared(output, platform, p.structure, p.credits(o))
+            self._output(m, o, output, va.given, sa.label)
+        self._transfer(m, platform, sa.grants)
+        return m
+
+    def _input(self, m: Module, i: int, unit: InputUnit, va: VcAllocator, granted_vc: Value) -> None:
+        p, port = self.params, self.port[i]
+        m.d.comb += [
+            unit.in_valid.eq(port.in_valid),
+            unit.in_flit.eq(port.in_flit),
+            port.in_credit_valid.eq(unit.credit_valid),
+            port.in_credit_vc.eq(unit.credit_vc),
+            port.drops.eq(unit.drops),
+            unit.enable.eq(self.enable),
+            unit.clear_drops.eq(self.clear_drops),
+            self.dropped[i].eq(unit.dropped),
+            unit.free.eq(Cat(output.free for output in self.outputs)),
+            unit.credits.eq(Cat(output.credits for output in self.outputs)),
+            unit.nonzero.eq(Cat(output.nonzero for output in self.outputs)),
+            unit.va_granted.eq(va.granted[i * p.vcs : (i + 1) * p.vcs]),
+            unit.va_granted_vc.eq(va.granted_vc[i * p.vcs**2 : (i + 1) * p.vcs**2]),
+            unit.out_port.eq(va.out_port[i * p.vcs * p.ports : (i + 1) * p.vcs * p.ports]),
+            unit.out_vc.eq(va.out_vc[i * p.vcs**2 : (i + 1) * p.vcs**2]),
+            unit.sa_grant.eq(granted_vc[i * p.vcs : (i + 1) * p.vcs]),
+        ]
+        if p.rc == "lookup":
+            wiring.connect(m, wiring.flipped(self.control[i]), unit.control)  # type: ignore[attr-defined]
+
+    def _output(self, m: Module, o: int, output: OutputUnit, given: Value, label: Value) -> None:
+        p, port = self.params, self.port[o]
+        m.d.comb += [
+            output.credit_valid.eq(port.out_credit_valid),
+            output.credit_vc.eq(port.out_credit_vc),
+            output.allocated.eq(given[o * p.vcs : (o + 1) * p.vcs]),
+            Cat(output.sent, output.sent_tail).eq(label[o * (p.vcs + 1) : (o + 1) * (p.vcs + 1)]),
+        ]
+
+    def _transfer(self, m: Module, platform: object, sa_grants: Value) -> None:
+        """Grants, a cycle later the crossbar, a cycle later the output."""
+        p = self.params
+        crossbar = Crossbar(inputs=p.ports, outputs=p.ports, width_bits=flit_layout(p).size)
+        m.submodules.crossbar = shared(crossbar, platform, p.structure)
+        crossing = Signal(p.ports * p.ports)
+        m.d.sync += crossing.eq(sa_grants)
+        m.d.comb += crossbar.select.eq(crossing)
+        for i, unit in enumerate(self.inputs):
+            m.d.comb += crossbar.words[i].eq(unit.word)
+        for o, port in enumerate(self.port):
+            flit = Signal.like(port.out_flit, name=f"out_flit{o}", reset_less=True)
+            m.d.comb += port.out_flit.eq(flit)
+            m.d.sync += [
+                port.out_valid.eq(Cat(crossing[i * p.ports + o] for i in range(p.ports)).any()),
+                flit.eq(crossbar.out[o]),
+            ]
