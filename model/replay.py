@@ -5,7 +5,7 @@ every switch that it enters, packet after packet in the order of the workload; a
 the next lookup. Definitions: docs/hit-rates.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from hopforge.model import reference_stack, routing_cache
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.irregular.switch_tables import switch_tables
+from hopforge.model.irregular.table_routes import TableRoutes, table_routes
 from hopforge.model.kernel_cache import forget_stale
 from hopforge.model.key_ports import KeyPorts
 from hopforge.model.node_reduction import NodeReduction
@@ -30,7 +32,7 @@ from hopforge.model.routing_cache import (
     hash_row,
     touch_line,
 )
-from hopforge.model.tcam import Tcam, route_rows
+from hopforge.model.tcam import Tcam, TcamRow, route_rows
 from hopforge.model.topology import Topology
 from hopforge.model.workload import PacketStream
 
@@ -136,7 +138,9 @@ class _Level:
         self.state = CacheState(*(np.tile(array, caches) for array in start))
 
 
-def _matched(config: Config, topology: Topology, reduction: NodeReduction) -> NDArray[np.bool_] | None:
+def _matched(
+    config: Config, topology: Topology, reduction: NodeReduction, by_tables: TableRoutes | None
+) -> NDArray[np.bool_] | None:
     """Whether the TCAM of a switch has a row for a host, bool[router, host]; None: all have all.
 
     Only a TCAM that is built into the switch has a limit: it takes the first rows of the switch's routes.
@@ -144,10 +148,14 @@ def _matched(config: Config, topology: Topology, reduction: NodeReduction) -> ND
     if config.lookup.tcam.kind not in {"flops", "sram"}:
         return None
     rows, width = config.lookup.tcam.rows, config.address.width_bits
-    ports = KeyPorts(reduction, topology)
+    contents_of: Iterable[Sequence[TcamRow]]
+    if by_tables is not None:
+        contents_of = (switch.rows for switch in switch_tables(by_tables.tables, width))
+    else:
+        ports = KeyPorts(reduction, topology)
+        contents_of = (route_rows(ports, router, drop_unknown=False) for router in range(topology.routers))
     result = np.ones((topology.routers, topology.hosts), np.bool_)
-    for router in range(topology.routers):
-        contents = route_rows(ports, router, drop_unknown=False)
+    for router, contents in enumerate(contents_of):
         if len(contents) > rows:
             tcam = Tcam.of_rows(contents[:rows], width_bits=width)
             result[router] = tcam.lookup_many(topology.host_address) != NO_MATCH
@@ -160,7 +168,7 @@ class Replay:
     Parameters
     ----------
     config : Config
-        Sections `address` and `lookup` are used.
+        Sections `address` and `lookup` are used; with ``routing.algorithm: tables`` also `tables` and `seed`.
     topology : Topology
         The network of the configuration.
 
@@ -168,12 +176,18 @@ class Replay:
     ------
     ReplayError
         The caches do not fit in memory.
+    UserError
+        Tables that are wrong (`build_tables`).
     """
 
     def __init__(self, config: Config, topology: Topology) -> None:
         section = config.lookup.cache
         self.topology = topology
-        self.routes = Routes(topology, config.address, config.lookup.up_choice)
+        self._by_tables = table_routes(config, topology) if config.routing.algorithm == "tables" else None
+        table = None if self._by_tables is None else self._by_tables.port
+        self.routes = Routes(topology, config.address, config.lookup.up_choice, table)
+        if self._by_tables is not None:  # the keys of a regular network would not follow the tables
+            config = config.model_copy(update={"lookup": config.lookup.model_copy(update={"reduction": False})})
         self.reduction = NodeReduction.from_config(config, topology)
         self.inputs = cache_inputs(topology, config.lookup.lag.members)
         self.enabled = section.enabled
@@ -188,7 +202,7 @@ class Replay:
             )  # fmt: skip
         self._second = _Level(one, self.inputs.caches if self._two else 1)
         self._stacks = ReferenceStacks(self.inputs.caches, section.entries if section.enabled else 0)
-        self._matched = _matched(config, topology, self.reduction)
+        self._matched = _matched(config, topology, self.reduction, self._by_tables)
         self._counts = np.zeros((len(COUNTS), self.inputs.caches), np.int64)
         self._now = 0
         self.packets = 0
@@ -204,7 +218,8 @@ class Replay:
         paths = self.routes.paths(source, target)
         per_hop = np.repeat(target, paths.lengths)
         address = self.topology.host_address[per_hop]
-        keys = self.reduction.keys(paths.router, address)
+        asked = address if self._by_tables is None else self._by_tables.addresses(paths.router, per_hop)
+        keys = self.reduction.keys(paths.router, asked)
         caches = self._caches(paths, address)
         slots = self._stacks.slots_of(caches, keys)
         matched = np.ones(1, np.bool_) if self._matched is None else self._matched[paths.router, per_hop]

@@ -60,6 +60,8 @@ class Routes:
         Its addresses.
     up_choice : {"d_mod_k", "highest_mismatch"}
         Which way up a fat tree.
+    table : ndarray, int32[router, destination router], optional
+        Output ports to follow instead of the network's own rules.
 
     Raises
     ------
@@ -67,13 +69,21 @@ class Routes:
         A graph too large for a shortest-path table.
     """
 
-    def __init__(self, topology: Topology, address: AddressConfig, up_choice: UpChoice = "d_mod_k") -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        address: AddressConfig,
+        up_choice: UpChoice = "d_mod_k",
+        table: NDArray[np.int32] | None = None,
+    ) -> None:
         self.topology = topology
-        self.reduction = NodeReduction.of_topology(
-            topology, AddressFormat(address.width_bits, address.chunk_bits), up_choice=up_choice
-        )
+        digits = AddressFormat(address.width_bits, address.chunk_bits)
+        if table is None:
+            self.reduction = NodeReduction.of_topology(topology, digits, up_choice=up_choice)
+        else:
+            self.reduction = NodeReduction.arbitrary(address=digits)
         if self.reduction.mode == "arbitrary":
-            self._table = shortest_path_ports(topology)
+            self._table = shortest_path_ports(topology) if table is None else table
             self._own = self._level = np.zeros(topology.routers, np.int64)
         else:
             self._table = key_ports(topology)

@@ -33,6 +33,9 @@ class TablesConfig(Section):
     layers_file: ConfigPath | None = None
     """`layers: file`: a line `source,destination,layer` for every pair, or with a layer for each hop (CSV); relative to
     this configuration file."""
+    cache_key: Literal["destination", "entry"] = "destination"
+    """With `routing.algorithm: tables`, what `hopforge hits` asks the caches with: the destination, or (`loren`,
+    `cowen`, `thorup_zwick`) the entry of the table that a packet takes."""
     patterns: Annotated[int, Field(ge=1)] = 1000
     """Random traffic patterns for effective bandwidth and average efficiency."""
     hotspot: tuple[Annotated[float, Field(ge=0, le=1)], ...] = (0.1, 0.3, 0.7)
@@ -54,5 +57,7 @@ class TablesConfig(Section):
             yield Problem("root", "is for scheme=up_down and layers=escape only")
         if self.t_max is not None and self.scheme not in _WITH_LIMIT:
             yield Problem("t_max", f"is for {', '.join(_WITH_LIMIT)} only, not scheme={self.scheme}")
+        if self.cache_key == "entry" and self.scheme not in _WITH_LIMIT:
+            yield Problem("cache_key", f"entry is for {', '.join(_WITH_LIMIT)} only, not scheme={self.scheme}")
         if self.ties != "lowest" and self.scheme != "shortest":
             yield Problem("ties", f"is for scheme=shortest only, not scheme={self.scheme}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.neighbours import distances
 
-__all__ = ["LorenTables", "loren_entry", "loren_next_hops", "loren_path", "loren_tables"]
+__all__ = ["LorenTables", "loren_chosen", "loren_entry", "loren_next_hops", "loren_path", "loren_tables"]
 
 MAX_NODES_WITH_DISTANT_ENTRIES = 32768
 """Above this many nodes only the tables of least size are built: distant entries need all distances, nodes² bytes."""
@@ -287,6 +287,21 @@ def loren_next_hops(tables: LorenTables) -> NDArray[np.int32]:
     nodes = len(tables.entries)
     table = np.empty((nodes, nodes), np.int32)
     _all_next(tables.side, tables.destination, tables.successor, tables.entries, table)
+    return table
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _all_chosen(side, destination, entries, table):  # type: ignore[no-untyped-def]
+    for u in range(len(entries)):
+        for v in range(len(entries)):
+            table[u, v] = -1 if u == v else destination[u, loren_entry(side, destination, entries, u, v)]
+
+
+def loren_chosen(tables: LorenTables) -> NDArray[np.int32]:
+    """Destination of the entry that a packet takes, int32[node, destination]; -1 on the diagonal."""
+    nodes = len(tables.entries)
+    table = np.empty((nodes, nodes), np.int32)
+    _all_chosen(tables.side, tables.destination, tables.entries, table)
     return table
 
 

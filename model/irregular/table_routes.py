@@ -1,0 +1,80 @@
+"""Ways and cache keys of a network that is routed by tables, for the replay of `hopforge hits`."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.landmarks import LandmarkTables
+from hopforge.model.irregular.loren import LorenTables, loren_chosen
+from hopforge.model.irregular.tables import RoutingTables, build_tables, next_ports
+from hopforge.model.topology import Topology
+
+__all__ = ["TableRoutes", "chosen_entries", "table_routes"]
+
+
+class TableRoutes(NamedTuple):
+    """What tables say about packets.
+
+    Attributes
+    ----------
+    tables : RoutingTables
+        Checked tables.
+    port : ndarray, int32[router, destination router]
+        Output port; -1 on the diagonal.
+    asked : ndarray, int64[router, destination router], optional
+        Address that caches are asked with in place of the destination's, in switches that are not the destination's;
+        None: the destination's own.
+    """
+
+    tables: RoutingTables
+    port: NDArray[np.int32]
+    asked: NDArray[np.int64] | None
+
+    def addresses(self, routers: NDArray[np.int32], hosts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the addresses with which packets for `hosts` ask the caches of `routers`."""
+        topology = self.tables.topology
+        own = topology.host_address[hosts]
+        if self.asked is None:
+            return own
+        there = topology.host_router[hosts]
+        return np.asarray(np.where(there == routers, own, self.asked[routers, there]))
+
+
+def chosen_entries(tables: RoutingTables) -> NDArray[np.int32]:
+    """Destination of the entry that a packet takes, int32[router, destination]; -1 on the diagonal.
+
+    With landmarks: the destination if it is in the table, else its landmark; a landmark reads the next hop in the
+    header, so that there the destination counts.
+    """
+    details, nodes = tables.details, len(tables.next_hop)
+    everyone = np.arange(nodes, dtype=np.int32)
+    if isinstance(details, LorenTables):
+        return loren_chosen(details)
+    chosen = np.broadcast_to(everyone, (nodes, nodes)).copy()
+    if isinstance(details, LandmarkTables):
+        landmark = np.broadcast_to(details.landmark_of[None, :], (nodes, nodes))
+        chosen = np.where(details.known | (landmark == everyone[:, None]), chosen, landmark)
+    np.fill_diagonal(chosen, -1)
+    return chosen.astype(np.int32)
+
+
+def table_routes(config: Config, topology: Topology) -> TableRoutes:
+    """Tables of a configuration with ``routing.algorithm: tables``.
+
+    Raises
+    ------
+    UserError
+        As `build_tables`; a switch without hosts, whose number no address stands for.
+    """
+    tables = build_tables(config.tables, topology, config.seed)
+    port = next_ports(topology, tables.channels, tables.next_channel)
+    if config.tables.cache_key == "destination":
+        return TableRoutes(tables, port, None)
+    first = np.full(topology.routers, -1, np.int64)
+    first[topology.host_router[::-1]] = topology.host_address[::-1]
+    if (first < 0).any():
+        raise UserError(f"tables.cache_key: entry needs a host at every router; router {int(first.argmin())} has none")
+    return TableRoutes(tables, port, first[chosen_entries(tables)])
