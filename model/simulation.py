@@ -311,6 +311,25 @@ class Simulation:
         """Cycles of one sample."""
         return SAMPLE_CYCLES * self.built.flit_cycles
 
+    def set_load(self, load: float) -> None:
+        """Change the offered load; the packet that every host has scheduled keeps its time.
+
+        Raises
+        ------
+        TrafficError
+            The source is neither `bernoulli` nor `interval`.
+        """
+        source = source_parameters(self.config, load)
+        if isinstance(source, IntervalSource) and isinstance(self.state, QueuedState):
+            self.state.set_interval(source.interval_packets)
+        elif source.kind == BERNOULLI:
+            self.state.record["log_failure"] = np.log1p(-source.packet_rate / self.built.flit_cycles)
+        else:
+            raise TrafficError(
+                f"simulation.load_steps need traffic.source bernoulli or interval, not {self.config.traffic.source}"
+            )
+        self.load = load
+
     def cycles_of_us(self, time_us: float) -> int:
         """Whole cycles of a time.
 

@@ -15,8 +15,8 @@ Load = Annotated[float, Field(gt=0, le=1)]
 class LoadStep(Section):
     """A change of the offered load in the middle of a run."""
 
-    at_us: Annotated[float, Field(ge=0)]
-    """Time from the beginning of the run."""
+    bin: Annotated[int, Field(ge=1)]
+    """First bin of `hopforge series` with this load."""
     load: Load
     """Offered load from then on."""
 
@@ -44,10 +44,12 @@ class SimulationConfig(Section):
     """Fixed time before the measurement, for routers with times in ns."""
     measure_us: Annotated[float, Field(gt=0)] | None = None
     """Fixed time of measurement, for routers with times in ns."""
+    series_bins: Annotated[int, Field(ge=8, le=10000)] = 80
+    """`hopforge series`: bins in which the run (`measure_us`, else `max_cycles`) is cut."""
+    series_routers: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    """`hopforge series`: routers of which the learned times are written, bin by bin."""
     load_steps: tuple[LoadStep, ...] = ()
-    """Changes of the offered load during a run of `hopforge series`."""
-    series_us: Annotated[float, Field(gt=0)] = 10.0
-    """Time of a bin of `hopforge series`."""
+    """`hopforge series`: changes of the offered load during the run."""
     failures: tuple[FailureConfig, ...] = ()
     """Links and switches that fail in the middle of the run, which then goes on to `max_cycles`."""
     failure_series_cycles: Annotated[int, Field(ge=1)] = 100
@@ -60,3 +62,6 @@ class SimulationConfig(Section):
         for name in self.variants:
             if not re.fullmatch(r"\w{1,40}", name):
                 yield Problem("variants", f"a name must be up to 40 letters, digits and _, not {name!r}")
+        for k, step in enumerate(self.load_steps):
+            if step.bin >= self.series_bins:
+                yield Problem(f"load_steps[{k}].bin", f"must be below series_bins={self.series_bins}, not {step.bin}")

@@ -248,6 +248,7 @@ def _plan(
     return RoutingPlan(
         relation(route), table, max_candidates=topology.max_ports, random=True, inject_mask=1, every=relation(every),
         feedback=Feedback(reporter(report), learner(learn)), memory=np.concatenate([head, first.reshape(-1)]),
+        estimates=(ESTIMATES, first.shape),
     )  # fmt: skip
 
 

@@ -55,6 +55,8 @@ class RoutingPlan:
         of `route`.
     feedback : Feedback, optional
         What routers tell their neighbours upstream (`model.network.feedback`).
+    estimates : (int, tuple), optional
+        Where in `memory` learned times begin, and their shape [router, row, port].
     """
 
     route: Any
@@ -68,6 +70,7 @@ class RoutingPlan:
     every: Any = None
     feedback: Feedback | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    estimates: tuple[int, tuple[int, ...]] | None = None
 
 
 #: name → ``prepare(topology, vcs, options) -> RoutingPlan``

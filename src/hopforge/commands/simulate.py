@@ -96,6 +96,37 @@ def _packet_net(checked: "Config", load: float | None, seed: int | None, target:
     say_written(target)
 
 
+def series(
+    config: ConfigPath,
+    load: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Offered load at the beginning (default: simulation.load).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of every random draw (default: the file's).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/series/NAME).")
+    ] = None,
+) -> None:
+    """Simulate the network from empty in bins of time: latency, throughput, hops and detours over time, convergence.
+
+    Section `simulation` gives the length of the run, its bins, changes of the load, and routers whose learned times
+    are written.
+    """
+    from hopforge.model.config import load_config
+    from hopforge.model.results import check_writable
+    from hopforge.model.simulation import Simulation
+    from hopforge.model.time_series import run_series, series_rows, write_series
+
+    checked = load_config(config)
+    target = output or Path("build/series") / checked.name
+    check_writable(target)
+    run = Simulation(checked, checked.simulation.load if load is None else load, checked.seed if seed is None else seed)
+    with progress_bar("bins") as advance:
+        found = run_series(run, advance)
+    write_series(run, found, target)
+    show_rows(series_rows(found))
+    say_written(target)
+
+
 def sweep(
     config: ConfigPath,
     output: Annotated[

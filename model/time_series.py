@@ -1,0 +1,238 @@
+"""One run from the empty network in bins of time: latency, throughput, hops, link loads, learned times; convergence."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hopforge.model.plots import Line, draw_lines, new_figure, save_figure, style_axes
+from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.simulation import Simulation, percentile
+from hopforge.model.traffic import TrafficError
+
+#: convergence: share of the steady latency within which all later bins must be
+CONVERGED_SHARE = 0.1
+#: the steady latency is the mean over this last share of a part of the run with one load
+STEADY_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class TimeSeries:
+    """A run in bins.
+
+    Attributes
+    ----------
+    bins : DataFrame
+        A row per bin: `time` of its end (µs, or cycles), `load` offered, `accepted`, `latency` (ns, or cycles) with
+        `latency_p50`, `_p95`, `_p99`, `hops` (routers visited), `derouted_share`, `channel_load_mean`, `_max`.
+    estimates : DataFrame
+        Learned times of the chosen routers: `time`, `router`, `port`, `mean` and `least` over the rows.
+    distribution : DataFrame
+        Latencies of all packets: `latency` (middle of a bin), `packets`.
+    converged : list of (float, float)
+        For each load: when it began, and after what time the latency had converged (nan: it did not).
+    """
+
+    bins: pd.DataFrame
+    estimates: pd.DataFrame
+    distribution: pd.DataFrame
+    converged: list[tuple[float, float]]
+    time_unit: str
+    latency_unit: str
+
+
+def convergence(latency: NDArray[np.float64]) -> int | None:
+    """First bin from which on the latency stays within `CONVERGED_SHARE` of its mean over the last quarter.
+
+    None if that is in the last quarter only, or if some bin has no packet there.
+
+    Examples
+    --------
+    >>> convergence(np.array([9.0, 5.0, 2.0, 1.0, 1.05, 0.95, 1.0, 1.0]))
+    3
+    >>> convergence(np.arange(1.0, 9.0)) is None
+    True
+    """
+    count = len(latency)
+    last = max(int(count * STEADY_SHARE), 1)
+    steady = float(latency[count - last :].mean())
+    if not np.isfinite(steady):
+        return None
+    outside = np.flatnonzero(~(np.abs(latency - steady) <= CONVERGED_SHARE * steady))
+    first = int(outside[-1]) + 1 if len(outside) else 0
+    return None if first >= count - last else first
+
+
+def run_series(run: Simulation, progress: Callable[[int, int], None]) -> TimeSeries:
+    """Simulate from cycle 0 on, bin by bin, with the changes of load of ``simulation.load_steps``.
+
+    Parameters
+    ----------
+    run : Simulation
+        Not yet advanced.
+    progress : callable
+        Called with (bins done, in all).
+
+    Raises
+    ------
+    TrafficError
+        A program as source, a router that does not exist or that has no learned times.
+    """
+    limits, built, state = run.config.simulation, run.built, run.state
+    if run.placed is not None:
+        raise TrafficError("traffic.source: a program has no load; hopforge net runs it")
+    _check_routers(run)
+    total = limits.max_cycles * built.flit_cycles if limits.measure_us is None else run.cycles_of_us(limits.measure_us)
+    count, scale = limits.series_bins, built.cycle_ns or 1.0
+    unit = 1000.0 if built.cycle_ns else 1.0  # bins in µs
+    between = run.topology.peer_router.reshape(-1) >= 0
+    steps = {step.bin: step.load for step in limits.load_steps}
+    rows, estimates, begins = [], [], [0]
+    whole = np.zeros_like(state["histogram"])
+    largest = 0
+    for k in range(count):
+        if k in steps:
+            run.set_load(steps[k])
+            begins.append(k)
+        begin, end = total * k // count, total * (k + 1) // count
+        run.reset_measures()
+        run.advance(end - begin)
+        run.check_conservation()
+        packets, rate = int(state["measured"]), built.flit_cycles / (end - begin)
+        channel = state["output_port"]["flits"][between] * rate if between.any() else np.zeros(1)
+        found = [
+            percentile(state["histogram"], share, int(state["latency_max"]), built.bin_cycles) * scale
+            for share in (0.5, 0.95, 0.99)
+        ]
+        means = {"latency": "latency_sum", "hops": "hops_sum"}
+        mean = {name: int(state[total_of]) / packets if packets else np.nan for name, total_of in means.items()}
+        rows.append(
+            {
+                "time": end * scale / unit, "load": run.load,
+                "accepted": float(state["host"]["flits_received"].mean()) * rate,
+                "latency": mean["latency"] * scale, "latency_p50": found[0], "latency_p95": found[1],
+                "latency_p99": found[2], "hops": mean["hops"], "derouted_share": built.derouted() / max(packets, 1),
+                "channel_load_mean": float(channel.mean()), "channel_load_max": float(channel.max()),
+            }
+        )  # fmt: skip
+        estimates += _estimates(run, rows[-1]["time"])
+        whole += state["histogram"]
+        largest = max(largest, int(state["latency_max"]))
+        progress(k + 1, count)
+    bins = pd.DataFrame(rows)
+    used = np.flatnonzero(whole)
+    middle = (used * built.bin_cycles + (built.bin_cycles - 1) / 2) * scale
+    times = np.concatenate([[0.0], bins["time"].to_numpy()])
+    converged = []
+    for begin, end in zip(begins, [*begins[1:], count], strict=True):
+        first = convergence(bins["latency"].to_numpy()[begin:end])
+        converged.append((float(times[begin]), np.nan if first is None else float(times[begin + first] - times[begin])))
+    return TimeSeries(
+        bins,
+        pd.DataFrame(estimates, columns=["time", "router", "port", "mean", "least"]),
+        pd.DataFrame({"latency": middle, "packets": whole[used]}),
+        converged,
+        "µs" if built.cycle_ns else "cycles",
+        "ns" if built.cycle_ns else "cycles",
+    )
+
+
+def _check_routers(run: Simulation) -> None:
+    for router in run.config.simulation.series_routers:
+        if router >= run.topology.routers:
+            raise TrafficError(
+                f"simulation.series_routers must be routers from 0 to {run.topology.routers - 1}, not {router}"
+            )
+        if run.plan.estimates is None:
+            raise TrafficError(f"simulation.series_routers: {run.config.routing.algorithm} learns no times")
+
+
+def _estimates(run: Simulation, time: float) -> list[tuple[float, int, int, float, float]]:
+    if run.plan.estimates is None:
+        return []
+    first, shape = run.plan.estimates
+    table = run.state["memory"][first : first + int(np.prod(shape))].reshape(shape)
+    hosts = run.topology.max_ports - shape[2]
+    found = []
+    for router in run.config.simulation.series_routers:
+        for port in range(shape[2]):
+            column = table[router, :, port]
+            if np.isfinite(column).all():
+                found.append((time, router, hosts + port, float(column.mean()), float(column.min())))
+    return found
+
+
+def series_rows(series: TimeSeries) -> list[tuple[str, str]]:
+    """Say what `hopforge series` shows: subject and words."""
+    bins, unit = series.bins, series.time_unit
+    last = bins.tail(max(int(len(bins) * STEADY_SHARE), 1)).mean()
+    rows = [("simulated", f"{bins['time'].iloc[-1]:.6g} {unit} in {len(bins)} bins")]
+    for begin, after in series.converged:
+        text = "latency did not converge" if np.isnan(after) else f"latency converged after {after:.4g} {unit}"
+        load = float(bins["load"][bins["time"] > begin].iloc[0])
+        rows.append((f"load {load:.4g} from {begin:.4g} {unit} on", text))
+    rows.append(("accepted at the end", f"{last['accepted']:.4g}"))
+    rows.append(("latency at the end", f"{last['latency']:.1f} {series.latency_unit}, 99 % {last['latency_p99']:.1f}"))
+    rows.append(("routers visited", f"{last['hops']:.3f}, derouted {100 * last['derouted_share']:.2f} %"))
+    return rows
+
+
+def plot_series(series: TimeSeries, name: str, path: Path) -> None:
+    """Draw latency, throughput, hops and derouted share over time."""
+    bins, time = series.bins, f"time ({series.time_unit})"
+    figure, panels = new_figure(panels=4, width_in=4.4)
+    wanted: list[tuple[str, str, list[tuple[str, str]]]] = [
+        (f"Latency, {name}", f"latency ({series.latency_unit})", [("mean", "latency"), ("99 %", "latency_p99")]),
+        ("Throughput", "of the link rate", [("accepted", "accepted"), ("offered", "load")]),
+        ("Routers visited", "routers", [("mean", "hops")]),
+        ("Detours", "share of packets", [("derouted", "derouted_share")]),
+    ]
+    for axes, (title, label, columns) in zip(panels, wanted, strict=True):
+        style_axes(axes, title=title, x_label=time, y_label=label)
+        draw_lines(
+            axes,
+            [
+                Line(text, bins["time"], bins[column], k, dashed=text == "offered", marked=False)
+                for k, (text, column) in enumerate(columns)
+            ],
+        )
+    save_figure(figure, path)
+
+
+def plot_distribution(series: TimeSeries, name: str, path: Path) -> None:
+    """Draw the share of packets over their latency, with mean, 95th and 99th percentile."""
+    table = series.distribution
+    share = table["packets"] / max(int(table["packets"].sum()), 1)
+    total = np.cumsum(share.to_numpy())
+    figure, (axes,) = new_figure()
+    style_axes(
+        axes, title=f"Latencies of all packets, {name}", x_label=f"latency ({series.latency_unit})",
+        y_label="share of packets up to it",
+    )  # fmt: skip
+    draw_lines(axes, [Line("packets", table["latency"], total, 0, marked=False)])
+    if len(table):
+        marks: list[tuple[str, Any]] = [("mean", float((table["latency"] * share).sum()))]
+        marks += [
+            (f"{round(100 * part)} %", float(table["latency"][min(int(np.searchsorted(total, part)), len(table) - 1)]))
+            for part in (0.95, 0.99)
+        ]
+        for k, (text, at) in enumerate(marks):
+            axes.axvline(at, color="#6b6b6b", linewidth=0.8, linestyle=":")
+            axes.annotate(text, (at, 0.08 + 0.09 * k), fontsize=8, color="#6b6b6b")
+    save_figure(figure, path)
+
+
+def write_series(run: Simulation, series: TimeSeries, folder: Path) -> None:
+    """Write bins, learned times and distribution (CSV, Parquet), plots (PNG) and metadata (JSON)."""
+    tables = {"series": series.bins, "distribution": series.distribution}
+    if len(series.estimates):
+        tables["estimates"] = series.estimates
+    with staged(folder) as scratch:
+        write_tables(scratch, tables)
+        plot_series(series, run.config.name, scratch / "series.png")
+        plot_distribution(series, run.config.name, scratch / "distribution.png")
+        write_metadata(scratch, run_metadata(run.config))
