@@ -56,10 +56,11 @@ class Settings:
 
 
 def packet_cycle_ns(config: Config) -> float:
-    """Longest cycle of which the times of both kinds of links are multiples, in ns."""
+    """Longest cycle of which the times of both kinds of links, rounded to 0.1 ns, are multiples, in ns."""
     packet = config.packet
     bits = 8 * packet.packet_bytes
-    return common_cycle_ns([bits / packet.link_gbps, bits / packet.host_gbps, packet.link_ns, packet.host_ns])
+    times = (bits / packet.link_gbps, bits / packet.host_gbps, packet.link_ns, packet.host_ns)
+    return common_cycle_ns([max(round(time, 1), 0.1) for time in times])
 
 
 def unit_period_ns(config: Config) -> float:
@@ -108,9 +109,9 @@ def packet_settings(config: Config) -> Settings:
     return Settings(
         algorithm=algorithm,
         cycle_ns=cycle,
-        send_cycles=round(bits / packet.link_gbps / cycle),
+        send_cycles=max(round(bits / packet.link_gbps / cycle), 1),
         link_cycles=max(round(packet.link_ns / cycle), 1),
-        host_send_cycles=round(bits / packet.host_gbps / cycle),
+        host_send_cycles=max(round(bits / packet.host_gbps / cycle), 1),
         host_cycles=max(round(packet.host_ns / cycle), 1),
         feed_cycles=max(round(unit_period_ns(config) / packet.feed / cycle), 1),
         feed_waits=packet.feed_waits,
