@@ -58,7 +58,7 @@ def check_conservation(trace: Trace) -> None:
         assert all(sent <= room for sent, room in zip(sizes, receives[key], strict=True)), key
 
 
-# ---- against recorded runs --------------------------------------------------------------------------------------------
+# ---- against recorded runs -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["is.A.64", "ft.A.64"])
@@ -81,7 +81,7 @@ def test_the_calls_of_all_recordings(name):
     assert digest.hexdigest() == known["sha256"]
 
 
-# ---- NPB for other numbers of ranks ------------------------------------------------------------------------------------
+# ---- NPB for other numbers of ranks --------------------------------------------------------------------------------
 
 SMALL = [
     (benchmark, ranks)
@@ -157,7 +157,7 @@ def test_refused(arguments, message):
         npb_trace(*arguments)
 
 
-# ---- parts ------------------------------------------------------------------------------------------------------------
+# ---- parts ---------------------------------------------------------------------------------------------------------
 
 
 def test_random_numbers_one_by_one():
@@ -199,7 +199,7 @@ def test_grids():
     assert [npb_lu.grid(n) for n in (1, 2, 3, 6, 32, 7)] == [(1, 1), (2, 1), None, (3, 2), (8, 4), None]
 
 
-# ---- others -----------------------------------------------------------------------------------------------------------
+# ---- others --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 6, 7, 16])

@@ -1,0 +1,331 @@
+"""The flow engine: cases with answers by hand, and a slow model of flows that share links."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from hopforge.model.application import app_rows, run_app, write_app
+from hopforge.model.config import parse_config
+from hopforge.model.errors import UserError
+from hopforge.model.flow import engine
+from hopforge.model.network.program_arrays import ProgramError
+from hopforge.model.routes import Routes
+from hopforge.model.topology import build
+from hopforge.model.topology.simgrid import simgrid_text
+from hopforge.model.trace import write_trace
+from hopforge.model.workload import place_program, program_trace
+
+GB = 1e9  # bytes a second of a link of 8 Gbit/s
+NS = 1e-9
+TIMING = "timing: {link_gbps: 8, switch_base_ns: 51, cable_ns: 50, miss_penalty_ns: 25, conventional_switch_ns: 75}"
+ONE_SWITCH = "{kind: mesh, radices: [1], hosts_per_router: 8}"
+ENVELOPE = 16
+
+
+def latency(routers):
+    return (51 * routers + 50 * (routers + 1)) * NS
+
+
+def alone(size, routers=1):
+    return latency(routers) + (size + ENVELOPE) / GB
+
+
+def config_of(workload, topology=ONE_SWITCH, app="{}", more=""):
+    return parse_config(f"name: x\ntopology: {topology}\nworkload: {workload}\n{TIMING}\napp: {app}\n{more}")
+
+
+def recorded(tmp_path, programs, topology=ONE_SWITCH, app="{}", more=""):
+    (tmp_path / "trace").mkdir(exist_ok=True)
+    for rank, lines in enumerate(programs):
+        (tmp_path / "trace" / f"rank-{rank + 1}.txt").write_text("".join(f"{rank} {line}\n" for line in lines))
+    return config_of(f"{{kind: trace, file: {tmp_path / 'trace'}}}", topology, app, more)
+
+
+def makespan(config):
+    return run_app(config).found.makespan_s
+
+
+# ---- by hand -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 60000, 1_000_000])
+def test_ping_pong(tmp_path, size):
+    rounds = 3
+    ping = [f"send 1 0 {size} 6", f"recv 1 0 {size} 6"] * rounds
+    pong = [f"recv 0 0 {size} 6", f"send 0 0 {size} 6"] * rounds
+    assert makespan(recorded(tmp_path, [ping, pong])) == pytest.approx(2 * rounds * alone(size), rel=1e-9)
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 8])
+def test_collectives_on_one_switch(ranks):
+    def run(operation, algorithm, size):
+        return makespan(config_of(
+            f"{{kind: collective, operation: {operation}, bytes: {size}, ranks: {ranks}, repeat: 2,"
+            f" collectives: {{{operation}: {algorithm}}}}}"
+        ))
+
+    # p pieces go around the ring twice; rounds do not meet on a link
+    assert run("allreduce", "ring", 1000 * ranks) == pytest.approx(2 * 2 * (ranks - 1) * alone(1000), rel=1e-9)
+    assert run("alltoall", "ring", 5000) == pytest.approx(2 * (ranks - 1) * alone(5000), rel=1e-9)
+    # everything at once: p − 1 messages share the host's link
+    assert run("alltoall", "linear", 5000) == pytest.approx(
+        2 * (latency(1) + (ranks - 1) * (5000 + ENVELOPE) / GB), rel=1e-9
+    )
+    # the root does not wait: both broadcasts go side by side
+    assert run("bcast", "ring", 5000) == pytest.approx(
+        (ranks - 1) * (latency(1) + 2 * (5000 + ENVELOPE) / GB), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(("lookup", "switch"), [("hit", 51), ("miss", 76), ("conventional", 75)])
+def test_delays_of_switches(tmp_path, lookup, switch):
+    config = recorded(
+        tmp_path, [["send 3 0 100 6"], ["init"], ["init"], ["recv 0 0 100 6"]], "{kind: mesh, radices: [4]}",
+        f"{{lookup: {lookup}, envelope_bytes: 0}}",
+    )
+    assert makespan(config) == pytest.approx((4 * switch + 5 * 50) * NS + 100 / GB, rel=1e-9)
+
+
+def test_shares_are_in_proportion_to_one_over_the_latency(tmp_path):
+    """On a line 0–1–2, A: 0→2 shares with B: 0→1 at host 0, and with C: 1→2 at host 2."""
+    programs = [
+        ["isend 2 0 50000 6", "isend 1 1 30000 6", "waitall 2"],
+        ["isend 2 2 30000 6", "recv 0 1 30000 6"],
+        ["irecv 0 0 50000 6", "irecv 1 2 30000 6", "waitall 2"],
+    ]
+    config = recorded(tmp_path, programs, "{kind: mesh, radices: [3]}", "{envelope_bytes: 0}")
+    short, long = latency(2), latency(3)
+    share = (1 / long) / (1 / long + 1 / short)  # of A, from `long` on
+    first = 30000 - (long - short) * GB
+    b_ends = long + first / ((1 - share) * GB)
+    a_left = 50000 - (b_ends - long) * share * GB
+    ranks = run_app(config).ranks
+    assert ranks["finish_s"][1] == pytest.approx(b_ends, rel=1e-9)
+    assert ranks["finish_s"][2] == pytest.approx(b_ends + a_left / GB, rel=1e-9)
+
+
+def test_window_bounds_the_rate_and_the_rest_goes_to_others(tmp_path):
+    programs = [["isend 1 0 40000 6", "isend 2 1 40000 6", "waitall 2"], ["recv 0 0 40000 6"], ["recv 0 1 40000 6"]]
+    window = 60  # of 151 ns there and back: 0.199 GB/s each
+    config = recorded(tmp_path, programs, app=f"{{tcp_window_bytes: {window}, envelope_bytes: 0}}")
+    assert makespan(config) == pytest.approx(latency(1) + 40000 / (window / (2 * latency(1))), rel=1e-9)
+    config = recorded(tmp_path, programs, app="{tcp_window_bytes: null, envelope_bytes: 0}")
+    assert makespan(config) == pytest.approx(latency(1) + 80000 / GB, rel=1e-9)
+
+
+def test_factors_of_latency_and_bandwidth(tmp_path):
+    config = recorded(
+        tmp_path, [["send 1 0 1000 6"], ["recv 0 0 1000 6"]],
+        app="{latency_factor: 13.01, bandwidth_factor: 0.97, envelope_bytes: 0}",
+    )
+    assert makespan(config) == pytest.approx(13.01 * latency(1) + 1000 / (0.97 * GB), rel=1e-9)
+
+
+@pytest.mark.parametrize(("size", "sender", "receiver"), [
+    (1000, 0.0, 1e-3), (65535, 0.0, 1e-3), (65536, 1e-3 + alone(65536), 1e-3 + alone(65536)),
+])
+def test_large_messages_wait_for_their_receive(tmp_path, size, sender, receiver):
+    config = recorded(tmp_path, [[f"send 1 0 {size} 6"], ["sleep 1e-3", f"recv 0 0 {size} 6"]])
+    found = run_app(config).ranks
+    assert found["finish_s"].tolist() == pytest.approx([sender, receiver], rel=1e-9)
+    assert found["compute_s"].tolist() == [0, 1e-3]
+    assert found["waiting_s"].tolist() == pytest.approx([sender, receiver - 1e-3], abs=1e-15)
+
+
+def test_computing_takes_the_speed_of_the_host(tmp_path):
+    lines = [["compute 5e6", "allreduce 1 2e6 0"], ["compute 1e6", "allreduce 1 2e6 0"]]
+    config = recorded(tmp_path, lines, app="{host_gflops: 2}")
+    assert makespan(config) == pytest.approx(5e6 / 2e9 + alone(8) + 2e6 / 2e9, rel=1e-9)
+    assert makespan(recorded(tmp_path, lines)) == pytest.approx(alone(8), rel=1e-9)
+
+
+def test_ranks_of_one_host_need_no_network(tmp_path):
+    (tmp_path / "map").write_text("0\n0\n")
+    config = recorded(tmp_path, [["send 1 0 99999 6"], ["recv 0 0 99999 6"]])
+    mapping = config.workload.mapping.model_copy(update={"kind": "file", "file": tmp_path / "map"})
+    config = config.model_copy(update={"workload": config.workload.model_copy(update={"mapping": mapping})})
+    found = run_app(config).found
+    assert (found.makespan_s, found.local_messages, found.message_latency_s) == (0.0, 1, 0.0)
+
+
+# ---- against a slow model ------------------------------------------------------------------------------------------
+
+
+def slow_arrivals(config, messages):
+    """Arrival of each (source host, destination host, bytes, start): rates from scratch at every change."""
+    topology = build(config.topology, config.address)
+    left, start, route, weight = [], [], [], []
+    for source, target, size, begin in messages:
+        path = Routes(topology, config.address).paths([source], [target])
+        hops = list(zip(path.router.tolist(), path.output.tolist(), strict=True))
+        route.append({("host", source), *hops})
+        delay = latency(len(hops))
+        left.append(float(size + ENVELOPE))
+        start.append(begin + delay)
+        weight.append(1 / delay)
+    arrived, now = [None] * len(messages), 0.0
+    while None in arrived:
+        moving = [m for m in range(len(messages)) if arrived[m] is None and start[m] <= now]
+        rate, spare, free = {}, {}, set(moving)
+        for m in moving:
+            for link in route[m]:
+                spare[link] = GB
+        while free:
+            fill = {
+                link: room / sum(weight[m] for m in free if link in route[m])
+                for link, room in spare.items() if any(link in route[m] for m in free)
+            }
+            level = min(fill.values())
+            full = {link for link, value in fill.items() if value <= level * (1 + 1e-9)}
+            for m in [m for m in free if route[m] & full]:
+                rate[m] = level * weight[m]
+                for link in route[m]:
+                    spare[link] -= rate[m]
+                free.remove(m)
+        ends = [now + left[m] / rate[m] for m in moving] + [s for s in start if s > now]
+        following = min(ends)
+        for m in moving:
+            left[m] -= rate[m] * (following - now)
+            if left[m] <= 1e-6:
+                arrived[m] = following
+        now = following
+    return arrived
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "topology",
+    ["{kind: torus, radices: [4, 3]}", "{kind: fat_tree, k: 3, n: 1}", "{kind: dragonfly, p: 1, a: 3, h: 1}"],
+)
+def test_random_flows(tmp_path, topology, seed):
+    rng = np.random.default_rng(seed)
+    hosts = build(config_of("{kind: uniform}", topology).topology, config_of("{kind: uniform}").address).hosts
+    messages = []
+    for _ in range(25):
+        source, target = rng.choice(hosts, 2, replace=False).tolist()
+        messages.append((source, target, int(rng.integers(1, 60000)), float(rng.integers(0, 40)) * 1e-6))
+    programs = [[] for _ in range(hosts)]
+    for number, (source, target, size, _) in enumerate(messages):
+        programs[target].append(f"irecv {source} {number} {size} 6")
+    sent = []  # messages of a program are numbered by rank, then in the order of its sends
+    for rank in range(hosts):
+        now = 0.0
+        for begin, number in sorted((m[3], number) for number, m in enumerate(messages) if m[0] == rank):
+            if begin > now:
+                programs[rank].append(f"sleep {begin - now!r}")
+                now = begin
+            programs[rank].append(f"isend {messages[number][1]} {number} {messages[number][2]} 6")
+            sent.append(messages[number])
+        programs[rank].append("waitall 0")
+    config = recorded(tmp_path, programs, topology)
+    run = flow_run(config)
+    assert run.run()
+    assert run.state.message["arrived"] == pytest.approx(slow_arrivals(config, sent), rel=1e-7)
+
+
+def flow_run(config):
+    topology = build(config.topology, config.address)
+    return engine.FlowRun(config, topology, place_program(config.workload, topology, config.seed))
+
+
+def test_more_messages_at_once_than_places(monkeypatch):
+    config = config_of("{kind: collective, operation: alltoall, bytes: 100, collectives: {alltoall: linear}}")
+    whole = flow_run(config)
+    monkeypatch.setattr(engine, "FIRST_SLOTS", 3)
+    grown = flow_run(config)
+    assert whole.run()
+    assert grown.run()
+    assert len(whole.state.holder) == 56 < len(grown.state.holder)
+    assert (whole.state.message["arrived"] == grown.state.message["arrived"]).all()
+
+
+# ---- what goes wrong -----------------------------------------------------------------------------------------------
+
+
+def test_ranks_that_wait_for_each_other(tmp_path):
+    lines = [["send 1 0 70000 6", "recv 1 0 70000 6"], ["send 0 0 70000 6", "recv 0 0 70000 6"], ["init"]]
+    config = recorded(tmp_path, lines)
+    with pytest.raises(ProgramError) as error:
+        run_app(config)
+    folder = tmp_path / "trace"
+    assert str(error.value) == (
+        "workload: the program cannot end: after 0 s nothing is under way and 2 of 3 ranks wait:"
+        f" rank 0 waits until rank 1 takes its message (send, {folder}/rank-1.txt:1);"
+        f" rank 1 waits until rank 0 takes its message (send, {folder}/rank-2.txt:1)"
+    )
+    eager = run_app(config.model_copy(update={"app": config.app.model_copy(update={"eager_bytes": 70001})}))
+    assert eager.found.makespan_s == pytest.approx(alone(70000), rel=1e-9)
+
+
+def test_no_program():
+    with pytest.raises(UserError, match=r"^workload: a program is needed \(kind: npb, "):
+        run_app(config_of("{kind: uniform}"))
+
+
+# ---- beside the other engines --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workload", [
+    "{kind: collective, operation: allreduce, bytes: 400000, collectives: {allreduce: ring}}",
+    "{kind: collective, operation: alltoall, bytes: 60000}",
+])
+def test_packet_engine_on_one_switch(workload):
+    more = "traffic: {flit_bytes: 64}\nrouter: {vcs: 4, buffer_flits: 16}\n"
+    flow = config_of(workload, more=more)
+    packet = flow.model_copy(update={"app": flow.app.model_copy(update={"engine": "packet"})})
+    assert makespan(packet) == pytest.approx(makespan(flow), rel=0.01)
+
+
+def test_results_are_written(tmp_path):
+    config = config_of("{kind: npb, benchmark: ep, class: S}", app="{host_gflops: 1}")
+    run = run_app(config)
+    assert run.ranks["sent_messages"].sum() == run.found.messages
+    write_app(config, run, tmp_path / "out")
+    assert {item.name for item in (tmp_path / "out").iterdir()} == {
+        "app.csv", "app.parquet", "ranks.csv", "ranks.parquet", "metadata.json"
+    }
+    assert dict(app_rows(run))["program"] == "ep.S.8, 8 ranks"
+    assert (tmp_path / "out" / "ranks.csv").read_text().splitlines()[0] == (
+        "rank,host,finish_s,waiting_s,compute_s,sent_messages,sent_bytes"
+    )
+
+
+#: our algorithms of collectives by SimGrid's names, and our rules for messages
+SIMGRID = [
+    "network/model:CM02", "network/crosstraffic:0", "smpi/async-small-thresh:65536",
+    "smpi/send-is-detached-thresh:65536", "smpi/bcast:binomial_tree", "smpi/reduce:binomial", "smpi/allreduce:rdb",
+    "smpi/alltoall:pair", "smpi/alltoallv:pair", "smpi/barrier:ompi_bruck", "smpi/allgather:ring",
+    "network/loopback-bw:1e18", "network/loopback-lat:0",
+]
+
+
+@pytest.mark.study
+@pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid is not installed")
+@pytest.mark.parametrize(("workload", "topology"), [
+    ("{kind: trace, file: 'shipped:is.A.64'}", "{kind: torus, radices: [4, 4, 4]}"),
+    ("{kind: trace, file: 'shipped:ft.A.64'}", "{kind: dragonfly, p: 2, a: 4, h: 2}"),
+    ("{kind: npb, benchmark: mg, class: A, ranks: 64}", "{kind: fat_tree, k: 4, n: 2}"),
+    ("{kind: npb, benchmark: cg, class: W, ranks: 32}", "{kind: random_regular, routers: 32, degree: 4}"),
+    ("{kind: npb, benchmark: sp, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}"),
+    ("{kind: npb, benchmark: lu, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}"),
+    ("{kind: npb, benchmark: ft, class: A, ranks: 8}", "{kind: mesh, radices: [4, 2]}"),
+])
+def test_simgrid_replays_the_same_makespan(tmp_path, workload, topology):
+    config = config_of(workload, topology, "{host_gflops: 10}")
+    network = build(config.topology, config.address)
+    trace = program_trace(config.workload, network.hosts, config.seed)
+    write_trace(trace, tmp_path / "trace")
+    (tmp_path / "platform.xml").write_text(simgrid_text(network, config, full=True))
+    (tmp_path / "hosts").write_text("".join(f"h{rank}\n" for rank in range(trace.ranks)))
+    (tmp_path / "replay").write_text("".join(f"trace/rank-{rank + 1}.txt\n" for rank in range(trace.ranks)))
+    done = subprocess.run(
+        ["smpirun", "-np", str(trace.ranks), "-hostfile", "hosts", "-platform", "platform.xml", "-replay", "replay",
+         *(f"--cfg={setting}" for setting in SIMGRID)],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )
+    said = done.stdout + done.stderr
+    assert "Simulation time" in said
+    theirs = float(said.split("Simulation time")[1].split()[0])
+    assert makespan(config) == pytest.approx(theirs, rel=0.002, abs=1e-6)
