@@ -146,6 +146,14 @@ _WAYS_4_6 = (1, 2, 4, 8)
 _ENTRIES_4_6 = (2048, 64)
 
 
+def trace_file(program: str, options: Options) -> str | None:
+    """Give the file of a recorded program, as a configuration names it; None: not shipped, and not in ``traces``."""
+    if program in _SHIPPED:
+        return f"shipped:{program}"
+    path = None if options.traces is None else options.traces / f"{program}{_SUFFIX}"
+    return str(path.resolve()) if path is not None and path.exists() else None
+
+
 def _programs(options: Options) -> list[str]:
     given = () if options.traces is None else sorted(p.name for p in options.traces.glob(f"*{_SUFFIX}"))
     return list(dict.fromkeys([*_SHIPPED, *(name.removesuffix(_SUFFIX) for name in given)]))
@@ -161,11 +169,7 @@ def _points_4_6(options: Options) -> list[Point]:
 
 
 def _config_4_6(point: Point, options: Options) -> Config:
-    program = str(point["program"])
-    if program in _SHIPPED or options.traces is None:
-        file = f"shipped:{program}"
-    else:
-        file = str((options.traces / f"{program}{_SUFFIX}").resolve())
+    file = trace_file(str(point["program"]), options)
     return parse_config(
         f"""
 name: reproduce
