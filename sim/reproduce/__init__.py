@@ -12,7 +12,12 @@ from hopforge.sim.reproduce import (
     lookup_direct_mapping,
     lookup_model,
     lookup_reduction_cost,
-    loren,
+    loren_entries,
+    loren_load,
+    loren_paths,
+    loren_quality,
+    loren_simulated,
+    table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
 from hopforge.sim.reproduce.runner import Outcome, point_key, run_reproduction, select
@@ -24,8 +29,13 @@ REPRODUCTIONS = index_by_name(
     lookup_reduction_cost.REPRODUCTIONS,
     lookup_direct_mapping.REPRODUCTIONS,
     booksim.REPRODUCTIONS,
-    loren.REPRODUCTIONS,
+    loren_entries.REPRODUCTIONS,
+    loren_paths.REPRODUCTIONS,
+    loren_quality.REPRODUCTIONS,
+    loren_load.REPRODUCTIONS,
+    loren_simulated.REPRODUCTIONS,
     acro.REPRODUCTIONS,
+    table_cache.REPRODUCTIONS,
 )
 
 __all__ = [
