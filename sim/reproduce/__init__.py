@@ -17,6 +17,7 @@ from hopforge.sim.reproduce import (
     loren_paths,
     loren_quality,
     loren_simulated,
+    outflank,
     table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
@@ -35,6 +36,7 @@ REPRODUCTIONS = index_by_name(
     loren_load.REPRODUCTIONS,
     loren_simulated.REPRODUCTIONS,
     acro.REPRODUCTIONS,
+    outflank.REPRODUCTIONS,
     table_cache.REPRODUCTIONS,
 )
 

@@ -94,6 +94,8 @@ class Reproduction:
         Names of the fields of `Options`, besides `full` and `seed`, that change the result.
     aliases
         Other names under which it is found.
+    parallel
+        Points are measured on all cores; `measure` is a function of a module and takes seconds or more.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Reproduction:
     draw: Callable[[pd.DataFrame, Options], Figure]
     uses: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    parallel: bool = False
 
 
 def index_by_name(*groups: Sequence[Reproduction]) -> Mapping[str, Reproduction]:

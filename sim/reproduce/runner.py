@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import multiprocessing
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -116,6 +118,32 @@ def _check_inputs(options: Options) -> None:
         raise UserError(f"--traces: no such folder: {options.traces}")
 
 
+def _measure(
+    reproduction: Reproduction, missing: Mapping[int, Point], options: Options
+) -> Iterator[tuple[int, list[Row]]]:
+    """Yield number and rows of every point as it is finished."""
+    workers = min(os.cpu_count() or 1, len(missing)) if reproduction.parallel else 1
+    if workers <= 1:
+        for k, point in missing.items():
+            yield k, list(reproduction.measure(point, options))
+        return
+    jobs = [(reproduction.measure, k, point, options) for k, point in missing.items()]
+    with multiprocessing.get_context("spawn").Pool(workers, initializer=_ignore_interrupt) as pool:
+        yield from pool.imap_unordered(_measure_one, jobs)
+
+
+def _measure_one(
+    job: tuple[Callable[[Point, Options], Sequence[Row]], int, Point, Options],
+) -> tuple[int, list[Row]]:
+    measure, k, point, options = job
+    return k, list(measure(point, options))
+
+
+def _ignore_interrupt() -> None:
+    # Ctrl-C reaches the whole process group; only the parent decides what to do
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def run_reproduction(
     reproduction: Reproduction,
     folder: Path,
@@ -137,23 +165,19 @@ def run_reproduction(
     _check_inputs(options)
     target = folder / reproduction.name
     points = list(reproduction.points(options))
-    rows: list[Row] = []
-    resumed = 0
     try:
-        for index, point in enumerate(points):
-            if advance:
-                advance(reproduction, index, len(points))
-            path = target / "points" / f"{point_key(reproduction, point, options)}.json"
-            measured = _finished_rows(path)
-            if measured is None:
-                measured = list(reproduction.measure(point, options))
-                write_text(path, json.dumps({"point": point, "rows": measured}, indent=1, sort_keys=True) + "\n")
-            else:
-                resumed += 1
-            rows.extend(measured)
+        paths = [target / "points" / f"{point_key(reproduction, point, options)}.json" for point in points]
+        measured = {k: rows for k, path in enumerate(paths) if (rows := _finished_rows(path)) is not None}
+        resumed = len(measured)
         if advance:
-            advance(reproduction, len(points), len(points))
-        data = pd.DataFrame(rows)
+            advance(reproduction, resumed, len(points))
+        missing = {k: point for k, point in enumerate(points) if k not in measured}
+        for k, rows in _measure(reproduction, missing, options):
+            write_text(paths[k], json.dumps({"point": points[k], "rows": rows}, indent=1, sort_keys=True) + "\n")
+            measured[k] = rows
+            if advance:
+                advance(reproduction, len(measured), len(points))
+        data = pd.DataFrame([row for k in range(len(points)) for row in measured[k]])
         comparisons = tuple(reproduction.compare(data, options))
         files = _write_results(reproduction, target, data, comparisons, options)
     except OSError as error:

@@ -1,0 +1,252 @@
+"""OutFlank routing on tori (seed 003): the largest sustained load, lifetimes over the load, shares of detours."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from hopforge.model.config import Config, parse_config
+from hopforge.model.packet.network import PacketNetwork
+from hopforge.model.packet.saturation import LIFETIME_LIMIT, find_saturation
+from hopforge.model.packet.simulation import PacketMeasurement, run_packets
+from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
+
+_SOURCE = "seed 003"
+ALGORITHMS = ("abr", "por", "ofr")
+PATTERNS = {
+    "butterfly_stages": "butterfly",
+    "transpose": "transposition",
+    "transpose3d": "3-D transposition",
+    "uniform": "uniform",
+    "bit_reverse": "bit-reverse",
+}
+#: table 2: γ* of ABR, POR, OFR
+PAPER: dict[int, dict[str, tuple[float, float, float]]] = {
+    8: {
+        "butterfly_stages": (0.30, 0.55, 0.60),
+        "transpose": (0.50, 0.60, 0.50),
+        "transpose3d": (0.25, 0.45, 0.45),
+        "uniform": (0.55, 0.70, 0.70),
+        "bit_reverse": (0.35, 0.60, 0.50),
+    },
+    16: {
+        "butterfly_stages": (0.35, 0.55, 0.75),
+        "transpose": (0.55, 0.70, 0.75),
+        "transpose3d": (0.20, 0.40, 0.35),
+        "uniform": (0.70, 0.80, 0.80),
+        "bit_reverse": (0.40, 0.50, 0.60),
+    },
+}
+#: table 3, k = 16: shares of OFR's outflank and wraparound detours, and of POR's detours
+PAPER_SHARES = {
+    "butterfly_stages": (0.31, 0.10, 0.35),
+    "transpose": (0.04, 0.10, 0.10),
+    "transpose3d": (0.32, 0.20, 0.53),
+    "uniform": (0.06, 0.12, 0.13),
+    "bit_reverse": (0.09, 0.12, 0.24),
+}
+#: answers to what the paper leaves open: those of docs/torus-adaptive.md, and those of the author's simulator
+ANSWERS = {
+    "definition": "{messages: 32}",
+    "simulator": "{messages: 32, feed_waits: true, inject_slots: 5, congestion: adaptive, idle_ratio: one, "
+    "full_profit: zero}",
+}
+#: loads of figure 5
+SHARE_LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+_ASSUMPTIONS = (
+    f"sustained: the mean lifetime is at most {LIFETIME_LIMIT} times that at load 0.1",
+    "32 messages of 96 packets, created by all nodes at the same times; the butterfly's bit is the same everywhere",
+    "transposition of 1024 nodes: 8×8×16, the long dimension last",
+    "at half the ring + is the minimal direction",
+    "answers: definition, as docs/torus-adaptive.md; simulator, as the author's published simulator",
+)
+
+
+def cell_config(pattern: str, algorithm: str, k: int, answers: str) -> Config:
+    """Network and traffic of one cell of table 2."""
+    radices = [8, 8, 16] if (pattern, k) == ("transpose", 8) else [k, k, k]
+    return parse_config(
+        f"name: outflank\ntopology: {{kind: torus, radices: {radices}}}\nrouter: {{model: packet}}\n"
+        f"routing: {{algorithm: {algorithm}}}\ntraffic: {{pattern: {pattern}, message_packets: 96}}\n"
+        f"packet: {ANSWERS[answers]}\n"
+    )
+
+
+def _seeds(pattern: str, options: Options) -> int:
+    # only uniform traffic draws anything
+    return (3 if options.full else 2) if pattern == "uniform" else 1
+
+
+def _cells(options: Options) -> list[Point]:
+    return [
+        {"answers": answers, "k": k, "pattern": pattern, "algorithm": algorithm, "seed": options.seed + j}
+        for k, answers in ([(8, "simulator"), (8, "definition")] + ([(16, "simulator")] if options.full else []))
+        for pattern in PATTERNS
+        for algorithm in ALGORITHMS
+        for j in range(_seeds(pattern, options))
+    ]
+
+
+def measure_cell(point: Point, _options: Options) -> list[Row]:
+    """Find γ* of one cell: a row for each load that was tried."""
+    config = cell_config(str(point["pattern"]), str(point["algorithm"]), integer(point, "k"), str(point["answers"]))
+    found = find_saturation(config, integer(point, "seed"))
+    allowed = LIFETIME_LIMIT * found.lowest_ns
+    return [
+        {
+            **point,
+            "saturation": found.load,
+            "sustained": run.complete and run.lifetime_ns <= allowed,
+            **_row(run),
+        }
+        for run in sorted(found.runs, key=lambda run: run.load)
+    ]
+
+
+def _row(run: PacketMeasurement) -> Row:
+    return {
+        "load": run.load,
+        "complete": run.complete,
+        "lifetime_ns": run.lifetime_ns,
+        "hops": run.hops,
+        "outflanked": run.outflanked,
+        "wrapped": run.wrapped,
+        "refused": run.refused,
+        "cpu_seconds": run.cpu_seconds,
+    }
+
+
+def _part(data: pd.DataFrame, **where: Any) -> pd.DataFrame:
+    for key, value in where.items():
+        data = data[data[key] == value]
+    return data
+
+
+def _compare_cells(data: pd.DataFrame, _options: Options) -> list[Comparison]:
+    result = []
+    for answers in ANSWERS:
+        for k, table in PAPER.items():
+            for pattern, paper in table.items():
+                for algorithm, value in zip(ALGORITHMS, paper, strict=True):
+                    part = _part(data, answers=answers, k=k, pattern=pattern, algorithm=algorithm)
+                    if len(part) == 0:
+                        continue
+                    by_seed = part.groupby("seed")["saturation"].first()
+                    ours = float(by_seed.median())
+                    seeds = f", seeds {by_seed.min():.2f} to {by_seed.max():.2f}" if len(by_seed) > 1 else ""
+                    words = "within 0.05" if abs(ours - value) < 0.051 else "beyond 0.05"
+                    result.append(
+                        Comparison(
+                            f"γ*, k = {k}, {PATTERNS[pattern]}, {algorithm.upper()}", "", value, ours,
+                            f"answers: {answers}; {words}{seeds}",
+                        )
+                    )  # fmt: skip
+    return result
+
+
+def _draw_cells(data: pd.DataFrame, _options: Options) -> Figure:
+    data = _part(data, answers="simulator")
+    data = _part(data, k=data["k"].max())
+    figure, panels = new_figure(panels=len(PATTERNS), width_in=4.4, height_in=3.6)
+    for axes, (pattern, name) in zip(panels, PATTERNS.items(), strict=True):
+        style_axes(axes, title=f"{name}, k = {data['k'].max()}", x_label="load γ", y_label="mean lifetime (µs)")
+        lines = []
+        for j, algorithm in enumerate(ALGORITHMS):
+            part = _part(data, pattern=pattern, algorithm=algorithm, sustained=True)
+            means = part.groupby("load")["lifetime_ns"].mean()
+            lines.append(Line(algorithm.upper(), means.index.to_numpy(), means.to_numpy() / 1000, j))
+        draw_lines(axes, lines)
+    return figure
+
+
+def _share_points(options: Options) -> list[Point]:
+    k = 16 if options.full else 8
+    table = [
+        {"k": k, "pattern": pattern, "algorithm": algorithm, "load": 0.2 if pattern == "transpose3d" else 0.3}
+        for pattern in PATTERNS
+        for algorithm in ("por", "ofr")
+    ]
+    curve = [
+        {"k": k, "pattern": "butterfly_stages", "algorithm": algorithm, "load": load}
+        for algorithm in ("por", "ofr")
+        for load in SHARE_LOADS
+        if load != 0.3
+    ]
+    return [{**point, "seed": options.seed} for point in table + curve]
+
+
+def measure_shares(point: Point, _options: Options) -> list[Row]:
+    """Run one pattern and algorithm at one load, with the answers of the author's simulator."""
+    config = cell_config(str(point["pattern"]), str(point["algorithm"]), integer(point, "k"), "simulator")
+    network = PacketNetwork(config, number(point, "load"), integer(point, "seed"), check=False)
+    return [{**point, **_row(run_packets(network))}]
+
+
+def _compare_shares(data: pd.DataFrame, options: Options) -> list[Comparison]:
+    result = []
+    for pattern, (outflank, wraparound, por) in PAPER_SHARES.items():
+        part = _part(data, pattern=pattern)
+        part = _part(part, load=0.2 if pattern == "transpose3d" else 0.3)
+        ofr, ours_por = (_part(part, algorithm=algorithm).iloc[0] for algorithm in ("ofr", "por"))
+        note = f"at load {ofr['load']:.1f}" + ("" if options.full else "; k = 8, the paper's is k = 16")
+        rows = (
+            ("OFR, outflank", outflank, ofr["outflanked"]),
+            ("OFR, wraparound", wraparound, ofr["wrapped"]),
+            ("OFR, together", outflank + wraparound, ofr["outflanked"] + ofr["wrapped"]),
+            ("POR", por, ours_por["wrapped"]),
+        )
+        result += [
+            Comparison(f"share of detours, {PATTERNS[pattern]}, {name}", "", paper, float(ours), note)
+            for name, paper, ours in rows
+        ]
+    return result
+
+
+def _draw_shares(data: pd.DataFrame, _options: Options) -> Figure:
+    figure, (axes,) = new_figure()
+    part = _part(data, pattern="butterfly_stages").sort_values("load")
+    style_axes(axes, title=f"Detours, butterfly, k = {part['k'].max()}", x_label="load γ", y_label="share of packets")
+    ofr, por = _part(part, algorithm="ofr"), _part(part, algorithm="por")
+    draw_lines(
+        axes,
+        [
+            Line("OFR", ofr["load"], ofr["outflanked"] + ofr["wrapped"], 0),
+            Line("OFR, outflank", ofr["load"], ofr["outflanked"], 1),
+            Line("OFR, wraparound", ofr["load"], ofr["wrapped"], 2),
+            Line("POR", por["load"], por["wrapped"], 3),
+        ],
+    )
+    return figure
+
+
+REPRODUCTIONS: Sequence[Reproduction] = (
+    Reproduction(
+        "outflank.table2",
+        "Largest sustained load of ABR, POR and OFR, and lifetimes up to it",
+        f"{_SOURCE}, table 2 and figure 4",
+        _ASSUMPTIONS,
+        _cells,
+        measure_cell,
+        _compare_cells,
+        _draw_cells,
+        aliases=("outflank.fig4",),
+        parallel=True,
+    ),
+    Reproduction(
+        "outflank.table3",
+        "Shares of packets on detours",
+        f"{_SOURCE}, table 3 and figure 5",
+        (
+            "answers of the author's published simulator (docs/torus-adaptive.md); 32 messages of 96 packets",
+            "the paper does not say at which load: 0.3 (3-D transposition: 0.2), below saturation",
+        ),
+        _share_points,
+        measure_shares,
+        _compare_shares,
+        _draw_shares,
+        aliases=("outflank.fig5",),
+        parallel=True,
+    ),
+)
