@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from hopforge.model.config import Config
+from hopforge.model.config.limits import simulated_ports_problem
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
 from hopforge.model.errors import UserError
@@ -25,7 +26,16 @@ from hopforge.model.input_output_queued.build import IntervalSource, QueuedState
 from hopforge.model.link_times import input_queued_cycles, port_values
 from hopforge.model.lookup_measures import lookup_table, lookup_totals
 from hopforge.model.lookup_routing import check_keys, route_lookup
-from hopforge.model.network.build import NetState, RouterParameters, Script, SourceParameters, Tables, build_net
+from hopforge.model.network.build import (
+    MAX_PORTS,
+    NetState,
+    NetworkError,
+    RouterParameters,
+    Script,
+    SourceParameters,
+    Tables,
+    build_net,
+)
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.program_arrays import ProgramSource
 from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, PROGRAM, SCRIPT
@@ -147,6 +157,10 @@ class Simulation:
         self.config, self.load, self.seed = config, load, seed
         if config.router.model == "packet":
             raise UserError("router.model packet has no flits and cycles of this kind: hopforge net runs it, alone")
+        if topology is None:
+            problem = simulated_ports_problem(config.topology, MAX_PORTS)
+            if problem is not None:  # before a network of thousands of links per router is built
+                raise NetworkError(str(problem))
         whole = build(config.topology, config.address) if topology is None else topology
         self.topology = without_failed(whole, config.failed)
         routing = config.routing
@@ -274,6 +288,12 @@ class Simulation:
         else:
             cycle = waiting_cycle(self.topology, state)
         names = " → ".join(channel_name(self.topology, int(self.state["vcs"]), m) for m in [*cycle, *cycle[:1]])
+        router = self.config.router
+        if self.plan.obligation == "escape" and (router.switching, router.vc_release) == ("wormhole", "tail"):
+            names += (
+                "; with router.vc_release: tail and wormhole switching a packet may wait behind others on an adaptive "
+                "virtual channel, where it has no escape: take vc_release: credits or switching: vct"
+            )
         return (
             f"deadlock at cycle {int(self.state['cycle'])}: {self.state.flits_in_flight} flits in flight and none has "
             f"moved since cycle {int(self.state['last_move'])}; waiting channels: {names or 'no cycle found'}"

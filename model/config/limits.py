@@ -110,6 +110,16 @@ def hardware_problems(lookup: LookupConfig) -> Iterator[Problem]:
         )
 
 
+def simulated_ports_problem(topology: TopologyConfig, most: int) -> Problem | None:
+    """Return what is wrong if a router of the network has more than `most` ports; None for an edge list."""
+    ports = _ports(topology)
+    if ports <= most:
+        return None
+    shape = graph_shape(topology)
+    key = "topology" if shape is None else shape[0]
+    return Problem(key, f"the network simulator takes at most {most} ports a router, not {ports}")
+
+
 def _ports(topology: TopologyConfig) -> int:
     if isinstance(topology, MeshConfig | TorusConfig):
         return topology.hosts_per_router + 2 * len(topology.radices)
