@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from hopforge.model.irregular.landmarks import fitting
 from hopforge.model.irregular.loren import loren_tables
 from hopforge.model.plots import PAPER, Line, draw_lines, draw_paper_points, new_figure, style_axes
-from hopforge.sim.reproduce.loren_networks import COLOURS, COMPARED, LABELS, SOURCE, connected_neighbours
+from hopforge.sim.reproduce.loren_networks import COLOURS, COMPARED, LABELS, SOURCE, connected_neighbours, graphs_text
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
 
 _LENGTH = 4
@@ -68,7 +68,7 @@ def _compare_entries(data: pd.DataFrame, options: Options) -> list[Comparison]:
     for scheme, stated in _LEAST.items():
         for nodes in sorted({*stated, *data[data["scheme"] == scheme]["nodes"]}):
             ours, graphs = _mean(data, scheme, nodes, "entries")
-            note = f"mean of {graphs} graphs; the thesis: of 1000" if graphs else "measured with --full"
+            note = f"mean of {graphs_text(graphs)}; the thesis: of 1000" if graphs else "measured with --full"
             found.append(Comparison(f"entries, {LABELS[scheme]}, {nodes} switches", "", stated.get(nodes), ours, note))
     loren, _ = _mean(data, "loren", 4096, "entries")
     for scheme, percent in (("cowen", 91.0), ("thorup_zwick", 85.0)):
@@ -97,7 +97,7 @@ def _compare_bits(data: pd.DataFrame, options: Options) -> list[Comparison]:
     for scheme in COMPARED:
         for nodes in sorted(data[data["scheme"] == scheme]["nodes"].unique()):
             ours, graphs = _mean(data, scheme, int(nodes), "bits")
-            note = f"mean of {graphs} graphs, 2·log₂ N bits an entry"
+            note = f"mean of {graphs_text(graphs)}, 2·log₂ N bits an entry"
             if scheme != "loren" or nodes != _LARGEST:
                 found.append(Comparison(f"{LABELS[scheme]}, {nodes} switches", "bit", None, ours, note))
     return found

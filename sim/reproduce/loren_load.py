@@ -20,6 +20,7 @@ from hopforge.sim.reproduce.loren_networks import (
     LENGTH,
     SOURCE,
     connected_neighbours,
+    graphs_text,
     scheme_next_hops,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
@@ -69,7 +70,7 @@ def _compare_load(data: pd.DataFrame, options: Options) -> list[Comparison]:
         for scheme, (mean, deviation) in schemes.items():
             part = data[(data["side"] == side) & (data["t_max"] == t_max) & (data["scheme"] == scheme)]
             where = f"{LABELS[scheme]}, {side * side} switches, {t_max} entries"
-            note = f"{len(part)} graphs"
+            note = graphs_text(len(part))
             found.append(Comparison(f"{where}: mean", "paths", mean, float(part["mean"].mean()), note))
             found.append(Comparison(f"{where}: deviation", "paths", deviation, float(part["deviation"].mean()), note))
     return found
@@ -152,7 +153,7 @@ def _measure_switches(point: Point, options: Options) -> list[Row]:
 
 def _compare_clusters(data: pd.DataFrame, options: Options) -> list[Comparison]:
     graphs = data.groupby("graph")
-    note = f"{len(graphs)} graphs; of ten draws with 18 landmarks the one nearest to the thesis' entries"
+    note = f"{graphs_text(len(graphs))}; of ten draws with 18 landmarks the one nearest to the thesis' entries"
     sizes = data.groupby(["graph", "landmark"]).size().groupby("graph")
     values = (
         ("landmarks", float(_LANDMARKS), graphs["is_landmark"].sum()),
@@ -166,7 +167,7 @@ def _compare_clusters(data: pd.DataFrame, options: Options) -> list[Comparison]:
 def _compare_switches(scheme: str, data: pd.DataFrame, options: Options) -> list[Comparison]:
     graphs = data.groupby("graph")[scheme]
     note = (
-        f"mean of {data['graph'].nunique()} graphs; a path counts where it begins, ends or passes; the "
+        f"mean of {graphs_text(data['graph'].nunique())}; a path counts where it begins, ends or passes; the "
         "thesis: least and largest of both schemes on one graph"
     )
     marked = data[data["is_landmark"]].groupby("graph")[scheme].mean().mean()

@@ -69,6 +69,11 @@ def scheme_next_hops(
     return fitting(neighbours, scheme, t_max, np.random.default_rng((seed, graph))).next_hop
 
 
+def graphs_text(number: int) -> str:
+    """``1 graph``, ``2 graphs``."""
+    return f"{number} graph{'s' if number != 1 else ''}"
+
+
 class Case(NamedTuple):
     """A network with tables.
 

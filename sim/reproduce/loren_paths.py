@@ -17,6 +17,7 @@ from hopforge.sim.reproduce.loren_networks import (
     LIMITS,
     SOURCE,
     connected_neighbours,
+    graphs_text,
     scheme_next_hops,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
@@ -81,7 +82,7 @@ def _compare(side: int, data: pd.DataFrame, options: Options) -> list[Comparison
         other = table[against] if against != "shortest" else float(table["shortest"].dropna().iloc[0])
         change = (100 * (table["loren"] / other - 1)).dropna()
         place = int(change.argmin())
-        note = f"at {change.index[place]} entries, {graphs} graphs"
+        note = f"at {change.index[place]} entries, {graphs_text(graphs)}"
         quantity = f"{_WORDS[column]} of LOREN over {LABELS[against]}, least"
         found.append(Comparison(quantity, "%", percent, float(change.iloc[place]), note))
     for scheme in COMPARED:
@@ -99,7 +100,7 @@ def _compare(side: int, data: pd.DataFrame, options: Options) -> list[Comparison
                     continue
                 ours = float(means[column][scheme][t_max])
                 where = "" if scheme == "shortest" else f", {t_max} entries"
-                found.append(Comparison(f"{words}, {LABELS[scheme]}{where}", "hops", None, ours, f"{graphs} graphs"))
+                found.append(Comparison(f"{words}, {LABELS[scheme]}{where}", "hops", None, ours, graphs_text(graphs)))
     return found
 
 

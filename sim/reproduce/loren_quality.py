@@ -18,6 +18,7 @@ from hopforge.sim.reproduce.loren_networks import (
     LIMITS,
     SOURCE,
     connected_neighbours,
+    graphs_text,
     scheme_next_hops,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
@@ -92,7 +93,8 @@ def _compare(measure: str, data: pd.DataFrame, options: Options) -> list[Compari
         large = [entry for entry in best if entry[3] == LIMITS[side][1]] if measure == "bandwidth" else best
         more, words, against, t_max = max(large)
         note = (
-            f"over {LABELS[against]}, {words}, {t_max} entries; {graphs} graphs; against which, the thesis doesn't say"
+            f"over {LABELS[against]}, {words}, {t_max} entries; {graphs_text(graphs)}; against which, the thesis "
+            "doesn't say"
         )
         found.append(Comparison(f"{side * side} switches: most that LOREN gains", "%", percent, more, note))
         for traffic in _LETTER:

@@ -32,6 +32,7 @@ from hopforge.sim.reproduce.loren_networks import (
     case_config,
     case_tables,
     fitting_graph,
+    graphs_text,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
 
@@ -189,7 +190,7 @@ def _gain(values: pd.DataFrame, against: str) -> tuple[float, str]:
     """Return mean gain of LOREN in %, and its interval in words."""
     gains = 100 * (values["loren"] / values[against] - 1).dropna().to_numpy(float)
     mean, half = interval(gains)
-    spread = f"±{half:.2g} (95 %) over {len(gains)} graphs" if len(gains) > 1 else "one graph"
+    spread = f"±{half:.2g} (95 %) over {graphs_text(len(gains))}" if len(gains) > 1 else graphs_text(1)
     return mean, spread
 
 
@@ -317,7 +318,7 @@ def _compare_cause(data: pd.DataFrame, options: Options) -> list[Comparison]:
             note = (
                 f"{cowen_runs['landmarks'].mean():.0f} landmarks, {cowen_runs['entries'].mean():.0f} entries, "
                 f"{cowen_runs['deviation'].mean():.0f} paths deviation, {cowen_runs['vcs'].mean():.3g} VCs; "
-                f"{len(cowen_runs)} graphs" + (f", ±{half:.2g}" if len(cowen_runs) > 1 else "")
+                f"{graphs_text(len(cowen_runs))}" + (f", ±{half:.2g}" if len(cowen_runs) > 1 else "")
             )
             vcs = "one VC a layer" if one else "the thesis' VCs"
             found.append(Comparison(f"LOREN over Cowen, {vcs}, {which}", "%", stated, mean, note))
