@@ -127,7 +127,9 @@ def test_parameters_out_of_range_are_named(name: str, value: object, message: st
 def test_networks_that_cannot_be_built_are_one_clear_line() -> None:
     with pytest.raises(NetworkError, match=r"buffer_flits must hold the longest packet \(9 flits\) under vct, not 8"):
         Simulation(config(MESH, "router: {switching: vct}", "traffic: {packet_flits: 9}"), 0.1, 1)
-    with pytest.raises(NetworkError, match=r"^topology: the network simulator takes at most 64 ports a router, not 6[5-9]$"):
+    with pytest.raises(
+        NetworkError, match=r"^topology: the network simulator takes at most 64 ports a router, not 6[5-9]$"
+    ):
         Simulation(
             config("topology: {kind: mesh, radices: [2, 2], hosts_per_router: 61}", "address: {chunk_bits: 6}"), 0.1, 1
         )
