@@ -5,7 +5,7 @@ from hopforge.model.apps.calls import LOGICAL, Calls
 #: class → log₂ of the number of pairs
 SIZES = {"S": 24, "W": 25, "A": 28, "B": 30, "C": 32, "D": 36, "E": 40}
 BATCH_LOG, RINGS = 16, 10
-#: operations for a pair: 26.68e9 for class A (RNR-94-006, table 1: 2²⁸ pairs)
+#: operations for a pair: 26.68e9 for class A ("NAS Parallel Benchmark Results", standard operation counts: 2²⁸ pairs)
 OPERATIONS_PER_PAIR = 26.68e9 / 2**28
 
 

@@ -13,7 +13,8 @@ SIZES = {
     "S": (16, 11, 9), "W": (20, 16, 10), "A": (23, 19, 10), "B": (25, 21, 10), "C": (27, 23, 10), "D": (31, 27, 10),
 }
 ITERATIONS, TEST_KEYS = 10, 5
-#: operations for a key in an iteration: 0.7812e9 for class A (RNR-94-006, table 1: 2²³ keys, 10 iterations)
+#: operations for a key in an iteration: 0.7812e9 for class A, 2²³ keys, 10 iterations ("NAS Parallel
+#: Benchmark Results", standard operation counts)
 OPERATIONS_PER_KEY = 0.7812e9 / (10 * 2**23)
 MOST_RANKS = {"S": 128}  # others 1024
 
