@@ -17,7 +17,7 @@ from hopforge.model.input_output_queued.records import (
     QUEUES,
 )
 from hopforge.model.network.build import NetState, NetworkError, RouterParameters, SourceParameters, Tables, build_net
-from hopforge.model.network.records import NOTE
+from hopforge.model.network.records import HOST_VC_BITS, NOTE
 from hopforge.model.topology import Topology
 
 #: slots of the calendar of hosts
@@ -185,6 +185,8 @@ def build_queues(
     inputs["stamp"] = inputs["number"].astype(np.int64) - P * V
     outputs["target"], outputs["credits"] = -1, deep
     outputs["packet_line"] = np.repeat(line, V)
+    outputs["port"], outputs["router"], outputs["vc"] = number // V, number // (P * V), number % V
+    outputs["number"] = number // V % P
     nic = np.zeros(max(H, 1), NIC)
     nic["next"], nic["credits"] = -1, deep
     nic["packet_line"][:H] = nic["credit_line"][:H] = line[host_port]
@@ -192,7 +194,7 @@ def build_queues(
         outputs["target"][here * V + v] = there * V + v
         inputs["credit_to"][there * V + v] = here * V + v
         inputs["credit_line"][there * V + v] = line[here]
-        outputs["target"][host_port * V + v] = NI + np.arange(H) * V + v
+        outputs["target"][host_port * V + v] = NI + (np.arange(H) << HOST_VC_BITS) + v
         inputs["credit_to"][host_port * V + v] = NI + np.arange(H)
         inputs["credit_line"][host_port * V + v] = line[host_port]
     allowed = state["host"]["inject_mask"][:H].astype(np.int64)

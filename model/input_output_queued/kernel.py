@@ -12,8 +12,10 @@ from numba import int64, njit, types, uint32, uint64
 from hopforge.model.input_output_queued.cache import compile_cached
 from hopforge.model.input_output_queued.records import (
     ELAPSED_BITS,
+    INPUT_QUEUE,
     INTERVAL,
     INTERVAL_BITS,
+    OUTPUT_QUEUE,
     QUEUES_RECORD,
     Queues,
     input_queue,
@@ -26,14 +28,18 @@ from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zero
 from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_port
 from hopforge.model.network.feedback import LEARN_SIGNATURE, REPORT_SIGNATURE
 from hopforge.model.network.hooks import ARRIVED, DEPARTED, LOST, call_hook
-from hopforge.model.network.memory import floats, function_at, int32s, int64s, words
+from hopforge.model.network.memory import floats, function_at, int32s, int64s, prefetch, words
 from hopforge.model.network.records import (
     DEADLOCK,
     DONE,
     FINISHED,
     GROW,
     HISTOGRAM_BINS,
+    HOST_VC_BITS,
+    HOST_VC_MASK,
     NET_RECORD,
+    OUTPUT_VC,
+    PACKET,
     PATTERN_SIGNATURE,
     ROUTE_SIGNATURE,
     SCRIPT,
@@ -47,6 +53,10 @@ from hopforge.model.network.sources import create_packet
 
 #: a cycle after all others
 NEVER = 1 << 62
+#: entries of a delay line ahead of time whose records are prefetched
+AHEAD = 8
+INPUT_QUEUE_BYTES, OUTPUT_QUEUE_BYTES = INPUT_QUEUE.itemsize, OUTPUT_QUEUE.itemsize
+OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
 _call_report, _call_learn = function_at(REPORT_SIGNATURE), function_at(LEARN_SIGNATURE)
 
 
@@ -123,7 +133,7 @@ def route_head(net: Net, queues: Queues, route: Callable[..., int], n: int, now:
             output = choose_output(net, router, count)
         if output >= 0:
             queue.output = output
-            queue.output_port = output // net.vcs
+            queue.output_port = output_queue(queues, router * net.ports * net.vcs + output).number
             ask(net, queues, n)
             return
         queue.length = queue.length - 1
@@ -146,6 +156,11 @@ def take_credits(net: Net, queues: Queues, now: int) -> None:
         while due(line, now):
             place = line.first & line.mask
             entry = int64s(line.entries)[2 * place + 1]
+            if line.first + AHEAD < line.last:
+                later = int64s(line.entries)[2 * ((line.first + AHEAD) & line.mask) + 1] >> 1
+                if later < net.output_vcs:
+                    prefetch(queues.output_queue + later * OUTPUT_QUEUE_BYTES)
+                    prefetch(net.output_vc + later * OUTPUT_VC_BYTES)
             line.first += 1
             m = entry >> 1
             if m >= net.output_vcs:
@@ -157,12 +172,12 @@ def take_credits(net: Net, queues: Queues, now: int) -> None:
                     words(queues.due_hosts)[h >> 6] |= bit_of(h)
                 continue
             if entry & 1 != 0:
-                q = m // net.vcs
+                output = output_queue(queues, m)
                 _call_learn(
                     net.learn,
-                    q // net.ports,
-                    q % net.ports,
-                    m % net.vcs,
+                    int64(output.router),
+                    int64(output.port) - int64(output.router) * net.ports,
+                    int64(output.vc),
                     note_beside(line, place),
                     net,
                     int32s(net.table),
@@ -173,9 +188,9 @@ def take_credits(net: Net, queues: Queues, now: int) -> None:
             output.credits = output.credits + 1
             output_vc(net, m).credits += 1
             if output.credits == 1 and output.length > 0:
-                q = m // net.vcs
+                q = int64(output.port)
                 port = output_port(net, q)
-                port.free_mask = port.free_mask | (uint32(1) << uint32(m - q * net.vcs))
+                port.free_mask = port.free_mask | (uint32(1) << uint32(output.vc))
                 if port.busy_until <= now:
                     words(queues.pending)[q >> 6] |= bit_of(q)
 
@@ -213,11 +228,17 @@ def take_packets(net: Net, queues: Queues, route: Callable[..., int], now: int) 
         line = line_at(queues.packet_line, k)
         while due(line, now):
             entry = int64s(line.entries)[2 * (line.first & line.mask) + 1]
+            if line.first + AHEAD < line.last:
+                later = int64s(line.entries)[2 * ((line.first + AHEAD) & line.mask) + 1]
+                prefetch(net.packet + (later & 0xFFFFFFFF) * PACKET_BYTES)
+                if later >> 32 < net.input_vcs:
+                    prefetch(queues.input_queue + (later >> 32) * INPUT_QUEUE_BYTES)
+                    prefetch(queues.input_fifo + 4 * (later >> 32) * queues.input_depth)
             line.first += 1
             target, p = entry >> 32, entry & 0xFFFFFFFF
             if target >= net.input_vcs:
                 target -= net.input_vcs
-                receive(net, queues, target // net.vcs, target % net.vcs, p, now)
+                receive(net, queues, target >> HOST_VC_BITS, target & HOST_VC_MASK, p, now)
                 continue
             packet = packet_at(net, p)
             packet.unused = (now << ELAPSED_BITS) | min(now - (packet.unused >> ELAPSED_BITS), (1 << ELAPSED_BITS) - 1)
@@ -261,8 +282,8 @@ def leave(net: Net, queues: Queues, n: int, now: int) -> int:
 @njit(forceinline=True)
 def match(net: Net, queues: Queues, route: Callable[..., int], router: int, now: int) -> None:
     """One match of the crossbar of `router`: least recently used input VCs first."""
-    ports, vcs = net.ports, net.vcs
-    first = router * ports * vcs
+    ports = net.ports
+    first = router * ports * net.vcs
     order, age = int32s(queues.order), int64s(queues.age)
     count = 0
     for word in range(queues.words):
@@ -314,7 +335,7 @@ def match(net: Net, queues: Queues, route: Callable[..., int], router: int, now:
         if output.length == 1 and output.credits > 0:
             q = router * ports + int64(queue.output_port)
             port = output_port(net, q)
-            port.free_mask = port.free_mask | (uint32(1) << uint32(m - q * vcs))
+            port.free_mask = port.free_mask | (uint32(1) << uint32(output.vc))
             if port.busy_until <= now:
                 words(queues.pending)[q >> 6] |= bit_of(q)
     net.last_move = now
@@ -351,7 +372,7 @@ def send(net: Net, queues: Queues, q: int, now: int) -> None:
     put(line_at(queues.packet_line, output.packet_line), now, (int64(output.target) << 32) | p)
     net.last_move = now
     if output.length + 1 == queues.output_depth:  # somebody may wait for this place
-        router = q // net.ports
+        router = int64(output.router)
         for word in range(queues.words):
             waiting = words(queues.blocked)[m * queues.words + word]
             if waiting != uint64(0):
@@ -384,9 +405,7 @@ def inject(net: Net, queues: Queues, pattern: Callable[..., int], h: int, now: i
     """Send a packet of host `h`, if there is one and it can be sent in this cycle."""
     nic = nic_at(queues, h)
     host = host_at(net, h)
-    created = int64(0)
-    if host.packet < 0:
-        created = next_creation(net, queues, h)
+    created = next_creation(net, queues, h)
     when = max(created, int64(nic.busy_until))
     if when > now:
         wake_at(queues, h, when, now)

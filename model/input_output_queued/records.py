@@ -40,11 +40,15 @@ INPUT_QUEUE = np.dtype(
 
 OUTPUT_QUEUE = np.dtype(
     [
-        ("target", "i4"),  # input VC at the other end, or input_vcs + host; -1: nothing there
+        ("target", "i4"),  # input VC at the other end, or input_vcs + (host << HOST_VC_BITS | VC); -1: nothing there
         ("credits", "i4"),
         ("packet_line", "i4"),  # delay line of packets
+        ("port", "i4"),  # global output port
+        ("router", "i4"),
         ("length", "u2"),
         ("head", "u2"),
+        ("number", "u1"),  # of the port in its router
+        ("vc", "u1"),
     ],
     align=True,
 )

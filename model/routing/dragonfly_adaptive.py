@@ -21,10 +21,12 @@ from hopforge.model.routing.dragonfly_ways import (
     P,
     add_global,
     add_local,
+    group_of,
     need_dragonfly,
     port_to_group,
     port_to_host,
     port_to_router,
+    router_of,
     ways_table,
 )
 from hopforge.model.routing.plan import RoutingPlan, draw_below, register, relation
@@ -91,15 +93,15 @@ def draw_router(net: Net, table: Any, router: int, source: int, goal: int) -> in
 
 @njit
 def _by_group(router: int, packet: Any, net: Any, table: Any, memory: Any, out: Any, adaptive: bool) -> int:
-    a, dst = table[A], packet.dst
-    here, goal, source = router // a, dst // (table[P] * a), packet.src // (table[P] * a)
+    dst = packet.dst
+    here, goal = group_of(table, router), group_of(table, router_of(table, dst))
     if here == goal:
         out[0] = candidate(port_to_host(table, router, dst), 1 << (table[VCS] - 1))
         return 1
     if packet.phase == UNDECIDED:
         packet.phase = MINIMAL
         if table[GROUPS] > 2:
-            via = draw_group(net, table, router, source, goal)
+            via = draw_group(net, table, router, here, goal)
             direct, around = port_to_host(table, router, dst), port_to_group(table, router, via, dst)
             if not adaptive or prefer_detour(net, table, memory, router, direct, 1, around, 0):
                 packet.phase, packet.via, packet.user1 = DETOUR, via, 1
@@ -125,7 +127,7 @@ def _every_by_group(
 ) -> int:
     p, a, dst = table[P], table[A], packet.dst
     minimal = port_to_host(table, router, dst)
-    if router // a == dst // (p * a):
+    if group_of(table, router) == group_of(table, router_of(table, dst)):
         out[0] = candidate(minimal, 1 << (table[VCS] - 1))
         return 1
     out[0] = candidate(minimal, 2)
@@ -144,12 +146,12 @@ def _every_by_group(
 @njit
 def _continue_by_router(router: int, packet: Any, table: Any, out: Any, first: int) -> int:
     """Next hop of a packet outside its destination group; `first`: VC of the way to the middle group."""
-    a, dst, via = table[A], packet.dst, packet.via
+    dst, via = packet.dst, packet.via
     if packet.phase == DETOUR:
         if router == via:
             packet.phase = RETURN
         else:
-            same = router // a == via // a
+            same = group_of(table, router) == group_of(table, via)
             out[0] = candidate(port_to_router(table, router, via, dst), 1 << (first + 1 if same else first))
             return 1
     out[0] = candidate(port_to_host(table, router, dst), 1 << (first + 2))
@@ -158,16 +160,16 @@ def _continue_by_router(router: int, packet: Any, table: Any, out: Any, first: i
 
 @njit
 def _by_router(router: int, packet: Any, net: Any, table: Any, memory: Any, out: Any, adaptive: bool) -> int:
-    a, dst = table[A], packet.dst
-    here, goal, source = router // a, dst // (table[P] * a), packet.src // (table[P] * a)
+    dst = packet.dst
+    here, goal = group_of(table, router), group_of(table, router_of(table, dst))
     if here == goal:
         out[0] = candidate(port_to_host(table, router, dst), 1 << (table[VCS] - 1))
         return 1
     if packet.phase == UNDECIDED:
         packet.phase = MINIMAL
         if table[GROUPS] > 2:
-            via = draw_router(net, table, router, source, goal)
-            direct, around = port_to_host(table, router, dst), port_to_group(table, router, via // a, dst)
+            via = draw_router(net, table, router, here, goal)
+            direct, around = port_to_host(table, router, dst), port_to_group(table, router, group_of(table, via), dst)
             if not adaptive or prefer_detour(net, table, memory, router, direct, 2, around, 0):
                 packet.phase, packet.via, packet.user1 = DETOUR, via, 1
     return _continue_by_router(router, packet, table, out, 0)
@@ -184,8 +186,8 @@ def _ugal_node(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
 
 
 def _par(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    p, a, dst = table[P], table[A], packet.dst
-    here, goal, source = router // a, dst // (p * a), packet.src // (p * a)
+    p, dst = table[P], packet.dst
+    here, goal = group_of(table, router), group_of(table, router_of(table, dst))
     if here == goal:
         out[0] = candidate(port_to_host(table, router, dst), 1 << (table[VCS] - 1))
         return 1
@@ -194,8 +196,8 @@ def _par(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: An
         direct = port_to_host(table, router, dst)
         own = 3 if again else 0
         if table[GROUPS] > 2:
-            via = draw_router(net, table, router, source, goal)
-            around = port_to_group(table, router, via // a, dst)
+            via = draw_router(net, table, router, here, goal)
+            around = port_to_group(table, router, group_of(table, via), dst)
             if prefer_detour(net, table, memory, router, direct, own, around, 1):
                 packet.phase, packet.via, packet.user1 = DETOUR, via, 1
                 return _continue_by_router(router, packet, table, out, 1)
@@ -211,7 +213,7 @@ def _every_by_router(
 ) -> int:
     p, a, dst, first = table[P], table[A], packet.dst, table[FREE0]
     minimal = port_to_host(table, router, dst)
-    if router // a == dst // (p * a):
+    if group_of(table, router) == group_of(table, router_of(table, dst)):
         out[0] = candidate(minimal, 1 << (table[VCS] - 1))
         return 1
     local = p <= in_port < p + a - 1

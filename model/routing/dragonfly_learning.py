@@ -28,8 +28,10 @@ from hopforge.model.routing.dragonfly_ways import (
     P,
     add_global,
     add_local,
+    group_of,
     need_dragonfly,
     port_to_host,
+    router_of,
     ways_table,
 )
 from hopforge.model.routing.plan import RoutingPlan, draw_below, register, relation
@@ -59,7 +61,7 @@ def best_place(table: Any, memory: Any, start: int) -> int:
 def adaptive_row(table: Any, packet: Any) -> int:
     """Row of Q-adaptive: destination group, and number of the source host at its router."""
     p = table[P]
-    return (packet.dst // (p * table[A])) * p + packet.src % p
+    return group_of(table, router_of(table, packet.dst)) * p + packet.src - router_of(table, packet.src) * p
 
 
 @njit
@@ -75,8 +77,7 @@ def _q_adaptive(router: int, in_port: int, in_vc: int, packet: Any, net: Any, ta
     hops = 0 if in_port < p else in_vc + 1
     vc = min(hops, table[VCS] - 1)
     port = port_to_host(table, router, dst)
-    here, goal = router // a, dst // (p * a)
-    if here != goal:
+    if group_of(table, router) != group_of(table, router_of(table, dst)):
         start = row_start(table, router, adaptive_row(table, packet)) - p
         minimal = port
         if hops == 0:
@@ -115,7 +116,7 @@ def _report_q_adaptive(
     a, p = table[A], table[P]
     row = adaptive_row(table, packet)
     rest = 0.0
-    if router // a == packet.dst // (p * a):
+    if group_of(table, router) == group_of(table, router_of(table, packet.dst)):
         if in_port < p + a - 1:
             return 0
     else:
@@ -137,7 +138,7 @@ def _q_routing(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
     p, dst = table[P], packet.dst
     hops = 0 if in_port < p else in_vc + 1
     vc = min(hops, table[VCS] - 1)
-    goal = dst // p
+    goal = router_of(table, dst)
     port = minimal = port_to_host(table, router, dst)
     if goal != router and hops < table[VCS] - 3:
         start = row_start(table, router, goal)
@@ -153,7 +154,7 @@ def _every_q_routing(
 ) -> int:
     hops = 0 if in_port < table[P] else in_vc + 1
     vc = min(hops, table[VCS] - 1)
-    if packet.dst // table[P] == router or hops >= table[VCS] - 3:
+    if router_of(table, packet.dst) == router or hops >= table[VCS] - 3:
         out[0] = candidate(port_to_host(table, router, packet.dst), 1 << vc)
         return 1
     return add_global(table, out, add_local(table, out, 0, vc), router, vc)
@@ -162,7 +163,7 @@ def _every_q_routing(
 def _report_q_routing(
     router: int, in_port: int, packet: Any, elapsed: int, net: Any, table: Any, memory: Any, note: Any
 ) -> int:
-    goal = packet.dst // table[P]
+    goal = router_of(table, packet.dst)
     rest = 0.0
     if goal != router:
         start = row_start(table, router, goal)
