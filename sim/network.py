@@ -3,7 +3,7 @@
 The network simulator runs the packets and logs when every flit is sent, granted and taken. From the log follow all
 signals at the hosts' ports in every cycle, in both directions (docs/router.md, Hosts): RTL that is fed the same inputs
 must show the same outputs, or a host would have to do something else than in the simulator. Routers with lookup engines
-get their programs first. At the end the counters of all ports of all routers are read.
+get their programs first. At the end the counters of all ports and all engines of all routers are read.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from hopforge.gen.router import NetworkDesign, network_design
 from hopforge.hw.network import Network
 from hopforge.model.config import Config
+from hopforge.model.csr import csr_map
 from hopforge.model.errors import UserError
 from hopforge.model.links import topology_hosts
 from hopforge.model.network.build import Script
 from hopforge.model.network.records import DRAINED, FINISHED, GRANTED, RECEIVED, SENT
 from hopforge.model.packet_script import draw_packets
-from hopforge.model.router_csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS
+from hopforge.model.router_csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engine_address
 from hopforge.model.router_params import RouterParams
 from hopforge.model.router_tables import network_links
 from hopforge.model.simulation import Simulation
@@ -33,6 +34,7 @@ __all__ = ["NetworkTraffic", "RecordedNetwork", "record_network"]
 
 _EVENTS_PER_FLIT = 8
 _TAIL = 2  # bit of a flit's kind in the log
+_MISSES = ("compulsory", "capacity", "conflict", "unmatched")
 _SINGLE_WORD = np.uint64(WORD_BITS - 1)
 
 
@@ -71,6 +73,8 @@ class RecordedNetwork:
         Size of the network, and what was delivered in it.
     simulated_cycles : int
         Cycles until the last flit was taken.
+    lookups, hits : int
+        Of the engines of all routers together; 0 without engines.
     """
 
     component: Network
@@ -81,6 +85,8 @@ class RecordedNetwork:
     packets: int
     flits: int
     simulated_cycles: int
+    lookups: int = 0
+    hits: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +141,10 @@ def record_network(config: Config, traffic: NetworkTraffic) -> RecordedNetwork:
     for log in logs.values():
         log.cycle[:] += len(setup)
     recorder = _Recorder(topology, params[0], run, logs, data, setup)
+    counts = _engine_counts(run)
     return RecordedNetwork(
         component, recorder.replay(), traffic, topology.routers, topology.hosts, len(script[0]),
-        len(logs[RECEIVED].cycle), end,
+        len(logs[RECEIVED].cycle), end, int(counts["lookups"].sum()), int(counts["hits"].sum()),
     )  # fmt: skip
 
 
@@ -176,8 +183,22 @@ def _run(
             )
         length = int(run.state["log_length"])
         if length < capacity:
+            lookup = config.lookup
+            if run.state.lookup is not None:
+                for _ in range(4 * lookup.mshrs + 2 * lookup.tcam.latency_cycles + 8):
+                    run.advance(1)  # the last lines are written
             return run, run.state["log"].reshape(-1, 6)[:length].astype(np.int64)
         capacity *= 2
+
+
+def _engine_counts(run: Simulation) -> dict[str, NDArray[np.int64]]:
+    """Return the counters that the engines of all input ports have for lookups: int64[input port] by name."""
+    if run.state.lookup is None:
+        return {"lookups": np.zeros(1, np.int64), "hits": np.zeros(1, np.int64)}
+    counts = run.state.lookup.counts
+    misses = np.sum([counts[cause] for cause in _MISSES], axis=0)
+    words = {name: counts[name] for name in ("hits", "merges", "fills", "evictions", "drops")}
+    return {"lookups": counts["hits"] + counts["merges"] + misses, "misses": misses, **words}
 
 
 def _of_kind(rows: NDArray[np.int64], kind: int, script: Script, first: NDArray[np.int64]) -> _Log:
@@ -250,7 +271,7 @@ class _Recorder:
         self.latency = run.state["host"]["flit_time"].astype(np.int64) - 1
         last = max(int(log.cycle.max(initial=0)) for log in logs.values())
         self.traffic_cycles = last + int(self.latency.max()) + params.credit_delay_cycles + 2
-        self.counters = list(self._counters())
+        self.counters = [*self._counters(), *self._engine_counters(run)]
         self.cycles = self.traffic_cycles + len(self.counters) + 1
         self._ins: list[tuple[str, NDArray[np.uint64]]] = []
         self._outs: list[tuple[Output, NDArray[np.uint64]]] = []
@@ -269,6 +290,17 @@ class _Recorder:
                 for port in range(P):
                     address = router << ROUTER_CSR_ADDR_BITS | base + port
                     yield address, int(values[name][router * P + port])
+
+    def _engine_counters(self, run: Simulation) -> Iterator[tuple[int, int]]:
+        """Address and final value of what the lookup engines count."""
+        if self.params.lookup is None:
+            return
+        registers = csr_map(self.params.lookup)
+        for name, counts in _engine_counts(run).items():
+            register = registers[f"COUNT_{name.upper()}"].address
+            for number, count in enumerate(counts.tolist()):
+                router, port = divmod(number, self.params.ports)
+                yield router << ROUTER_CSR_ADDR_BITS | engine_address(port, register), count
 
     def replay(self) -> Replay:
         """All signals."""

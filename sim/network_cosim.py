@@ -39,6 +39,8 @@ class NetworkReport:
         Size of the network, and what was delivered in it.
     simulated_cycles : int
         Cycle after the one in which the last flit was taken.
+    lookups, hits : int
+        Of the engines of all routers together; 0 without engines.
     golden_s, verilog_s, build_s, run_s : float
         Wall-clock seconds for the simulator, the Verilog, compiling it and playing.
     waves : Path or None
@@ -54,6 +56,8 @@ class NetworkReport:
     packets: int
     flits: int
     simulated_cycles: int
+    lookups: int
+    hits: int
     golden_s: float
     verilog_s: float
     build_s: float
@@ -77,6 +81,8 @@ class NetworkReport:
         yield "traffic", f"load {traffic.load:g} for {traffic.cycles} cycles, seed {traffic.seed}"
         last = self.simulated_cycles - 1
         yield "flits", f"{self.flits} in {self.packets} packets, each compared; the last one in cycle {last}"
+        if self.lookups:
+            yield "lookups", f"{self.lookups}, {self.hits} of them hits; the counters of every engine compared"
         yield "cycles", f"{result.cycles}, every output compared in each"
         yield (
             "time",
@@ -104,7 +110,7 @@ def cosim_network(
     """Compare the Verilog of the configured network with the network simulator, every flit in every cycle.
 
     The hosts send the packets of section `traffic`; the run ends when everything has been delivered, and reads the
-    counters of all ports of all routers.
+    counters of all ports and lookup engines of all routers.
 
     Parameters
     ----------
@@ -161,7 +167,8 @@ def cosim_network(
             )  # fmt: skip
         report = NetworkReport(
             top, simulator, traffic, run.result, recorded.routers, recorded.hosts, recorded.packets, recorded.flits,
-            recorded.simulated_cycles, golden - start, written - golden, run.build_s, run.run_s, run.waves,
+            recorded.simulated_cycles, recorded.lookups, recorded.hits, golden - start,
+            written - golden, run.build_s, run.run_s, run.waves,
         )  # fmt: skip
         (scratch / "cosim.json").write_text(json.dumps(_summary(config, report), indent=2) + "\n")
     return report
@@ -187,6 +194,8 @@ def _summary(config: Config, report: NetworkReport) -> dict[str, object]:
         "hosts": report.hosts,
         "packets": report.packets,
         "flits": report.flits,
+        "lookups": report.lookups,
+        "hits": report.hits,
         "cycles": report.result.cycles,
         "mismatches": report.result.mismatches,
         "first_mismatch": None if first is None else first._asdict(),

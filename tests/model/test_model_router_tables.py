@@ -25,10 +25,12 @@ TREE = "{kind: fat_tree, k: 2, n: 2}"
 DRAGONFLY = "{kind: dragonfly, p: 1, a: 2, h: 1, g: 3}"
 
 
-def configure(topology: str, routing: str, router: str = "vcs: 2", traffic: str = "packet_range: [1, 4]") -> Config:
+def configure(
+    topology: str, routing: str, router: str = "vcs: 2", *, traffic: str = "packet_range: [1, 4]", more: str = ""
+) -> Config:
     return parse_config(
         f"name: test\ntopology: {topology}\nrouting: {{algorithm: {routing}}}\nrouter: {{{router}}}\n"
-        f"traffic: {{{traffic}}}\n"
+        f"traffic: {{{traffic}}}\n{more}\n"
     )
 
 
@@ -93,6 +95,18 @@ NETWORKS = {
 def test_golden_routers_with_the_tables_are_the_simulator(name: str) -> None:
     want, got = delivered(configure(*NETWORKS[name]), load=0.45, cycles=120, drained=900)
     assert len(want) > 100
+    assert got == want
+
+
+@pytest.mark.parametrize("scheme", ["loren, t_max: 9", "cowen"])
+def test_irregular_tables_with_acro(scheme: str) -> None:
+    """16 switches; a packet's VC shows its layer, and the rule of a hop says whether it stays or goes one lower."""
+    config = configure(
+        "{kind: layout_random, n: 4, degree: 4, length: 2, seed: 1}", "tables", "vcs: 2, buffer_flits: 4",
+        more=f"tables: {{scheme: {scheme}, layers: acro}}",
+    )  # fmt: skip
+    want, got = delivered(config, load=0.3, cycles=120, drained=900)
+    assert len(want) > 400
     assert got == want
 
 
