@@ -115,4 +115,4 @@ class Config(Section):
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)
         if self.traffic.source == "program" and not isinstance(self.workload, ProgramWorkload):
-            yield Problem("traffic.source", "program needs a section workload of kind trace or collective")
+            yield Problem("traffic.source", "program needs a section workload that is a program (kind: npb, trace, collective, …)")

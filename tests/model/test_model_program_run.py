@@ -441,10 +441,10 @@ def test_unroutable_messages_are_told(tmp_path: Path) -> None:
 def test_mistakes_in_the_configuration_are_one_clear_line() -> None:
     collective = "workload: {kind: collective, operation: bcast, root: 6}"
     for lines, message in [
-        ("traffic: {source: program}", r"traffic.source: program needs a section workload of kind trace or col"),
+        ("traffic: {source: program}", r"traffic.source: program needs a section workload that is a program"),
         (
             "workload: {kind: uniform}\ntraffic: {source: program}",
-            r"traffic.source: program needs a section workload of kind trace or collective$",
+            r"traffic.source: program needs a section workload that is a program \(kind: npb, trace, collective, …\)$",
         ),
         (
             f"{collective}\ntraffic: {{source: program, pattern: transpose}}",
