@@ -1,7 +1,7 @@
 """What `hopforge route` shows and writes: figures of merit, tables in three formats, pictures."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +19,10 @@ from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, save_fig
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values, new_map, positions
 
-__all__ = ["lft_dump", "quality_table", "route_rows", "write_route"]
+__all__ = ["layer_lines", "lft_dump", "quality_table", "route_rows", "write_route"]
 
 MAX_CURVE_ROUTERS = 1024
-"""Most routers for which the curve of path length against entries is computed."""
+"""Most routers for which the curve of path length against entries is computed, and the layer of every hop written."""
 
 
 def quality_table(config: Config, tables: RoutingTables, progress: Callable[[int, int], None]) -> pd.DataFrame:
@@ -124,7 +124,22 @@ def _tables_json(tables: RoutingTables, config: Config) -> str:
         ends = zip(tables.channels.source.tolist(), tables.channels.target.tolist(), strict=True)
         document["channels"] = list(ends)
         document["orders"] = tables.layers.orders.order.tolist()
+    if tables.layers.escape is not None:
+        targets = np.append(tables.channels.target, -1)
+        document["escape_next_hops"] = targets[tables.layers.escape].tolist()
     return json.dumps(document) + "\n"
+
+
+def layer_lines(tables: RoutingTables) -> Iterator[str]:
+    """Yield lines as ``layers: file`` reads them: source, destination, and one layer, or one for each hop."""
+    layers, nodes = tables.layers, tables.topology.routers
+    for source in range(nodes):
+        for destination in range(nodes):
+            start, end = layers.starts[source * nodes + destination : source * nodes + destination + 2]
+            of_hops = layers.layer[start:end].tolist()
+            if of_hops:
+                kept = of_hops if len(set(of_hops)) > 1 else of_hops[:1]
+                yield f"{source},{destination},{','.join(map(str, kept))}\n"
 
 
 def _curve(config: Config, tables: RoutingTables, progress: Callable[[int, int], None]) -> pd.DataFrame:
@@ -215,6 +230,8 @@ def write_route(
         write_tables(scratch, frames)
         np.savetxt(scratch / "next_hops.csv", named.next_hop, fmt="%d", delimiter=",")
         (scratch / "tables.json").write_text(_tables_json(named, config), encoding="utf-8")
+        if tables.layers.escape is None and tables.topology.routers <= MAX_CURVE_ROUTERS:
+            (scratch / "layers.csv").write_text("".join(layer_lines(tables)), encoding="utf-8")
         (scratch / "lft.txt").write_text(lft_dump(named), encoding="utf-8")
         if len(load) <= 2 * MAX_DRAWN_LINKS:
             physical = tables.topology.channels()

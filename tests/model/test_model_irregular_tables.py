@@ -106,8 +106,11 @@ def test_files(tmp_path, scheme):
     rows = dict(route_rows(tables, quality))
     assert rows["entries"].startswith(f"{tables.entries.max()} at most")
     # a table of one's own gives the same network
-    again = _tables(_config("file", **{"layers:": f"file: {tmp_path / 'out' / 'next_hops.csv'}, layers:"}))
+    mine = f"file: {tmp_path / 'out' / 'next_hops.csv'}, layers_file: {tmp_path / 'out' / 'layers.csv'}, layers:"
+    again = _tables(_config("file", "file", **{"layers:": mine}))
     assert (again.next_hop == tables.next_hop).all()
+    assert (again.layers.layer == tables.layers.layer).all()
+    assert again.layers.count == tables.layers.count
 
 
 def test_lft_names_the_port_to_the_next_switch():
