@@ -98,7 +98,13 @@ def _draw_count(nodes: int, data: pd.DataFrame, options: Options) -> Figure:
             axes, title=f"{nodes} switches: {title}", x_label="degree", y_label="virtual layers", x_ticks=degrees
         )
         lines = [
-            Line(label, degrees, [values[column][method, degree] for degree in degrees], color=number)
+            Line(
+                label,
+                degrees,
+                [values[column][method, degree] for degree in degrees],
+                number,
+                dashed=method == "lash_tor",
+            )
             for number, (method, label) in enumerate(_LABELS.items())
         ]
         axes.set_ylim(0, top)

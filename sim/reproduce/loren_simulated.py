@@ -45,8 +45,8 @@ _PACKET_CYCLES = 3
 _FIRST_LOADS, _WIDTH = (0.1, 0.5), 0.03
 #: offered load beyond saturation, as a share of the bound
 _OVERLOAD = 1.5
-#: sizes of Cowen's balls in the search for the number of landmarks, and networks of it
-_BALLS = (4, 6, 8, 12, 16, 24, 48)
+#: sizes of Cowen's balls by the side of the floor plan: the larger the fewer landmarks
+_BALLS = {8: (8, 12, 24), 32: (16, 24, 48)}
 #: what the thesis says of LOREN's throughput: figure, switches, entries → (against, %)
 _GAINS = {
     ("6.1", 8, 32): (("cowen",), -6.6),
@@ -267,10 +267,9 @@ def _draw(figure: str, data: pd.DataFrame, options: Options) -> Figure:
 
 def _cause_points(options: Options) -> list[Point]:
     side, t_max, graphs = (32, 116, 2) if options.full else (8, 18, 1)
-    balls = _BALLS if options.full else _BALLS[:4]
     cases: list[Point] = [{"scheme": "loren", "ball": 0, "one_vc": one} for one in (False, True)]
     cases += [{"scheme": "cowen", "ball": 0, "one_vc": one} for one in (False, True)]
-    cases += [{"scheme": "cowen", "ball": ball, "one_vc": True} for ball in balls]
+    cases += [{"scheme": "cowen", "ball": ball, "one_vc": True} for ball in _BALLS[side]]
     return [{"side": side, "t_max": t_max, **case, "graph": graph} for graph in range(graphs) for case in cases]
 
 
