@@ -1,6 +1,7 @@
 """Results on disk: tidy tables as CSV and Parquet, metadata as JSON, all or nothing."""
 
 import contextlib
+import errno
 import json
 import platform
 import shutil
@@ -49,8 +50,11 @@ def staged(folder: Path) -> Iterator[Path]:
                 made.append(part)
         scratch = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=target))
         yield scratch
-        for source in sorted(scratch.rglob("*")):
-            place = target / source.relative_to(scratch)
+        moves = [(source, target / source.relative_to(scratch)) for source in sorted(scratch.rglob("*"))]
+        for source, place in moves:  # before the first one moves
+            if place.exists() and place.is_dir() != source.is_dir():
+                raise FileExistsError(errno.EEXIST, f"{place.name} is {'no' if source.is_dir() else 'a'} folder")
+        for source, place in moves:
             if source.is_dir():
                 place.mkdir(exist_ok=True)
             else:

@@ -40,15 +40,17 @@ class Job(NamedTuple):
 
 def run_key(config: Config, load: float, seed: int) -> str:
     """Name of one run: a digest of everything that decides its result."""
-    parts = config.model_dump(
-        mode="json", include={"topology", "address", "lookup", "router", "routing", "traffic", "simulation"}
-    )
+    sections = {"topology", "failed", "address", "lookup", "router", "packet", "routing", "traffic", "simulation"}
+    if config.routing.algorithm == "tables":  # random ties and landmarks come from the seed of the file
+        sections |= {"tables", "seed"}
+    parts = config.model_dump(mode="json", include=sections)
     for name in ("load", "loads", "seeds", "variants"):
         del parts["simulation"][name]
-    for section in ("topology", "routing", "traffic"):
-        file = getattr(getattr(config, section), "file", None)
-        if file is not None:
-            parts[section]["digest"] = sha256(Path(file).read_bytes()).hexdigest()
+    for section in ("topology", "routing", "traffic", "tables"):
+        for key in ("file", "layers_file"):
+            file = getattr(getattr(config, section), key, None)
+            if file is not None and section in parts:
+                parts[section][f"{key} digest"] = sha256(Path(file).read_bytes()).hexdigest()
     text = json.dumps([parts, load, seed], sort_keys=True)
     return sha256(text.encode()).hexdigest()[:24]
 

@@ -40,6 +40,14 @@ def test_staged_moves_everything_at_the_end(tmp_path):
     assert sorted(str(p.relative_to(target)) for p in target.rglob("*")) == ["deep", "deep/y.txt", "x.txt"]
 
 
+def test_a_folder_in_the_place_of_a_file_stops_before_anything_moves(tmp_path):
+    (tmp_path / "z.txt").mkdir()
+    with pytest.raises(ResultError, match=r"cannot write results: z.txt is a folder"), staged(tmp_path) as scratch:
+        (scratch / "a.txt").write_text("new")
+        (scratch / "z.txt").write_text("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["z.txt"]
+
+
 def test_staged_leaves_everything_as_it_was_on_failure(tmp_path):
     kept = tmp_path / "kept"
     kept.mkdir()

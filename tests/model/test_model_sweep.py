@@ -95,6 +95,12 @@ def test_the_key_names_all_that_decides_the_result(tmp_path: Path) -> None:
         other.append(run_key(parse_config(lines, folder=tmp_path), 0.1, 1))
     assert len({key, *other}) == len(other) + 1
     # more loads, seeds or variants leave finished runs valid
+    tables = TEXT + "routing: {algorithm: tables}\n"
+    other += [
+        run_key(parse_config(tables + lines), 0.1, 1)
+        for lines in ("", "tables: {ties: balanced}", "tables: {layers: lash}", "seed: 5", "failed: {switches: [2]}")
+    ]
+    assert len({key, *other}) == 1 + len(other)
     assert run_key(parse_config(TEXT.replace("seeds: 2", "seeds: 5, variants: {a: {router.vcs: 2}}")), 0.1, 1) == key
 
 
