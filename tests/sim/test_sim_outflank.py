@@ -1,0 +1,93 @@
+"""Reproduction of OutFlank routing: cells on small networks, comparison by hand, points in several processes."""
+
+import pandas as pd
+import pytest
+
+from hopforge.model.config import Config, parse_config
+from hopforge.model.packet.network import PacketNetwork
+from hopforge.model.packet.simulation import run_packets
+from hopforge.model.plots import new_figure
+from hopforge.sim.reproduce import Comparison, Options, Reproduction, outflank, run_reproduction, runner
+
+
+def small(pattern: str, algorithm: str, k: int, answers: str) -> Config:
+    return parse_config(
+        f"name: small\ntopology: {{kind: torus, radices: [4, 4]}}\nrouter: {{model: packet}}\n"
+        f"routing: {{algorithm: {algorithm}}}\ntraffic: {{pattern: {pattern}, message_packets: 24}}\n"
+        f"packet: {{messages: 6}}\n"
+    )
+
+
+def test_networks_of_the_cells() -> None:
+    assert outflank.cell_config("transpose", "ofr", 8, "definition").topology.radices == (8, 8, 16)  # type: ignore[union-attr]
+    config = outflank.cell_config("uniform", "por", 16, "simulator")
+    assert config.topology.radices == (16, 16, 16)  # type: ignore[union-attr]
+    assert (config.packet.feed_waits, config.packet.inject_slots, config.traffic.message_packets) == (True, 5, 96)
+    cells = [(p["k"], p["pattern"], p["algorithm"], p["answers"], p["seed"]) for p in outflank._cells(Options())]
+    assert len(cells) == len(set(cells)) == 2 * (15 + 3)  # uniform traffic with two seeds
+    assert len(outflank._cells(Options(full=True))) == 3 * (15 + 2 * 3)
+
+
+def test_a_cell_is_what_the_search_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outflank, "cell_config", small)
+    point = {"answers": "definition", "k": 8, "pattern": "tornado", "algorithm": "ofr", "seed": 1}
+    rows = pd.DataFrame(outflank.measure_cell(point, Options()))
+    assert rows["load"].is_monotonic_increasing
+    sustained = rows[rows["sustained"]]
+    assert sustained["load"].max() == rows["saturation"].iloc[0]
+    assert (rows[~rows["sustained"]]["load"] > sustained["load"].max()).all()
+    network = PacketNetwork(small("tornado", "ofr", 8, "definition"), float(sustained["load"].max()), 1)
+    assert run_packets(network).lifetime_ns == sustained["lifetime_ns"].iloc[-1]
+    assert sustained["lifetime_ns"].iloc[-1] <= 1.2 * rows["lifetime_ns"].iloc[0]
+    shares = outflank.measure_shares(
+        {"pattern": "tornado", "algorithm": "por", "k": 8, "load": 1.0, "seed": 1}, Options()
+    )
+    assert 0 < float(shares[0]["wrapped"]) < 1  # type: ignore[arg-type]
+    assert shares[0]["outflanked"] == 0
+
+
+def test_comparison_and_figures() -> None:
+    rows = [
+        {"answers": answers, "k": 8, "pattern": pattern, "algorithm": algorithm, "seed": seed, "saturation": star,
+         "load": load, "sustained": load <= star, "lifetime_ns": 1000 * load}
+        for answers in outflank.ANSWERS
+        for pattern in outflank.PATTERNS
+        for algorithm in outflank.ALGORITHMS
+        for seed, star in ((1, 0.6), (2, 0.5), (3, 0.65))
+        for load in (0.1, 0.5, 0.6, 0.65)
+    ]  # fmt: skip
+    data = pd.DataFrame(rows)
+    compared = {(c.quantity, c.assumption.split(";")[0]): c for c in outflank._compare_cells(data, Options())}
+    assert len(compared) == 30
+    cell = compared["γ*, k = 8, butterfly, OFR", "answers: simulator"]
+    assert (cell.paper, cell.ours) == (0.6, 0.6)
+    assert cell.assumption.endswith("within 0.05, seeds 0.50 to 0.65")
+    assert "beyond 0.05" in compared["γ*, k = 8, 3-D transposition, ABR", "answers: definition"].assumption
+    assert len(outflank._draw_cells(data, Options()).axes) == len(outflank.PATTERNS)
+    points = pd.DataFrame(outflank._share_points(Options()))
+    points["outflanked"], points["wrapped"] = 0.25, 0.125
+    found = {c.quantity: c for c in outflank._compare_shares(points, Options())}
+    assert found["share of detours, uniform, OFR, together"].ours == 0.375
+    assert found["share of detours, uniform, OFR, together"].paper == pytest.approx(0.18)
+    assert len(outflank._draw_shares(points, Options()).axes[0].lines) == 4
+
+
+def square(point: dict[str, int], _options: Options) -> list[dict[str, int]]:
+    return [{"x": point["x"], "y": point["x"] ** 2}]
+
+
+def test_points_measured_by_several_processes_come_in_order(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner.os, "cpu_count", lambda: 2)
+    reproduction = Reproduction(
+        "test.parallel", "Squares", "nowhere", ("none",),
+        points=lambda _options: [{"x": x} for x in range(6)],
+        measure=square,  # type: ignore[arg-type]
+        compare=lambda data, _options: [Comparison("sum", "", 55.0, float(data["y"].sum()), "")],
+        draw=lambda _data, _options: new_figure()[0],
+        parallel=True,
+    )  # fmt: skip
+    seen: list[tuple[int, int]] = []
+    outcome = run_reproduction(reproduction, tmp_path, Options(), lambda _, done, total: seen.append((done, total)))
+    assert pd.read_csv(outcome.folder / "data.csv")["y"].tolist() == [0, 1, 4, 9, 16, 25]
+    assert seen == [(k, 6) for k in range(7)]
+    assert run_reproduction(reproduction, tmp_path, Options()).resumed_points == 6
