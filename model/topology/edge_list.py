@@ -19,10 +19,19 @@ def build_edge_list(config: EdgeListConfig, address: AddressConfig, folder: Path
     Raises
     ------
     TopologyError
-        A bad file (see `model.topology.graph_file`), a disconnected graph (naming a pair without a path), hosts in the
-        file and in the section, or too many hosts.
+        With the key, and for a bad file (see `model.topology.graph_file`) its name and line: a disconnected graph
+        (naming a pair without a path), hosts in the file and in the section, or too many hosts.
     """
     path = folder / config.file
+    try:
+        return _build(config, address, path)
+    except TopologyError as error:
+        if error.key.startswith("topology."):
+            raise
+        raise TopologyError("topology.file", str(error)) from error
+
+
+def _build(config: EdgeListConfig, address: AddressConfig, path: Path) -> Topology:
     form = SUFFIXES.get(path.suffix, "edges") if config.format is None else config.format
     data = READERS[form](path)
     terminals = config.hosts_per_router

@@ -196,7 +196,7 @@ def test_edge_list(tmp_path):
 def test_bad_edge_lists(tmp_path, text, message):
     path = tmp_path / "net.txt"
     path.write_text(text)
-    with pytest.raises(TopologyError, match=message):
+    with pytest.raises(TopologyError, match=f"^topology.file: .*{message}"):
         build(EdgeListConfig(kind="edge_list", file=path), ADDRESS)
 
 
