@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
-from hopforge.model.config import Config, parse_config
+from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.network.records import RECEIVED, SENT
 from hopforge.model.packet_script import draw_packets
@@ -25,6 +25,7 @@ topology: {kind: mesh, radices: [2, 2]}
 router: {vcs: 2, buffer_flits: 3}
 traffic: {packet_range: [1, 4]}
 """
+CONFIGS = Path(__file__).parents[2] / "configs" / "cosim"
 TRAFFIC = NetworkTraffic(load=0.5, cycles=60, seed=4)
 
 
@@ -68,6 +69,29 @@ def test_everything_is_delivered(recorded: RecordedNetwork) -> None:
     assert (recorded.packets, recorded.flits) == (len(script[0]), flits)
     for direction in ("in", "out", "in_credit", "out_credit"):
         assert sum(int(column(recorded.replay, f"host__{h}__{direction}_valid").sum()) for h in range(4)) == flits
+
+
+def test_counters_of_the_engines_are_read_at_the_end() -> None:
+    """Every router on the way of a packet, one more than its hops in a mesh, looks it up once."""
+    lookup = "\nlookup: {reduction: false, mshrs: 2, cache: {entries: 2, ways: 2}, tcam: {kind: flops, rows: 16}}\n"
+    config = parse_config(MESH.replace("buffer_flits: 3}", f"buffer_flits: 6, route_computation: lookup}}{lookup}"))
+    recorded = record_network(config, TRAFFIC)
+    source, _, destination, _ = draw_packets(Simulation(config, TRAFFIC.load, TRAFFIC.seed), TRAFFIC.cycles)
+    hops = sum((host ^ other).bit_count() for host, other in zip(source.tolist(), destination.tolist(), strict=True))
+    assert recorded.lookups == len(source) + hops > 50
+    assert 0 < recorded.hits < recorded.lookups
+    # 0x0200 + 0x80·P: engine of port P; its counters: 0x40 lookups, 0x41 hits, 0x42 misses, 0x43 merges
+    address, read = column(recorded.replay, "csr__addr"), column(recorded.replay, "csr__re") == 1
+    shown = dict(
+        zip(address[read].tolist(), column(recorded.replay, "csr__rdata")[1:][read[:-1]].tolist(), strict=True)
+    )
+    total = [
+        sum(shown[router << 14 | 0x200 + 0x80 * port + 0x40 + count] for router in range(4) for port in range(5))
+        for count in range(4)
+    ]
+    assert total[0] == recorded.lookups
+    assert total[1] == recorded.hits
+    assert total[1] + total[2] + total[3] == total[0]
 
 
 def test_heads_hold_destination_source_and_number(recorded: RecordedNetwork) -> None:
@@ -151,6 +175,7 @@ NETWORKS = {
     "torus 4x4": ("{kind: torus, radices: [4, 4]}", "dor"),
     "2-ary 3-tree": ("{kind: fat_tree, k: 2, n: 2}", "nca"),
     "dragonfly 36": ("{kind: dragonfly, p: 2, a: 4, h: 2}", "dragonfly_min"),
+    "LOREN 16": ("{kind: layout_random, n: 4, degree: 4, length: 2, seed: 1}", "tables"),
 }
 
 
@@ -164,9 +189,20 @@ def test_networks_on_verilator(name: str, tmp_path: Path) -> None:
             config = parse_config(
                 f"name: study\ntopology: {topology}\nrouting: {{algorithm: {algorithm}}}\n"
                 f"router: {{vcs: 2, buffer_flits: 5, switching: {switching}}}\ntraffic: {{{flits}}}\n"
+                "tables: {scheme: loren, t_max: 9, layers: acro}\n"
             )
             report = cosim_network(
                 config, simulator="verilator", load=load, cycles=3000, seed=7, output=tmp_path / switching
             )
             assert report.passed, report.result
             assert report.flits > 0.1 * 3000 * report.hosts
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("name", ["lookup2x2", "lookup_tree8"])
+def test_networks_of_lookup_engines_on_verilator(name: str, tmp_path: Path) -> None:
+    """Caches smaller than the number of keys; flits and the counters of the engines."""
+    config = load_config(CONFIGS / f"{name}.yml")
+    report = cosim_network(config, simulator="verilator", cycles=3000, output=tmp_path)
+    assert report.passed, report.result
+    assert 0 < report.hits < report.lookups
