@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from hopforge.model.irregular.landmarks import fitting
 from hopforge.model.irregular.loren import loren_tables
-from hopforge.model.plots import PAPER, Line, draw_lines, draw_paper_points, new_figure, style_axes
+from hopforge.model.plots import PALETTE, PAPER, Line, draw_lines, draw_paper_points, new_figure, style_axes
 from hopforge.sim.reproduce.loren_networks import COLOURS, COMPARED, LABELS, SOURCE, connected_neighbours, graphs_text
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
 
@@ -120,24 +120,34 @@ def _infiniband(axes: Axes) -> None:
 _SIZES = (64, 256, 1024, 4096, 65_536, _LARGEST)
 
 
-def _axes(axes: Axes, title: str, y_label: str) -> None:
+#: how far the name of a curve is moved up, points
+_SHIFT = {"loren": -9, "cowen": -6, "thorup_zwick": 6}
+
+
+def _axes(axes: Axes, title: str, y_label: str, y_ticks: Sequence[float] | None = None) -> None:
     style_axes(
         axes, title=title, x_label="switches", y_label=y_label, log_x=True, log_y=True, x_ticks=_SIZES,
+        y_ticks=y_ticks,
     )  # fmt: skip
 
 
-def _lines(data: pd.DataFrame, column: str) -> list[Line]:
-    lines = []
+def _draw_schemes(axes: Axes, data: pd.DataFrame, column: str) -> None:
+    """Draw a curve per scheme with its name at its last point, as the curves end at different sizes."""
     for scheme in COMPARED:
         means = data[data["scheme"] == scheme].groupby("nodes")[column].mean()
-        lines.append(Line(LABELS[scheme], means.index.to_numpy(), means.to_numpy(), color=COLOURS[scheme]))
-    return lines
+        color = PALETTE[COLOURS[scheme]]
+        axes.plot(means.index.to_numpy(), means.to_numpy(), color=color, linewidth=1.7, marker="o", markersize=4.5)
+        axes.annotate(
+            LABELS[scheme], (float(means.index[-1]), float(means.iloc[-1])), xytext=(8, _SHIFT[scheme]),
+            textcoords="offset points", color=color, fontsize=9, va="center",
+        )  # fmt: skip
 
 
 def _draw_entries(data: pd.DataFrame, options: Options) -> Figure:
     figure, (axes,) = new_figure()
-    _axes(axes, "Least entries of the largest table, degree 4, length 4", "entries")
-    draw_lines(axes, _lines(data, "entries"))
+    _axes(axes, "Least entries of the largest table, degree 4, length 4", "entries", (10, 20, 50, 100, 200))
+    axes.set_xlim(45, 2.5e6)
+    _draw_schemes(axes, data, "entries")
     stated = [(nodes, value) for values in _LEAST.values() for nodes, value in values.items()]
     stated.sort(key=lambda pair: pair[1])
     x, y = zip(*stated, strict=True)
@@ -153,7 +163,8 @@ def _draw_bits(data: pd.DataFrame, options: Options) -> Figure:
     figure, (axes,) = new_figure()
     _axes(axes, "Least size of the largest table, degree 4, length 4", "bits")
     _infiniband(axes)
-    draw_lines(axes, [*_lines(data, "bits"), _shortest_line()])
+    _draw_schemes(axes, data, "bits")
+    draw_lines(axes, [_shortest_line()])
     draw_paper_points(axes, [_LARGEST, _LARGEST], [20e6, 1140.0], label="thesis", offset=(0, -14))
     return figure
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from hopforge.model.irregular.channels import ChannelList, channel_list, check_next_hops
 from hopforge.model.irregular.load import Quality, hotspot_quality, local_quality
-from hopforge.model.plots import draw_grouped_bars, new_figure, style_axes
+from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.sim.reproduce.loren_networks import (
+    COLOURS,
     COMPARED,
     LABELS,
     LENGTH,
@@ -124,15 +125,22 @@ def _compare(measure: str, data: pd.DataFrame, options: Options) -> list[Compari
 
 def _draw(measure: str, data: pd.DataFrame, options: Options) -> Figure:
     cases = [(side, t_max) for side, limits in LIMITS.items() for t_max in limits]
-    figure, panels = new_figure(panels=len(cases), width_in=6.2)
+    figure, panels = new_figure(panels=len(cases), width_in=4.6)
+    places = [0, 1, 2, np.nan, 3.5, 4.5, 5.5]  # no line from hotspot to local
+    names = [f"{traffic}\n{_LETTER[traffic]} = {value:g}" for traffic, value in _TRAFFIC]
     for axes, (side, t_max) in zip(panels, cases, strict=True):
         style_axes(
-            axes, title=f"{side * side} switches, {t_max} entries", x_label="traffic",
-            y_label=_TITLES[measure].lower(),
+            axes, title=f"{side * side} switches, {t_max} entries", x_label="traffic", y_label=_TITLES[measure].lower(),
+            x_ticks=[place for place in places if not np.isnan(place)], x_tick_labels=names,
         )  # fmt: skip
+        axes.tick_params(axis="x", labelsize=8)
         means = _means(data, measure, side, t_max)
-        groups = [f"{traffic}\n{_LETTER[traffic]} = {value:g}" for traffic, value in _TRAFFIC]
-        draw_grouped_bars(axes, groups=groups, series={LABELS[scheme]: means[scheme].tolist() for scheme in COMPARED})
+        axes.set_ylim(0, 1.08 * float(means.to_numpy().max()))
+        lines = []
+        for scheme in COMPARED:
+            values = means[scheme].tolist()
+            lines.append(Line(LABELS[scheme], places, [*values[:3], np.nan, *values[3:]], COLOURS[scheme]))
+        draw_lines(axes, lines)
     return figure
 
 
