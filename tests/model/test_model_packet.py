@@ -1,6 +1,9 @@
 """The packet network: kernel equal to the golden network packet by packet; bubbles, detours, deadlock, conservation."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +17,7 @@ from hopforge.model.packet.intermediate import Place
 from hopforge.model.packet.network import PacketNetwork
 from hopforge.model.packet.saturation import find_saturation
 from hopforge.model.packet.settings import packet_settings, unit_period_ns
-from hopforge.model.packet.simulation import run_packets
+from hopforge.model.packet.simulation import measurement_rows, run_packets, write_packets
 
 
 def config(
@@ -248,6 +251,35 @@ def test_saturation_is_between_two_loads() -> None:
     assert run_packets(PacketNetwork(checked, found.load, 1)).lifetime_ns <= 1.2 * found.lowest_ns
     assert run_packets(PacketNetwork(checked, following, 1)).lifetime_ns > 1.2 * found.lowest_ns
     assert found.at_load.row()["load"] == found.load
+
+
+def test_a_lost_packet_is_noticed() -> None:
+    network = PacketNetwork(config((4, 4), "abr", "{messages: 2}"), 2.0, 1)
+    network.advance(600)
+    network.check_conservation()
+    last = max(network.live_packets())
+    network.packets[last, 6] = -1
+    with pytest.raises(AssertionError, match=r"packets should be inside"):
+        network.check_conservation()
+
+
+def test_results_are_written(tmp_path: Path) -> None:
+    checked = config((4, 4), "ofr", "{messages: 3}", "tornado")
+    network = PacketNetwork(checked, 1.0, 1)
+    seen: list[tuple[int, int]] = []
+    found = run_packets(network, lambda done, whole: seen.append((done, whole)))
+    write_packets(checked, network, found, tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "measurement.csv", "measurement.parquet", "messages.csv", "messages.parquet", "messages.png", "metadata.json",
+    }  # fmt: skip
+    messages = pd.read_csv(tmp_path / "out" / "messages.csv")
+    assert messages["packets"].tolist() == [16 * 6] * 3
+    assert messages["lifetime_ns"].mean() == pytest.approx(found.lifetime_ns)
+    assert seen[-1] == (found.packets, found.packets) == (3 * 16 * 6, 3 * 16 * 6)
+    # every packet at least passes one hop in each dimension and both internal links
+    assert 2 * 144 + 2 * 404.8 <= found.lifetime_median_ns <= found.lifetime_p95_ns <= found.lifetime_p99_ns
+    assert found.lifetime_p99_ns <= found.lifetime_max_ns
+    assert dict(measurement_rows(found))["accepted"] == f"{found.accepted:.4g}"
 
 
 def test_mistakes_are_told() -> None:
