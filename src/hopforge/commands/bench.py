@@ -114,12 +114,12 @@ def bench_route(
     write_bench_route(rows, output)
     table = Table(box=None, pad_edge=False)
     table.add_column("method", no_wrap=True)
-    for heading in ("switches", "degree", "layers or entries", "CPU s", "aim", "MiB", "aim"):
-        table.add_column(heading, justify="right")
+    for heading in ("switches", "degree", "layers, entries", "CPU s", "aim", "MiB", "aim"):
+        table.add_column(heading, justify="right", no_wrap=heading != "layers, entries")
     for row in rows:
         table.add_row(
             LABELS[row["method"]], f"{row['routers']:,}", f"{row['degree']}", f"{row['result']}",
-            f"{row['cpu_s']:.3g}", f"{row['limit_s']:.0f}" if row["limit_s"] else "", f"{row['peak_mib']:.0f}",
+            f"{row['cpu_s']:.2g}", f"{row['limit_s']:.0f}" if row["limit_s"] else "", f"{row['peak_mib']:.0f}",
             f"{1024 * row['limit_gib']:.0f}" if row["limit_gib"] else "",
         )  # fmt: skip
     console.print(table)
