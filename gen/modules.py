@@ -11,6 +11,9 @@ from amaranth.lib.wiring import Component, In
 __all__ = ["ModulePool", "modules_of"]
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SIDE_BITS_MAX = (1 << 16) - 8
+"""Bits that Amaranth can number at the inputs, or at the outputs, of what it converts, less those of its own."""
+
 _CLOCKED = re.compile(r"^  wire (?:width 1 )?input \d+ +\\clk$", re.MULTILINE)
 
 
@@ -45,7 +48,8 @@ class ModulePool:
     def instance(self, component: Component, key: Hashable) -> Elaboratable | Instance:
         """Return an instance of the module of all components of this class and key; see `hopforge.hw.shared`.
 
-        A component without logic, only wires, stays what it is: a module of it would be empty.
+        A component stays what it is if it is without logic, only wires, because a module of it would be empty, or if it
+        has too many ports to be converted alone.
         """
         kind = (type(component), key)
         if kind not in self._made:
@@ -68,6 +72,11 @@ class ModulePool:
         return "".join(self._text)
 
     def _convert(self, component: Component) -> tuple[str, bool] | None:
+        bits = {True: 0, False: 0}
+        for _, member, signal in component.signature.flatten(component):
+            bits[member.flow is In] += len(Value.cast(signal))
+        if max(bits.values()) > _SIDE_BITS_MAX:
+            return None
         stem = f"{self.design}_{_snake(type(component).__name__)}"
         count = self._used.get(stem, 0)
         name = f"{stem}_{count}" if count else stem

@@ -1,14 +1,13 @@
 """Allocators: a matching between inputs that request and outputs that can be given."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.arbiter import ARBITERS, GROUP_ARBITERS, grouped_arbiter
+from hopforge.hw.arbiter import ARBITERS, Arbiter
 from hopforge.hw.shared import shared
 
 __all__ = ["ALLOCATORS", "Allocator", "SeparableAllocator", "WavefrontAllocator", "allocator"]
@@ -31,8 +30,6 @@ class Allocator(wiring.Component):
         Size of the matrix.
     refusable : bool
         A grant may be left unused: ``taken`` exists; otherwise every grant counts as used.
-    more : mapping
-        Ports of a kind.
 
     Raises
     ------
@@ -46,9 +43,7 @@ class Allocator(wiring.Component):
     column_granted: Signal
     taken: Signal
 
-    def __init__(
-        self, *, inputs: int, outputs: int, refusable: bool = True, more: Mapping[str, wiring.Member] | None = None
-    ):
+    def __init__(self, *, inputs: int, outputs: int, refusable: bool = True):
         for name, value in (("inputs", inputs), ("outputs", outputs)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
@@ -64,7 +59,7 @@ class Allocator(wiring.Component):
         }
         if refusable:
             members["taken"] = In(inputs)
-        super().__init__(members | dict(more or {}))
+        super().__init__(members)
 
     def _used_rows(self) -> Value:
         """Return the inputs whose grant is used."""
@@ -102,9 +97,6 @@ class SeparableAllocator(Allocator):
         Side that picks first: ``input`` or ``output``.
     arbiter : str
         ``round_robin`` or ``matrix``.
-    group : int
-        If not 0: the requests of an input lie in one group of this many neighbouring outputs, and the inputs come in
-        groups of as many.
     single_requests : bool
         An input never requests more than one output, so that it needs no arbiter.
     refusable : bool
@@ -114,22 +106,12 @@ class SeparableAllocator(Allocator):
     ----------
     input_arbiters, output_arbiters : list of Arbiter
         One per input (none with `single_requests`) and per output.
-    group_of, last_group, last_member : Signal
-        With `group`: the group of the requests of each input, and its last grant, kept outside (see
-        `GroupRoundRobinArbiter`).
-    member : Signal
-        With `group`: place in its group of what each input would get, or gets.
 
     Raises
     ------
     ValueError
-        A size below 1, an unknown side or arbiter, a group that does not divide inputs and outputs.
+        A size below 1, an unknown side or arbiter.
     """
-
-    group_of: Signal
-    last_group: Signal
-    last_member: Signal
-    member: Signal
 
     def __init__(
         self,
@@ -138,7 +120,6 @@ class SeparableAllocator(Allocator):
         outputs: int,
         first: str,
         arbiter: str = "round_robin",
-        group: int = 0,
         single_requests: bool = False,
         refusable: bool = True,
     ):
@@ -148,27 +129,10 @@ class SeparableAllocator(Allocator):
             raise ValueError(f"arbiter must be one of {', '.join(ARBITERS)}, not {arbiter!r}")
         self.first = first
         self.arbiter = arbiter
-        for name, value in (("outputs", outputs), ("inputs", inputs)):
-            if group and value % group:
-                raise ValueError(f"group must divide {name}={value}, not {group}")
-        self.group = group
         self.single_requests = single_requests
-        groups = outputs // group if group else 0
-        more = {
-            "group_of": In(inputs * groups),
-            "last_group": In(inputs * groups),
-            "last_member": In(inputs * group),
-            "member": Out(inputs * group),
-        }
-        super().__init__(inputs=inputs, outputs=outputs, refusable=refusable, more=more if group else None)
+        super().__init__(inputs=inputs, outputs=outputs, refusable=refusable)
         kind = ARBITERS[arbiter]
-        self.input_arbiters: list[Any] = []
-        if group:
-            self.input_arbiters += [GROUP_ARBITERS[arbiter](groups=groups, group_width=group) for _ in range(inputs)]
-            self.output_arbiters = [
-                grouped_arbiter(arbiter, groups=inputs // group, group_width=group) for _ in range(outputs)
-            ]
-            return
+        self.input_arbiters: list[Arbiter] = []
         if not single_requests:
             self.input_arbiters += [kind(width=outputs) for _ in range(inputs)]
         self.output_arbiters = [kind(width=inputs) for _ in range(outputs)]
@@ -202,26 +166,18 @@ class SeparableAllocator(Allocator):
             m.d.comb += picked.eq(offered)
             return
         used = self._used_rows()
-        groups = self.outputs // self.group if self.group else 0
         # One assignment of all bits: Amaranth goes through all assignments of a signal for each of its bits.
         m.d.comb += picked.eq(Cat(arbiter.grant for arbiter in self.input_arbiters))
         for n, arbiter in enumerate(self.input_arbiters):
-            m.submodules[f"input{n}"] = shared(arbiter, platform, self.outputs, self.group)
+            m.submodules[f"input{n}"] = shared(arbiter, platform, self.outputs)
             m.d.comb += [
                 arbiter.requests.eq(self._row(offered, n)),
                 arbiter.advance.eq(used[n]),
             ]
-            if self.group:
-                m.d.comb += [
-                    arbiter.group.eq(self.group_of[n * groups : (n + 1) * groups]),
-                    arbiter.last_group.eq(self.last_group[n * groups : (n + 1) * groups]),
-                    arbiter.last_member.eq(self.last_member[n * self.group : (n + 1) * self.group]),
-                    self.member[n * self.group : (n + 1) * self.group].eq(arbiter.member),
-                ]
 
     def _output_arbiters(self, m: Module, platform: object, offered: Value, picked: Value) -> None:
         for o, (arbiter, used) in enumerate(zip(self.output_arbiters, self._used_columns(), strict=True)):
-            m.submodules[f"output{o}"] = shared(arbiter, platform, self.inputs, self.group)
+            m.submodules[f"output{o}"] = shared(arbiter, platform, self.inputs)
             m.d.comb += [
                 arbiter.requests.eq(self._column(offered, o)),
                 arbiter.advance.eq(used),
@@ -298,9 +254,7 @@ class WavefrontAllocator(Allocator):
         return rows
 
 
-def allocator(
-    kind: str, *, size: int, arbiter: str = "round_robin", group: int = 0, refusable: bool = True
-) -> Allocator:
+def allocator(kind: str, *, size: int, arbiter: str = "round_robin", refusable: bool = True) -> Allocator:
     """Return a square allocator.
 
     Parameters
@@ -311,8 +265,6 @@ def allocator(
         Inputs, and outputs.
     arbiter : str
         ``round_robin`` or ``matrix``; a wavefront has no arbiters.
-    group : int
-        See `SeparableAllocator`.
     refusable : bool
         See `Allocator`.
 
@@ -326,4 +278,4 @@ def allocator(
     if kind == "wavefront":
         return WavefrontAllocator(size=size, refusable=refusable)
     first = kind.removesuffix("_first")
-    return SeparableAllocator(inputs=size, outputs=size, first=first, arbiter=arbiter, group=group, refusable=refusable)
+    return SeparableAllocator(inputs=size, outputs=size, first=first, arbiter=arbiter, refusable=refusable)

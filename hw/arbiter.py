@@ -289,13 +289,14 @@ class GroupRoundRobinArbiter(wiring.Component):
     Attributes
     ----------
     requests, group : Signal
-        Requests, and the group in which they lie (one-hot, or 0), which may be known earlier.
+        Requests by their place in the group, and the group in which they lie (one-hot, or 0), which may be known
+        earlier.
     last_group, last_member : Signal
         The last grant: its group and its place in it, one-hot (0 after reset).
     advance : Signal
         The grant is used.
-    grant, member : Signal
-        The grant, one-hot, and its place in the group.
+    member : Signal
+        Place of the grant in the group, one-hot (0 without a request).
     """
 
     requests: Signal
@@ -303,7 +304,6 @@ class GroupRoundRobinArbiter(wiring.Component):
     last_group: Signal
     last_member: Signal
     advance: Signal
-    grant: Signal
     member: Signal
 
     def __init__(self, *, groups: int, group_width: int):
@@ -315,21 +315,18 @@ class GroupRoundRobinArbiter(wiring.Component):
         """Choose in the group that asks."""
         m = Module()
         size = self.group_width
-        requests = Signal(size)
         after = Signal(size)
         preferred = Signal(size)
         m.d.comb += [
-            requests.eq(Cat(self.requests[i::size].any() for i in range(size))),
             after.eq(Cat(self.last_member[:i].any() if i else 0 for i in range(size))),
-            preferred.eq(requests & after & (self.group & self.last_group).any().replicate(size)),
+            preferred.eq(self.requests & after & (self.group & self.last_group).any().replicate(size)),
             self.member.eq(
                 Mux(
                     preferred.any(),
                     one_hot_lowest(m, preferred, name="preferred"),
-                    one_hot_lowest(m, requests, name="request"),
+                    one_hot_lowest(m, self.requests, name="request"),
                 )
             ),
-            self.grant.eq(Cat(self.member & self.group[g].replicate(size) for g in range(self.groups))),
         ]
         return m
 
@@ -345,7 +342,6 @@ class GroupMatrixArbiter(wiring.Component):
     last_group: Signal
     last_member: Signal
     advance: Signal
-    grant: Signal
     member: Signal
 
     def __init__(self, *, groups: int, group_width: int):
@@ -356,27 +352,25 @@ class GroupMatrixArbiter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Put the arbiters side by side; a grant of one says nothing about the order in another."""
         m = Module()
+        grants: list[Value] = []
         for g in range(self.groups):
             m.submodules[f"group{g}"] = arbiter = MatrixArbiter(width=self.group_width)
-            span = slice(g * self.group_width, (g + 1) * self.group_width)
             m.d.comb += [
-                arbiter.requests.eq(self.requests[span]),
-                self.grant[span].eq(arbiter.grant),
+                arbiter.requests.eq(self.requests & self.group[g].replicate(self.group_width)),
                 arbiter.advance.eq(self.advance),
             ]
-        m.d.comb += self.member.eq(Cat(self.grant[i :: self.group_width].any() for i in range(self.group_width)))
+            grants.append(arbiter.grant)
+        m.d.comb += self.member.eq(Cat(Cat(grant[i] for grant in grants).any() for i in range(self.group_width)))
         return m
 
 
 def _group_signature(groups: int, group_width: int) -> dict[str, wiring.Member]:
-    width = groups * group_width
     return {
-        "requests": In(width),
+        "requests": In(group_width),
         "group": In(groups),
         "last_group": In(groups),
         "last_member": In(group_width),
         "advance": In(1),
-        "grant": Out(width),
         "member": Out(group_width),
     }
 

@@ -99,8 +99,6 @@ class RouterCore(wiring.Component):
         m.submodules.va = shared(va, platform, p.structure)
         m.submodules.sa = shared(sa, platform, p.structure)
         m.d.comb += [
-            va.requests.eq(Cat(unit.va_request for unit in self.inputs)),
-            va.asked_port.eq(Cat(unit.va_port for unit in self.inputs)),
             sa.requests.eq(Cat(unit.sa_request for unit in self.inputs)),
             sa.labels.eq(Cat(unit.label for unit in self.inputs)),
         ]
@@ -116,7 +114,7 @@ class RouterCore(wiring.Component):
                 m.d.comb += unit.route.eq(self.route[i])
         for o, output in enumerate(self.outputs):
             m.submodules[f"output{o}"] = shared(output, platform, p.structure, p.credits(o))
-            self._output(m, o, output, va.given, sa.label)
+            self._output(m, o, output, va.given[o], sa.label)
         self._transfer(m, platform, sa.grants)
         return m
 
@@ -134,10 +132,12 @@ class RouterCore(wiring.Component):
             unit.free.eq(Cat(output.free for output in self.outputs)),
             unit.credits.eq(Cat(output.credits for output in self.outputs)),
             unit.nonzero.eq(Cat(output.nonzero for output in self.outputs)),
-            unit.va_granted.eq(va.granted[i * p.vcs : (i + 1) * p.vcs]),
-            unit.va_granted_vc.eq(va.granted_vc[i * p.vcs**2 : (i + 1) * p.vcs**2]),
-            unit.out_port.eq(va.out_port[i * p.vcs * p.ports : (i + 1) * p.vcs * p.ports]),
-            unit.out_vc.eq(va.out_vc[i * p.vcs**2 : (i + 1) * p.vcs**2]),
+            va.requests[i].eq(unit.va_request),
+            va.asked_port[i].eq(unit.va_port),
+            unit.va_granted.eq(va.granted[i]),
+            unit.va_granted_vc.eq(va.granted_vc[i]),
+            unit.out_port.eq(va.out_port[i]),
+            unit.out_vc.eq(va.out_vc[i]),
             unit.sa_grant.eq(granted_vc[i * p.vcs : (i + 1) * p.vcs]),
         ]
         if p.rc == "lookup":
@@ -148,7 +148,7 @@ class RouterCore(wiring.Component):
         m.d.comb += [
             output.credit_valid.eq(port.out_credit_valid),
             output.credit_vc.eq(port.out_credit_vc),
-            output.allocated.eq(given[o * p.vcs : (o + 1) * p.vcs]),
+            output.allocated.eq(given),
             Cat(output.sent, output.sent_tail).eq(label[o * (p.vcs + 1) : (o + 1) * (p.vcs + 1)]),
         ]
 

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.allocator import ALLOCATORS, Allocator, SeparableAllocator, allocator
 from hopforge.hw.arbiter import ARBITERS, one_hot_lowest
+from hopforge.hw.crossbar import OneHotMux
 from hopforge.hw.round_robin import select
 from hopforge.hw.shared import shared
 
@@ -114,13 +115,16 @@ class SwitchAllocator(wiring.Component):
             m.d.comb += [
                 self.grants.eq(grants | late),
                 self.granted_vc.eq(picks | late_vc),
-                self.label.eq(self._sent(grants, labels) | self._sent(late, late_labels)),
+                self.label.eq(
+                    self._sent(m, platform, "sent", grants, labels)
+                    | self._sent(m, platform, "guessed", late, late_labels)
+                ),
             ]
         else:
             m.d.comb += [
                 self.grants.eq(grants),
                 self.granted_vc.eq(picks),
-                self.label.eq(self._sent(grants, labels)),
+                self.label.eq(self._sent(m, platform, "sent", grants, labels)),
             ]
         for i, pointer in enumerate(at_or_after if self.vcs > 1 else []):
             granted = self.granted_vc[i * self.vcs : (i + 1) * self.vcs]
@@ -128,41 +132,41 @@ class SwitchAllocator(wiring.Component):
                 m.d.sync += pointer.eq(Cat(granted[:v].any() if v else 0 for v in range(self.vcs)))
         return m
 
-    def _sent(self, matched: Value, labels: Value) -> Value:
+    def _sent(self, m: Module, platform: object, name: str, matched: Value, labels: list[Value]) -> Value:
         """Return the label that each output is given, of those that each pair would bring."""
         ports, bits = self.ports, self.label_bits
         if bits == 0:
             return Const(0, 0)
-        return Cat(
-            select(
-                Cat(matched[i * ports + o] for i in range(ports)),
-                [labels[(i * ports + o) * bits : (i * ports + o + 1) * bits] for i in range(ports)],
-            )
-            for o in range(ports)
-        )
+        muxes = [OneHotMux(inputs=ports, width_bits=bits) for _ in range(ports)]
+        for o, mux in enumerate(muxes):
+            m.submodules[f"{name}{o}"] = shared(mux, platform, ports, bits)
+            m.d.comb += mux.select.eq(Cat(matched[i * ports + o] for i in range(ports)))
+            m.d.comb += [word.eq(labels[i][o * bits : (o + 1) * bits]) for i, word in enumerate(mux.words)]
+        return Cat(mux.out for mux in muxes)
 
     def _matching(
         self, m: Module, platform: object, name: str, requests: Value, at_or_after: list[Signal], taken: Value | None
-    ) -> tuple[Signal, Signal, Signal]:
-        """Return the matched pairs, the VC of each of them, and the label of every pair if it is matched."""
+    ) -> tuple[Signal, Signal, list[Value]]:
+        """Return the matched pairs, the VC of each, and for each input the label that every output would get."""
         ports, vcs = self.ports, self.vcs
         pairs = Signal(ports * ports, name=f"{name}_pairs")
         matched = Signal(ports * ports, name=f"{name}_matched")
         chosen = Signal(ports * vcs, name=f"{name}_chosen")
         bits = self.label_bits
-        labels = Signal(ports * ports * bits, name=f"{name}_labels")
         per_output = self.kind != "input_first"
-        for i in range(ports):
-            choice = VcChoice(ports=ports, vcs=vcs, per_output=per_output, label_bits=bits)
+        choices = [VcChoice(ports=ports, vcs=vcs, per_output=per_output, label_bits=bits) for _ in range(ports)]
+        # One assignment of all bits: Amaranth goes through all assignments of a signal for each of its bits.
+        m.d.comb += [
+            pairs.eq(Cat(choice.pairs for choice in choices)),
+            chosen.eq(Cat(choice.chosen for choice in choices)),
+        ]
+        for i, choice in enumerate(choices):
             m.submodules[f"{name}_choice{i}"] = shared(choice, platform, ports, vcs, per_output, bits)
             m.d.comb += [
                 choice.requests.eq(requests[i * vcs * ports : (i + 1) * vcs * ports]),
                 choice.at_or_after.eq(at_or_after[i]),
                 choice.matched.eq(matched[i * ports : (i + 1) * ports]),
-                pairs[i * ports : (i + 1) * ports].eq(choice.pairs),
-                chosen[i * vcs : (i + 1) * vcs].eq(choice.chosen),
                 choice.labels.eq(self.labels[i * vcs * bits : (i + 1) * vcs * bits]),
-                labels[i * ports * bits : (i + 1) * ports * bits].eq(choice.label),
             ]
         if self.kind == "input_first":
             inner: Allocator = SeparableAllocator(
@@ -179,7 +183,7 @@ class SwitchAllocator(wiring.Component):
         m.d.comb += [inner.requests.eq(pairs), matched.eq(inner.grants)]
         if taken is not None:
             m.d.comb += inner.taken.eq(taken)
-        return matched, chosen, labels
+        return matched, chosen, [choice.label for choice in choices]
 
 
 class VcChoice(wiring.Component):
@@ -232,7 +236,8 @@ class VcChoice(wiring.Component):
         picks: list[Value] = []  # the VC that would send, for each output
         if self.per_output:
             for o in range(ports):
-                asking = Cat(word[o] for word in of_vc)
+                asking = Signal(vcs, name=f"asking{o}")
+                m.d.comb += asking.eq(Cat(word[o] for word in of_vc))
                 picks.append(self._first_vc(m, asking, f"{o}"))
                 m.d.comb += self.pairs[o].eq(asking.any())
         else:
@@ -244,7 +249,8 @@ class VcChoice(wiring.Component):
             m.d.comb += self.chosen[v].eq(Cat(self.matched[o] & picks[o][v] for o in range(ports)).any())
         if self.label_bits:
             labels = [self.labels[v * self.label_bits : (v + 1) * self.label_bits] for v in range(vcs)]
-            m.d.comb += self.label.eq(Cat(select(pick, labels) for pick in picks))
+            chosen = [select(pick, labels) for pick in picks] if self.per_output else [select(picks[0], labels)] * ports
+            m.d.comb += self.label.eq(Cat(*chosen))
         return m
 
     def _first_vc(self, m: Module, requests: Value, name: str) -> Value:

@@ -1,10 +1,16 @@
 """Allocation of output virtual channels to input virtual channels."""
 
-from amaranth.hdl import Cat, Module, Signal
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.allocator import ALLOCATORS, SeparableAllocator, allocator
+from hopforge.hw.allocator import ALLOCATORS, WavefrontAllocator
+from hopforge.hw.arbiter import ARBITERS, GROUP_ARBITERS, grouped_arbiter
+from hopforge.hw.shared import shared
 
 __all__ = ["VcAllocator"]
 
@@ -12,10 +18,13 @@ __all__ = ["VcAllocator"]
 class VcAllocator(wiring.Component):
     """VA of docs/router.md: at most one output VC for each input VC and the other way round.
 
-    Input VC n = i·vcs + v, output VC m = o·vcs + w; bit n·ports·vcs + m of ``requests`` and ``grants`` is their pair.
-    An input VC requests VCs of one output port only: ``asked_port`` (one-hot, bit n·ports + o), which may stand there
-    without a request. Combinational; one allocation per cycle; every grant is used.
+    Input VC n = i·vcs + v, output VC m = o·vcs + w; bit v·ports·vcs + m of ``requests[i]`` is their pair.
+    An input VC requests VCs of one output port only: ``asked_port[i]`` (one-hot, bit v·ports + o), which may stand
+    there without a request. Combinational; one allocation per cycle; every grant is used.
     Reset: all pointers 0, nobody granted.
+
+    The separable kinds are built port by port (`VcInput`, `VcOutput`): between an input and an output port lie vcs²
+    pairs, and the matrix of all (ports·vcs)² exists nowhere as one word.
 
     Parameters
     ----------
@@ -28,12 +37,13 @@ class VcAllocator(wiring.Component):
 
     Attributes
     ----------
-    granted, granted_vc : Signal
-        Whether each input VC has a grant in this cycle, and of which VC (one-hot; without a grant any value).
-    given : Signal
-        Whether each output VC is granted in this cycle.
-    out_port, out_vc : Signal
-        Registers: the output VC that was granted last to each input VC, one-hot (0: never).
+    granted, granted_vc : sequence of Signal
+        By input port: whether each VC has a grant in this cycle, and of which VC of the port that it asks (one-hot, bit
+        v·vcs + w; without a grant any value).
+    given : sequence of Signal
+        By output port: whether each VC is granted in this cycle.
+    out_port, out_vc : sequence of Signal
+        By input port. Registers: the output VC that was granted last to each VC, one-hot (0: never).
 
     Raises
     ------
@@ -41,18 +51,19 @@ class VcAllocator(wiring.Component):
         An unknown name, a number below 1.
     """
 
-    requests: Signal
-    asked_port: Signal
-    grants: Signal
-    granted: Signal
-    granted_vc: Signal
-    given: Signal
-    out_port: Signal
-    out_vc: Signal
+    requests: Sequence[Signal]
+    asked_port: Sequence[Signal]
+    granted: Sequence[Signal]
+    granted_vc: Sequence[Signal]
+    given: Sequence[Signal]
+    out_port: Sequence[Signal]
+    out_vc: Sequence[Signal]
 
     def __init__(self, *, ports: int, vcs: int, kind: str = "output_first", arbiter: str = "round_robin"):
         if kind not in ALLOCATORS:
             raise ValueError(f"va must be one of {', '.join(ALLOCATORS)}, not {kind!r}")
+        if arbiter not in ARBITERS:
+            raise ValueError(f"arbiter must be one of {', '.join(ARBITERS)}, not {arbiter!r}")
         for name, value in (("ports", ports), ("vcs", vcs)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
@@ -60,48 +71,199 @@ class VcAllocator(wiring.Component):
         self.vcs = vcs
         self.kind = kind
         self.arbiter = arbiter
-        size = ports * vcs
-        self._allocator = allocator(kind, size=size, arbiter=arbiter, group=vcs, refusable=False)
         super().__init__(
             {
-                "requests": In(size * size),
-                "asked_port": In(size * ports),
-                "grants": Out(size * size),
-                "granted": Out(size),
-                "granted_vc": Out(size * vcs),
-                "given": Out(size),
-                "out_port": Out(size * ports),
-                "out_vc": Out(size * vcs),
+                "requests": In(vcs * ports * vcs).array(ports),
+                "asked_port": In(vcs * ports).array(ports),
+                "granted": Out(vcs).array(ports),
+                "granted_vc": Out(vcs * vcs).array(ports),
+                "given": Out(vcs).array(ports),
+                "out_port": Out(vcs * ports).array(ports),
+                "out_vc": Out(vcs * vcs).array(ports),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Build the allocator, and remember what it grants."""
         m = Module()
+        if self.kind == "wavefront":
+            self._wavefront(m)
+        else:
+            self._separable(m, platform)
+        return m
+
+    def _separable(self, m: Module, platform: object) -> None:
+        ports, vcs = self.ports, self.vcs
+        kind = (ports, vcs, self.kind == "output_first", self.arbiter)
+        inputs, outputs = [VcInput(*kind) for _ in range(ports)], [VcOutput(*kind) for _ in range(ports)]
+        pairs = vcs * vcs
+        accepted = Signal(ports * pairs)  # by input VC: its choice among what it is offered
+        offered = Signal(ports * pairs)  # by input VC: VCs of the port it asks that have picked it
+        m.d.comb += [
+            accepted.eq(Cat(unit.accepted for unit in inputs)),
+            offered.eq(reduce(or_, (unit.picked for unit in outputs))),
+        ]
+        for i, unit in enumerate(inputs):
+            m.submodules[f"input{i}"] = shared(unit, platform, *kind)
+            m.d.comb += [
+                unit.requests.eq(self.requests[i]),
+                unit.asked_port.eq(self.asked_port[i]),
+                unit.offered.eq(offered[i * pairs : (i + 1) * pairs]),
+                self.granted[i].eq(unit.granted),
+                self.granted_vc[i].eq(unit.accepted),
+                self.out_port[i].eq(unit.out_port),
+                self.out_vc[i].eq(unit.out_vc),
+            ]
+        for o, output in enumerate(outputs):
+            m.submodules[f"output{o}"] = shared(output, platform, *kind)
+            m.d.comb += [
+                output.requests.eq(Cat(unit.passed[o * pairs : (o + 1) * pairs] for unit in inputs)),
+                output.accepted.eq(accepted),
+                self.given[o].eq(output.given),
+            ]
+
+    def _wavefront(self, m: Module) -> None:
         ports, vcs = self.ports, self.vcs
         size = ports * vcs
-        m.submodules.allocator = inner = self._allocator
-        m.d.comb += [
-            inner.requests.eq(self.requests),
-            self.grants.eq(inner.grants),
-            self.granted.eq(inner.row_granted),
-            self.given.eq(inner.column_granted),
-        ]
-        if isinstance(inner, SeparableAllocator):
+        m.submodules.allocator = inner = WavefrontAllocator(size=size, refusable=False)
+        m.d.comb += inner.requests.eq(Cat(*self.requests))
+        for i in range(ports):
+            numbers = range(i * vcs, (i + 1) * vcs)
+            rows = [inner.grants[n * size : (n + 1) * size] for n in numbers]
             m.d.comb += [
-                inner.group_of.eq(self.asked_port),
-                inner.last_group.eq(self.out_port),
-                inner.last_member.eq(self.out_vc),
-                self.granted_vc.eq(inner.member),
+                self.granted[i].eq(inner.row_granted[i * vcs : (i + 1) * vcs]),
+                self.granted_vc[i].eq(Cat(row[w::vcs].any() for row in rows for w in range(vcs))),
+                self.given[i].eq(inner.column_granted[i * vcs : (i + 1) * vcs]),
             ]
+            _remember(m, self.granted[i], (self.asked_port[i], self.out_port[i]), (self.granted_vc[i], self.out_vc[i]))
+
+
+class VcInput(wiring.Component):
+    """Arbiters of the VCs of an input port, and what was granted to them last. Combinational from input to output.
+
+    ``requests`` and ``asked_port`` as in `VcAllocator`, the same for ``granted``, ``out_port``, ``out_vc``. ``passed``
+    are the requests that the output ports see, bit (o·vcs + v)·vcs + w; ``offered`` says who has picked the VCs,
+    ``accepted`` which of the candidates each VC takes, both with bit v·vcs + w.
+
+    Parameters
+    ----------
+    ports, vcs : int
+        As in `VcAllocator`.
+    outputs_first : bool
+        The VCs choose among what they are offered; else among what they request.
+    arbiter : str
+        As in `VcAllocator`.
+    """
+
+    requests: Signal
+    asked_port: Signal
+    passed: Signal
+    offered: Signal
+    accepted: Signal
+    granted: Signal
+    out_port: Signal
+    out_vc: Signal
+
+    def __init__(self, ports: int, vcs: int, outputs_first: bool, arbiter: str):
+        self.ports = ports
+        self.vcs = vcs
+        self.outputs_first = outputs_first
+        self.arbiter = arbiter
+        super().__init__(
+            {
+                "requests": In(vcs * ports * vcs),
+                "asked_port": In(vcs * ports),
+                "passed": Out(ports * vcs * vcs),
+                "offered": In(vcs * vcs),
+                "accepted": Out(vcs * vcs),
+                "granted": Out(vcs),
+                "out_port": Out(vcs * ports),
+                "out_vc": Out(vcs * vcs),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """One arbiter per VC, among the VCs of the port that it asks."""
+        m = Module()
+        ports, vcs = self.ports, self.vcs
+        size = ports * vcs
+        asked = [self.asked_port[v * ports : (v + 1) * ports] for v in range(vcs)]
+        arbiters = [GROUP_ARBITERS[self.arbiter](groups=ports, group_width=vcs) for _ in range(vcs)]
+        for v, arbiter in enumerate(arbiters):
+            m.submodules[f"vc{v}"] = shared(arbiter, platform, ports, vcs)
+            own = self.requests[v * size : (v + 1) * size]
+            offered = self.offered[v * vcs : (v + 1) * vcs]
+            m.d.comb += [
+                arbiter.requests.eq(offered if self.outputs_first else Cat(own[w::vcs].any() for w in range(vcs))),
+                arbiter.group.eq(asked[v]),
+                arbiter.last_group.eq(self.out_port[v * ports : (v + 1) * ports]),
+                arbiter.last_member.eq(self.out_vc[v * vcs : (v + 1) * vcs]),
+                arbiter.advance.eq(self.granted[v]),
+            ]
+        if self.outputs_first:
+            passed = [self.requests[v * size + o * vcs :][:vcs] for o in range(ports) for v in range(vcs)]
         else:
-            for n in range(size):
-                row = inner.grants[n * size : (n + 1) * size]
-                m.d.comb += self.granted_vc[n * vcs : (n + 1) * vcs].eq(Cat(row[w::vcs].any() for w in range(vcs)))
-        for n in range(size):
-            with m.If(self.granted[n]):
-                m.d.sync += [
-                    self.out_port[n * ports : (n + 1) * ports].eq(self.asked_port[n * ports : (n + 1) * ports]),
-                    self.out_vc[n * vcs : (n + 1) * vcs].eq(self.granted_vc[n * vcs : (n + 1) * vcs]),
-                ]
+            passed = [arbiters[v].member & asked[v][o].replicate(vcs) for o in range(ports) for v in range(vcs)]
+        m.d.comb += [
+            self.passed.eq(Cat(*passed)),
+            self.accepted.eq(Cat(arbiter.member for arbiter in arbiters)),
+            self.granted.eq(Cat(self.offered[v * vcs : (v + 1) * vcs].any() for v in range(vcs))),
+        ]
+        _remember(m, self.granted, (self.asked_port, self.out_port), (self.accepted, self.out_vc))
         return m
+
+
+class VcOutput(wiring.Component):
+    """Arbiters of the VCs of an output port. Combinational.
+
+    Bit n·vcs + w of ``requests`` says that input VC n asks for VC w, of ``picked`` that w has picked n; ``accepted`` is
+    what each input VC takes of what it is offered, ``given`` the VCs that are granted.
+
+    Parameters
+    ----------
+    ports, vcs : int
+        As in `VcAllocator`.
+    outputs_first : bool
+        A VC is given if its pick accepts it; else if it picks.
+    arbiter : str
+        As in `VcAllocator`.
+    """
+
+    requests: Signal
+    picked: Signal
+    accepted: Signal
+    given: Signal
+
+    def __init__(self, ports: int, vcs: int, outputs_first: bool, arbiter: str):
+        self.ports = ports
+        self.vcs = vcs
+        self.outputs_first = outputs_first
+        self.arbiter = arbiter
+        pairs = ports * vcs * vcs
+        super().__init__({"requests": In(pairs), "picked": Out(pairs), "accepted": In(pairs), "given": Out(vcs)})
+
+    def elaborate(self, platform: object) -> Module:
+        """One arbiter per VC, among all input VCs."""
+        m = Module()
+        ports, vcs = self.ports, self.vcs
+        used = Signal(ports * vcs * vcs)
+        m.d.comb += used.eq(self.picked & self.accepted if self.outputs_first else self.requests)
+        arbiters = [grouped_arbiter(self.arbiter, groups=ports, group_width=vcs) for _ in range(vcs)]
+        for w, arbiter in enumerate(arbiters):
+            m.submodules[f"vc{w}"] = shared(arbiter, platform, ports, vcs)
+            m.d.comb += [arbiter.requests.eq(self.requests[w::vcs]), arbiter.advance.eq(self.given[w])]
+        m.d.comb += [
+            self.picked.eq(Cat(arbiter.grant[n] for n in range(ports * vcs) for arbiter in arbiters)),
+            self.given.eq(Cat(used[w::vcs].any() for w in range(vcs))),
+        ]
+        return m
+
+
+def _remember(m: Module, granted: Value, *memories: tuple[Value, Signal]) -> None:
+    """Keep parts of words, as many as there are bits in `granted`, when their bit is set."""
+    for number in range(len(granted)):
+        with m.If(granted[number]):
+            for word, register in memories:
+                width = len(word) // len(granted)
+                span = slice(number * width, (number + 1) * width)
+                m.d.sync += register[span].eq(word[span])
