@@ -1,6 +1,5 @@
 """Co-simulation of the generated engine with the golden one: `hopforge cosim`."""
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,17 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from hopforge.gen.lookup import engine_parameters, top_name
-from hopforge.gen.verilog import to_verilog, tool_versions
+from hopforge.gen.verilog import to_verilog
 from hopforge.hw.lookup import Lookup
 from hopforge.model.config import Config
 from hopforge.model.lookup_params import LookupParams
 from hopforge.model.node_reduction import NodeReduction
-from hopforge.model.results import staged
 from hopforge.model.router_program import engine_registers
 from hopforge.model.topology import build
+from hopforge.sim.cosim_run import chosen_simulator, play, report_in
 from hopforge.sim.lookup import lookup_replay
 from hopforge.sim.replay import Progress, ReplayResult
-from hopforge.sim.runner import SimulatorName, check_simulator, replay_cocotb, replay_verilator
+from hopforge.sim.runner import SimulatorName
 from hopforge.sim.stimulus import Traffic, stimulus
 
 _POOL = 256
@@ -119,8 +118,7 @@ def cosim(
     UserError
         If the hardware cannot do what the configuration wants, or a tool is missing or fails.
     """
-    simulator = simulator or config.cosim.simulator
-    check_simulator(simulator, cocotb=simulator == "icarus")
+    simulator = chosen_simulator(config, simulator)
     folder = output or Path("build/cosim") / config.name
     params, top = engine_parameters(config), top_name(config)
     traffic = engine_traffic(config, lookups or config.cosim.lookups, config.seed if seed is None else seed)
@@ -130,18 +128,13 @@ def cosim(
     golden = time.perf_counter()
     verilog = to_verilog(Lookup(params=params), top)
     written = time.perf_counter()
-    with staged(folder) as scratch:
-        if simulator == "verilator":
-            run = replay_verilator(verilog, top, replay, folder / "verilator", waves=waves, progress=progress)
-        else:
-            run = replay_cocotb(
-                verilog, top, replay, folder / "icarus", simulator="icarus", waves=waves, progress=progress
-            )  # fmt: skip
+    with report_in(folder, config) as facts:
+        run = play(simulator, verilog, top, replay, folder / simulator, waves=waves, progress=progress)
         report = CosimReport(
             top, simulator, traffic.seed, run.result, recorded.totals, golden - start, written - golden, run.build_s,
             run.run_s, run.waves,
         )  # fmt: skip
-        (scratch / "cosim.json").write_text(json.dumps(_summary(config, report), indent=2) + "\n")
+        facts.update(_facts(report))
     return report
 
 
@@ -162,7 +155,7 @@ def engine_setup(config: Config, params: LookupParams) -> tuple[tuple[str, int],
     return tuple(engine_registers(config, params, reduction, reduction.routers // 2).items())
 
 
-def _summary(config: Config, report: CosimReport) -> dict[str, object]:
+def _facts(report: CosimReport) -> dict[str, object]:
     first = report.result.first
     return {
         "top": report.name,
@@ -175,6 +168,4 @@ def _summary(config: Config, report: CosimReport) -> dict[str, object]:
         "seconds": {
             "golden": report.golden_s, "verilog": report.verilog_s, "build": report.build_s, "run": report.run_s,
         },
-        "versions": tool_versions(),
-        "config": config.model_dump(mode="json"),
     }  # fmt: skip

@@ -1,21 +1,20 @@
 """Co-simulation of a network of generated routers with the network simulator: `hopforge cosim --part network`."""
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from hopforge.gen.modules import modules_of
-from hopforge.gen.verilog import to_verilog, tool_versions
+from hopforge.gen.verilog import to_verilog
 from hopforge.hw.router_core import RouterCore
 from hopforge.hw.router_csr import RouterCsr
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.results import staged
+from hopforge.sim.cosim_run import chosen_simulator, play, report_in
 from hopforge.sim.network import NetworkTraffic, record_network
 from hopforge.sim.replay import Progress, ReplayResult
-from hopforge.sim.runner import SimulatorName, check_simulator, replay_cocotb, replay_verilator
+from hopforge.sim.runner import SimulatorName
 
 __all__ = ["NetworkReport", "cosim_network"]
 
@@ -136,8 +135,7 @@ def cosim_network(
     UserError
         If the hardware cannot do what the configuration wants, or a tool is missing or fails.
     """
-    simulator = simulator or config.cosim.simulator
-    check_simulator(simulator, cocotb=simulator == "icarus")
+    simulator = chosen_simulator(config, simulator)
     if simulator == "icarus" and config.router.route_computation == "lookup":
         raise UserError(
             "--simulator must be verilator for --part network with router.route_computation=lookup, not icarus, which "
@@ -155,22 +153,17 @@ def cosim_network(
     golden = time.perf_counter()
     verilog = to_verilog(recorded.component, top)
     written = time.perf_counter()
-    with staged(folder) as scratch:
-        if simulator == "verilator":
-            blocks = _blocks(verilog, top, recorded.routers)
-            run = replay_verilator(
-                verilog, top, recorded.replay, folder / "verilator", blocks=blocks, waves=waves, progress=progress
-            )  # fmt: skip
-        else:
-            run = replay_cocotb(
-                verilog, top, recorded.replay, folder / "icarus", simulator="icarus", waves=waves, progress=progress
-            )  # fmt: skip
+    blocks = _blocks(verilog, top, recorded.routers)
+    with report_in(folder, config) as facts:
+        run = play(
+            simulator, verilog, top, recorded.replay, folder / simulator, blocks=blocks, waves=waves, progress=progress
+        )  # fmt: skip
         report = NetworkReport(
             top, simulator, traffic, run.result, recorded.routers, recorded.hosts, recorded.packets, recorded.flits,
-            recorded.simulated_cycles, recorded.lookups, recorded.hits, golden - start,
-            written - golden, run.build_s, run.run_s, run.waves,
+            recorded.simulated_cycles, recorded.lookups, recorded.hits, golden - start, written - golden, run.build_s,
+            run.run_s, run.waves,
         )  # fmt: skip
-        (scratch / "cosim.json").write_text(json.dumps(_summary(config, report), indent=2) + "\n")
+        facts.update(_facts(report))
     return report
 
 
@@ -182,7 +175,7 @@ def _blocks(verilog: str, top: str, routers: int) -> list[str]:
     return [*cores, *modules_of(verilog, top, RouterCsr)]
 
 
-def _summary(config: Config, report: NetworkReport) -> dict[str, object]:
+def _facts(report: NetworkReport) -> dict[str, object]:
     first = report.result.first
     return {
         "top": report.name,
@@ -202,6 +195,4 @@ def _summary(config: Config, report: NetworkReport) -> dict[str, object]:
         "seconds": {
             "golden": report.golden_s, "verilog": report.verilog_s, "build": report.build_s, "run": report.run_s,
         },
-        "versions": tool_versions(),
-        "config": config.model_dump(mode="json"),
     }  # fmt: skip

@@ -8,17 +8,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hopforge.gen.router import network_design, router_name
-from hopforge.gen.verilog import to_verilog, tool_versions
+from hopforge.gen.verilog import to_verilog
 from hopforge.hw.router import Router
 from hopforge.model.config import Config
-from hopforge.model.results import check_writable, staged
+from hopforge.model.results import check_writable
 from hopforge.model.router_params import RouterParams
+from hopforge.sim.cosim_run import chosen_simulator, play, report_in
 from hopforge.sim.replay import Progress, ReplayResult
 from hopforge.sim.router import router_replay
 from hopforge.sim.router_packets import check_packets
 from hopforge.sim.router_stimulus import RouterTraffic, router_stimulus
 from hopforge.sim.router_variants import router_variant
-from hopforge.sim.runner import SimulatorName, SimulatorRun, check_simulator, replay_cocotb, replay_verilator
+from hopforge.sim.runner import SimulatorName, SimulatorRun
 
 __all__ = ["RouterReport", "RouterRun", "cosim_router", "router_of", "run_router"]
 
@@ -158,8 +159,7 @@ def cosim_router(
     UserError
         If the hardware cannot do what the configuration wants, or a tool is missing or fails.
     """
-    simulator = simulator or config.cosim.simulator
-    check_simulator(simulator, cocotb=simulator == "icarus")
+    simulator = chosen_simulator(config, simulator)
     folder = output or Path("build/cosim") / f"{config.name}_router"
     check_writable(folder)
     seed = config.seed if seed is None else seed
@@ -190,8 +190,8 @@ def cosim_router(
             if progress is not None:
                 progress(sum(run.cycles for run in done), max(total, sum(run.cycles for run in done)))
     report = RouterReport(tuple(done), simulator, time.perf_counter() - start, dump)
-    with staged(folder) as scratch:
-        (scratch / "cosim.json").write_text(json.dumps(_summary(config, report), indent=2) + "\n")
+    with report_in(folder, config) as facts:
+        facts.update(_facts(report))
     return report
 
 
@@ -217,10 +217,7 @@ def run_router(
     delivery = check_packets(stimulus)
     replay = router_replay(stimulus)
     folder.mkdir(parents=True, exist_ok=True)
-    if simulator == "verilator":
-        played = replay_verilator(verilog, top, replay, folder, waves=waves)
-    else:
-        played = replay_cocotb(verilog, top, replay, folder, simulator="icarus", waves=waves)
+    played = play(simulator, verilog, top, replay, folder, waves=waves)
     result: ReplayResult = played.result
     run = RouterRun(
         router=name, seed=traffic.seed, design=hashlib.sha256(verilog.encode()).hexdigest()[:16], ports=params.ports,
@@ -258,13 +255,11 @@ def _finished(ledger: Path) -> Iterator[RouterRun]:
             yield run
 
 
-def _summary(config: Config, report: RouterReport) -> dict[str, object]:
+def _facts(report: RouterReport) -> dict[str, object]:
     return {
         "simulator": report.simulator,
         "cycles": sum(run.cycles for run in report.runs),
         "mismatches": sum(run.mismatches for run in report.runs),
         "runs": [asdict(run) for run in report.runs],
         "seconds": report.seconds,
-        "versions": tool_versions(),
-        "config": config.model_dump(mode="json"),
     }

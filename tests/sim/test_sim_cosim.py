@@ -115,7 +115,7 @@ def test_a_full_disk_is_told_with_the_folder(tmp_path: Path, monkeypatch: pytest
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "replay_cocotb", full)
+    monkeypatch.setattr(module, "play", full)
     with pytest.raises(ResultError, match=r"new: cannot write results: No space left on device$"):
         cosim(small(), lookups=20, output=tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -172,7 +172,7 @@ def test_wide_flits_are_cut_into_words() -> None:
 
 
 def played(result: ReplayResult | None, calls: list[Replay]) -> Callable[..., SimulatorRun]:
-    def play(_verilog: str, _top: str, replay: Replay, *_: object, **__: object) -> SimulatorRun:
+    def play(_simulator: str, _verilog: str, _top: str, replay: Replay, *_: object, **__: object) -> SimulatorRun:
         calls.append(replay)
         return SimulatorRun(result or ReplayResult(replay.cycles, 0, None), 0.1, 0.1, None)
 
@@ -181,7 +181,7 @@ def played(result: ReplayResult | None, calls: list[Replay]) -> Callable[..., Si
 
 def test_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Replay] = []
-    monkeypatch.setattr(module, "replay_verilator", played(None, calls))
+    monkeypatch.setattr(module, "play", played(None, calls))
     monkeypatch.setattr(module, "RUN_CYCLES", 100)
     monkeypatch.setattr(module, "router_variant", lambda number: router_variant(number, **SMALL, rc="table"))
     config = load_config(DEMO, hardware=True)
@@ -203,7 +203,7 @@ def test_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_difference_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = ReplayResult(100, 3, Mismatch(17, "port__1__out_flit", 5, 7))
-    monkeypatch.setattr(module, "replay_verilator", played(wrong, []))
+    monkeypatch.setattr(module, "play", played(wrong, []))
     config = parse_config(
         "name: line\ntopology: {kind: mesh, radices: [3]}\nrouter: {vcs: 1, buffer_flits: 2}\ncosim: {cycles: 50}\n"
     )
