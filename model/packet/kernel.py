@@ -8,6 +8,8 @@ from typing import Any
 
 from numba import int64, njit, uint64
 
+from hopforge.model.kernel_cache import forget_stale
+from hopforge.model.packet import records
 from hopforge.model.packet.records import (
     ABR,
     ADAPTIVE,
@@ -64,12 +66,12 @@ from hopforge.model.packet.records import (
     WRAPAROUND,
 )
 
-_NEVER = 1 << 62
-#: arrays come from outside and stay there: no counting of references, which would take half of the time
-_OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
-_without_counts = njit(**_OPTIONS)
 #: kinds of events
 ARRIVALS, ANSWERS, FREES, OFFERS = range(4)
+_NEVER = 1 << 62
+#: arrays come from outside and stay there: no counting of references, which would take most of the time
+_OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
+_without_counts = njit(**_OPTIONS)
 
 
 @_without_counts
@@ -197,8 +199,8 @@ def _profit(par: Any, least: int, used: Any, mask: int, distance: int, through: 
 def _choose(par: Any, node: int, queue_count: Any, used: Any, via: Any, count: int, direct: Any) -> int:
     """Return the number of the most profitable intermediate destination in `via`, −1 for the minimal route."""
     least = _NEVER
-    peer_ports = 2 * par[DIMENSIONS]
-    for port in range(peer_ports):
+    ports = 2 * par[DIMENSIONS]
+    for port in range(ports):
         used[port] = _used(par, node * PORT_STRIDE + port, queue_count)
         if (direct[node, 2] >> port) & 1:
             least = min(least, used[port])
@@ -238,7 +240,7 @@ def _find_queue(
 ) -> int:
     """Queue that a packet in `node` for `goal` may enter; −1: none.
 
-    `comes_from` is −1 for a packet of the source, else the link by which it came · 3 + VC.
+    `comes_from` is −1 for a packet of the source, else the queue that it was in before.
     """
     links = 2 * par[DIMENSIONS]
     _, mask = _way(par, steps, coords, node, goal)
@@ -514,3 +516,6 @@ def run(
                 source[node, 1] += 1
                 source[node, 3] = _NEVER if par[FEED_WAITS] else now
                 _append(offers, ends, OFFERS, now + par[HOST_SEND_CYCLES] + par[HOST_CYCLES], node)
+
+
+forget_stale(run, records)

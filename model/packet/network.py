@@ -17,7 +17,7 @@ from hopforge.model.packet import records as r
 from hopforge.model.packet.escape import check_escape
 from hopforge.model.packet.intermediate import TURNS, Grid
 from hopforge.model.packet.kernel import run as run_kernel
-from hopforge.model.packet.settings import PacketError, Settings, packet_settings, unit_period_ns
+from hopforge.model.packet.settings import PacketError, packet_settings, unit_period_ns
 from hopforge.model.topology import Topology, build
 from hopforge.model.traffic import TrafficPlan, prepare_traffic
 
@@ -226,6 +226,3 @@ def _turns() -> NDArray[np.int64]:
         for k, row in enumerate(rows):
             table[n - 2, equal, k, :n] = row
     return table
-
-
-__all__ = ["PacketNetwork", "Settings", "draw_destinations"]
