@@ -88,7 +88,26 @@ def _features(number: int, samples: int, deviation: int) -> int:
     """Return how many features a source has (dt.c, GetFeatureNum)."""
     factor = 2 * number + 1
     share = SEED * factor % (1 << 46) / (1 << 46)
-    return samples - deviation + pow(int(1 / share) * ord("S"), factor, 2 * deviation)
+    return samples - deviation + abs(_power(int(1 / share) * ord("S"), factor, 2 * deviation))
+
+
+def _power(base: int, exponent: int, modulus: int) -> int:
+    """Return base^exponent as dt.c calculates it (ipowMod): 32-bit products that wrap, remainders with their sign."""
+
+    def product(a: int, b: int) -> int:
+        wrapped = (a * b + (1 << 31)) % (1 << 32) - (1 << 31)
+        rest = abs(wrapped) % modulus
+        return rest if wrapped >= 0 else -rest
+
+    odd = 1
+    while exponent > 1:
+        if exponent % 2:
+            odd = product(odd, base)
+            exponent -= 1
+        else:
+            base = product(base, base)
+            exponent //= 2
+    return product(odd, base)
 
 
 def write(calls: Calls, problem: str, ranks: int, graph: str) -> None:
