@@ -1,5 +1,7 @@
 """Reproduction of OutFlank routing: cells on small networks, comparison by hand, points in several processes."""
 
+import dataclasses
+
 import pandas as pd
 import pytest
 
@@ -91,3 +93,15 @@ def test_points_measured_by_several_processes_come_in_order(tmp_path, monkeypatc
     assert pd.read_csv(outcome.folder / "data.csv")["y"].tolist() == [0, 1, 4, 9, 16, 25]
     assert seen == [(k, 6) for k in range(7)]
     assert run_reproduction(reproduction, tmp_path, Options()).resumed_points == 6
+
+
+@pytest.mark.study
+def test_most_cells_of_table_2_are_within_a_step(tmp_path) -> None:
+    whole = outflank.REPRODUCTIONS[0]
+    part = dataclasses.replace(
+        whole, points=lambda options: [p for p in whole.points(options) if p["answers"] == "simulator"]
+    )
+    outcome = run_reproduction(part, tmp_path, Options())
+    assert len(outcome.comparisons) == 15
+    near = [c.quantity for c in outcome.comparisons if abs(c.ours - c.paper) < 0.051]  # type: ignore[operator]
+    assert len(near) >= 12, near
