@@ -1,9 +1,11 @@
 """Many runs of the network simulator: variants × loads × seeds, over all cores or a Dask cluster; tables and plot."""
 
+import contextlib
 import json
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -63,6 +65,18 @@ def run_one(job: Job) -> Measurement:
 def _ignore_interrupt() -> None:
     # Ctrl-C reaches the whole process group; only the parent decides what to do
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # elsewhere signals cannot be set
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def sweep_jobs(config: Config) -> list[tuple[str, Job]]:
@@ -153,7 +167,9 @@ def _results(jobs: list[Job], workers: int | None) -> Iterator[tuple[int, Measur
         for k, job in enumerate(jobs):
             yield k, run_one(job)
         return
-    with multiprocessing.get_context("spawn").Pool(count, initializer=_ignore_interrupt) as pool:
+    with _interrupts_ignored():  # also in the processes that begin here, before they come to their initializer
+        pool = multiprocessing.get_context("spawn").Pool(count, initializer=_ignore_interrupt)
+    with pool:
         yield from pool.imap_unordered(_numbered, enumerate(jobs))
 
 
