@@ -75,6 +75,8 @@ def network_design(config: Config) -> NetworkDesign:
         A network, routing or router that the hardware cannot be.
     """
     lookup = None
+    if config.router.model != "input_queued":
+        raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
     if config.router.route_computation == "lookup":
         lookup = engine_parameters(config)
     topology = build(config.topology, config.address)

@@ -131,6 +131,8 @@ class _Stepper:
     """A simulation that is stepped cycle by cycle, with the log of each cycle."""
 
     def __init__(self, config: Config, load: float, seed: int, script: Script | None, *, check: bool) -> None:
+        if config.router.model != "input_queued":
+            raise TraceError(f"router.model must be input_queued for the life of a packet, not {config.router.model}")
         run = Simulation(config, load, seed, script=script, check=check)
         state = run.state
         # at most one grant (or drained flit) a port, one flit sent and one taken a host in a cycle

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hopforge.model.config import Config
+from hopforge.model.errors import UserError
 from hopforge.model.input_output_queued.build import QueuedState, QueueParameters, build_queues
 from hopforge.model.link_times import queued_times
 from hopforge.model.network.build import NetState, SourceParameters, Tables
@@ -81,3 +82,17 @@ def _input_output_queued(
 
 
 ROUTER_MODELS["input_output_queued"] = _input_output_queued
+
+
+def build_model(config: Config, topology: Topology, source: SourceParameters, tables: Tables, seed: int) -> Built:
+    """Build the network with the routers of ``router.model``.
+
+    Raises
+    ------
+    UserError
+        A model that only `hopforge net` knows.
+    """
+    if config.router.model not in ROUTER_MODELS:
+        known = ", ".join(["input_queued", *ROUTER_MODELS])
+        raise UserError(f"router.model must be one of {known} here, not {config.router.model}")
+    return ROUTER_MODELS[config.router.model](config, topology, source, tables, seed)

@@ -42,7 +42,7 @@ from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, PR
 from hopforge.model.network.sources import NEVER
 from hopforge.model.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.router_models import ROUTER_MODELS, Built
+from hopforge.model.router_models import Built, build_model
 from hopforge.model.routing import RoutingError, RoutingPlan, prepare_routing
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import failed_hosts, without_failed
@@ -194,7 +194,7 @@ class Simulation:
             )
             self.built = Built(state, partial(_run_input_queued, state), cycle_ns=config.router.cycle_ns or 0.0)
         else:
-            self.built = ROUTER_MODELS[config.router.model](config, self.topology, source, tables, seed)
+            self.built = build_model(config, self.topology, source, tables, seed)
         self.state: NetState = self.built.state
         if self.traffic.silent is not None:
             self.state["host"]["next_time"][self.traffic.silent] = NEVER

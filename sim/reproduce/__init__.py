@@ -18,6 +18,7 @@ from hopforge.sim.reproduce import (
     loren_quality,
     loren_simulated,
     outflank,
+    qadaptive,
     table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
@@ -37,6 +38,7 @@ REPRODUCTIONS = index_by_name(
     loren_simulated.REPRODUCTIONS,
     acro.REPRODUCTIONS,
     outflank.REPRODUCTIONS,
+    qadaptive.REPRODUCTIONS,
     table_cache.REPRODUCTIONS,
 )
 
