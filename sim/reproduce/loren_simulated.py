@@ -243,8 +243,13 @@ def _stated(figure: str, side: int, t_max: int, against: str) -> tuple[float | N
     return None, _CLAIMS.get((figure, side, t_max, against), "")
 
 
+def _cases(data: pd.DataFrame) -> list[tuple[int, int]]:
+    """Side and entries of the networks that were measured."""
+    return [(side, t_max) for side, limits in LIMITS.items() for t_max in limits if side in set(data["side"])]
+
+
 def _draw(figure: str, data: pd.DataFrame, options: Options) -> Figure:
-    cases = [(side, t_max) for side, limits in LIMITS.items() for t_max in limits if side in set(data["side"])]
+    cases = _cases(data)
     plot, panels = new_figure(panels=len(cases), width_in=5.2)
     for axes, (side, t_max) in zip(panels, cases, strict=True):
         part = data[(data["side"] == side) & (data["t_max"] == t_max) & (data["graph"] == 0)]
@@ -349,6 +354,71 @@ def _draw_cause(data: pd.DataFrame, options: Options) -> Figure:
     return plot
 
 
+def _bound_points(options: Options) -> list[Point]:
+    graphs = {8: 100, 32: 3} if options.full else {8: 20}
+    return [
+        {"side": side, "t_max": t_max, "scheme": scheme, "graph": graph}
+        for side, number in graphs.items()
+        for t_max in LIMITS[side]
+        for graph in range(number)
+        for scheme in COMPARED
+    ]
+
+
+def _measure_bounds(point: Point, options: Options) -> list[Row]:
+    side, t_max, number = (integer(point, key) for key in ("side", "t_max", "graph"))
+    graph, drawn = fitting_graph(side, t_max, options.seed, number)
+    tables = case_tables(Case(side, t_max, str(point["scheme"]), graph))
+    count, rows = tables.layers.count, []
+    for pattern in _TRAFFIC.values():
+        flows = layer_flows(tables, pattern)
+        shared, single = (min(load_bounds(flows, vcs)) for vcs in (VCS[side], count))
+        rows.append({**point, "network": graph, "drawn": drawn, "pattern": pattern, "layers": count,
+                     "bound": shared, "bound_one_vc": single})  # fmt: skip
+    return rows
+
+
+def _compare_bounds(data: pd.DataFrame, options: Options) -> list[Comparison]:
+    found = []
+    for side, t_max in _cases(data):
+        part = data[(data["side"] == side) & (data["t_max"] == t_max)]
+        for figure, pattern in _TRAFFIC.items():
+            of = part[part["pattern"] == pattern]
+            one = of.pivot_table(index="graph", columns="scheme", values="bound_one_vc")
+            bounds = of.pivot_table(index="graph", columns="scheme", values="bound")
+            for against in COMPARED[1:]:
+                stated, claim = _stated(figure, side, t_max, against)
+                mean, spread = _gain(bounds, against)
+                least, most = (100 * (bounds["loren"] / bounds[against] - 1)).agg(["min", "max"])
+                note = f"{spread}, {least:.0f} to {most:.0f} %; one VC a layer: {_gain(one, against)[0]:.1f} %"
+                quantity = f"figure {figure}, {side**2} switches, {t_max} entries: LOREN over {LABELS[against]}"
+                found.append(Comparison(quantity, "%", stated, mean, note.replace("-", "−"), claim))
+    return found
+
+
+def _draw_bounds(data: pd.DataFrame, options: Options) -> Figure:
+    cases = _cases(data)
+    plot, panels = new_figure(panels=len(cases), width_in=5.2)
+    for axes, (side, t_max) in zip(panels, cases, strict=True):
+        part = data[(data["side"] == side) & (data["t_max"] == t_max)]
+        style_axes(
+            axes, title=f"{side**2} switches, {t_max} entries", x_label="traffic",
+            y_label="bound of the load (flits per host and cycle)", x_ticks=range(len(_TRAFFIC)),
+            x_tick_labels=[pattern.replace("_", " ") for pattern in _TRAFFIC.values()],
+        )  # fmt: skip
+        lines = []
+        for scheme in COMPARED:
+            values = [
+                interval(part[(part["pattern"] == pattern) & (part["scheme"] == scheme)]["bound"].to_numpy(float))
+                for pattern in _TRAFFIC.values()
+            ]
+            mean, half = zip(*values, strict=True)
+            lines.append(Line(LABELS[scheme], range(len(mean)), mean, COLOURS[scheme], error=half))
+        axes.set_ylim(0, 1.15 * float(part.groupby(["scheme", "pattern"])["bound"].mean().max()))
+        draw_lines(axes, lines)
+    return plot
+
+
 def _figure(figure: str, traffic: str) -> Reproduction:
     return Reproduction(
         f"loren.fig{figure}",
@@ -385,5 +455,18 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         _measure_cause,
         _compare_cause,
         _draw_cause,
+    ),
+    Reproduction(
+        "loren.fig6-bounds",
+        "Loads that the busiest channel and the virtual channels allow, many networks",
+        f"{SOURCE}, section 6, an experiment on its figures 6.1 to 6.4",
+        (
+            "networks of loren.fig6.1; throughputs measured there are about 95 % of this bound",
+            "a virtual channel takes a packet of one flit in 3 cycles (RC, VA, SA); a layer has its share of the VCs",
+        ),
+        _bound_points,
+        _measure_bounds,
+        _compare_bounds,
+        _draw_bounds,
     ),
 )

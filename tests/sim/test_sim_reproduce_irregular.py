@@ -214,6 +214,23 @@ def test_throughput_is_below_the_bounds(monkeypatch):
     assert rows["loren"][0]["network"] == rows["cowen"][0]["network"]
 
 
+def test_bounds_of_many_networks(tmp_path):
+    points = [
+        {"side": 8, "t_max": t, "scheme": scheme, "graph": graph}
+        for t in (18, 32) for scheme in COMPARED for graph in range(2)
+    ]  # fmt: skip
+    outcome = run_reproduction(part(REPRODUCTIONS["loren.fig6-bounds"], points), tmp_path, Options())
+    data = pd.read_csv(outcome.folder / "data.csv").set_index(["t_max", "scheme", "graph", "pattern"])
+    assert len(data) == 12 * 4
+    # a permutation leaves an integer number of paths on every virtual channel, each good for a third of a flit a cycle
+    paths = 1 / (3 * data["bound"].drop("uniform", level="pattern"))
+    np.testing.assert_allclose(paths, paths.round(), atol=1e-9)
+    bound = data["bound"]
+    gains = [100 * (bound[18, "loren", g, "uniform"] / bound[18, "cowen", g, "uniform"] - 1) for g in (0, 1)]
+    found = values(outcome)["figure 6.1, 64 switches, 18 entries: LOREN over Cowen"]
+    assert found.ours == pytest.approx(np.mean(gains))
+
+
 def test_networks_are_drawn_until_the_layers_fit():
     first, drawn = fitting_graph(8, 18, 1, 0)
     second, more = fitting_graph(8, 18, 1, 1)
