@@ -373,7 +373,9 @@ class Reconfiguration:
             if not packets:
                 del self._resend[h]
             packet = state["packet"]
-            packet["src"][p], packet["via"][p] = h, -1
+            packet["via"][p] = -1
+            if self._epoch is not None and self._epoch.plan.obligation == "checked":
+                packet["src"][p] = h  # its layers are looked up by source and hop
             for name in ("phase", "user0", "user1", "hops"):
                 packet[name][p] = 0
             host["packet"][h], host["sent"][h] = p, 0

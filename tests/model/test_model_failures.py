@@ -77,10 +77,15 @@ def check_state(run: Simulation) -> None:
         ("vcs: 5, switching: vct, rc_cycles: 2", "shortest"),
         ("vcs: 2, switching: saf, arbiter: matrix", "up_down"),
         ("vcs: 3, buffer_flits: 2", "shortest_escape"),
+        ("vcs: 6", "tables lash_tor"),
     ],
 )
 def test_everything_is_accounted_for(router: str, algorithm: str, failures: str) -> None:
-    run = Simulation(configure(router, algorithm, failures), 0.3, 3)
+    algorithm, _, layers = algorithm.partition(" ")
+    config = configure(router, algorithm, failures)
+    if layers:
+        config = config.model_copy(update={"tables": config.tables.model_copy(update={"layers": layers})})
+    run = Simulation(config, 0.3, 3)
     assert run.reconfiguration is not None
     for _ in range(120):
         run.advance(25)
