@@ -177,6 +177,24 @@ def test_lookup_engines_are_flushed() -> None:
     assert drained > 0 and (arrays["line"]["key"] > 0).sum() > 200
 
 
+def test_switches_without_hosts_drop_what_they_cannot_send_on() -> None:
+    config = parse_config(
+        "name: t\ntopology: {kind: fat_tree, k: 2, n: 2}\nrouting: {algorithm: up_down}\nrouter: {vcs: 2}\n"
+        "traffic: {packet_flits: 3}\nsimulation: {failures: [{cycle: 500, ports: [[8, 0]], detection_cycles: 300}]}\n"
+    )
+    run = Simulation(config, 0.3, 1)
+    assert run.topology.peer_router[8, 0] in range(4, 8) and (run.topology.host_at[4:] < 0).all()
+    for _ in range(80):
+        run.advance(25)
+        check_state(run)
+    assert run.reconfiguration is not None
+    record = run.reconfiguration.records[0]
+    assert record.packets_without_host > 0 and record.reprogrammed_cycle > 0
+    dropped = int(run.state["flits_dropped"])
+    assert dropped == record.flits_lost + 3 * record.packets_without_host
+    assert int(run.state["packets_dropped"]) == record.packets_lost + record.packets_without_host
+
+
 def test_messages_that_lost_a_packet_are_closed() -> None:
     config = configure(failures=SWITCH)
     traffic = config.traffic.model_copy(update={"message_packets": 3})
