@@ -251,16 +251,19 @@ def test_interval_of_a_mean():
 def test_gain_is_per_graph():
     rows = [
         {"side": 8, "t_max": t, "scheme": scheme, "graph": graph, "throughput": through, "latency": 30.0,
-         "drawn": graph + 1, "layers": 2, "vcs": 2, "channel_bound": 0.3, "vc_bound": 0.1}
+         "accepted": accepted, "drawn": graph + 1, "layers": 2, "vcs": 2, "channel_bound": 0.3, "vc_bound": 0.1}
         for t in (18, 32)
         for scheme, pair in {"loren": (0.11, 0.24), "cowen": (0.1, 0.2), "thorup_zwick": (0.1, 0.2),
                              "shortest": (0.1, 0.2)}.items()
         for graph, through in enumerate(pair)
+        for accepted in (through, through**2)  # two runs each: the first and the one beyond saturation
     ]  # fmt: skip
     found = {c.quantity: c for c in loren_simulated._compare("6.1", pd.DataFrame(rows), Options())}
     gain = found["64 switches, 32 entries: throughput of LOREN over Cowen"]
     assert gain.ours == pytest.approx((10 + 20) / 2)
     assert gain.paper == -6.6
+    over = found["64 switches, 32 entries: accepted beyond saturation, LOREN over Cowen"]
+    assert over.ours == pytest.approx((21 + 44) / 2)
     missing = found["1024 switches, 116 entries: throughput of LOREN over Cowen"]
     assert (missing.paper, missing.ours) == (67.9, None)
 
@@ -278,6 +281,7 @@ def test_landmarks_decide_the_comparison(tmp_path, monkeypatch):
     few, most = by_case.loc[("cowen", 12, True)], by_case.loc[("cowen", 0, True)]
     assert few["landmarks"] < most["landmarks"]
     assert few["deviation"] > 0
+    assert few["landmarks"] < few["entries"] < 63
     assert len(reproduction.compare(data, Options())) == 3
     assert reproduction.draw(data, Options()).axes
 
