@@ -88,7 +88,7 @@ def _config(tables, vcs):
 name: updown
 topology: {{kind: layout_random, n: 5, degree: 4, length: 3, seed: 2}}
 tables: {tables}
-router: {{vcs: {vcs}, buffer_flits: 2}}
+router: {{vcs: {vcs}, buffer_flits: 2, vc_release: credits}}
 routing: {{algorithm: tables}}
 traffic: {{packet_flits: 3}}
 """
