@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, njit, typeof, types, uint64
+from numba import from_dtype, int64, njit, typeof, types, uint64
 from numpy.typing import NDArray
 
 from hopforge.model import lookup_kernel as lk
@@ -26,7 +26,15 @@ from hopforge.model.network import events, records, rng, switch_allocation, vc_a
 from hopforge.model.network import kernel as run_kernel
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.memory import int32s
-from hopforge.model.network.records import PATTERN_SIGNATURE, ROUTE_SIGNATURE, input_port, input_vc, packet_at
+from hopforge.model.network.records import (
+    NET,
+    NET_RECORD,
+    PATTERN_SIGNATURE,
+    ROUTE_SIGNATURE,
+    input_port,
+    input_vc,
+    packet_at,
+)
 from hopforge.model.network.rng import next_below, next_float, next_word
 from hopforge.model.router import Flit, PortInputs, PortOutputs, RouterModel
 from hopforge.model.router_params import CLASS_BITS, PORT_BITS, RouterParams
@@ -707,7 +715,8 @@ def _play_lookup(  # type: ignore[no-untyped-def]
 
 def _call(play: Callable[..., int], *arguments: object) -> int:
     """Compile a kernel for these arguments, with routing and pattern as the first-class functions of `run_cycles`."""
-    return int(_compiled(play, tuple(map(typeof, arguments)))(table_route, no_pattern, *arguments))
+    of_arguments = (NET_RECORD if kind == _PLAIN_NET else kind for kind in map(typeof, arguments))
+    return int(_compiled(play, tuple(of_arguments))(table_route, no_pattern, *arguments))
 
 
 @cache
@@ -718,4 +727,5 @@ def _compiled(play: Callable[..., int], arguments: tuple[types.Type, ...]) -> Ca
     return kernel
 
 
+_PLAIN_NET = from_dtype(NET)
 _KERNELS: tuple[ModuleType, ...] = (events, run_kernel, records, rng, switch_allocation, twin, vc_allocation)
