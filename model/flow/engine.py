@@ -76,6 +76,7 @@ class FlowRun:
         message["route"], message["slot"] = route, -1
         message["source"], message["destination"] = program.source, program.destination
         # nobody knows when a rank that receives from anywhere is ready: such messages start at once
+        message["early"] = (program.size_bytes < app.buffered_bytes) | ~posted
         message["eager"] = (program.size_bytes < app.eager_bytes) | ~posted
         rank = np.zeros(ranks, RANK)
         rank["at"], rank["last"], rank["finished"] = program.first[:-1], program.first[1:], -1.0

@@ -26,11 +26,11 @@ EVENTS, FREE, READY, CHANGED, EPOCH, DONE = range(6)
 
 MESSAGE = np.dtype([
     ("remaining", "f8"), ("rate", "f8"), ("touched", "f8"), ("began", "f8"), ("arrived", "f8"), ("route", "i4"),
-    ("source", "i4"), ("destination", "i4"), ("slot", "i4"), ("phase", "i1"), ("eager", "?"),
+    ("source", "i4"), ("destination", "i4"), ("slot", "i4"), ("phase", "i1"), ("early", "?"), ("eager", "?"),
 ], align=True)
 """A message: bytes left and rate when last looked at, and that time; when it was sent and arrived; its route (−1: both
-ranks on one host); ranks; its slot while it moves (else −1); phase; whether it starts when it is sent and nobody waits
-for it to leave."""
+ranks on one host); ranks; its slot while it moves (else −1); phase; whether it starts when it is sent (early), and whether
+nobody waits for it to leave (eager)."""
 RANK = np.dtype([
     ("at", "i8"), ("last", "i8"), ("since", "f8"), ("waited", "f8"), ("computed", "f8"), ("finished", "f8"),
     ("blocked", "?"),
@@ -255,7 +255,7 @@ def _run_rank(s, rank, hops):  # type: ignore[no-untyped-def]
             s.rank[rank].at += 1
             if s.message[m].route < 0:
                 _arrive(s, m, hops)
-            elif s.message[m].eager or s.message[m].phase == POSTED:
+            elif s.message[m].early or s.message[m].phase == POSTED:
                 _start(s, m)
             else:
                 s.message[m].phase = SENT
