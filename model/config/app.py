@@ -16,11 +16,11 @@ class AppConfig(Section):
     host_gflops: Annotated[float, Field(gt=0)] | None = None
     """Speed of a rank in 10⁹ operations per second (default: computing takes no time)."""
     eager_bytes: Annotated[int, Field(ge=0)] = 65536
-    """The sender of a smaller message goes on; of another it waits until the message has arrived, and the message starts
-    when its receive is posted, too (SimGrid: smpi/send-is-detached-thresh)."""
+    """The sender of a smaller message goes on; with another it waits until the message has arrived (SimGrid:
+    smpi/send-is-detached-thresh)."""
     buffered_bytes: Annotated[int, Field(ge=0)] = 0
-    """`flow`: smaller messages start when they are sent, others when their receive is posted, too; at most `eager_bytes`
-    (SimGrid: smpi/async-small-thresh). With `packet` all that are smaller than `eager_bytes` start at once."""
+    """`flow`: smaller messages start when they are sent, others when their receive is posted, too; at most
+    `eager_bytes` (SimGrid: smpi/async-small-thresh). With `packet` all below `eager_bytes` start at once."""
     lookup: Literal["hit", "miss", "conventional"] = "hit"
     """`flow`: delay of a switch, `timing.switch_base_ns`, with `miss_penalty_ns`, or `conventional_switch_ns`."""
     envelope_bytes: Annotated[int, Field(ge=0)] = 16
@@ -35,4 +35,5 @@ class AppConfig(Section):
     def problems(self) -> Iterator[Problem]:
         """Check that what starts early leaves early."""
         if self.buffered_bytes > self.eager_bytes:
-            yield Problem("buffered_bytes", f"must be at most eager_bytes={self.eager_bytes}, not {self.buffered_bytes}")
+            reason = f"must be at most eager_bytes={self.eager_bytes}, not {self.buffered_bytes}"
+            yield Problem("buffered_bytes", reason)

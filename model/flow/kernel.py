@@ -29,8 +29,8 @@ MESSAGE = np.dtype([
     ("source", "i4"), ("destination", "i4"), ("slot", "i4"), ("phase", "i1"), ("early", "?"), ("eager", "?"),
 ], align=True)
 """A message: bytes left and rate when last looked at, and that time; when it was sent and arrived; its route (−1: both
-ranks on one host); ranks; its slot while it moves (else −1); phase; whether it starts when it is sent (early), and whether
-nobody waits for it to leave (eager)."""
+ranks on one host); ranks; its slot while it moves (else −1); phase; whether it starts when it is sent (early), and
+whether nobody waits for it to leave (eager)."""
 RANK = np.dtype([
     ("at", "i8"), ("last", "i8"), ("since", "f8"), ("waited", "f8"), ("computed", "f8"), ("finished", "f8"),
     ("blocked", "?"),

@@ -305,7 +305,8 @@ def test_results_are_written(tmp_path):
 #: our algorithms of collectives by SimGrid's names, our rules for messages, and times as exact as ours
 SIMGRID = [
     "surf/precision:1e-12",
-    "network/model:CM02", "network/crosstraffic:0", "smpi/send-is-detached-thresh:65536", "smpi/bcast:binomial_tree", "smpi/reduce:binomial", "smpi/allreduce:rdb",
+    "network/model:CM02", "network/crosstraffic:0", "smpi/send-is-detached-thresh:65536",
+    "smpi/bcast:binomial_tree", "smpi/reduce:binomial", "smpi/allreduce:rdb",
     "smpi/alltoall:pair", "smpi/alltoallv:pair", "smpi/barrier:ompi_bruck", "smpi/allgather:ring",
     "network/loopback-bw:1e18", "network/loopback-lat:0",
 ]
