@@ -14,7 +14,8 @@ from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, regi
 from hopforge.model.topology import Topology
 
 # table: 0 routers, 1 ports, 2 layers, 3 all VCs, 4 start of host routers, 5 of host ports, 6 of next ports
-# [router, router] (-1: its switch has failed), 7 of VC masks [layer], 8 of the data of the layers, 9 of the paths (layers by hop) [router, router]
+# [router, router] (-1: its switch has failed), 7 of VC masks [layer], 8 of the data of the layers, 9 of the paths
+# (layers by hop) [router, router]
 _R, _P, _L, _ALL, _HOME, _PORT, _NEXT, _MASK, _DATA, _PATHS, _FIRST = range(11)
 
 
