@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -68,8 +69,8 @@ def package_files(package: Package, *, period_ns: float) -> dict[str, str]:
     UserError
         A clock period that is none.
     """
-    if not period_ns > 0:
-        raise UserError(f"the clock period must be above 0 ns, not {period_ns:g}")
+    if not (period_ns > 0 and math.isfinite(period_ns)):
+        raise UserError(f"the clock period must be above 0 ns and finite, not {period_ns:g}")
     name = package.name
     ports = _ports(package.component)
     files = {

@@ -95,8 +95,9 @@ class TestLookupFiles:
             assert re.search(rf"[ {{]{port}[ \]}}]", files["small_lookup.sdc"]), port
 
     def test_period(self):
-        with pytest.raises(UserError, match="the clock period must be above 0 ns, not 0"):
-            lookup_files(config(), period_ns=0)
+        for period in (0.0, -1.0, float("inf"), float("nan")):
+            with pytest.raises(UserError, match=f"the clock period must be above 0 ns and finite, not {period:g}"):
+                lookup_files(config(), period_ns=period)
         assert "-period 0.43 " in lookup_files(config(), period_ns=0.43)["small_lookup.sdc"]
 
 
