@@ -14,10 +14,12 @@ from hopforge.model.errors import UserError
 from hopforge.model.network.records import RECEIVED, SENT
 from hopforge.model.packet_script import draw_packets
 from hopforge.model.simulation import Simulation
+from hopforge.sim import network_cosim as module
 from hopforge.sim.cosim_parts import cosim_part
 from hopforge.sim.network import NetworkTraffic, RecordedNetwork, record_network
 from hopforge.sim.network_cosim import cosim_network
-from hopforge.sim.replay import Replay, replay_amaranth
+from hopforge.sim.replay import Replay, ReplayResult, replay_amaranth
+from hopforge.sim.runner import SimulatorRun
 
 MESH = """
 name: mesh
@@ -25,6 +27,7 @@ topology: {kind: mesh, radices: [2, 2]}
 router: {vcs: 2, buffer_flits: 3}
 traffic: {packet_range: [1, 4]}
 """
+RING = "name: ring\ntopology: {kind: torus, radices: [3]}\nrouter: {vcs: 2, buffer_flits: 3}\n"
 CONFIGS = Path(__file__).parents[2] / "configs" / "cosim"
 TRAFFIC = NetworkTraffic(load=0.5, cycles=60, seed=4)
 
@@ -136,6 +139,28 @@ def test_report_on_icarus(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "out" / "cosim.json").read_text())
     assert (written["mismatches"], written["seed"], written["traffic_cycles"]) == (0, 4, 60)
     assert written["flits"] > 80
+
+
+@pytest.mark.parametrize(
+    ("config", "blocks"),
+    [(mesh(), ["mesh_network_router_core", "mesh_network_router_csr"]), (parse_config(RING), [])],
+    ids=["four of a kind", "three kinds"],
+)
+def test_routers_of_a_kind_are_compiled_once(
+    config: Config, blocks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Verilator is told to compile alone; the dateline's rules make every router of the ring another one."""
+    told: list[object] = []
+
+    def play(*arguments: object, blocks: object, **_: object) -> SimulatorRun:
+        replay = arguments[3]
+        assert isinstance(replay, Replay)
+        told.append(blocks)
+        return SimulatorRun(ReplayResult(replay.cycles, 0, None), 0.1, 0.1, None)
+
+    monkeypatch.setattr(module, "play", play)
+    assert cosim_network(config, simulator="verilator", load=0.3, cycles=30, output=tmp_path).passed
+    assert told == [blocks]
 
 
 @pytest.mark.study
