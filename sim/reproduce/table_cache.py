@@ -11,7 +11,7 @@ from hopforge.model.replay import PIECE_PACKETS, Replay
 from hopforge.model.topology import build
 from hopforge.model.workload import build_workload
 from hopforge.sim.reproduce.lookup_conflicts import trace_file
-from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, pick
+from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, pick
 
 _ENTRIES = (4, 8, 16, 32, 64, 128, 256)
 #: label, section `tables`
@@ -22,33 +22,27 @@ _TABLES = {
     "LOREN 18, entry": "scheme: loren, t_max: 18, cache_key: entry",
     "LOREN 32, entry": "scheme: loren, t_max: 32, cache_key: entry",
 }
-_LARGE = {
-    "shortest, destination": "scheme: shortest, layers: hop_indexed",
-    "LOREN 116, entry": "scheme: loren, t_max: 116, layers: hop_indexed, cache_key: entry",
-}
-_LARGE_ENTRIES = (16, 64, 256, 1024)
 _COUNTS = ("lookups", "hits", "compulsory", "capacity", "conflict")
 _PROGRAMS = ("is.A.64", "cg.A.64")
 
 
 def _points(options: Options) -> list[Point]:
     programs = [program for program in _PROGRAMS if trace_file(program, options) is not None]
-    found: list[Point] = [{"side": 8, "workload": workload} for workload in ("uniform", *programs)]
-    return [*found, {"side": 32, "workload": "uniform"}] if options.full else found
+    return [{"workload": workload} for workload in ("uniform", *programs)]
 
 
 def _measure(point: Point, options: Options) -> list[Row]:
-    side, name = integer(point, "side"), str(point["workload"])
+    name = str(point["workload"])
     workload = "kind: uniform, packets_per_host: 2000"
     if name != "uniform":
         workload = f"kind: trace, file: '{trace_file(name, options)}'"
     rows: list[Row] = []
     packets = None
-    for label, section in (_TABLES if side == 8 else _LARGE).items():
-        for entries in _ENTRIES if side == 8 else _LARGE_ENTRIES:
+    for label, section in _TABLES.items():
+        for entries in _ENTRIES:
             config = parse_config(
                 f"name: cache\nseed: {options.seed}\n"
-                f"topology: {{kind: layout_random, n: {side}, degree: 4, length: {2 if side == 8 else 8}, seed: 1}}\n"
+                "topology: {kind: layout_random, n: 8, degree: 4, length: 2, seed: 1}\n"
                 f"tables: {{{section}}}\nrouting: {{algorithm: tables}}\n"
                 f"lookup: {{cache: {{entries: {entries}, ways: 4}}}}\nworkload: {{{workload}}}\n"
             )
@@ -67,23 +61,17 @@ def _measure(point: Point, options: Options) -> list[Row]:
 
 def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
-    for workload in data[data["side"] == 8]["workload"].unique():
+    for workload in data["workload"].unique():
         for entries in _ENTRIES[:5]:
             for tables in _TABLES:
-                rate = 100 * pick(data, "hit_rate", side=8, workload=workload, tables=tables, entries=entries)
+                rate = 100 * pick(data, "hit_rate", workload=workload, tables=tables, entries=entries)
                 quantity = f"{workload}, {entries} lines, {tables}"
                 found.append(Comparison(quantity, "%", None, rate, "hit rate; no paper has measured this"))
-    for tables in _LARGE if (data["side"] == 32).any() else ():
-        for entries in _LARGE_ENTRIES:
-            rate = 100 * pick(data, "hit_rate", side=32, tables=tables, entries=entries)
-            quantity = f"1024 switches, uniform, {entries} lines, {tables}"
-            found.append(Comparison(quantity, "%", None, rate, "hit rate; no paper has measured this"))
     return found
 
 
 def _draw(data: pd.DataFrame, options: Options) -> Figure:
-    small = data[data["side"] == 8]
-    workloads = list(small["workload"].unique())
+    workloads = list(data["workload"].unique())
     figure, panels = new_figure(panels=len(workloads))
     for axes, workload in zip(panels, workloads, strict=True):
         style_axes(
@@ -92,7 +80,7 @@ def _draw(data: pd.DataFrame, options: Options) -> Figure:
         )  # fmt: skip
         lines = []
         for color, tables in enumerate(_TABLES):
-            part = small[(small["workload"] == workload) & (small["tables"] == tables)].sort_values("entries")
+            part = data[(data["workload"] == workload) & (data["tables"] == tables)].sort_values("entries")
             lines.append(Line(tables, part["entries"], 100 * part["hit_rate"], color=color % len(PALETTE)))
         axes.set_ylim(0, 102)
         draw_lines(axes, lines)
@@ -105,7 +93,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         title="Hit rates of routing caches with LOREN's tables, by key",
         source="not in a paper; issue 4",
         assumptions=(
-            "layout-conscious random network of 8×8 switches, degree 4, length 2, a host each; --full: 32×32, length 8",
+            "layout-conscious random network of 8×8 switches, degree 4, length 2, a host each",
             "4-way LRU caches at every input port, empty at the start; NPB 3.3.1 class A by --traces, ranks in order",
             "the key is the destination, or the destination of the table's entry that the packet takes",
         ),

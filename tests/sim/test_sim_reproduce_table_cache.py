@@ -17,7 +17,7 @@ def few(monkeypatch):
 
 
 def test_large_caches_miss_every_key_once(few):
-    rows = {(r["tables"], r["entries"]): r for r in table_cache._measure({"side": 8, "workload": "uniform"}, Options())}
+    rows = {(r["tables"], r["entries"]): r for r in table_cache._measure({"workload": "uniform"}, Options())}
     config = parse_config(
         "name: x\ntopology: {kind: layout_random, n: 8, degree: 4, length: 2, seed: 1}\n"
         "tables: {scheme: loren, t_max: 18}\n"
