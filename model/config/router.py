@@ -91,7 +91,8 @@ class RouterConfig(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Check that the keys are those of the router model."""
-        given = self.model_fields_set
+        # what a run writes down of its configuration names every key: what is as it is by itself is no choice
+        given = {key for key in self.model_fields_set if getattr(self, key) != type(self).model_fields[key].default}
         if self.model == "packet":
             for key in sorted(given - {"model"}):
                 yield Problem(key, f"is for other models than model={self.model}; see section packet")
