@@ -20,10 +20,11 @@ def show_rows(rows: Iterable[tuple[str, str]]) -> None:
     """Print pairs of subject and words as two columns."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
-    for subject, words in rows:
-        table.add_row(f"[bold]{subject}[/]", words)
+    for subject, words in rows:  # words are the user's, too: brackets in them are no markup
+        table.add_row(Text(subject, style="bold"), Text(words))
     Console().print(table)
 
 
