@@ -50,7 +50,15 @@ def hopforge(
 PANELS = {
     "Start here": (start.doctor, start.demo, start.check, start.schema),
     "From gates": (verify.cosim, generate.lint, verify.mutate, synthesize.synth, verify.prove),
-    "To networks": (simulate.hits, networks.topology, networks.route, simulate.net, simulate.series, simulate.sweep, simulate.trace),
+    "To networks": (
+        simulate.hits,
+        networks.topology,
+        networks.route,
+        simulate.net,
+        simulate.series,
+        simulate.sweep,
+        simulate.trace,
+    ),
     "To programs": (applications.app, applications.workload),
     "Against the papers": (papers.reproduce,),
 }
