@@ -115,4 +115,5 @@ class Config(Section):
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)
         if self.traffic.source == "program" and not isinstance(self.workload, ProgramWorkload):
-            yield Problem("traffic.source", "program needs a section workload that is a program (kind: npb, trace, collective, …)")
+            reason = "program needs a section workload that is a program (kind: npb, trace, collective, …)"
+            yield Problem("traffic.source", reason)
