@@ -27,6 +27,7 @@ from hopforge.model.network.records import (
     PACKET_RECORD,
     ROUTE_SIGNATURE,
     VA,
+    WORMHOLE,
     Net,
     host_at,
     input_port,
@@ -266,7 +267,9 @@ def check_routing(
     route, whole = (plan.route, False) if plan.every is None else (plan.every, True)
     vias = range(topology.routers) if plan.uses_via and not whole else range(-1, 0)
     V, NI = int(record["vcs"]), int(record["input_vcs"])
-    escape = plan.obligation == "escape"
+    # a packet that holds a virtual channel in which another one still stands cannot go to its escape any more
+    committed = int(record["switching_mode"]) == WORMHOLE and not record["release_credits"]
+    escape = plan.obligation == "escape" and not committed
     work = NI * topology.hosts * len(vias) * (V * topology.max_ports if escape else 1)
     if work > MAX_WORK * 50:
         raise DeadlockError(
@@ -305,8 +308,14 @@ def check_routing(
     if cycle:
         text = " → ".join(channel_name(topology, V, m) for m in [*cycle, cycle[0]])
         kind = "escape channels" if escape else "channels"
+        hint = ""
+        if plan.obligation == "escape" and committed:
+            hint = (
+                "; its escape is out of reach for a packet that was given a virtual channel in which another packet "
+                "still stands: set router.vc_release: credits, or router.switching: vct"
+            )
         raise DeadlockError(
-            f"routing.algorithm {name} can deadlock on the {topology.name} with {V} VCs; cycle of {kind}: {text}"
+            f"routing.algorithm {name} can deadlock on the {topology.name} with {V} VCs; cycle of {kind}: {text}{hint}"
         )
     return len(source)
 

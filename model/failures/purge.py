@@ -82,11 +82,22 @@ def current_packets(state: NetState) -> NDArray[np.int64]:
 
 
 def _credit(state: NetState, target: Numbers) -> None:
-    """Credit removed flits at the output VCs (or output_vcs + host VC) that had sent them."""
-    outputs = len(state["output_vc"])
-    inside = target < outputs
-    np.add.at(state["output_vc"]["credits"], target[inside], 1)
-    np.add.at(state["host_credits"], target[~inside] - outputs, 1)
+    """Credit removed flits at the output VCs (or output_vcs + host VC) that had sent them.
+
+    With ``vc_release: credits`` the last credit of a packet whose tail was sent frees its VC.
+    """
+    outs, host = state["output_vc"], state["host"]
+    inside = target < len(outs)
+    np.add.at(outs["credits"], target[inside], 1)
+    np.add.at(state["host_credits"], target[~inside] - len(outs), 1)
+    for m in np.unique(target[inside]).tolist():
+        if outs["tail_sent"][m] and outs["credits"][m] == outs["depth"][m]:
+            free_output(state, m)
+    for slot in np.unique(target[~inside] - len(outs)).tolist():
+        h = slot >> HOST_VC_BITS
+        if state["host_tail_sent"][slot] and state["host_credits"][slot] == host["depth"][h]:
+            state["host_tail_sent"][slot] = 0
+            free_host_vc(state, h, slot & HOST_VC_MASK)
 
 
 def credit_targets(state: NetState, target: Numbers) -> Numbers:

@@ -97,3 +97,11 @@ def test_unroutable_packets_are_refused_or_drained_and_counted(tmp_path) -> None
     assert run.state["host"]["flits_received"].tolist() == [0, 0, 0, 0, 2, 4]
     assert run.state.flits_in_flight == 0
     assert (run.state["output_vc"]["owner"] == -1).all()
+
+
+def test_an_escape_is_out_of_reach_where_virtual_channels_are_given_before_they_are_empty() -> None:
+    text = "name: x\ntopology: {kind: torus, radices: [4, 4]}\nrouting: {algorithm: star_channel}\n"
+    with pytest.raises(DeadlockError, match=r"cycle of channels: .* VC\d; its escape is out of reach .* credits, or"):
+        Simulation(parse_config(text + "router: {vcs: 3}\n"), 0.1, 1)
+    for router in ("vc_release: credits", "switching: vct", "switching: saf"):
+        Simulation(parse_config(text + f"router: {{vcs: 3, {router}}}\n"), 0.1, 1)

@@ -7,7 +7,7 @@ import pytest
 
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.failures.purge import buffered_flits, credit_targets, current_packets, flying_flits
-from hopforge.model.network.records import ACTIVE, HEAD, IDLE, TAIL
+from hopforge.model.network.records import ACTIVE, HEAD, HOST_VC_BITS, IDLE, TAIL
 from hopforge.model.routing import RoutingError
 from hopforge.model.simulation import Simulation
 from hopforge.model.topology.failed import FailureError
@@ -59,6 +59,10 @@ def check_state(run: Simulation) -> None:
     np.add.at(total, back[back < len(outs)], 1)
     between = (vcs["credit_to"] >= 0) & (vcs["credit_to"] < len(outs))
     np.add.at(total, vcs["credit_to"][between], vcs["flits"][between].astype(np.int64))
+    # a VC whose tail is sent and whose credits are all back is free (vc_release: credits)
+    assert not ((outs["tail_sent"] != 0) & (outs["credits"] == outs["depth"])).any()
+    depth = np.repeat(state["host"]["depth"], 1 << HOST_VC_BITS)
+    assert not ((state["host_tail_sent"] != 0) & (state["host_credits"] == depth)).any()
     assert (total == outs["depth"])[np.repeat(state["output_port"]["connected"], int(state["vcs"])) == 1].all()
     # a packet stands in a buffer in one piece: heads begin, tails end
     same = number[1:] == number[:-1]
@@ -76,7 +80,7 @@ def check_state(run: Simulation) -> None:
         ("vcs: 4, speculation: true, va: wavefront, sa: wavefront", "tables"),
         ("vcs: 5, switching: vct, rc_cycles: 2", "shortest"),
         ("vcs: 2, switching: saf, arbiter: matrix", "up_down"),
-        ("vcs: 3, buffer_flits: 2", "shortest_escape"),
+        ("vcs: 3, buffer_flits: 2, vc_release: credits", "shortest_escape"),
         ("vcs: 6", "tables lash_tor"),
     ],
 )

@@ -40,7 +40,7 @@ def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency:
     lines = ["name: test", "topology: {kind: mesh, radices: [3, 2]}"]
     latencies = {"link_latency_cycles": latency, "host_latency_cycles": latency}
     lines.append("router: {" + ", ".join(f"{key}: {value}" for key, value in (settings | latencies).items()) + "}")
-    lines.append(f"routing: {{algorithm: {'star_channel' if adaptive else 'dor'}}}")
+    lines.append(f"routing: {{algorithm: {'star_channel, check: false' if adaptive else 'dor'}}}")
     config = parse_config("\n".join(lines).replace("True", "true").replace("False", "false"))
     rng = np.random.default_rng(seed)
     hosts, count, last = 6, int(load * 6 * 120), 120

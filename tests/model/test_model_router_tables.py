@@ -79,7 +79,7 @@ NETWORKS = {
     "concentrated torus": ("{kind: torus, radices: [4, 3], hosts_per_router: 2}", "dor", "vcs: 2, buffer_flits: 4"),
     "torus with rings of 2": ("{kind: torus, radices: [5, 2]}", "dor", "vcs: 3, va: wavefront, link_latency_cycles: 2"),
     "torus, fixed classes": ("{kind: torus, radices: [4, 3]}", "dor, vc_rule: fixed", "vcs: 2, rc_cycles: 1"),
-    "adaptive mesh": ("{kind: mesh, radices: [3, 3]}", "star_channel", "vcs: 2, buffer_flits: 4"),
+    "adaptive mesh": ("{kind: mesh, radices: [3, 3]}", "star_channel", "vcs: 2, buffer_flits: 4, vc_release: credits"),
     "adaptive torus": ("{kind: torus, radices: [4, 3]}", "star_channel", "vcs: 4, buffer_flits: 4, switching: vct"),
     "tree": (TREE, "d_mod_k", "vcs: 1, buffer_flits: 4, sa: wavefront"),
     "adaptive tree": (TREE, "nca", "vcs: 2, buffer_flits: 4, speculation: true"),
@@ -87,7 +87,7 @@ NETWORKS = {
     "dragonfly, classes to the host": (DRAGONFLY, "dragonfly_min, ejection: class", "vcs: 4, host_latency_cycles: 2"),
     "shortest": (DRAGONFLY, "shortest", "vcs: 3, buffer_flits: 4, vc_release: credits"),
     "up and down": (TORUS, "up_down, root: 5", "vcs: 2, credit_delay_cycles: 1"),
-    "shortest with an escape": (TORUS, "shortest_escape", "vcs: 3, buffer_flits: 4"),
+    "shortest with an escape": (TORUS, "shortest_escape", "vcs: 3, buffer_flits: 4, vc_release: credits"),
 }
 
 
@@ -155,7 +155,7 @@ def test_the_outputs_of_a_lookup() -> None:
     topology, tables = tables_of(config)
     assert tables.lookup_outputs(0)[:3] == [1, 2, 0b1100]
     assert network_params(config, topology, tables, lookup=lookup)[0].output_kind == "port_set"
-    _, tables = tables_of(configure(TORUS, "star_channel", "vcs: 3"))
+    _, tables = tables_of(configure(TORUS, "star_channel", "vcs: 3, vc_release: credits"))
     with pytest.raises(RoutingError, match="router 0 has an escape for host 1, which a lookup cannot give"):
         tables.lookup_outputs(0)
 

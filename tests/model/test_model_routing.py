@@ -23,8 +23,8 @@ def config(*lines: str) -> Config:
     [MESH, "routing: {algorithm: dor}", "router: {vcs: 1}"],
     [TORUS, "routing: {algorithm: dor, vc_rule: fixed, ties: random}", "router: {vcs: 2}"],
     [TORUS, "routing: {algorithm: dor}", "router: {vcs: 2}"],
-    [MESH, "routing: {algorithm: star_channel}", "router: {vcs: 2}"],
-    [TORUS, "routing: {algorithm: star_channel}", "router: {vcs: 3}"],
+    [MESH, "routing: {algorithm: star_channel}", "router: {vcs: 2, vc_release: credits}"],
+    [TORUS, "routing: {algorithm: star_channel}", "router: {vcs: 3, vc_release: credits}"],
     [MESH, "routing: {algorithm: valiant}", "router: {vcs: 2}"],
     [TORUS, "routing: {algorithm: valiant}", "router: {vcs: 4}"],
     ["topology: {kind: fat_tree, k: 3, n: 2}", "routing: {algorithm: d_mod_k}", "router: {vcs: 1}"],
@@ -32,7 +32,7 @@ def config(*lines: str) -> Config:
     ["topology: {kind: dragonfly, p: 2, a: 4, h: 2}", "routing: {algorithm: dragonfly_min}", "router: {vcs: 2}"],
     ["topology: {kind: dragonfly, p: 2, a: 4, h: 2}", "routing: {algorithm: shortest}", "router: {vcs: 3}"],
     [TORUS, "routing: {algorithm: up_down}", "router: {vcs: 1}"],
-    [TORUS, "routing: {algorithm: shortest_escape}", "router: {vcs: 2}"],
+    [TORUS, "routing: {algorithm: shortest_escape}", "router: {vcs: 2, vc_release: credits}"],
 ])  # fmt: skip
 def test_shipped_routing_is_proved_safe_and_delivers_under_overload(lines: list[str]) -> None:
     run = Simulation(config(*lines, "traffic: {packet_flits: 5}"), 1.0, 3)
@@ -43,7 +43,8 @@ def test_shipped_routing_is_proved_safe_and_delivers_under_overload(lines: list[
 
 
 def test_minimal_routing_takes_shortest_paths() -> None:
-    for lines in ([TORUS], [TORUS, "routing: {algorithm: star_channel}"], [TORUS, "routing: {algorithm: shortest}"]):
+    star_channel = [TORUS, "routing: {algorithm: star_channel}", "router: {vc_release: credits}"]
+    for lines in ([TORUS], star_channel, [TORUS, "routing: {algorithm: shortest}"]):
         run = Simulation(config(*lines), 0.05, 1)
         run.advance(20000)
         distance = distances(run.topology)

@@ -34,6 +34,7 @@ simulation:
     adaptive:
       routing.algorithm: star_channel
       router.vcs: 3
+      router.vc_release: credits
     ring:
       topology: {kind: torus, radices: [9]}
       simulation.loads: [0.2]
@@ -135,7 +136,8 @@ def test_every_variant_is_run_as_if_it_stood_alone(tmp_path: Path) -> None:
     assert cases == [("dor", 0.1), ("dor", 0.3), ("adaptive", 0.1), ("adaptive", 0.3), ("ring", 0.2)]
     alone = Simulation(
         parse_config(
-            VARIANTS[: VARIANTS.index("  variants")] + "routing: {algorithm: star_channel}\nrouter: {vcs: 3}\n"
+            VARIANTS[: VARIANTS.index("  variants")]
+            + "routing: {algorithm: star_channel}\nrouter: {vcs: 3, vc_release: credits}\n"
         ),
         0.3, 1,
     ).run().row()  # fmt: skip
@@ -162,16 +164,16 @@ def test_equal_runs_of_two_variants_are_computed_once(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(("lines", "message"), [
-    ("    b: {router.vcs: 17}", "f.yml:17: simulation.variants.b: router.vcs: must be at most 16, not 17"),
+    ("    b: {router.vcs: 17}", "f.yml:18: simulation.variants.b: router.vcs: must be at most 16, not 17"),
     ("    b:\n      router.vcs: 3\n      routing:\n        algorthm: dor",
-     "f.yml:20: simulation.variants.b: routing.algorthm: unknown key; did you mean 'algorithm'?"),
-    ("    b: {topology: {kind: mesh}}", "f.yml:17: simulation.variants.b: topology.radices: missing"),
-    ("    b: {name.x: 3}", "f.yml:17: simulation.variants.b: name.x: there is no 'x' in it"),
+     "f.yml:21: simulation.variants.b: routing.algorthm: unknown key; did you mean 'algorithm'?"),
+    ("    b: {topology: {kind: mesh}}", "f.yml:18: simulation.variants.b: topology.radices: missing"),
+    ("    b: {name.x: 3}", "f.yml:18: simulation.variants.b: name.x: there is no 'x' in it"),
     ("    b: {simulation.variants.c: {}}",
-     "f.yml:17: simulation.variants.b: 'simulation.variants.c' cannot be changed by a variant"),
-    ("    b: 3", "f.yml:17: simulation.variants.b: expected a section (key: value), not 3"),
+     "f.yml:18: simulation.variants.b: 'simulation.variants.c' cannot be changed by a variant"),
+    ("    b: 3", "f.yml:18: simulation.variants.b: expected a section (key: value), not 3"),
     ("    b: {address: {width_bits: 12, chunk_bits: 4}, lookup: {chunk_bits: [2]}}",
-     "f.yml:17: simulation.variants.b: lookup.chunk_bits: must contain address.chunk_bits=4"),
+     "f.yml:18: simulation.variants.b: lookup.chunk_bits: must contain address.chunk_bits=4"),
     ("    'a b': {}", "f.yml:9: simulation.variants: a name must be up to 40 letters, digits and _, not 'a b'"),
 ])  # fmt: skip
 def test_a_mistake_in_a_variant_names_its_line(lines: str, message: str) -> None:
@@ -186,7 +188,7 @@ def test_a_variant_that_does_not_fit_its_network_is_told_before_any_run(tmp_path
     run = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 2
     assert run.stderr == (
-        f"hopforge: {tmp_path}/c.yml:17: simulation.variants.wrong: "
+        f"hopforge: {tmp_path}/c.yml:18: simulation.variants.wrong: "
         "routing.algorithm nca needs a topology of kind fat_tree, not mesh\n"
     )
     assert list((tmp_path / "out" / "runs").glob("*.json")) == []
