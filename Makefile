@@ -73,7 +73,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 pytest: $(STAMP)
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 study: setup
 	HOPFORGE_STUDY=1 $(BIN)/python -m pytest -n $(JOBS) -m study
