@@ -244,7 +244,8 @@ ALGORITHMS = ["shortest", "up_down", "shortest_escape"]
 )
 def test_routing_is_proved_safe_and_delivers_under_overload(section: str, algorithm: str) -> None:
     vcs = 1 if algorithm in ("dor", "up_down") else 6
-    router = f"router: {{vcs: {vcs}, vc_release: credits}}\n"
+    release = "credits" if algorithm == "shortest_escape" else "tail"
+    router = f"router: {{vcs: {vcs}, vc_release: {release}}}\n"
     text = f"name: x\ntopology: {section}\nrouting: {{algorithm: {algorithm}}}\n{router}"
     run = Simulation(parse_config(text + "traffic: {packet_flits: 4}"), 1.0, 3)
     run.advance(2500)
