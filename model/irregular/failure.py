@@ -12,7 +12,7 @@ from hopforge.model.config.failures import FailedConfig, describe_failed
 from hopforge.model.config.tables import TablesConfig
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.landmarks import LandmarkTables
-from hopforge.model.irregular.loren import LorenTables
+from hopforge.model.irregular.loren import FloorPlan, LorenTables
 from hopforge.model.irregular.tables import RoutingTables, build_tables
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_switches, survivors, without_failed
@@ -65,7 +65,7 @@ def surviving_tables(
     FailureError
         Parts that do not exist, or a network that falls apart.
     UserError
-        As `build_tables`; LOREN with a failed switch.
+        As `build_tables`; a user's own tables with a failed switch.
     """
     step("network")
     return _without(section, without_failed(topology, failed), failed_switches(topology, failed), seed, step)
@@ -85,15 +85,16 @@ def _without(
     if not gone.any():
         tables = build_tables(section, topology, seed, step)
         return SurvivingTables(tables, tables)
-    if section.scheme in ("loren", "file"):
-        why = "needs a switch at every place of the floor plan" if section.scheme == "loren" else "names all switches"
-        raise UserError(f"tables.scheme: {section.scheme} {why}; router {int(np.argmax(gone))} has failed")
+    if section.scheme == "file":
+        raise UserError(f"tables.scheme: file names all switches; router {int(np.argmax(gone))} has failed")
     smaller, numbers = survivors(topology, gone)
     if isinstance(section.root, int):
         if gone[section.root]:
             raise UserError(f"tables.root: router {section.root} has failed; centre finds another one")
         section = section.model_copy(update={"root": int(np.searchsorted(numbers, section.root))})
-    tables = build_tables(section, smaller, seed, step)
+    side = round(topology.routers**0.5)
+    plan = FloorPlan(side, numbers) if side * side == topology.routers else None
+    tables = build_tables(section, smaller, seed, step, plan)
     return SurvivingTables(tables, _named(tables, topology, numbers))
 
 
@@ -126,6 +127,13 @@ def _named(tables: RoutingTables, topology: Topology, numbers: NDArray[np.int32]
             _spread(details.known, numbers, size, 0).astype(np.bool_),
             _spread(name[details.next_hop], numbers, size, -1).astype(np.int32),
         )
+    if isinstance(details, LorenTables):
+        every = (size, details.destination.shape[1])
+        destination, successor, hops = (np.full(every, -1, np.int32) for _ in range(3))
+        destination[numbers], successor[numbers] = name[details.destination], name[details.successor]
+        hops[numbers] = details.hops
+        plan = FloorPlan(details.plan.side, np.arange(size, dtype=np.int32))
+        details = LorenTables(plan, destination, successor, hops, entries.astype(np.int32), details.least_entries)
     return replace(
         tables,
         topology=topology,

@@ -60,14 +60,14 @@ def _hops_from(neighbours, root, distance, queue):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True)  # type: ignore[misc]
-def _follow(side, destination, successor, entries, sources, target, hops):  # type: ignore[no-untyped-def]
+def _follow(side, place, destination, successor, entries, sources, target, hops):  # type: ignore[no-untyped-def]
     """Count the hops from every source to `target`; returns a source whose packet does not arrive, or -1."""
     for index in range(len(sources)):
         u, count = sources[index], 0
         while u != target:
             if count == len(entries):
                 return sources[index]
-            u = successor[u, loren_entry(side, destination, entries, u, target)]
+            u = successor[u, loren_entry(side, place, destination, entries, u, target)]
             count += 1
         hops[index] = count
     return -1
@@ -103,7 +103,7 @@ def sample_loren(
         sources = generator.choice(nodes, min(SOURCES, nodes), replace=False)
         sources = sources[sources != target]
         hops = np.empty(len(sources), np.int64)
-        lost = int(_follow(tables.side, tables.destination, tables.successor, tables.entries, sources, target, hops))
+        lost = int(_follow(*tables.plan, tables.destination, tables.successor, tables.entries, sources, target, hops))
         if lost >= 0:
             raise UserError(f"from router {lost} to router {target} packets go in a circle")
         _hops_from(neighbours, target, distance, queue)

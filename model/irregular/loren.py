@@ -4,6 +4,7 @@ Source: spec compact-routing.md "LOREN"; Kawano's thesis (seed 002), algorithm 1
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -12,10 +13,25 @@ from numpy.typing import NDArray
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.neighbours import distances
 
-__all__ = ["LorenTables", "loren_chosen", "loren_entry", "loren_next_hops", "loren_path", "loren_tables"]
+__all__ = ["FloorPlan", "LorenTables", "loren_chosen", "loren_entry", "loren_next_hops", "loren_path", "loren_tables"]
 
 MAX_NODES_WITH_DISTANT_ENTRIES = 32768
 """Above this many nodes only the tables of least size are built: distant entries need all distances, nodes² bytes."""
+
+
+class FloorPlan(NamedTuple):
+    """Where nodes stand on an n×n grid; places may be empty.
+
+    Attributes
+    ----------
+    side : int
+        n.
+    place : ndarray, int32[node]
+        Node i stands at (place[i] mod n, place[i] div n); increasing.
+    """
+
+    side: int
+    place: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -24,8 +40,8 @@ class LorenTables:
 
     Attributes
     ----------
-    side : int
-        n of the n×n floor plan; node i stands at (i mod n, i div n).
+    plan : FloorPlan
+        Where the nodes stand.
     destination, successor, hops : ndarray, int32[node, entry]
         An entry: destination, next node, distance to the destination in hops. Sorted by (hops, destination);
         unused entries have -1.
@@ -35,7 +51,7 @@ class LorenTables:
         Smallest ``t_max`` that this network allows.
     """
 
-    side: int
+    plan: FloorPlan
     destination: NDArray[np.int32]
     successor: NDArray[np.int32]
     hops: NDArray[np.int32]
@@ -44,7 +60,7 @@ class LorenTables:
 
     def entry_bits(self) -> int:
         """Bits of one entry: two node numbers, 2·log2 N (section 4.4.2.2)."""
-        return 2 * max(1, (len(self.entries) - 1).bit_length())
+        return 2 * max(1, (self.plan.side**2 - 1).bit_length())
 
 
 @njit(cache=True)  # type: ignore[misc]
@@ -62,7 +78,37 @@ def _add(u, v, w, h, destination, successor, hops, entries):  # type: ignore[no-
 
 
 @njit(cache=True)  # type: ignore[misc]
-def _near_entries(neighbours, side, destination, successor, hops, entries):  # type: ignore[no-untyped-def]
+def _beside(side, place, node_at, v, found):  # type: ignore[no-untyped-def]
+    """Collect the nodes without another one in the rectangle between them and v; returns their number.
+
+    Where no place is empty these are the nodes at distance 1. From any node u there is one of them in the rectangle
+    between u and v, nearer to u than v is.
+    """
+    x, y = place[v] % side, place[v] // side
+    count = 0
+    for sx in (-1, 1):
+        for sy in (-1, 1):
+            bound, dx = side, 0  # nodes at bound and above have another one in between
+            while bound > 0 and 0 <= x + sx * dx < side:
+                dy = 1 if dx == 0 else 0
+                while dy < bound and 0 <= y + sy * dy < side:
+                    u = node_at[(y + sy * dy) * side + x + sx * dx]
+                    if u >= 0:
+                        new = True
+                        for k in range(count):  # nodes straight ahead are in two quadrants
+                            new &= found[k] != u
+                        if new:
+                            found[count] = u
+                            count += 1
+                        bound = dy
+                        break
+                    dy += 1
+                dx += 1
+    return count
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _near_entries(neighbours, side, place, destination, successor, hops, entries):  # type: ignore[no-untyped-def]
     """Take steps 1 and 2; returns -1, or the node whose table is too small, or -2 - a node that cannot be reached."""
     nodes, degree = neighbours.shape
     for u in range(nodes):
@@ -71,22 +117,23 @@ def _near_entries(neighbours, side, destination, successor, hops, entries):  # t
                 u, neighbours[u, k], neighbours[u, k], 1, destination, successor, hops, entries
             ):
                 return u
+    node_at = np.full(side * side, -1, np.int32)
+    for u in range(nodes):
+        node_at[place[u]] = u
     stamp = np.full(nodes, -1, np.int32)
     distance = np.zeros(nodes, np.int32)
     queue = np.empty(nodes, np.int32)
+    around = np.empty(4 * side, np.int32)
+    sources = np.empty(4 * side, np.int32)
     for j in range(nodes):
-        x, y = j % side, j // side
         wanted = 0
-        sources = np.empty(4, np.int32)
-        for dx, dy in ((-1, 0), (1, 0), (0, -1), (0, 1)):
-            if 0 <= x + dx < side and 0 <= y + dy < side:
-                i = (y + dy) * side + x + dx
-                adjacent = False
-                for k in range(degree):
-                    adjacent |= neighbours[j, k] == i
-                if not adjacent:
-                    sources[wanted] = i
-                    wanted += 1
+        for a in range(_beside(side, place, node_at, j, around)):
+            adjacent = False
+            for k in range(degree):
+                adjacent |= neighbours[j, k] == around[a]
+            if not adjacent:
+                sources[wanted] = around[a]
+                wanted += 1
         if wanted == 0:
             continue
         # breadth-first from j until all wanted nodes have their distance
@@ -184,24 +231,28 @@ def _sort_entries(destination, successor, hops, entries):  # type: ignore[no-unt
         hops[u, :count] = hops[u, :count][order]
 
 
-def _check_plan(nodes: int) -> int:
+def _full_plan(nodes: int) -> FloorPlan:
     side = round(nodes**0.5)
     if side * side != nodes:
         raise UserError(
             f"tables.scheme: loren needs an n×n floor plan; the number of routers must be a square, not {nodes}"
         )
-    return side
+    return FloorPlan(side, np.arange(nodes, dtype=np.int32))
 
 
-def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None) -> LorenTables:
+def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None, plan: FloorPlan | None = None) -> LorenTables:
     """Tables of all nodes.
 
     Parameters
     ----------
     neighbours : ndarray, int32[node, degree]
-        As `neighbour_array` gives them. Node i stands at (i mod n, i div n).
+        As `neighbour_array` gives them.
     t_max : int, optional
         Most entries of a table; None: only the entries that forwarding needs (steps 1 and 2).
+    plan : FloorPlan, optional
+        Where the nodes stand; by default node i at (i mod n, i div n). Where places are empty, step 2 takes the pairs
+        of nodes without another node in the rectangle between them: of a full plan those are the pairs at distance 1,
+        and a packet finds a nearer node in every case, which is what the proof of delivery needs.
 
     Raises
     ------
@@ -210,7 +261,7 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None) -> Lor
         least that is possible), or more than 32768 nodes with a `t_max`.
     """
     nodes = neighbours.shape[0]
-    side = _check_plan(nodes)
+    plan = plan or _full_plan(nodes)
     if t_max is not None and nodes > MAX_NODES_WITH_DISTANT_ENTRIES:
         raise UserError(
             f"LOREN with t_max needs all distances: at most {MAX_NODES_WITH_DISTANT_ENTRIES} routers, not {nodes}"
@@ -220,7 +271,7 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None) -> Lor
         shape = (nodes, capacity)
         destination, successor, hops = (np.full(shape, -1, np.int32) for _ in range(3))
         entries = np.zeros(nodes, np.int32)
-        failed = int(_near_entries(neighbours, side, destination, successor, hops, entries))
+        failed = int(_near_entries(neighbours, *plan, destination, successor, hops, entries))
         if failed <= -2:
             raise UserError(f"the network is not connected: router {-2 - failed} cannot be reached from all others")
         if failed == -1:
@@ -239,35 +290,36 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None) -> Lor
     _sort_entries(destination, successor, hops, entries)
     width = int(entries.max())
     destination, successor, hops = (np.ascontiguousarray(a[:, :width]) for a in (destination, successor, hops))
-    return LorenTables(side, destination, successor, hops, entries, least)
+    return LorenTables(plan, destination, successor, hops, entries, least)
 
 
 @njit(cache=True)  # type: ignore[misc]
-def loren_entry(side, destination, entries, u, v):  # type: ignore[no-untyped-def]
-    """Entry of u that a packet for v takes: the first of those nearest to v on the floor plan."""
+def loren_entry(side, place, destination, entries, u, v):  # type: ignore[no-untyped-def]
+    """Entry of u that a packet for v takes: the first of those nearest to v on the floor plan; -1 if u has none."""
     best, nearest = -1, 1 << 30
-    x, y = v % side, v // side
+    x, y = place[v] % side, place[v] // side
     for k in range(entries[u]):
-        far = abs(destination[u, k] % side - x) + abs(destination[u, k] // side - y)
+        there = place[destination[u, k]]
+        far = abs(there % side - x) + abs(there // side - y)
         if far < nearest:
             best, nearest = k, far
     return best
 
 
 @njit(cache=True)  # type: ignore[misc]
-def _all_next(side, destination, successor, entries, table):  # type: ignore[no-untyped-def]
+def _all_next(side, place, destination, successor, entries, table):  # type: ignore[no-untyped-def]
     nodes = len(entries)
     column = np.empty(destination.shape[1], np.int32)
     row = np.empty(destination.shape[1], np.int32)
     for u in range(nodes):
         count = entries[u]
         for k in range(count):
-            column[k], row[k] = destination[u, k] % side, destination[u, k] // side
+            column[k], row[k] = place[destination[u, k]] % side, place[destination[u, k]] // side
         for v in range(nodes):
             if u == v:
                 table[u, v] = -1
                 continue
-            x, y = v % side, v // side
+            x, y = place[v] % side, place[v] // side
             best, nearest = 0, 1 << 30
             for k in range(count):
                 far = abs(column[k] - x) + abs(row[k] - y)
@@ -286,22 +338,23 @@ def loren_next_hops(tables: LorenTables) -> NDArray[np.int32]:
     """
     nodes = len(tables.entries)
     table = np.empty((nodes, nodes), np.int32)
-    _all_next(tables.side, tables.destination, tables.successor, tables.entries, table)
+    _all_next(*tables.plan, tables.destination, tables.successor, tables.entries, table)
     return table
 
 
 @njit(cache=True)  # type: ignore[misc]
-def _all_chosen(side, destination, entries, table):  # type: ignore[no-untyped-def]
+def _all_chosen(side, place, destination, entries, table):  # type: ignore[no-untyped-def]
     for u in range(len(entries)):
         for v in range(len(entries)):
-            table[u, v] = -1 if u == v else destination[u, loren_entry(side, destination, entries, u, v)]
+            k = -1 if u == v else loren_entry(side, place, destination, entries, u, v)
+            table[u, v] = -1 if k < 0 else destination[u, k]
 
 
 def loren_chosen(tables: LorenTables) -> NDArray[np.int32]:
     """Destination of the entry that a packet takes, int32[node, destination]; -1 on the diagonal."""
     nodes = len(tables.entries)
     table = np.empty((nodes, nodes), np.int32)
-    _all_chosen(tables.side, tables.destination, tables.entries, table)
+    _all_chosen(*tables.plan, tables.destination, tables.entries, table)
     return table
 
 
@@ -315,7 +368,7 @@ def loren_path(tables: LorenTables, source: int, destination: int) -> list[int]:
     """
     path = [source]
     while path[-1] != destination:
-        k = int(loren_entry(tables.side, tables.destination, tables.entries, path[-1], destination))
+        k = int(loren_entry(*tables.plan, tables.destination, tables.entries, path[-1], destination))
         path.append(int(tables.successor[path[-1], k]))
         if len(path) > len(tables.entries):
             raise UserError(f"no path from router {source} to router {destination}: the tables lead in a circle")

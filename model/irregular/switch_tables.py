@@ -95,7 +95,7 @@ def _interleaved(tables: RoutingTables) -> list[int] | None:
     topology, details = tables.topology, tables.details
     if not isinstance(details, LorenTables):
         return None
-    side, per_router = details.side, topology.hosts // topology.routers
+    side, per_router = details.plan.side, topology.hosts // topology.routers
     whole = (topology.host_router == np.arange(topology.hosts) // max(per_router, 1)).all()
     if side & (side - 1) or per_router & (per_router - 1) or per_router * topology.routers != topology.hosts:
         return None

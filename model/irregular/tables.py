@@ -14,7 +14,7 @@ from hopforge.model.irregular.files import read_layers, read_next_hops
 from hopforge.model.irregular.landmarks import LandmarkTables, fitting
 from hopforge.model.irregular.lash import path_starts
 from hopforge.model.irregular.layers import LayerError, Layers, assign_layers, check_layers, escape_layers
-from hopforge.model.irregular.loren import LorenTables, loren_next_hops, loren_tables
+from hopforge.model.irregular.loren import FloorPlan, LorenTables, loren_next_hops, loren_tables
 from hopforge.model.irregular.neighbours import distances, neighbours_of
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.up_down import root_node, up_down_next_hops
@@ -115,7 +115,11 @@ def _layers(
 
 
 def build_tables(
-    section: TablesConfig, topology: Topology, seed: int, step: Callable[[str], None] = lambda _: None
+    section: TablesConfig,
+    topology: Topology,
+    seed: int,
+    step: Callable[[str], None] = lambda _: None,
+    plan: FloorPlan | None = None,
 ) -> RoutingTables:
     """Build tables and their layers, and check both.
 
@@ -129,6 +133,8 @@ def build_tables(
         Of random ties and landmarks.
     step : callable, optional
         Called with the name of each step when it begins: distances, tables, virtual layers.
+    plan : FloorPlan, optional
+        `scheme: loren`: where the switches stand, if not one at every place.
 
     Raises
     ------
@@ -152,7 +158,7 @@ def build_tables(
     entries = np.full(topology.routers, topology.routers - 1, np.int64)
     entry_bits = number_bits  # a table with one entry per destination is addressed by it
     if section.scheme == "loren":
-        loren = loren_tables(neighbours, section.t_max)
+        loren = loren_tables(neighbours, section.t_max, plan)
         details, next_hop, entries = loren, loren_next_hops(loren), loren.entries.astype(np.int64)
         entry_bits = loren.entry_bits()
     elif section.scheme in ("cowen", "thorup_zwick"):

@@ -157,7 +157,8 @@ def _curve(config: Config, tables: RoutingTables, progress: Callable[[int, int],
         progress(number, len(sizes))
         try:
             if scheme == "loren":
-                loren = loren_tables(tables.neighbours, int(size))
+                assert isinstance(details, LorenTables)
+                loren = loren_tables(tables.neighbours, int(size), details.plan)
                 next_hop, used = loren_next_hops(loren), int(loren.entries.max())
             else:
                 landmark = fitting(tables.neighbours, scheme, int(size), np.random.default_rng((config.seed, 4)))

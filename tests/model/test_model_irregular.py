@@ -16,7 +16,7 @@ from hopforge.model.irregular.channels import channel_list, check_next_hops, hop
 from hopforge.model.irregular.landmarks import fitting
 from hopforge.model.irregular.lash import lash_layers, lash_tor_layers
 from hopforge.model.irregular.layers import LAYERS, LayerError, assign_layers, check_layers
-from hopforge.model.irregular.loren import loren_next_hops, loren_path, loren_tables
+from hopforge.model.irregular.loren import FloorPlan, _beside, loren_next_hops, loren_path, loren_tables
 from hopforge.model.irregular.neighbours import distances, neighbour_array
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.topology.random_graph import layout_random_edges
@@ -92,6 +92,44 @@ def test_loren_delivers_every_pair(n, length, seed, extra):
     if extra == 200 and n * n <= least + 200:
         assert (hops == shortest).all()
     assert len(loren_path(tables, 0, n * n - 1)) == hops[0, n * n - 1] + 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_loren_delivers_where_places_are_empty(seed):
+    side = 7
+    generator = np.random.default_rng(seed)
+    place = np.sort(generator.choice(side * side, 20 + 3 * seed, replace=False)).astype(np.int32)
+    nodes = len(place)
+    neighbours = _regular(nodes, 4, seed)
+    tables = loren_tables(neighbours, None, FloorPlan(side, place))
+    x, y = place % side, place // side
+    found, node_at = np.empty(4 * side, np.int32), np.full(side * side, -1, np.int32)
+    node_at[place] = np.arange(nodes)
+    for u in range(nodes):
+        between = [
+            [
+                w
+                for w in range(nodes)
+                if w not in (u, v)
+                and min(x[u], x[v]) <= x[w] <= max(x[u], x[v])
+                and min(y[u], y[v]) <= y[w] <= max(y[u], y[v])
+            ]
+            for v in range(nodes)
+        ]
+        count = _beside(side, place, node_at, u, found)
+        assert sorted(found[:count]) == [v for v in range(nodes) if v != u and not between[v]]
+    graph, next_hop = _graph(neighbours), loren_next_hops(tables)
+    for u in range(nodes):  # forward by the text of the specification
+        for v in set(range(nodes)) - {u}:
+            at, hops = u, 0
+            while at != v:
+                known = list(zip(tables.hops[at], tables.destination[at], tables.successor[at], strict=True))
+                known = sorted(known[: tables.entries[at]])
+                far = [abs(x[d] - x[v]) + abs(y[d] - y[v]) for _, d, _ in known]
+                after = int(known[far.index(min(far))][2])
+                assert after == next_hop[at, v] and graph.has_edge(at, after)
+                at, hops = after, hops + 1
+                assert hops < nodes
 
 
 def test_loren_names_the_least_table():

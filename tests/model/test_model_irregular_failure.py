@@ -15,10 +15,13 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular.failure import (
     changed_paths,
     compare_tables,
+    entry_matrix,
     linked_tables,
     surviving_tables,
     tables_after_failure,
 )
+from hopforge.model.irregular.switch_tables import switch_tables
+from hopforge.model.irregular.table_routes import chosen_entries
 from hopforge.model.irregular.tables import RoutingTables, build_tables
 from hopforge.model.routing.tables import prepare_tables
 from hopforge.model.topology import Topology, build
@@ -82,6 +85,28 @@ def test_the_simulator_sees_the_same_tables() -> None:
                 assert ports[r, d] == -1
             else:
                 assert topology.peer_router[r, ports[r, d]] == named.next_hop[r, d] and not down[r, ports[r, d]]
+
+
+def test_loren_goes_round_a_failed_switch() -> None:
+    text = "name: t\ntopology: {kind: layout_random, n: 6, degree: 4, length: 3, seed: 2}\ntables: {scheme: loren}"
+    config = parse_config(text)
+    topology = build(config.topology, config.address)
+    found = surviving_tables(config.tables, topology, FailedConfig(switches=(14, 15, 35)), 1, lambda _: None)
+    named = found.named
+    alive = [r for r in range(36) if r not in (14, 15, 35)]
+    for s in alive:
+        for d in set(alive) - {s}:
+            path = path_of(named.next_hop, s, d)
+            assert len(path) - 1 == named.hops[s, d] and not {14, 15, 35} & set(path)
+    entries, chosen = entry_matrix(named), chosen_entries(named)
+    listed = list(switch_tables(named, config.address.width_bits))
+    for s in range(36):
+        known = set(np.flatnonzero(entries[s] >= 0).tolist())
+        assert len(known) == named.entries[s] and (s in alive or not known) and known <= set(alive)
+        assert listed[s].entries is not None and set(listed[s].entries[:, 0].tolist()) == known
+        for d in set(alive) - {s}:
+            if s in alive:
+                assert chosen[s, d] in known and entries[s, chosen[s, d]] == named.next_hop[s, d]
 
 
 def test_survivors_keep_their_order_and_hosts() -> None:
