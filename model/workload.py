@@ -117,7 +117,14 @@ def map_ranks(config: MappingConfig, ranks: int, topology: Topology, seed: int) 
         )
     if config.kind == "random":
         return np.random.default_rng([seed, 1]).permutation(topology.hosts)[:ranks].astype(np.int32)
-    return np.arange(ranks, dtype=np.int32)
+    if config.kind == "spread":
+        return (np.arange(ranks, dtype=np.int64) * topology.hosts // max(ranks, 1)).astype(np.int32)
+    if config.first + ranks > topology.hosts:
+        raise WorkloadError(
+            f"workload.mapping.first: {ranks} ranks from host {config.first} on end beyond the last host"
+            f" {topology.hosts - 1}"
+        )
+    return np.arange(config.first, config.first + ranks, dtype=np.int32)
 
 
 def _read_mapping(path: Path, ranks: int, topology: Topology) -> Hosts:

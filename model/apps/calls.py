@@ -26,12 +26,19 @@ class Calls:
         The rank that calls.
     known : dict
         Actions that the program has already, shared by its ranks.
+    most_iterations : int, optional
+        Stop after so many iterations (default: as many as the program's definition says).
     """
 
-    def __init__(self, rank: int, known: dict[Action, Action]) -> None:
+    def __init__(self, rank: int, known: dict[Action, Action], most_iterations: int | None = None) -> None:
         self.rank = rank
         self.actions: list[Action] = []
         self._known = known
+        self._most_iterations = most_iterations
+
+    def iterations(self, defined: int) -> int:
+        """Return how many iterations to write of those that the program's definition says."""
+        return defined if self._most_iterations is None else min(defined, self._most_iterations)
 
     def add(self, action: Action) -> None:
         """Append any call."""
@@ -39,7 +46,7 @@ class Calls:
 
     def part(self) -> "Calls":
         """Return an empty list of calls of the same rank, to be used with `extend`."""
-        return Calls(self.rank, self._known)
+        return Calls(self.rank, self._known, self._most_iterations)
 
     def extend(self, part: "Calls", times: int = 1) -> None:
         """Append the calls of `part`, `times` times."""
@@ -115,7 +122,9 @@ class Calls:
             self.add(Action("compute", amount=float(flops)))
 
 
-def written_program(name: str, ranks: int, write: Callable[[Calls], None]) -> Trace:
+def written_program(
+    name: str, ranks: int, write: Callable[[Calls], None], most_iterations: int | None = None
+) -> Trace:
     """Return the program of which `write` appends the calls of one rank; `init` and `finalize` stand around them.
 
     Parameters
@@ -126,11 +135,13 @@ def written_program(name: str, ranks: int, write: Callable[[Calls], None]) -> Tr
         Number of ranks.
     write : callable
         Called once for each rank.
+    most_iterations : int, optional
+        Iterations after which a program that asks for them stops.
     """
     known: dict[Action, Action] = {}
     programs = []
     for rank in range(ranks):
-        calls = Calls(rank, known)
+        calls = Calls(rank, known, most_iterations)
         calls.add(Action("init"))
         write(calls)
         calls.add(Action("finalize"))

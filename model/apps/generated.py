@@ -27,7 +27,7 @@ def generated_trace(config: GeneratedWorkload, hosts: int, seed: int) -> Trace:
     ranks = hosts if config.ranks is None else config.ranks
     match config:
         case NpbWorkload():
-            return npb_trace(config.benchmark, config.problem, ranks, config.graph)
+            return npb_trace(config.benchmark, config.problem, ranks, config.graph, config.iterations)
         case MatrixProductWorkload():
             return matrix_product_trace(config.order, config.panel, ranks)
         case GraphSearchWorkload():

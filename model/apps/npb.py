@@ -52,7 +52,9 @@ BENCHMARKS: dict[str, Benchmark] = {
 _LISTED = 1 << 14
 
 
-def npb_trace(benchmark: str, problem: str, ranks: int, graph: str = "BH") -> Trace:
+def npb_trace(
+    benchmark: str, problem: str, ranks: int, graph: str = "BH", iterations: int | None = None
+) -> Trace:
     """Return the calls of a benchmark.
 
     Parameters
@@ -65,6 +67,8 @@ def npb_trace(benchmark: str, problem: str, ranks: int, graph: str = "BH") -> Tr
         Number of ranks.
     graph : str
         Graph of DT: ``BH``, ``WH`` or ``SH``.
+    iterations : int, optional
+        At most so many, at least 2, of those that the class has; EP and DT have none.
 
     Raises
     ------
@@ -80,7 +84,8 @@ def npb_trace(benchmark: str, problem: str, ranks: int, graph: str = "BH") -> Tr
         raise AppError(
             f"workload.ranks: {benchmark.upper()} class {problem} runs on {rules.rule} ({known}), not {ranks}"
         )
-    return written_program(f"{benchmark}.{problem}.{ranks}", ranks, lambda calls: rules.write(calls, problem, ranks))
+    name = f"{benchmark}.{problem}.{ranks}" + ("" if iterations is None else f", {iterations} iterations")
+    return written_program(name, ranks, lambda calls: rules.write(calls, problem, ranks), iterations)
 
 
 def _dt_trace(problem: str, ranks: int, graph: str) -> Trace:

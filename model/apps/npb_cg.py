@@ -89,5 +89,5 @@ def write(calls: Calls, problem: str, ranks: int) -> None:
     calls.bcast(1, LOGICAL)
     calls.extend(step)
     calls.barrier()
-    calls.extend(step, iterations)
+    calls.extend(step, calls.iterations(iterations))
     calls.reduce(1, DOUBLE)

@@ -77,7 +77,7 @@ def write(calls: Calls, problem: str, ranks: int) -> None:
     step.compute(evolve)
     transform(step, backward, inverse=True)
     step.reduce(1, COMPLEX16)
-    calls.extend(step, iterations)
+    calls.extend(step, calls.iterations(iterations))
 
 
 def _pairs(part: Calls, start: int, stride: int, members: int, count: int) -> None:

@@ -81,7 +81,7 @@ def write(calls: Calls, problem: str, ranks: int) -> None:
     moves, me = redistributions(problem, ranks), calls.rank
     flops = OPERATIONS_PER_KEY * (1 << keys_log) / ranks
     calls.bcast(1, INT)
-    for call in range(ITERATIONS + 1):
+    for call in range(calls.iterations(ITERATIONS) + 1):
         calls.compute(flops / 2)  # counting
         calls.allreduce((1 << buckets_log) + TEST_KEYS, INT)
         calls.alltoall(1, INT)

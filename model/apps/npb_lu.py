@@ -96,6 +96,7 @@ def write(calls: Calls, problem: str, ranks: int) -> None:
         calls.bcast(1, INT)
     calls.bcast(1, LOGICAL)
     halos(calls)  # the forcing term
+    iterations = calls.iterations(iterations)
     for times in (1, iterations):
         right_side(calls)
         calls.allreduce(5)

@@ -177,7 +177,7 @@ def write(calls: Calls, problem: str, ranks: int) -> None:
     calls.barrier()
     residual(calls, finest)
     norm()
-    calls.extend(cycle, iterations)
+    calls.extend(cycle, calls.iterations(iterations))
     norm()
     calls.reduce(1, DOUBLE)
 

@@ -130,7 +130,7 @@ def write_sp(calls: Calls, problem: str, ranks: int) -> None:
 def _steps(calls: Calls, cells: Cells, step: Calls, iterations: int) -> None:
     calls.extend(step)
     calls.barrier()
-    calls.extend(step, iterations)
+    calls.extend(step, calls.iterations(iterations))
     calls.allreduce(5)  # verification: norms of the error and, once more, of the right-hand side
     copy_faces(calls, cells)
     calls.allreduce(5)

@@ -29,6 +29,8 @@ class AppConfig(Section):
     """`flow`: factor of all latencies (SimGrid CM02: 1, LV08: 13.01)."""
     bandwidth_factor: Annotated[float, Field(gt=0, le=1)] = 1.0
     """`flow`: share of a link's rate that is payload (SimGrid CM02: 1, LV08: 0.97)."""
+    sharing: Literal["latency", "equal"] = "latency"
+    """`flow`: messages share a full link in proportion to 1/latency of their routes (SimGrid's CM02), or equally."""
     tcp_window_bytes: Annotated[int, Field(ge=1)] | None = 4194304
     """`flow`: no message is faster than this per two latencies of its route (SimGrid's TCP gamma; null: no limit)."""
 

@@ -12,8 +12,11 @@ from hopforge.model.config.paths import ConfigPath, TracePath
 class MappingConfig(Section):
     """How ranks are placed on hosts."""
 
-    kind: Literal["linear", "random", "file"] = "linear"
-    """Rank r on host r, a random permutation from the seed, or a file."""
+    kind: Literal["linear", "random", "spread", "file"] = "linear"
+    """Rank r on host `first` + r; on random hosts of the whole machine, from the seed; evenly spread over the machine,
+    on host ⌊r · hosts / ranks⌋; or where a file says."""
+    first: Annotated[int, Field(ge=0)] = 0
+    """For `kind: linear`: host of rank 0."""
     file: ConfigPath | None = None
     """For `kind: file`: text file with the host of rank 0, 1, … a line; relative to this configuration file."""
 
@@ -23,6 +26,8 @@ class MappingConfig(Section):
             yield Problem("file", "missing; kind=file needs it")
         if self.kind != "file" and self.file is not None:
             yield Problem("file", f"is for kind=file only, not kind={self.kind}")
+        if self.kind != "linear" and self.first:
+            yield Problem("first", f"is for kind=linear only, not kind={self.kind}")
 
 
 class CollectivesConfig(Section):
@@ -128,6 +133,13 @@ class NpbWorkload(GeneratedWorkload):
     """Problem size."""
     graph: Literal["BH", "WH", "SH"] = "BH"
     """Graph of DT: black hole (many to one), white hole (one to many), shuffle."""
+    iterations: Annotated[int, Field(ge=2)] | None = None
+    """At most so many of the iterations that the class has (default: all); EP and DT have none."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that there are iterations to leave out."""
+        if self.iterations is not None and self.benchmark in ("dt", "ep"):
+            yield Problem("iterations", f"is not for benchmark={self.benchmark}, which has none")
 
 
 class MatrixProductWorkload(GeneratedWorkload):

@@ -83,7 +83,8 @@ class FlowRun:
         routes = np.zeros(len(pairs), ROUTE)
         routes["first"], routes["last"] = network.route_first[:-1], network.route_first[1:]
         routes["latency"], routes["bound"] = latency * app.latency_factor, bound
-        routes["weight"] = np.where(latency > 0, 1 / np.where(latency > 0, latency, 1.0), 1.0)
+        shares = np.where(latency > 0, latency, 1.0) if app.sharing == "latency" else np.ones(len(pairs))
+        routes["weight"] = 1 / shares
         link = np.zeros(links, LINK)
         link["capacity"], link["head"] = network.capacity * app.bandwidth_factor, -1
         item = np.zeros(messages + ranks, ITEM)

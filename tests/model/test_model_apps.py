@@ -168,6 +168,20 @@ def test_refused(arguments, message):
         npb_trace(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("benchmark", "ranks", "defined"),
+    [("bt", 4, 60), ("cg", 4, 15), ("ft", 4, 6), ("is", 4, 10), ("lu", 4, 50), ("mg", 8, 4), ("sp", 4, 100)],
+)
+def test_fewer_iterations(benchmark, ranks, defined):
+    """Each iteration that is left out leaves out the same messages, down to two."""
+    def messages(iterations: int | None) -> int:
+        return compile_program(npb_trace(benchmark, "S", ranks, iterations=iterations), CollectivesConfig()).messages
+
+    two, three = messages(2), messages(3)
+    assert three > two
+    assert messages(None) == messages(1000) == two + (defined - 2) * (three - two)
+
+
 # ---- parts ---------------------------------------------------------------------------------------------------------
 
 

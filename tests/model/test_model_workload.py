@@ -161,6 +161,11 @@ def test_mappings(tmp_path):
         map_ranks(MappingConfig(kind="file", file=tmp_path / "none"), 1, TORUS, 1)
     with pytest.raises(WorkloadError, match=r"workload: 17 ranks are more than the 16 hosts of the 4x4 torus"):
         map_ranks(MappingConfig(), 17, TORUS, 1)
+    assert map_ranks(MappingConfig(first=11), 5, TORUS, 1).tolist() == [11, 12, 13, 14, 15]
+    with pytest.raises(WorkloadError, match=r"workload.mapping.first: 5 ranks from host 12 on end beyond .* host 15"):
+        map_ranks(MappingConfig(first=12), 5, TORUS, 1)
+    assert map_ranks(MappingConfig(kind="spread"), 5, TORUS, 1).tolist() == [0, 3, 6, 9, 12]
+    assert map_ranks(MappingConfig(kind="spread"), 16, TORUS, 1).tolist() == list(range(16))
 
 
 def test_recorded_program_on_mapped_hosts(tmp_path):
