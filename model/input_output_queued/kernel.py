@@ -7,9 +7,8 @@ arrives first), in masks of requests, and in a calendar of hosts.
 from collections.abc import Callable
 from typing import Any
 
-from numba import int64, njit, types, uint32, uint64
+from numba import int64, types, uint32, uint64
 
-from hopforge.model.input_output_queued.cache import compile_cached
 from hopforge.model.input_output_queued.records import (
     ELAPSED_BITS,
     INPUT_QUEUE,
@@ -25,14 +24,14 @@ from hopforge.model.input_output_queued.records import (
     output_queue,
 )
 from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zeros
+from hopforge.model.network.cache import compile_cached, inlined, inner
 from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_port
 from hopforge.model.network.feedback import LEARN_SIGNATURE, REPORT_SIGNATURE
 from hopforge.model.network.hooks import ARRIVED, DEPARTED, LOST, call_hook
 from hopforge.model.network.memory import floats, function_at, int32s, int64s, prefetch, words
+from hopforge.model.network.progress import stop_reason
 from hopforge.model.network.records import (
-    DEADLOCK,
     DONE,
-    FINISHED,
     GROW,
     HISTOGRAM_BINS,
     HOST_VC_BITS,
@@ -42,7 +41,6 @@ from hopforge.model.network.records import (
     PACKET,
     PATTERN_SIGNATURE,
     ROUTE_SIGNATURE,
-    SCRIPT,
     Net,
     host_at,
     output_port,
@@ -60,7 +58,7 @@ OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
 _call_report, _call_learn = function_at(REPORT_SIGNATURE), function_at(LEARN_SIGNATURE)
 
 
-@njit(forceinline=True)
+@inlined
 def put(line: Queues, now: int, what: int) -> int:
     """Put an entry into a delay line; returns its place."""
     place = line.last & line.mask
@@ -70,13 +68,13 @@ def put(line: Queues, now: int, what: int) -> int:
     return place
 
 
-@njit(forceinline=True)
+@inlined
 def due(line: Queues, now: int) -> bool:
     """Whether the first entry of a delay line comes out in cycle `now`."""
     return line.first != line.last and int64s(line.entries)[2 * (line.first & line.mask)] == now
 
 
-@njit(forceinline=True)
+@inlined
 def ask(net: Net, queues: Queues, n: int) -> None:
     """Let the first packet of input VC `n` ask for the crossbar."""
     queue = input_queue(queues, n)
@@ -84,7 +82,7 @@ def ask(net: Net, queues: Queues, n: int) -> None:
     words(queues.asking)[queue.router >> 6] |= bit_of(queue.router)
 
 
-@njit
+@inner
 def choose_output(net: Net, router: int, count: int) -> int:
     """Output port · V + VC of the candidates in ``net.candidate``: lowest level, then most room, then first."""
     best: Any
@@ -105,7 +103,7 @@ def choose_output(net: Net, router: int, count: int) -> int:
     return best
 
 
-@njit
+@inner
 def route_head(net: Net, queues: Queues, route: Callable[..., int], n: int, now: int) -> None:
     """Compute the route of the first packet of input VC `n`; packets without one are taken out and counted."""
     queue = input_queue(queues, n)
@@ -148,7 +146,7 @@ def route_head(net: Net, queues: Queues, route: Callable[..., int], n: int, now:
     queue.output = -1
 
 
-@njit(forceinline=True)
+@inlined
 def take_credits(net: Net, queues: Queues, now: int) -> None:
     """Credits, and the feedback that travels with them, that count from this cycle on."""
     for k in range(queues.credit_lines):
@@ -195,7 +193,7 @@ def take_credits(net: Net, queues: Queues, now: int) -> None:
                     words(queues.pending)[q >> 6] |= bit_of(q)
 
 
-@njit
+@inner
 def receive(net: Net, queues: Queues, h: int, v: int, p: int, now: int) -> None:
     """Let host `h` take a packet: credit back at once, statistics, its record becomes free."""
     nic = nic_at(queues, h)
@@ -221,7 +219,7 @@ def receive(net: Net, queues: Queues, h: int, v: int, p: int, now: int) -> None:
     net.free_packets += 1
 
 
-@njit(forceinline=True)
+@inlined
 def take_packets(net: Net, queues: Queues, route: Callable[..., int], now: int) -> None:
     """Packets that arrive in this cycle: into the input queue, or to the host."""
     for k in range(queues.packet_lines):
@@ -252,7 +250,7 @@ def take_packets(net: Net, queues: Queues, route: Callable[..., int], now: int) 
                 route_head(net, queues, route, target, now)
 
 
-@njit
+@inner
 def leave(net: Net, queues: Queues, n: int, now: int) -> int:
     """Take the first packet out of input VC `n`, with credit and feedback upstream; returns it."""
     queue = input_queue(queues, n)
@@ -279,7 +277,7 @@ def leave(net: Net, queues: Queues, n: int, now: int) -> int:
     return p
 
 
-@njit(forceinline=True)
+@inlined
 def match(net: Net, queues: Queues, route: Callable[..., int], router: int, now: int) -> None:
     """One match of the crossbar of `router`: least recently used input VCs first."""
     ports = net.ports
@@ -350,7 +348,7 @@ def match(net: Net, queues: Queues, route: Callable[..., int], router: int, now:
             words(queues.requests)[router * queues.words + (int64(queue.number) >> 6)] &= ~bit_of(queue.number)
 
 
-@njit(forceinline=True)
+@inlined
 def send(net: Net, queues: Queues, q: int, now: int) -> None:
     """Send the next packet of output port `q`."""
     port = output_port(net, q)
@@ -381,7 +379,7 @@ def send(net: Net, queues: Queues, q: int, now: int) -> None:
                 words(queues.asking)[router >> 6] |= bit_of(router)
 
 
-@njit(forceinline=True)
+@inlined
 def wake_at(queues: Queues, h: int, when: int, now: int) -> None:
     """Enter host `h` in the calendar; a slot comes round more often than a far time, which is then entered again."""
     slot = min(when, now + queues.calendar_mask) & queues.calendar_mask
@@ -389,7 +387,7 @@ def wake_at(queues: Queues, h: int, when: int, now: int) -> None:
     int32s(queues.calendar)[slot] = h
 
 
-@njit(forceinline=True)
+@inlined
 def next_creation(net: Net, queues: Queues, h: int) -> int:
     """When the next packet of host `h` comes into the queue of its NIC."""
     if net.source_kind != INTERVAL:
@@ -400,7 +398,7 @@ def next_creation(net: Net, queues: Queues, h: int) -> int:
     return max(nic.due >> INTERVAL_BITS, int64s(queues.departures)[h * queues.nic_depth + nic.place])
 
 
-@njit(forceinline=True)
+@inlined
 def inject(net: Net, queues: Queues, pattern: Callable[..., int], h: int, now: int) -> None:
     """Send a packet of host `h`, if there is one and it can be sent in this cycle."""
     nic = nic_at(queues, h)
@@ -455,7 +453,7 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
         int
             DONE, GROW, DEADLOCK or FINISHED as in `model.network.kernel`.
         """
-        if len(digest) == 0:  # mentions the digest: see cache.py
+        if len(digest) == 0:  # mentions the digest: see model.network.cache
             return DONE
         end = net.cycle + cycles
         while net.cycle < end:
@@ -497,12 +495,9 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
                         inject(net, queues, pattern, (word << 6) + trailing_zeros(hosts), now)
                         hosts &= hosts - uint64(1)
             net.cycle = now + 1
-            in_flight = net.flits_injected - net.flits_ejected - net.flits_dropped
-            if in_flight == 0:
-                if net.source_kind == SCRIPT and net.flits_injected == net.script_flits:
-                    return FINISHED
-            elif now - net.last_move > net.deadlock_cycles:
-                return DEADLOCK
+            reason = stop_reason(net, now)
+            if reason != DONE:
+                return reason
         return DONE
 
     return run_cycles
@@ -512,4 +507,5 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
 run_cycles = compile_cached(
     _make_run_cycles,
     int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, QUEUES_RECORD, int64),
+    __package__,
 )

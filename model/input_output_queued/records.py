@@ -10,8 +10,9 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import njit
 
+from hopforge.model.network.cache import inlined
+from hopforge.model.network.constant_record import constant_record
 from hopforge.model.network.memory import record_reader
 from hopforge.model.network.records import NOTE
 
@@ -122,7 +123,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
 
 #: settings, counters and the addresses of `ARRAYS`
 QUEUES = np.dtype([*_SETTINGS, *_COUNTERS, *((name, "i8") for name in ARRAYS)], align=True)
-QUEUES_RECORD = numba.from_dtype(QUEUES)
+QUEUES_RECORD = constant_record(QUEUES, [name for name, _ in _SETTINGS] + list(ARRAYS))
 Queues = Any  # what the kernel calls this record
 
 _read_input_queue = record_reader(numba.from_dtype(INPUT_QUEUE))
@@ -132,31 +133,31 @@ _read_line = record_reader(numba.from_dtype(LINE))
 _read_note = record_reader(numba.from_dtype(NOTE))
 
 
-@njit(forceinline=True)
+@inlined
 def input_queue(queues: Any, n: int) -> Any:
     """Input VC number `n`."""
     return _read_input_queue(queues.input_queue, n)
 
 
-@njit(forceinline=True)
+@inlined
 def output_queue(queues: Any, m: int) -> Any:
     """Output VC number `m`."""
     return _read_output_queue(queues.output_queue, m)
 
 
-@njit(forceinline=True)
+@inlined
 def nic_at(queues: Any, h: int) -> Any:
     """Host number `h`."""
     return _read_nic(queues.nic, h)
 
 
-@njit(forceinline=True)
+@inlined
 def line_at(address: int, k: int) -> Any:
     """Delay line number `k` of those at an address."""
     return _read_line(address, k)
 
 
-@njit(forceinline=True)
+@inlined
 def note_beside(line: Any, place: int) -> Any:
     """Feedback that travels with the credit at `place` of a line."""
     return _read_note(line.notes, place)

@@ -1,8 +1,8 @@
 """How kernels are compiled: their entry points once and kept on disk, also when a file that they call into changes.
 
 numba's cache looks at the file of the cached function only. An entry point made by `compile_cached` carries the digest
-of all files of this package as a closure variable, which is a part of numba's cache key; the small functions it calls
-are not cached themselves.
+of all files of this package, and of its own if that is another one, as a closure variable, which is a part of numba's
+cache key; the small functions it calls are not cached themselves.
 """
 
 import gc
@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,12 @@ inlined = njit(forceinline=True, **_INNER)
 
 
 @cache
-def source_digest() -> str:
-    """SHA-256 over the Python files of this package."""
+def source_digest(package: str = __package__) -> str:
+    """SHA-256 over the Python files of this package and of `package` (dotted name)."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    for name in sorted({__package__, package}):
+        for path in sorted(Path(str(import_module(name).__file__)).parent.glob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -44,10 +46,20 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def compile_cached(make: Callable[[str], Callable[..., Any]], signature: Any) -> Any:
-    """Jit ``make(digest)`` with numba's disk cache; `make` returns a closure that mentions the digest."""
+def compile_cached(make: Callable[[str], Callable[..., Any]], signature: Any, package: str = __package__) -> Any:
+    """Jit ``make(digest)`` with numba's disk cache; `make` returns a closure that mentions the digest.
+
+    Parameters
+    ----------
+    make : callable
+        Gets the digest of this package and of `package`.
+    signature : numba signature
+        What the function takes.
+    package : str
+        Package whose files the function uses, too.
+    """
     with _no_collection():
-        return njit(signature, cache=True, **_OPTIONS)(make(source_digest()))
+        return njit(signature, cache=True, **_OPTIONS)(make(source_digest(package)))
 
 
 def compile_function(make: Callable[[str], Callable[..., Any]], signature: Any) -> Any:

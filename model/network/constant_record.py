@@ -2,7 +2,8 @@
 
 The kernels get the state of a network as addresses (`model.network.memory`), so the compiler takes every store for a
 possible change of every setting and of every address, and loads them again. Loads of constant fields are marked as
-invariant. Python may change the fields between two calls of a kernel.
+invariant; a kernel that writes one is refused when it is compiled. Python may change the fields between two calls of a
+kernel.
 """
 
 import hashlib
@@ -13,10 +14,11 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.datamodel import models
-from numba.core.imputils import lower_getattr_generic
+from numba.core.errors import NumbaTypeError
+from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
 from numba.core.typeconv.rules import default_type_manager
 from numba.extending import register_model
-from numba.np.arrayobj import record_getattr
+from numba.np.arrayobj import record_getattr, record_setattr
 
 
 class ConstantRecord(types.Record):  # type: ignore[misc]
@@ -35,8 +37,17 @@ class ConstantRecord(types.Record):  # type: ignore[misc]
 
 
 def constant_record(dtype: np.dtype[Any], constant: Iterable[str]) -> ConstantRecord:
-    """Return the type; kernels whose argument it is take a numpy record of `dtype`."""
+    """Return the type; kernels whose argument it is take a numpy record of `dtype`.
+
+    Raises
+    ------
+    ValueError
+        A constant field that `dtype` does not have.
+    """
     kind = ConstantRecord(dtype, constant)
+    unknown = sorted(kind.constant - set(dtype.names or ()))
+    if unknown:
+        raise ValueError(f"record has no field {unknown[0]!r} to be constant")
     default_type_manager.set_safe_convert(numba.from_dtype(dtype), kind)
     return kind
 
@@ -51,3 +62,11 @@ def _read_field(context: Any, builder: Any, kind: Any, value: Any, field: str) -
     if field in kind.constant and getattr(found, "opname", "") == "load":
         found.set_metadata("invariant.load", builder.module.add_metadata([]))
     return found
+
+
+@lower_setattr_generic(ConstantRecord)  # type: ignore[untyped-decorator]
+def _write_field(context: Any, builder: Any, signature: Any, arguments: Any, field: str) -> Any:
+    """As for a plain record; a constant field is refused."""
+    if field in signature.args[0].constant:
+        raise NumbaTypeError(f"a kernel must not write the field {field!r}, which it is told to be constant")
+    return record_setattr(context, builder, signature, arguments, field)

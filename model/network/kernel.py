@@ -12,16 +12,14 @@ from hopforge.model.network.cache import compile_cached
 from hopforge.model.network.events import deliver, drain
 from hopforge.model.network.hooks import CYCLE, READ, WRITE, call_hook
 from hopforge.model.network.lookup_state import step_lookups
+from hopforge.model.network.progress import stop_reason
 from hopforge.model.network.records import (
-    DEADLOCK,
     DONE,
-    FINISHED,
     GROW,
     NET_RECORD,
     PATTERN_SIGNATURE,
     PROGRAM,
     ROUTE_SIGNATURE,
-    SCRIPT,
     Net,
 )
 from hopforge.model.network.sources import inject
@@ -73,12 +71,9 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
                 call_hook(net.feedback, net, WRITE, now, now)
             inject(net, pattern, now)
             net.cycle = now + 1
-            in_flight = net.flits_injected - net.flits_ejected - net.flits_dropped
-            if in_flight == 0:
-                if net.source_kind == SCRIPT and net.flits_injected == net.script_flits:
-                    return FINISHED
-            elif now - net.last_move > net.deadlock_cycles:
-                return DEADLOCK
+            reason = stop_reason(net, now)
+            if reason != DONE:
+                return reason
         return DONE
 
     return run_cycles
