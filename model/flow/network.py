@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.routes import Routes
+from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.topology import Topology
 
 
@@ -52,7 +52,7 @@ def flow_network(
 
     A route through n routers takes n switch delays and n + 1 cables.
     """
-    paths = Routes(topology, config.address, config.lookup.up_choice).paths(sources, destinations)
+    paths = configured_routes(config, topology).paths(sources, destinations)
     channels = topology.channels()
     hosts, ports = topology.hosts, topology.max_ports
     number = np.full(topology.routers * ports, -1, np.int64)

@@ -1,4 +1,4 @@
-"""Ways and cache keys of a network that is routed by tables, for the replay of `hopforge hits`."""
+"""Ways of packets through a network under its configuration, and cache keys where it is routed by tables."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,10 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular.landmarks import LandmarkTables
 from hopforge.model.irregular.loren import LorenTables, loren_chosen
 from hopforge.model.irregular.tables import RoutingTables, build_tables, next_ports
+from hopforge.model.routes import Routes
 from hopforge.model.topology import Topology
 
-__all__ = ["TableRoutes", "chosen_entries", "table_routes"]
+__all__ = ["TableRoutes", "chosen_entries", "configured_routes", "table_routes"]
 
 
 class TableRoutes(NamedTuple):
@@ -78,3 +79,15 @@ def table_routes(config: Config, topology: Topology) -> TableRoutes:
     if (first < 0).any():
         raise UserError(f"tables.cache_key: entry needs a host at every router; router {int(first.argmin())} has none")
     return TableRoutes(tables, port, first[chosen_entries(tables)])
+
+
+def configured_routes(config: Config, topology: Topology) -> Routes:
+    """Return the routes of `hopforge hits`: those of `tables` (``routing.algorithm: tables``) or the network's own.
+
+    Raises
+    ------
+    UserError
+        As `table_routes`; a graph too large for a shortest-path table.
+    """
+    table = table_routes(config, topology).port if config.routing.algorithm == "tables" else None
+    return Routes(topology, config.address, config.lookup.up_choice, table)

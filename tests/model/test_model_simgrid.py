@@ -1,12 +1,16 @@
 """Platform files for SimGrid: elements and attributes of its DTD, and the same paths as in the network."""
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from hopforge.model.config import AddressConfig, Config, parse_config
+from hopforge.model.irregular.table_routes import configured_routes
+from hopforge.model.irregular.tables import build_tables
 from hopforge.model.routing_table import distances
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.export import export_file
@@ -80,7 +84,7 @@ def test_paths_are_shortest_and_cost_what_the_timing_says(text: str, full: bool)
         for name in names:
             first, last = name.split("-")
             assert name in links
-            assert first == stops[-1]
+            assert first.partition(".")[0] == stops[-1]  # r4.5-r6: another link from r4 to r6, at port 5
             stops.append(last)
         assert stops[-1] == target
         used.add_edge(source, target, latency=sum(links[name] for name in names), names=names)
@@ -101,6 +105,45 @@ def test_parallel_links_are_written_once_and_names_are_escaped() -> None:
     text = "{kind: torus, radices: [2]}"
     zone = checked_zone(simgrid_text(network(text), config(text)))
     assert [link.get("id") for link in zone.iter("link") if link.get("id").count("r") == 2] == ["r0-r1", "r1-r0"]
+
+
+def test_full_routes_take_parallel_links() -> None:
+    text = "{kind: dragonfly, p: 2, a: 2, h: 2, g: 2}"  # each router has two links to the other group
+    topology, made = network(text), config(text)
+    twins = {name for name in re.findall(r'<link id="([^"]*)"', simgrid_text(topology, made, full=True)) if "." in name}
+    assert twins
+    zone = checked_zone(simgrid_text(topology, made, full=True))
+    taken = {part.get("id") for route in zone.iter("route") for part in route}
+    paths = configured_routes(made, topology).paths(*np.indices((8, 8)).reshape(2, -1))
+    inside = topology.peer_router[paths.router, paths.output] >= 0
+    used = set(zip(paths.router[inside].tolist(), paths.output[inside].tolist(), strict=True))
+    assert len({name for name in taken if name.count("r") == 2}) == len(used)
+
+
+def test_routes_of_some_hosts_only() -> None:
+    text = "{kind: torus, radices: [4]}"
+    zone = checked_zone(simgrid_text(network(text), config(text), full=True, hosts=np.array([3, 0, 3])))
+    assert [(route.get("src"), route.get("dst")) for route in zone.iter("route")] == [("h0", "h3"), ("h3", "h0")]
+
+
+def test_routes_of_tables() -> None:
+    text = "{kind: torus, radices: [8]}"
+    plain = config(text)
+    tables = parse_config(
+        f"name: x\ntopology: {text}\n{TIMING}\nrouting: {{algorithm: tables}}\ntables: {{scheme: up_down}}\n"
+    )
+    topology = network(text)
+    zone = checked_zone(simgrid_text(topology, tables, full=True))
+    found = {(route.get("src"), route.get("dst")): len(route) for route in zone.iter("route")}
+    next_hop = build_tables(tables.tables, topology, tables.seed).next_hop
+    for a in range(8):
+        for b in range(8):
+            at, links = a, 2
+            while at != b:
+                at, links = next_hop[at, b], links + 1
+            assert a == b or found[f"h{a}", f"h{b}"] == links
+    shortest = checked_zone(simgrid_text(topology, plain, full=True))
+    assert sum(found.values()) > sum(len(route) for route in shortest.iter("route"))
 
 
 def test_too_many_hosts_for_all_pairs() -> None:
