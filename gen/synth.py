@@ -18,6 +18,7 @@ import pandas as pd
 from hopforge.gen.lookup import engine_parameters
 from hopforge.gen.synth_blocks import Block, lookup_blocks
 from hopforge.gen.synth_cells import Library, gate_cell, read_library, reset_map
+from hopforge.gen.synth_q_table import q_table_blocks
 from hopforge.gen.synth_recipes import EFFORTS, RECIPES
 from hopforge.gen.synth_result import SynthResult
 from hopforge.gen.synth_router import allocator_blocks, router_blocks
@@ -26,15 +27,16 @@ from hopforge.gen.verilog import to_rtlil, tool_versions
 from hopforge.gen.yosys import YosysError, run_yosys
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.results import staged
+from hopforge.model.results import command_words, staged
 
 __all__ = ["BLOCK_SETS", "synthesize", "synthesize_config"]
 
 SLOT_BITS = 84 * 8
 """Bits of the smallest Ethernet packet with preamble and gap."""
 
-BLOCK_SETS = ("lookup", "router", "allocators")
-"""Names of the sets of blocks: of the lookup engine, of the router, and a fixed table of arbiters and allocators."""
+BLOCK_SETS = ("lookup", "router", "allocators", "q_table")
+"""Names of the sets of blocks: of the lookup engine, of the router, a fixed table of arbiters and allocators, the
+table of Q-adaptive."""
 
 _GATED_REGISTERS_MIN = 3
 """A clock gate replaces the enables of at least so many registers; one of Nangate has the area of two multiplexers."""
@@ -256,6 +258,7 @@ def synthesize_config(
         table = pd.DataFrame(_row(every[results[0].block], result) for results in found for result in results)
         table.to_csv(scratch / "synth.csv", index=False)
         content = {
+            "command": command_words(),
             "library": None if library is None else {"name": library.name, "corner": library.corner},
             "versions": tool_versions(),
             "wires": "ideal",
@@ -274,6 +277,8 @@ def _blocks(config: Config, blocks: str) -> dict[str, Block]:
         return router_blocks(config)
     if blocks == "allocators":
         return allocator_blocks()
+    if blocks == "q_table":
+        return q_table_blocks(config)
     raise UserError(f"unknown set of blocks {blocks!r}; there are {', '.join(BLOCK_SETS)}")
 
 

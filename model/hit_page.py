@@ -1,6 +1,7 @@
 """Hit rates on the report page: runs of the same workload beside each other."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,51 @@ import pandas as pd
 from hopforge.model.hit_rates import HitReport
 from hopforge.model.report import Column, Fact, Figure, Section, Table, bars, heatmap, thousands
 
+REGULAR = frozenset({"mesh", "torus"})
+"""Kinds of topology with the same ports at every switch."""
+
 _CAUSES = ("compulsory", "capacity", "conflict")
 
 
-def hit_section(runs: Mapping[str, HitReport], commands: Mapping[str, str]) -> Section:
+@dataclass(frozen=True)
+class HitRun:
+    """What the page needs of a run of `hopforge hits`, from the run itself or from its files.
+
+    Attributes
+    ----------
+    network : str
+        Name of the topology.
+    regular : bool
+        A port number means the same direction at every switch.
+    slot_bytes : int
+        Bytes of a packet for the rates.
+    totals : mapping
+        The whole network, as in `HitReport`.
+    classes, ports : DataFrame
+        Tables of that name, as in `HitReport`.
+    """
+
+    network: str
+    regular: bool
+    slot_bytes: int
+    totals: Mapping[str, Any]
+    classes: pd.DataFrame
+    ports: pd.DataFrame
+
+
+def hit_run(found: HitReport) -> HitRun:
+    """Return what the page needs of `found`."""
+    kind = found.topology.kind
+    slot_bytes = found.config.timing.slot_bytes
+    return HitRun(found.topology.name, kind in REGULAR, slot_bytes, found.totals, found.classes, found.ports)
+
+
+def hit_section(runs: Mapping[str, HitRun], commands: Mapping[str, str]) -> Section:
     """Return cards, plots and tables of labelled runs; the first run is the one on the cards.
 
     Parameters
     ----------
-    runs : mapping of str to HitReport
+    runs : mapping of str to HitRun
         Runs by their label.
     commands : mapping of str to str
         Command that repeats each run.
@@ -28,7 +65,7 @@ def hit_section(runs: Mapping[str, HitReport], commands: Mapping[str, str]) -> S
     run = runs[first]
     totals = run.totals
     text = (
-        f"{totals['workload']} on a {run.topology.name}: {thousands(totals['packets'])} packets, a routing cache at"
+        f"{totals['workload']} on a {run.network}: {thousands(totals['packets'])} packets, a routing cache at"
         " every input port of every switch. A packet asks the cache of each switch on its way; a miss asks the"
         " TCAM.\n\n"
         "A miss is compulsory (the key was never asked for before), a capacity miss (a fully associative cache would"
@@ -55,7 +92,7 @@ def hit_section(runs: Mapping[str, HitReport], commands: Mapping[str, str]) -> S
     )
 
 
-def consequence_section(runs: Mapping[str, HitReport], commands: Mapping[str, str]) -> Section:
+def consequence_section(runs: Mapping[str, HitRun], commands: Mapping[str, str]) -> Section:
     """Return what the hit rates of labelled runs mean for time, rate and energy, beside a switch without cache."""
     first = next(iter(runs))
     totals = runs[first].totals
@@ -77,7 +114,7 @@ def consequence_section(runs: Mapping[str, HitReport], commands: Mapping[str, st
         "With and without the cache",
         [Column("quantity"), *(Column(label, digits=3) for label in labels)],
         rows,
-        f"Packets of {runs[first].config.timing.slot_bytes} bytes; latency at zero load over all packets of the run.",
+        f"Packets of {runs[first].slot_bytes} bytes; latency at zero load over all packets of the run.",
         commands[first],
     )
     return Section(
@@ -89,11 +126,11 @@ def consequence_section(runs: Mapping[str, HitReport], commands: Mapping[str, st
     )
 
 
-def _each(runs: Mapping[str, HitReport], name: str) -> list[float]:
+def _each(runs: Mapping[str, HitRun], name: str) -> list[float]:
     return [run.totals[name] for run in runs.values()]
 
 
-def _misses_by_class(runs: Mapping[str, HitReport], command: str) -> Figure:
+def _misses_by_class(runs: Mapping[str, HitRun], command: str) -> Figure:
     tables = {label: run.classes[run.classes["lookups"] > 0] for label, run in runs.items()}
     x = [
         [name for table in tables.values() for name in table["port_class"]],
@@ -119,7 +156,7 @@ def _misses_by_class(runs: Mapping[str, HitReport], command: str) -> Figure:
     return Figure("Misses by cause", traces, layout, caption, command, height_px=420)
 
 
-def _maps(runs: Mapping[str, HitReport], commands: Mapping[str, str]) -> list[Figure]:
+def _maps(runs: Mapping[str, HitRun], commands: Mapping[str, str]) -> list[Figure]:
     """Return a map of the ports of each run, all with the same colours."""
     rates = {}
     for label, run in runs.items():
@@ -127,7 +164,7 @@ def _maps(runs: Mapping[str, HitReport], commands: Mapping[str, str]) -> list[Fi
         rates[label] = (100 * counts["hits"] / counts["lookups"].where(counts["lookups"] > 0)).unstack("router")
     lowest = min(table.min().min() for table in rates.values())
     classes = next(iter(runs.values())).ports.drop_duplicates("port").set_index("port")["port_class"]
-    regular = all(run.topology.kind in {"mesh", "torus"} for run in runs.values())  # a port means the same everywhere
+    regular = all(run.regular for run in runs.values())  # a port means the same everywhere
     return [
         heatmap(
             f"Hit rate of every input port, {label}",
@@ -145,7 +182,7 @@ def _maps(runs: Mapping[str, HitReport], commands: Mapping[str, str]) -> list[Fi
     ]
 
 
-def _classes(runs: Mapping[str, HitReport], command: str) -> Table:
+def _classes(runs: Mapping[str, HitRun], command: str) -> Table:
     columns = ["port_class", "lookups", "hits", *_CAUSES, "evictions"]
     rows = [
         [label, *row, 1000 * (1 - rate), 100 * rate, lookup_ns]
@@ -162,7 +199,7 @@ def _classes(runs: Mapping[str, HitReport], command: str) -> Table:
     return Table("By class of port", heads, rows, command=command)
 
 
-def _ports(runs: Mapping[str, HitReport], command: str) -> Table:
+def _ports(runs: Mapping[str, HitRun], command: str) -> Table:
     columns = ["router", "port", "port_class", "lookups", *_CAUSES]
     rows: list[list[object]] = []
     for label, run in runs.items():

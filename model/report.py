@@ -1,9 +1,10 @@
 """One self-contained HTML page of tables and interactive plots.
 
-A page is plain data: a `Report` of sections, each with cards, tables and figures. Whatever makes results returns a
-`Section`; pages are put together from sections of any origin. Nothing is loaded from outside.
+A page is plain data: a `Report` of sections, each with cards, tables, figures, pictures and texts. Whatever makes
+results returns a `Section`; pages are put together from sections of any origin. Nothing is loaded from outside.
 """
 
+import base64
 import json
 import math
 import os
@@ -16,6 +17,8 @@ from typing import Any
 import jinja2
 import numpy as np
 from plotly.offline import get_plotlyjs
+
+from hopforge.model.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,89 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Explorer:
+    """An interactive plot of a table whose axes the reader can change.
+
+    Attributes
+    ----------
+    title, caption : str
+        Heading, and what to see in it.
+    columns : mapping of str to sequence
+        Values of every column that can be chosen, all of one length: text, numbers or None.
+    x, y, by : str
+        Columns that are plotted first; rows that differ in `by` are series of their own (empty: one series).
+    x_choices, y_choices, by_choices : sequence of str
+        Columns that can be chosen instead.
+    style : str
+        ``lines``, ``markers`` or ``bars``. A column NAME_interval is drawn as error bars of NAME.
+    command : str
+        Command that repeats the result.
+    """
+
+    title: str
+    columns: Mapping[str, Sequence[Any]]
+    x: str
+    y: str
+    by: str = ""
+    x_choices: Sequence[str] = ()
+    y_choices: Sequence[str] = ()
+    by_choices: Sequence[str] = ()
+    style: str = "lines"
+    caption: str = ""
+    command: str = ""
+    height_px: int = 380
+
+    def __post_init__(self) -> None:
+        lengths = {len(values) for values in self.columns.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"columns must have one length, not {sorted(lengths)}")
+        for name in {self.x, self.y, self.by, *self.x_choices, *self.y_choices, *self.by_choices} - {""}:
+            if name not in self.columns:
+                raise ValueError(f"{name!r} must be one of the columns {list(self.columns)}")
+        if self.style not in STYLES:
+            raise ValueError(f"style must be one of {', '.join(STYLES)}, not {self.style!r}")
+
+
+STYLES = ("lines", "markers", "bars")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG file, embedded; closed until the reader opens it.
+
+    Attributes
+    ----------
+    title, caption : str
+        Heading, and what to see in it.
+    png : bytes
+        The file.
+    command : str
+        Command that repeats the result.
+    """
+
+    title: str
+    png: bytes
+    caption: str = ""
+    command: str = ""
+
+    @property
+    def address(self) -> str:
+        """The picture as a data URL."""
+        return "data:image/png;base64," + base64.b64encode(self.png).decode("ascii")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Text of fixed width, such as a configuration; closed until the reader opens it."""
+
+    title: str
+    text: str
+
+
+Item = Table | Figure | Explorer | Picture | Listing
+
+
+@dataclass(frozen=True)
 class Section:
     """One part of the page.
 
@@ -118,14 +204,14 @@ class Section:
         Heading and introduction; blank lines separate paragraphs.
     facts : sequence of Fact
         Cards, first.
-    items : sequence of Table or Figure
+    items : sequence of Item
         What follows, in this order.
     """
 
     title: str
     text: str = ""
     facts: Sequence[Fact] = ()
-    items: Sequence[Table | Figure] = ()
+    items: Sequence[Item] = ()
 
 
 @dataclass(frozen=True)
@@ -227,24 +313,51 @@ def heatmap(
 
 def render(report: Report) -> str:
     """Return the page as text."""
-    templates = resources.files("hopforge.model") / "templates"
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["cell"] = _cell
     environment.filters["largest"] = _largest
-    page = environment.from_string((templates / "report.html.j2").read_text(encoding="utf-8"))
+    environment.tests["plot"] = lambda item: isinstance(item, Figure | Explorer)
+    for kind in (Table, Explorer, Picture, Listing):
+        environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
     numbered = [(f"section-{number}", section) for number, section in enumerate(report.sections, start=1)]
-    figures = [item for section in report.sections for item in section.items if isinstance(item, Figure)]
-    return page.render(
+    plots = [item for section in report.sections for item in section.items if isinstance(item, Figure | Explorer)]
+    return environment.from_string(_template("report.html.j2")).render(
         report=report,
         sections=numbered,
-        figure_number={id(figure): number for number, figure in enumerate(figures, start=1)},
-        figures=_embed([{"data": figure.traces, "layout": figure.layout, "title": figure.title} for figure in figures]),
-        plotly=_plotly() if figures else "",
-        is_figure=lambda item: isinstance(item, Figure),
+        plot_number={id(plot): number for number, plot in enumerate(plots, start=1)},
+        plots=_embed([_plot_data(plot) for plot in plots]),
+        style=_template("report.css"),
+        script=_template("report.js"),
+        plotly=_plotly() if plots else "",
+        styles=STYLES,
         id=id,
     )
+
+
+def _template(name: str) -> str:
+    return (resources.files("hopforge.model") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _plot_data(plot: Figure | Explorer) -> dict[str, Any]:
+    if isinstance(plot, Figure):
+        return {"data": plot.traces, "layout": plot.layout, "title": plot.title}
+    return {"columns": plot.columns, "title": plot.title}
+
+
+def check_page(path: Path) -> None:
+    """Refuse to write where something else than a page of hopforge is.
+
+    Raises
+    ------
+    UserError
+        Naming the path.
+    """
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; the page needs the name of a file")
+    if path.exists() and b'content="hopforge"' not in path.open("rb").read(2000):
+        raise UserError(f"{path}: is no page of hopforge, and is not overwritten; name another file with --output")
 
 
 def write_report(report: Report, path: Path) -> None:
@@ -268,19 +381,19 @@ def _plotly() -> str:
 
 def _embed(value: Any) -> str:
     """Return JSON that can stand inside a script element."""
-    return json.dumps(_plain(value), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(plain(value), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return `value` of lists, dicts and finite numbers only; what is not finite becomes null."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain(value.item())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -289,7 +402,10 @@ def _plain(value: Any) -> Any:
 def _number(value: Any) -> float | None:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # a whole number beyond every float
+        return None
 
 
 def _cell(value: Any, column: Column) -> tuple[str, float | None]:

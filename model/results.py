@@ -99,6 +99,13 @@ def write_metadata(folder: Path, metadata: Mapping[str, Any], name: str = "metad
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
+def command_words() -> list[str]:
+    """Return the command line of this process, its program as a bare name."""
+    program = Path(sys.argv[0])
+    name = "hopforge" if program.stem in ("cli", "hopforge") else program.name  # python -m hopforge.cli
+    return [name, *sys.argv[1:]]
+
+
 def run_metadata(config: Config, command: Sequence[str] | None = None) -> dict[str, Any]:
     """Return what is needed to repeat a run: command, seed, versions and the whole configuration.
 
@@ -109,9 +116,8 @@ def run_metadata(config: Config, command: Sequence[str] | None = None) -> dict[s
     command : sequence of str, optional
         By default the command line of this process, its program as a bare name.
     """
-    words = [Path(sys.argv[0]).name, *sys.argv[1:]] if command is None else list(command)
     return {
-        "command": words,
+        "command": command_words() if command is None else list(command),
         "seed": config.seed,
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         "config": config.model_dump(mode="json"),

@@ -18,7 +18,7 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.node_reduction import NodeReduction
 from hopforge.model.program import compile_program, interleave
 from hopforge.model.replay import Replay
-from hopforge.model.results import staged, write_metadata, write_tables
+from hopforge.model.results import command_words, staged, write_metadata, write_tables
 from hopforge.model.routing_cache import RoutingCache, replay
 from hopforge.model.topology import build
 from hopforge.model.trace import read_trace
@@ -206,6 +206,7 @@ def write_bench(rows: list[dict[str, Any]], folder: Path) -> None:
     with staged(folder) as scratch:
         write_tables(scratch, {"bench": pd.DataFrame(rows)})
         write_metadata(scratch, {
+            "command": command_words(),
             "machine": platform.machine(), "processor": platform.processor(), "system": platform.system(),
             "python": platform.python_version(), "clock": "process time of one process",
         })  # fmt: skip

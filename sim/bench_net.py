@@ -20,7 +20,7 @@ import pandas as pd
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
-from hopforge.model.results import staged, write_metadata, write_tables
+from hopforge.model.results import command_words, staged, write_metadata, write_tables
 from hopforge.model.simulation import Simulation
 
 LOAD = 0.3
@@ -204,6 +204,7 @@ def write_bench_net(rows: list[dict[str, Any]], folder: Path) -> None:
     with staged(folder) as scratch:
         write_tables(scratch, {"bench": pd.DataFrame(rows)})
         write_metadata(scratch, {
+            "command": command_words(),
             "machine": platform.machine(), "system": platform.system(), "python": platform.python_version(),
             "load": LOAD, "clock": "process time, user and system",
         })  # fmt: skip

@@ -23,7 +23,7 @@ from hopforge.model.irregular.loren import loren_tables
 from hopforge.model.irregular.neighbours import neighbours_of
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
-from hopforge.model.results import staged, write_metadata, write_tables
+from hopforge.model.results import command_words, staged, write_metadata, write_tables
 from hopforge.model.topology import build
 
 __all__ = ["CASES", "LABELS", "RouteCase", "chosen_cases", "measure_route", "time_case", "write_bench_route"]
@@ -173,6 +173,7 @@ def write_bench_route(rows: Sequence[dict[str, Any]], folder: Path) -> None:
         write_tables(scratch, {"bench": table})
         _draw_growth(table, scratch / "growth.png")
         write_metadata(scratch, {
+            "command": command_words(),
             "machine": platform.machine(), "system": platform.system(), "python": platform.python_version(),
             "clock": "process time, one process per case; virtual layers: the check included, next hops not",
         })  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from hopforge.gen.verilog import tool_versions
 from hopforge.model.config import Config
-from hopforge.model.results import staged
+from hopforge.model.results import command_words, staged
 from hopforge.sim.replay import Progress, Replay
 from hopforge.sim.runner import SimulatorName, SimulatorRun, check_simulator, replay_cocotb, replay_verilator
 
@@ -59,5 +59,10 @@ def report_in(folder: Path, config: Config) -> Iterator[dict[str, Any]]:
     facts: dict[str, Any] = {}
     with staged(folder) as scratch:
         yield facts
-        content = {**facts, "versions": tool_versions(), "config": config.model_dump(mode="json")}
+        content = {
+            "command": command_words(),
+            **facts,
+            "versions": tool_versions(),
+            "config": config.model_dump(mode="json"),
+        }
         (scratch / "cosim.json").write_text(json.dumps(content, indent=2) + "\n")

@@ -18,10 +18,11 @@ from hopforge.gen.synth import synthesize_config
 from hopforge.gen.synth_result import SynthResult
 from hopforge.gen.verilog import tool_versions
 from hopforge.model.config import Config, load_config
-from hopforge.model.hit_page import consequence_section, hit_section
+from hopforge.model.hit_page import consequence_section, hit_run, hit_section
 from hopforge.model.hit_rates import HitReport, run_hits
 from hopforge.model.hit_rates import write_report as write_hits
 from hopforge.model.report import Column, Fact, Report, Section, Table, thousands, write_report
+from hopforge.model.report_data import PAGE_FILE, write_page_data
 from hopforge.model.results import run_metadata, staged, write_metadata
 from hopforge.sim.cosim import CosimReport
 from hopforge.sim.cosim import cosim as run_cosim
@@ -197,7 +198,9 @@ def run_demo(
         problems = (*(problem for variant in variants for problem in _problems(variant)), *_network_problems(rtl))
         sections = [network_section(network, config, folder / _NETWORK)]
         sections += [rtl_section(rtl, folder / _RTL)] if rtl is not None else []
+        covered = [*(variant.stem for variant in variants), _NETWORK, _RTL]
         page = _page(config, variants, sections, folder, command, watch)
+        write_page_data(page, scratch / PAGE_FILE, covered)  # hopforge report shows it again
         write_report(page, scratch / REPORT)
         write_metadata(scratch, run_metadata(config) | {"seconds": watch.seconds, "problems": list(problems)})
     watch.end()
@@ -283,13 +286,13 @@ def _page(
     command: str,
     watch: _Watch,
 ) -> Report:
-    runs = {variant.label: variant.hits for variant in variants if variant.hits is not None}
+    runs = {variant.label: hit_run(variant.hits) for variant in variants if variant.hits is not None}
     commands = {variant.label: f"hopforge hits {folder / variant.stem / 'config.json'}" for variant in variants}
     totals = next(iter(runs.values())).totals
     rates = " and ".join(f"{100 * run.totals['hit_rate']:.3f} % ({label})" for label, run in runs.items())
     compared = sum(variant.cosim.result.cycles for variant in variants if variant.cosim)
     wrong = sum(variant.cosim.result.mismatches for variant in variants if variant.cosim)
-    topology = next(iter(runs.values())).topology.name
+    topology = next(iter(runs.values())).network
     summary = f"{totals['workload']} on a {topology}: the routing caches answer {rates} of all lookups."
     if compared:
         same = "in every one of" if not wrong else f"in all but {thousands(wrong)} of"

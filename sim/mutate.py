@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -22,15 +23,18 @@ from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
 from hopforge.gen.verilator import run_verilator
 from hopforge.gen.verilog import tool_versions
 from hopforge.hw.lookup import Lookup
+from hopforge.hw.q_table import QTable
 from hopforge.hw.router import Router
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup_params import LookupParams
-from hopforge.model.results import check_writable, staged, write_metadata, write_tables
+from hopforge.model.q_table import QTableParams
+from hopforge.model.results import check_writable, command_words, staged, write_metadata, write_tables
 from hopforge.model.router_params import RouterParams
 from hopforge.sim.cosim import engine_setup, engine_traffic
 from hopforge.sim.lookup import lookup_replay
 from hopforge.sim.node_reduction import node_reduction_bench
+from hopforge.sim.q_table import QTableTraffic, q_table_replay
 from hopforge.sim.replay import Replay
 from hopforge.sim.router import router_replay
 from hopforge.sim.router_cosim import router_of
@@ -39,10 +43,11 @@ from hopforge.sim.routing_cache import routing_cache_bench
 from hopforge.sim.runner import SimulatorError, check_simulator, member_name
 from hopforge.sim.stimulus import Traffic, stimulus
 
-BlockName = Literal["node_reduction", "routing_cache", "lookup", "router"]
+BlockName = Literal["node_reduction", "routing_cache", "lookup", "router", "q_table"]
 BLOCKS: tuple[BlockName, ...] = ("node_reduction", "routing_cache", "lookup")
-"""The lookup engine and its blocks; the router is mutated for itself."""
+"""The lookup engine and its blocks; the others are mutated each for itself."""
 ROUTER: BlockName = "router"
+Q_TABLE: BlockName = "q_table"
 
 State = Literal["killed", "equivalent", "survived"]
 Progress = Callable[[str, int, int], None]
@@ -56,6 +61,7 @@ _SHARES = {
     "routing_cache": 1,
     "lookup": 2,
     "router": 1,
+    "q_table": 1,
 }  # of the mutants; the engine contains the others
 _BUILD_TIMEOUT_S = 900
 _PLAY_TIMEOUT_S = 300
@@ -117,7 +123,7 @@ class MutationReport(NamedTuple):
         The score is killed / (mutants - equivalent); NaN without any mutant that has an effect.
         """
         rows = []
-        for name in (*BLOCKS, ROUTER, "all"):
+        for name in (*BLOCKS, ROUTER, Q_TABLE, "all"):
             states = [verdict.state for verdict in self.verdicts if name in {verdict.block, "all"}]
             if not states:
                 continue
@@ -218,6 +224,7 @@ def mutate(
     with staged(folder) as scratch:
         write_tables(scratch, {"mutants": result.table(), "blocks": result.summary()})
         write_metadata(scratch, {
+            "command": command_words(),
             "seed": seed, "seconds": round(result.seconds, 1), "configs": [config.name for config in configs],
             "blocks": result.summary().to_dict("records"),
             "survivors": [
@@ -239,10 +246,10 @@ def block_names(name: str) -> tuple[BlockName, ...]:
     """
     if name == "all":
         return BLOCKS
-    for block in (*BLOCKS, ROUTER):
+    for block in (*BLOCKS, ROUTER, Q_TABLE):
         if name == block:
             return (block,)
-    raise UserError(f"block must be one of {', '.join(BLOCKS)}, {ROUTER} or all, not {name!r}")
+    raise UserError(f"block must be one of {', '.join(BLOCKS)}, {ROUTER}, {Q_TABLE} or all, not {name!r}")
 
 
 def enough(report: MutationReport) -> bool:
@@ -281,6 +288,8 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
     """Return the block of the engine, or the router, that `config` describes, with the traces of its bench."""
     if block == ROUTER:
         return router_subject(router_of(config)[1], seed)
+    if block == Q_TABLE:
+        return q_table_subject(QTableParams.from_config(config), seed)
     params = engine_parameters(config)
     if block == "lookup":
         return Subject(block, Lookup(params=params), [*_engine_traces(config, params, seed)])
@@ -307,6 +316,17 @@ def router_subject(params: RouterParams, seed: int) -> Subject:
     if params.rc == "table":
         replays.insert(1, lambda: router_replay(held_stimulus(params, RouterTraffic(cycles=3000, seed=100 * seed + 9))))
     return Subject(ROUTER, Router(params=params), replays)
+
+
+def q_table_subject(params: QTableParams, seed: int) -> Subject:
+    """Return a table of Q-adaptive with traces of its bench, shortest first."""
+    shapes = [(600, 3, 0.8), (4000, 2, 0.8), (20_000, 8, 0.4), (20_000, 3, 1.0)]
+    runs = [
+        QTableTraffic(cycles=cycles, seed=100 * seed + n, places=places, queries=share, updates=share)
+        for n, (cycles, places, share) in enumerate(shapes)
+    ]
+    replays: list[Callable[[], Replay]] = [partial(q_table_replay, params, traffic) for traffic in runs]
+    return Subject(Q_TABLE, QTable(params=params), replays)
 
 
 def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[Callable[[], Replay]]:

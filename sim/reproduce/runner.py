@@ -185,6 +185,15 @@ def run_reproduction(
     return Outcome(reproduction, comparisons, target, files, len(points), resumed)
 
 
+def _command(reproduction: Reproduction, options: Options) -> list[str]:
+    """Return the command that repeats this figure alone; inputs by their bare names."""
+    words = ["hopforge", "reproduce", reproduction.name, *(["--full"] if options.full else [])]
+    words += ["--seed", str(options.seed)]
+    for field in _input_digests(reproduction, options):
+        words += [f"--{field}", getattr(options, field).name]
+    return words
+
+
 def _write_results(
     reproduction: Reproduction,
     target: Path,
@@ -198,6 +207,7 @@ def _write_results(
     table = pd.DataFrame([{**asdict(c), "deviation_percent": c.deviation_percent} for c in comparisons])
     write_text(paths[2], table.to_csv(index=False))
     metadata = {
+        "command": _command(reproduction, options),
         "name": reproduction.name,
         "title": reproduction.title,
         "source": reproduction.source,

@@ -7,7 +7,18 @@ from typing import Annotated, NoReturn
 import typer
 
 from hopforge import __version__
-from hopforge.commands import applications, bench, generate, networks, papers, simulate, start, synthesize, verify
+from hopforge.commands import (
+    applications,
+    bench,
+    generate,
+    networks,
+    papers,
+    report,
+    simulate,
+    start,
+    synthesize,
+    verify,
+)
 from hopforge.commands.terminal import complain
 from hopforge.model.errors import UserError
 
@@ -60,6 +71,7 @@ PANELS = {
         simulate.trace,
     ),
     "To programs": (applications.app, applications.workload),
+    "To read": (report.report,),
     "Against the papers": (papers.reproduce,),
 }
 """Heading in the help -> commands, in their order."""
@@ -74,6 +86,7 @@ gen_app.command("lookup")(generate.gen_lookup)
 gen_app.command("router")(generate.gen_router)
 gen_app.command("network")(generate.gen_network)
 gen_app.command("tables")(generate.gen_tables)
+gen_app.command("q-table")(generate.gen_q_table)
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure the speed of hopforge on this machine.")
 app.add_typer(bench_app, name="bench", rich_help_panel="To networks")

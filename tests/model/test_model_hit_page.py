@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
-from hopforge.model.hit_page import consequence_section, hit_section
-from hopforge.model.hit_rates import HitReport, run_hits
+from hopforge.model.hit_page import HitRun, consequence_section, hit_run, hit_section
+from hopforge.model.hit_rates import run_hits
 from hopforge.model.report import Figure, Report, Section, Table, render
 
 BASE = """\
@@ -19,12 +19,12 @@ workload: {kind: all_to_all, order: random, rounds: 2}
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, HitReport]:
+def runs() -> dict[str, HitRun]:
     texts = {"reduced": BASE.replace("R", "true"), "whole": BASE.replace("R", "false")}
-    return {label: run_hits(parse_config(text)) for label, text in texts.items()}
+    return {label: hit_run(run_hits(parse_config(text))) for label, text in texts.items()}
 
 
-def commands(runs: dict[str, HitReport]) -> dict[str, str]:
+def commands(runs: dict[str, HitRun]) -> dict[str, str]:
     return {label: f"hopforge hits {label}.yml" for label in runs}
 
 
@@ -33,7 +33,7 @@ def item(section: Section, title: str) -> Table | Figure:
     return found
 
 
-def test_misses_by_cause_add_up(runs: dict[str, HitReport]) -> None:
+def test_misses_by_cause_add_up(runs: dict[str, HitRun]) -> None:
     figure = item(hit_section(runs, commands(runs)), "Misses by cause")
     assert isinstance(figure, Figure)
     assert [trace["name"] for trace in figure.traces] == ["compulsory misses", "capacity misses", "conflict misses"]
@@ -48,7 +48,7 @@ def test_misses_by_cause_add_up(runs: dict[str, HitReport]) -> None:
                     assert value * table.lookups[name] / 1000 == pytest.approx(table[cause][name])
 
 
-def test_every_port_has_a_row_with_its_counts(runs: dict[str, HitReport]) -> None:
+def test_every_port_has_a_row_with_its_counts(runs: dict[str, HitRun]) -> None:
     table = item(hit_section(runs, commands(runs)), "Every port")
     assert isinstance(table, Table)
     heads = [column.name for column in table.columns]
@@ -59,7 +59,7 @@ def test_every_port_has_a_row_with_its_counts(runs: dict[str, HitReport]) -> Non
         assert sum(row["misses of 1000"] * row["lookups"] / 1000 for row in rows) == pytest.approx(run.totals["misses"])
 
 
-def test_maps_share_their_colours(runs: dict[str, HitReport]) -> None:
+def test_maps_share_their_colours(runs: dict[str, HitRun]) -> None:
     section = hit_section(runs, commands(runs))
     maps = [one for one in section.items if isinstance(one, Figure) and one.title.startswith("Hit rate of")]
     assert [one.command for one in maps] == ["hopforge hits reduced.yml", "hopforge hits whole.yml"]
@@ -68,7 +68,7 @@ def test_maps_share_their_colours(runs: dict[str, HitReport]) -> None:
     assert maps[0].traces[0]["y"] == ["0 host", "1 dim0+", "2 dim0-", "3 dim1+", "4 dim1-"]
 
 
-def test_consequences_are_those_of_the_runs(runs: dict[str, HitReport]) -> None:
+def test_consequences_are_those_of_the_runs(runs: dict[str, HitRun]) -> None:
     table = item(consequence_section(runs, commands(runs)), "With and without the cache")
     assert isinstance(table, Table)
     rows = {row[0]: row[1:] for row in table.rows}
@@ -85,7 +85,7 @@ name: tree
 topology: {kind: fat_tree, k: 2, n: 1}
 workload: {kind: permutation, permutation: bit_complement, packets_per_host: 3}
 """
-    runs = {"only": run_hits(parse_config(text))}
+    runs = {"only": hit_run(run_hits(parse_config(text)))}
     section = hit_section(runs, {"only": "hopforge hits tree.yml"})
     assert section.facts[0].note == ""
     page = render(Report("t", "s", [section, consequence_section(runs, {"only": "hopforge hits tree.yml"})]))

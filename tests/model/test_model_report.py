@@ -48,9 +48,11 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.loads += [
-            str(value) for name, value in attrs if name in {"src", "href"} and not str(value).startswith("#")
+            str(value)
+            for name, value in attrs
+            if name in {"src", "href"} and not str(value).startswith(("#", "data:"))
         ]
-        if tag not in {"meta", "input", "link", "br"}:
+        if tag not in {"meta", "input", "link", "br", "img"}:
             self.stack.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

@@ -1,0 +1,60 @@
+"""The command that shows results."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopforge.commands.terminal import complain, progress_bar, say_written, show_rows
+
+if TYPE_CHECKING:
+    from hopforge.model.result_page.find import Problem, ResultSet
+
+_MOST_PROBLEMS = 20
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with results of any commands, such as build.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page (default: DIR/report.html).")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of a table that are shown.")] = 200,
+) -> None:
+    """Gather all results below a folder in one page: plots, tables, and the command that repeats each.
+
+    The page needs no network: it holds everything, with plots that zoom and whose axes can be changed, tables that sort
+    and filter, in light and dark. Files that cannot be read are named on the page and here.
+    """
+    import shlex
+
+    from hopforge.model.errors import UserError
+    from hopforge.model.report import check_page, write_report
+    from hopforge.model.result_page import check_folder, find_results, result_page
+    from hopforge.model.results import check_writable, command_words
+
+    target = folder / "report.html" if output is None else output
+    check_folder(folder)
+    check_page(target)
+    check_writable(target.parent)
+    with progress_bar("files") as advance:
+        found = find_results(folder, target, advance)
+    if not found.sets:
+        _tell(found.problems)
+        raise UserError(f"{folder}: no results of hopforge below it (CSV, Parquet, JSON metadata, PNG)")
+    write_report(result_page(found, shlex.join(command_words()), rows=rows), target)
+    show_rows([(result.folder, _words(result)) for result in found.sets])
+    _tell(found.problems)
+    say_written(target)
+
+
+def _words(result: "ResultSet") -> str:
+    counts = (len(result.tables), "table"), (len(result.pictures), "picture")
+    return f"{result.kind}: " + ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in counts)
+
+
+def _tell(problems: "Sequence[Problem]") -> None:
+    for problem in problems[:_MOST_PROBLEMS]:
+        complain(f"not shown: {problem}")
+    if len(problems) > _MOST_PROBLEMS:
+        complain(f"not shown: {len(problems) - _MOST_PROBLEMS} files more")
