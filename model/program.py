@@ -164,8 +164,8 @@ def _nothing(call: _Call, root: int) -> Sizes:
     return np.zeros(1, np.int64)
 
 
-# action of a trace → (operation, size of each block)
-_OPERATIONS: dict[str, tuple[str, Callable[[_Call, int], Sizes]]] = {
+#: action of a trace → (operation, size of each block)
+OPERATIONS: dict[str, tuple[str, Callable[[_Call, int], Sizes]]] = {
     "barrier": ("barrier", _nothing),
     "bcast": ("bcast", _one_block),
     "reduce": ("reduce", _one_block),
@@ -283,7 +283,7 @@ class _Builder:
 
     def _expand(self, call: _Call, collectives: CollectivesConfig) -> None:
         name = call.actions[0].name
-        operation, block_bytes = _OPERATIONS[name]
+        operation, block_bytes = OPERATIONS[name]
         algorithm = getattr(collectives, operation)
         if name == "alltoallv" and algorithm == "bruck":
             algorithm = "pairwise"

@@ -31,7 +31,7 @@ class _Channel(NamedTuple):
 
 
 def simgrid_text(
-    topology: Topology, config: Config, *, full: bool = False, hosts: NDArray[np.integer] | None = None
+    topology: Topology, config: Config, *, full: bool = False, hosts: NDArray[np.integer] | None = None, cores: int = 1
 ) -> str:
     """Return a platform of hosts h0, h1, …, routers r0, r1, … and a link for every channel, in one zone.
 
@@ -49,6 +49,8 @@ def simgrid_text(
         ``Dijkstra``: one route per channel, of parallel ones the first, and SimGrid finds the shortest paths.
     hosts : ndarray, int[...], optional
         With `full`: routes between these hosts only (default: all).
+    cores : int
+        Cores of a host, each of that speed.
 
     Raises
     ------
@@ -62,12 +64,13 @@ def simgrid_text(
         )
     channels = [channel for channel in _channels(topology) if full or not channel.further]
     speed = 1.0 if config.app.host_gflops is None else config.app.host_gflops
+    more = f' core="{cores}"' if cores > 1 else ""
     lines = ['<?xml version="1.0"?>', '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">']
     lines += [
         '<platform version="4.1">',
         f'<zone id={quoteattr(topology.name)} routing="{"Full" if full else "Dijkstra"}">',
     ]
-    lines += [f'<host id="h{host}" speed="{speed:.12g}Gf"/>' for host in range(topology.hosts)]
+    lines += [f'<host id="h{host}" speed="{speed:.12g}Gf"{more}/>' for host in range(topology.hosts)]
     lines += [f'<router id="r{router}"/>' for router in range(topology.routers)]
     timing, delay = config.timing, switch_ns(config)
     rest = f'bandwidth="{timing.link_gbps:.12g}Gbps" latency="'
