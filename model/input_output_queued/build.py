@@ -16,12 +16,15 @@ from hopforge.model.input_output_queued.records import (
     OUTPUT_QUEUE,
     QUEUES,
 )
+from hopforge.model.network.arena import gather
 from hopforge.model.network.build import NetState, NetworkError, RouterParameters, SourceParameters, Tables, build_net
 from hopforge.model.network.records import HOST_VC_BITS, NOTE
 from hopforge.model.topology import Topology
 
 #: slots of the calendar of hosts
 CALENDAR_SLOTS = 1024
+#: records of packets for each host at the beginning
+PACKETS_PER_HOST = 32
 #: bins of the latency histogram in a packet time
 BINS_PER_PACKET = 10
 
@@ -104,6 +107,15 @@ class QueuedState(NetState):
         self._kept.append(array)
         return int(array.ctypes.data)
 
+    def grow_packets(self) -> None:
+        """Double the pool of packet records."""
+        super().grow_packets()
+        if "following" not in self.queues:
+            return
+        following = np.zeros(len(self["packet"]), np.int32)
+        following[: len(self.queues["following"])] = self.queues["following"]
+        self.put_queue("following", following)
+
     @property
     def flits_present(self) -> int:
         """Packets that stand in queues or are on links, counted one by one."""
@@ -156,6 +168,10 @@ def build_queues(
     state = QueuedState(
         build_net(topology, RouterParameters(vcs=V, deadlock_cycles=parameters.deadlock_cycles), source, tables, seed)
     )
+    while len(state["packet"]) < PACKETS_PER_HOST * H:
+        state.grow_packets()
+    for name, array in gather({name: state[name] for name in ("packet", "free_packet")}).items():
+        state.put(name, array)
     NI, NP = R * P * V, R * P
     words = (P * V + 63) // 64
     flight = np.broadcast_to(np.asarray(parameters.flight_cycles, np.int64), (R, P)).reshape(-1)
@@ -180,9 +196,8 @@ def build_queues(
 
     inputs, outputs = np.zeros(NI, INPUT_QUEUE), np.zeros(NI, OUTPUT_QUEUE)
     number = np.arange(NI)
-    inputs["number"], inputs["router"] = number % (P * V), number // (P * V)
-    inputs["port"], inputs["output"] = inputs["number"] // V, -1
-    inputs["stamp"] = inputs["number"].astype(np.int64) - P * V
+    inputs["router"], inputs["port"], inputs["vc"] = number // (P * V), number // V % P, number % V
+    inputs["stamp"], inputs["output"] = number % (P * V) - P * V, -1
     outputs["target"], outputs["credits"] = -1, deep
     outputs["packet_line"] = np.repeat(line, V)
     outputs["port"], outputs["router"], outputs["vc"] = number // V, number // (P * V), number % V
@@ -207,7 +222,7 @@ def build_queues(
 
     arrays: dict[str, NDArray[Any]] = {"input_queue": inputs, "output_queue": outputs, "nic": nic}
     sizes = {
-        "input_fifo": NI * deep, "output_fifo": NI * out_deep, "requests": R * words, "blocked": NI * words,
+        "requests": R * words, "blocked": NI * words, "following": len(state["packet"]), "ready": max(NP, H),
         "asking": (R + 63) // 64, "pending": (NP + 63) // 64, "due_hosts": (H + 63) // 64,
         "order": P * V, "age": P * V, "granted": 64, "departures": H * parameters.nic_packets,
     }  # fmt: skip
@@ -219,24 +234,31 @@ def build_queues(
     arrays["packet_line"] = np.zeros(len(delays), LINE)
     arrays["credit_line"] = np.zeros(len(delays), LINE)
     arrays["free_line"] = np.zeros(1, LINE)
+    parts: dict[tuple[str, int], dict[str, NDArray[Any]]] = {}
     for k, delay in enumerate(delays.tolist()):
         packets = (rate[k] + hosts[k]) * (delay // parameters.packet_cycles + 2)
         credits = (rate[k] + hosts[k]) * min(delay // parameters.match_cycles + 2, V * deep)
-        _put_line(state, arrays["packet_line"][k : k + 1], delay, packets, notes=False)
-        _put_line(state, arrays["credit_line"][k : k + 1], delay, credits, notes=tables.feedback is not None)
-    _put_line(state, arrays["free_line"], parameters.packet_cycles, 2 * NP, notes=False)
+        learns = tables.feedback is not None
+        parts["packet_line", k] = _line_arrays(arrays["packet_line"][k : k + 1], delay, packets, notes=False)
+        parts["credit_line", k] = _line_arrays(arrays["credit_line"][k : k + 1], delay, credits, notes=learns)
+    parts["free_line", 0] = _line_arrays(arrays["free_line"], parameters.packet_cycles, 2 * NP, notes=False)
     arrays["calendar"] = _first_calendar(state, nic, H)
-    for name, array in arrays.items():
-        state.put_queue(name, array)
+    flat = {f"{name} {k} {field}": array for (name, k), found in parts.items() for field, array in found.items()}
+    block = gather(arrays | flat)
+    for name in arrays:
+        state.put_queue(name, block[name])
+    for (name, k), found in parts.items():
+        for field in found:
+            state.queues[name][k][field] = state.keep(block[f"{name} {k} {field}"])
     return state
 
 
-def _put_line(state: QueuedState, line: NDArray[Any], delay: int, capacity: int, *, notes: bool) -> None:
-    size = 1 << int(max(capacity, 2) - 1).bit_length()
-    line["delay"], line["mask"] = delay, size - 1
-    line["entries"] = state.keep(np.zeros(2 * size, np.int64))
-    if notes:
-        line["notes"] = state.keep(np.zeros(size, NOTE))
+def _line_arrays(line: NDArray[Any], delay: int, capacity: int, *, notes: bool) -> dict[str, NDArray[Any]]:
+    """Fill in a delay line; returns the arrays that it needs by the names of their addresses."""
+    size, cycles = (1 << int(max(count, 2) - 1).bit_length() for count in (capacity, delay + 1))
+    line["delay"], line["mask"], line["count_mask"] = delay, size - 1, cycles - 1
+    found: dict[str, NDArray[Any]] = {"entries": np.zeros(size, np.int64), "counts": np.zeros(cycles, np.int32)}
+    return found | ({"notes": np.zeros(size, NOTE)} if notes else {})
 
 
 def _first_calendar(state: QueuedState, nic: NDArray[Any], hosts: int) -> NDArray[np.int32]:

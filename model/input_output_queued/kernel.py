@@ -37,6 +37,7 @@ from hopforge.model.network.records import (
     HOST_VC_BITS,
     HOST_VC_MASK,
     NET_RECORD,
+    OUTPUT_PORT,
     OUTPUT_VC,
     PACKET,
     PATTERN_SIGNATURE,
@@ -54,7 +55,7 @@ NEVER = 1 << 62
 #: entries of a delay line ahead of time whose records are prefetched
 AHEAD = 8
 INPUT_QUEUE_BYTES, OUTPUT_QUEUE_BYTES = INPUT_QUEUE.itemsize, OUTPUT_QUEUE.itemsize
-OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
+OUTPUT_VC_BYTES, OUTPUT_PORT_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, OUTPUT_PORT.itemsize, PACKET.itemsize
 _call_report, _call_learn = function_at(REPORT_SIGNATURE), function_at(LEARN_SIGNATURE)
 
 
@@ -62,24 +63,64 @@ _call_report, _call_learn = function_at(REPORT_SIGNATURE), function_at(LEARN_SIG
 def put(line: Queues, now: int, what: int) -> int:
     """Put an entry into a delay line; returns its place."""
     place = line.last & line.mask
-    int64s(line.entries)[2 * place] = now + line.delay
-    int64s(line.entries)[2 * place + 1] = what
+    int64s(line.entries)[place] = what
     line.last += 1
+    int32s(line.counts)[(now + line.delay) & line.count_mask] += 1
     return place
 
 
 @inlined
-def due(line: Queues, now: int) -> bool:
-    """Whether the first entry of a delay line comes out in cycle `now`."""
-    return line.first != line.last and int64s(line.entries)[2 * (line.first & line.mask)] == now
+def due(line: Queues, now: int) -> int:
+    """Count the entries of a delay line that come out in cycle `now` (asked once)."""
+    slot = now & line.count_mask
+    count = int64(int32s(line.counts)[slot])
+    int32s(line.counts)[slot] = 0
+    return count
 
 
 @inlined
-def ask(net: Net, queues: Queues, n: int) -> None:
-    """Let the first packet of input VC `n` ask for the crossbar."""
-    queue = input_queue(queues, n)
-    words(queues.requests)[int64(queue.router) * queues.words + (int64(queue.number) >> 6)] |= bit_of(queue.number)
+def append(queues: Queues, queue: Queues, p: int) -> None:
+    """Put packet `p` behind all others of an input or output queue."""
+    if queue.length == 0:
+        queue.first = p
+    else:
+        int32s(queues.following)[queue.last] = p
+    queue.last = p
+    queue.length = queue.length + 1
+
+
+@inlined
+def take_first(queues: Queues, queue: Queues) -> int:
+    """Take the first packet out of an input or output queue, which must have one; returns it."""
+    p = int64(queue.first)
+    queue.length = queue.length - 1
+    if queue.length != 0:
+        queue.first = int32s(queues.following)[p]
+    return p
+
+
+@inlined
+def number_of(net: Net, queue: Queues) -> int:
+    """Port · V + VC of an input queue."""
+    return int64(queue.port) * net.vcs + int64(queue.vc)
+
+
+@inlined
+def ask(net: Net, queues: Queues, queue: Queues) -> None:
+    """Let the first packet of an input VC ask for the crossbar."""
+    number = number_of(net, queue)
+    words(queues.requests)[int64(queue.router) * queues.words + (number >> 6)] |= bit_of(number)
     words(queues.asking)[queue.router >> 6] |= bit_of(queue.router)
+
+
+@inlined
+def let_send(net: Net, queues: Queues, output: Queues, now: int) -> None:
+    """Note that an output queue has a packet and a credit."""
+    q = int64(output.port)
+    port = output_port(net, q)
+    port.free_mask = port.free_mask | (uint32(1) << uint32(output.vc))
+    if port.busy_until <= now:
+        words(queues.pending)[q >> 6] |= bit_of(q)
 
 
 @inner
@@ -109,12 +150,12 @@ def route_head(net: Net, queues: Queues, route: Callable[..., int], n: int, now:
     queue = input_queue(queues, n)
     router = int64(queue.router)
     while queue.length > 0:
-        p = int64(int32s(queues.input_fifo)[n * queues.input_depth + queue.head])
+        p = int64(queue.first)
         packet = packet_at(net, p)
         count = route(
             router,
             int64(queue.port),
-            int64(queue.number) - int64(queue.port) * net.vcs,
+            int64(queue.vc),
             packet,
             net,
             int32s(net.table),
@@ -130,12 +171,14 @@ def route_head(net: Net, queues: Queues, route: Callable[..., int], n: int, now:
         else:
             output = choose_output(net, router, count)
         if output >= 0:
+            m = router * net.ports * net.vcs + output
+            prefetch(queues.output_queue + m * OUTPUT_QUEUE_BYTES)
+            prefetch(net.output_vc + m * OUTPUT_VC_BYTES)
             queue.output = output
-            queue.output_port = output_queue(queues, router * net.ports * net.vcs + output).number
-            ask(net, queues, n)
+            queue.output_port = output // net.vcs
+            ask(net, queues, queue)
             return
-        queue.length = queue.length - 1
-        queue.head = queue.head + 1 if queue.head + 1 < queues.input_depth else 0
+        take_first(queues, queue)
         put(line_at(queues.credit_line, queue.credit_line), now, int64(queue.credit_to) << 1)
         net.flits_dropped += 1
         net.packets_dropped += 1
@@ -151,11 +194,11 @@ def take_credits(net: Net, queues: Queues, now: int) -> None:
     """Credits, and the feedback that travels with them, that count from this cycle on."""
     for k in range(queues.credit_lines):
         line = line_at(queues.credit_line, k)
-        while due(line, now):
+        for _ in range(due(line, now)):
             place = line.first & line.mask
-            entry = int64s(line.entries)[2 * place + 1]
+            entry = int64s(line.entries)[place]
             if line.first + AHEAD < line.last:
-                later = int64s(line.entries)[2 * ((line.first + AHEAD) & line.mask) + 1] >> 1
+                later = int64s(line.entries)[(line.first + AHEAD) & line.mask] >> 1
                 if later < net.output_vcs:
                     prefetch(queues.output_queue + later * OUTPUT_QUEUE_BYTES)
                     prefetch(net.output_vc + later * OUTPUT_VC_BYTES)
@@ -174,7 +217,7 @@ def take_credits(net: Net, queues: Queues, now: int) -> None:
                 _call_learn(
                     net.learn,
                     int64(output.router),
-                    int64(output.port) - int64(output.router) * net.ports,
+                    int64(output.number),
                     int64(output.vc),
                     note_beside(line, place),
                     net,
@@ -186,11 +229,7 @@ def take_credits(net: Net, queues: Queues, now: int) -> None:
             output.credits = output.credits + 1
             output_vc(net, m).credits += 1
             if output.credits == 1 and output.length > 0:
-                q = int64(output.port)
-                port = output_port(net, q)
-                port.free_mask = port.free_mask | (uint32(1) << uint32(output.vc))
-                if port.busy_until <= now:
-                    words(queues.pending)[q >> 6] |= bit_of(q)
+                let_send(net, queues, output, now)
 
 
 @inner
@@ -224,14 +263,13 @@ def take_packets(net: Net, queues: Queues, route: Callable[..., int], now: int) 
     """Packets that arrive in this cycle: into the input queue, or to the host."""
     for k in range(queues.packet_lines):
         line = line_at(queues.packet_line, k)
-        while due(line, now):
-            entry = int64s(line.entries)[2 * (line.first & line.mask) + 1]
+        for _ in range(due(line, now)):
+            entry = int64s(line.entries)[line.first & line.mask]
             if line.first + AHEAD < line.last:
-                later = int64s(line.entries)[2 * ((line.first + AHEAD) & line.mask) + 1]
+                later = int64s(line.entries)[(line.first + AHEAD) & line.mask]
                 prefetch(net.packet + (later & 0xFFFFFFFF) * PACKET_BYTES)
                 if later >> 32 < net.input_vcs:
                     prefetch(queues.input_queue + (later >> 32) * INPUT_QUEUE_BYTES)
-                    prefetch(queues.input_fifo + 4 * (later >> 32) * queues.input_depth)
             line.first += 1
             target, p = entry >> 32, entry & 0xFFFFFFFF
             if target >= net.input_vcs:
@@ -241,11 +279,7 @@ def take_packets(net: Net, queues: Queues, route: Callable[..., int], now: int) 
             packet = packet_at(net, p)
             packet.unused = (now << ELAPSED_BITS) | min(now - (packet.unused >> ELAPSED_BITS), (1 << ELAPSED_BITS) - 1)
             queue = input_queue(queues, target)
-            place = int64(queue.head) + int64(queue.length)
-            if place >= queues.input_depth:
-                place -= queues.input_depth
-            int32s(queues.input_fifo)[target * queues.input_depth + place] = p
-            queue.length = queue.length + 1
+            append(queues, queue, p)
             if queue.length == 1:
                 route_head(net, queues, route, target, now)
 
@@ -254,9 +288,9 @@ def take_packets(net: Net, queues: Queues, route: Callable[..., int], now: int) 
 def leave(net: Net, queues: Queues, n: int, now: int) -> int:
     """Take the first packet out of input VC `n`, with credit and feedback upstream; returns it."""
     queue = input_queue(queues, n)
-    p = int64(int32s(queues.input_fifo)[n * queues.input_depth + queue.head])
-    queue.head = queue.head + 1 if queue.head + 1 < queues.input_depth else 0
-    queue.length = queue.length - 1
+    p = take_first(queues, queue)
+    if queue.length != 0:
+        prefetch(net.packet + int64(queue.first) * PACKET_BYTES)
     line = line_at(queues.credit_line, queue.credit_line)
     place = put(line, now, int64(queue.credit_to) << 1)
     if net.feedback != 0 and queue.credit_to < net.output_vcs:
@@ -273,15 +307,14 @@ def leave(net: Net, queues: Queues, n: int, now: int) -> int:
             note_beside(line, place),
         )
         if wanted != 0:
-            int64s(line.entries)[2 * place + 1] |= 1
+            int64s(line.entries)[place] |= 1
     return p
 
 
 @inlined
 def match(net: Net, queues: Queues, route: Callable[..., int], router: int, now: int) -> None:
     """One match of the crossbar of `router`: least recently used input VCs first."""
-    ports = net.ports
-    first = router * ports * net.vcs
+    first = router * net.ports * net.vcs
     order, age = int32s(queues.order), int64s(queues.age)
     count = 0
     for word in range(queues.words):
@@ -297,6 +330,7 @@ def match(net: Net, queues: Queues, route: Callable[..., int], router: int, now:
                 words(queues.blocked)[m * queues.words + word] |= bit_of(number)
                 queues.blocked_requests += 1
                 continue
+            prefetch(net.packet + int64(queue.first) * PACKET_BYTES)
             stamp = int64(queue.stamp)
             k = count
             while k > 0 and age[k - 1] > stamp:
@@ -324,18 +358,10 @@ def match(net: Net, queues: Queues, route: Callable[..., int], router: int, now:
         p = leave(net, queues, n, now)
         m = first + int64(queue.output)
         output = output_queue(queues, m)
-        place = int64(output.head) + int64(output.length)
-        if place >= queues.output_depth:
-            place -= queues.output_depth
-        int32s(queues.output_fifo)[m * queues.output_depth + place] = p
-        output.length = output.length + 1
+        append(queues, output, p)
         output_vc(net, m).credits -= 1
         if output.length == 1 and output.credits > 0:
-            q = router * ports + int64(queue.output_port)
-            port = output_port(net, q)
-            port.free_mask = port.free_mask | (uint32(1) << uint32(output.vc))
-            if port.busy_until <= now:
-                words(queues.pending)[q >> 6] |= bit_of(q)
+            let_send(net, queues, output, now)
     net.last_move = now
     for k in range(grants):
         n = int64(granted[k])
@@ -345,22 +371,19 @@ def match(net: Net, queues: Queues, route: Callable[..., int], router: int, now:
         else:
             queue.output = -1
         if queue.output < 0:
-            words(queues.requests)[router * queues.words + (int64(queue.number) >> 6)] &= ~bit_of(queue.number)
+            number = number_of(net, queue)
+            words(queues.requests)[router * queues.words + (number >> 6)] &= ~bit_of(number)
 
 
 @inlined
 def send(net: Net, queues: Queues, q: int, now: int) -> None:
-    """Send the next packet of output port `q`."""
+    """Send the next packet of output port `q`, which has one that may go."""
     port = output_port(net, q)
-    if port.free_mask == 0:
-        return
     v = first_at_or_after(uint64(port.free_mask), port.g)
     port.g = v + 1 if v + 1 < net.vcs else 0
     m = q * net.vcs + v
     output = output_queue(queues, m)
-    p = int64(int32s(queues.output_fifo)[m * queues.output_depth + output.head])
-    output.head = output.head + 1 if output.head + 1 < queues.output_depth else 0
-    output.length = output.length - 1
+    p = take_first(queues, output)
     output.credits = output.credits - 1
     if output.length == 0 or output.credits == 0:
         port.free_mask = port.free_mask & ~(uint32(1) << uint32(v))
@@ -377,6 +400,38 @@ def send(net: Net, queues: Queues, q: int, now: int) -> None:
                 words(queues.requests)[router * queues.words + word] |= waiting
                 words(queues.blocked)[m * queues.words + word] = 0
                 words(queues.asking)[router >> 6] |= bit_of(router)
+
+
+@inlined
+def free_ports(net: Net, queues: Queues, now: int) -> None:
+    """Ports whose link becomes free in this cycle may send."""
+    line = line_at(queues.free_line, 0)
+    for _ in range(due(line, now)):
+        q = int64s(line.entries)[line.first & line.mask]
+        if line.first + AHEAD < line.last:
+            prefetch(net.output_port + int64s(line.entries)[(line.first + AHEAD) & line.mask] * OUTPUT_PORT_BYTES)
+        line.first += 1
+        words(queues.pending)[q >> 6] |= bit_of(q)
+
+
+@inlined
+def ready_ports(net: Net, queues: Queues) -> int:
+    """List the ports that send in this cycle in ``queues.ready``; returns how many."""
+    count = 0
+    for word in range(queues.port_words):
+        ports = words(queues.pending)[word]
+        if ports != uint64(0):
+            words(queues.pending)[word] = 0
+            while ports != uint64(0):
+                q = (word << 6) + trailing_zeros(ports)
+                ports &= ports - uint64(1)
+                port = output_port(net, q)
+                if port.free_mask != 0:
+                    v = first_at_or_after(uint64(port.free_mask), port.g)
+                    prefetch(queues.output_queue + (q * net.vcs + v) * OUTPUT_QUEUE_BYTES)
+                    int32s(queues.ready)[count] = q
+                    count += 1
+    return count
 
 
 @inlined
@@ -469,18 +524,9 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
                         router = (word << 6) + trailing_zeros(routers)
                         routers &= routers - uint64(1)
                         match(net, queues, route, router, now)
-            line = line_at(queues.free_line, 0)
-            while due(line, now):
-                q = int64s(line.entries)[2 * (line.first & line.mask) + 1]
-                line.first += 1
-                words(queues.pending)[q >> 6] |= bit_of(q)
-            for word in range(queues.port_words):
-                ports = words(queues.pending)[word]
-                if ports != uint64(0):
-                    words(queues.pending)[word] = 0
-                    while ports != uint64(0):
-                        send(net, queues, (word << 6) + trailing_zeros(ports), now)
-                        ports &= ports - uint64(1)
+            free_ports(net, queues, now)
+            for k in range(ready_ports(net, queues)):
+                send(net, queues, int64(int32s(queues.ready)[k]), now)
             slot = now & queues.calendar_mask
             h: Any = int64(int32s(queues.calendar)[slot])
             int32s(queues.calendar)[slot] = -1

@@ -23,31 +23,35 @@ INTERVAL_BITS = 20
 #: low bits of ``packet.unused``: cycles between the arrivals at the router before and at this one; above: the latter
 ELAPSED_BITS = 24
 
+#: 32 bytes: two in a cache line
 INPUT_QUEUE = np.dtype(
     [
         ("stamp", "i8"),  # when the crossbar served this VC last: least recently used first
         ("credit_to", "i4"),  # upstream output VC, or output_vcs + host
-        ("credit_line", "i4"),  # delay line of credits
-        ("output", "i4"),  # output port · V + VC of the first packet; -1: empty
-        ("length", "u2"),
-        ("head", "u2"),
+        ("first", "i4"),  # packet at the head, if there is one; the others follow by `following`
+        ("last", "i4"),
         ("router", "i4"),
-        ("number", "u2"),  # port · V + VC
+        ("length", "u2"),
+        ("output", "i2"),  # output port · V + VC of the first packet; -1: empty
         ("port", "u1"),
+        ("vc", "u1"),
         ("output_port", "u1"),  # of the first packet
+        ("credit_line", "u1"),  # delay line of credits
     ],
     align=True,
 )
 
+#: 32 bytes
 OUTPUT_QUEUE = np.dtype(
     [
         ("target", "i4"),  # input VC at the other end, or input_vcs + (host << HOST_VC_BITS | VC); -1: nothing there
         ("credits", "i4"),
-        ("packet_line", "i4"),  # delay line of packets
         ("port", "i4"),  # global output port
         ("router", "i4"),
+        ("first", "i4"),  # packet, as above
+        ("last", "i4"),
         ("length", "u2"),
-        ("head", "u2"),
+        ("packet_line", "u1"),  # delay line of packets
         ("number", "u1"),  # of the port in its router
         ("vc", "u1"),
     ],
@@ -76,8 +80,10 @@ LINE = np.dtype(
         ("first", "i8"),  # entries taken out since the beginning
         ("last", "i8"),  # entries put in
         ("mask", "i8"),  # capacity − 1
-        ("entries", "i8"),  # address of int64[capacity, 2]: cycle, what
+        ("entries", "i8"),  # address of int64[capacity]: what
         ("notes", "i8"),  # address of NOTE[capacity] beside credits
+        ("counts", "i8"),  # address of int32[…]: entries that come out in a cycle, modulo …
+        ("count_mask", "i8"),  # … a power of two, − 1
     ],
     align=True,
 )
@@ -107,8 +113,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "packet_line": LINE,
     "credit_line": LINE,
     "free_line": LINE,  # LINE[1]: ports whose link becomes free
-    "input_fifo": np.dtype("int32"),  # int32[input VCs, input_depth]: packets
-    "output_fifo": np.dtype("int32"),  # int32[output VCs, output_depth]
+    "following": np.dtype("int32"),  # int32[pool]: packet behind this one in the same queue
     "requests": np.dtype("uint64"),  # uint64[routers, words]: input VCs that ask for the crossbar
     "blocked": np.dtype("uint64"),  # uint64[output VCs, words]: input VCs that wait for a place in this queue
     "asking": np.dtype("uint64"),  # bit per router with requests
@@ -119,6 +124,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "order": np.dtype("int32"),  # scratch: requests of a router by age ...
     "age": np.dtype("int64"),
     "granted": np.dtype("int32"),  # ... and those that were granted
+    "ready": np.dtype("int32"),  # scratch: ports or hosts that may send in this cycle
 }
 
 #: settings, counters and the addresses of `ARRAYS`

@@ -329,15 +329,15 @@ def kernel(
     return state, run
 
 
-def contents(state: QueuedState, name: str, fifo: str) -> list[list[tuple[int, int]]]:
+def contents(state: QueuedState, name: str) -> list[list[tuple[int, int]]]:
     """Source and number of the packets in every queue, first one first."""
-    queues, packets = state.queues[name], state["packet"]
-    places = state.queues[fifo].reshape(len(queues), -1)
-    found = []
-    for n in range(len(queues)):
-        depth = places.shape[1]
-        which = [int(places[n, (int(queues["head"][n]) + k) % depth]) for k in range(int(queues["length"][n]))]
-        found.append([(int(packets["src"][w]), int(packets["number"][w])) for w in which])
+    packets, following, found = state["packet"], state.queues["following"], []
+    for queue in state.queues[name]:
+        which, p = [], int(queue["first"])
+        for _ in range(int(queue["length"])):
+            which.append((int(packets["src"][p]), int(packets["number"][p])))
+            p = int(following[p])
+        found.append(which)
     return found
 
 
@@ -379,11 +379,8 @@ def test_every_cycle_as_the_golden(
             ejected = len(golden.latencies)
             assert (state["latency_sum"], state["hops_sum"]) == (sum(golden.latencies), sum(golden.hops)), cycle
         if cycle % 50 == 49:
-            for name, fifo, wanted in (
-                ("input_queue", "input_fifo", golden.inputs),
-                ("output_queue", "output_fifo", golden.outputs),
-            ):
-                assert contents(state, name, fifo) == [[(k.src, k.number) for k in q] for q in wanted.values()], cycle
+            for name, wanted in (("input_queue", golden.inputs), ("output_queue", golden.outputs)):
+                assert contents(state, name) == [[(k.src, k.number) for k in q] for q in wanted.values()], cycle
             assert state["packets_created"] == sum(golden.made) - sum(len(queue) for queue in golden.nic)
     assert ejected > 20
     assert state.flits_present == state.flits_in_flight
