@@ -25,6 +25,7 @@ from hopforge.model.config import Config
 from hopforge.model.links import topology_hosts
 from hopforge.model.router_csr import ROUTER_CSR_ADDR_BITS, router_csr_map
 from hopforge.model.router_tables import network_links
+from hopforge.model.topology.failed import refuse_failed
 
 __all__ = ["generate_network", "network_files", "network_name"]
 
@@ -57,6 +58,7 @@ def generate_network(config: Config, folder: Path | None = None, *, period_ns: f
     UserError
         If the hardware cannot do what the configuration wants, or the folder cannot be written.
     """
+    refuse_failed(config.failed, "hopforge gen network")
     target = Path("build") / config.name / "network" if folder is None else folder
     return write_package(network_files(config, period_ns=period_ns), target)
 

@@ -12,10 +12,12 @@ from hopforge import __version__
 from hopforge.gen.package import write_package
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.switch_tables import LAYER_RULES, SwitchTables, channel_orders, switch_tables
-from hopforge.model.irregular.tables import RoutingTables, build_tables
+from hopforge.model.irregular.tables import RoutingTables
 from hopforge.model.tcam import TcamRow
 from hopforge.model.topology import build
+from hopforge.model.topology.failed import without_failed
 
 __all__ = ["generate_tables", "table_files"]
 
@@ -54,8 +56,8 @@ def generate_tables(
 
 def table_files(config: Config, progress: Callable[[int, int], None] = lambda done, total: None) -> dict[str, str]:
     """Text of every file by its name, manifest last."""
-    topology = build(config.topology, config.address)
-    tables = build_tables(config.tables, topology, config.seed)
+    topology = without_failed(build(config.topology, config.address), config.failed)
+    tables = linked_tables(config.tables, topology, config.seed)
     words = _words(config, tables)
     files: dict[str, str] = {}
     rows, switches = [], []

@@ -19,6 +19,7 @@ from hopforge.model.plots import GREY, PALETTE, new_figure, save_figure, style_a
 from hopforge.model.replay import COUNTS, ReplayResult, replay
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.failed import refuse_failed, without_failed
 from hopforge.model.workload import PacketStream, build_workload
 
 PORT_LOAD_GBPS = 200.0
@@ -119,6 +120,9 @@ def run_hits(config: Config, progress: Callable[[int, int], None] | None = None)
     if config.workload is None:
         raise ConfigError("workload: missing; `hopforge hits` needs the section")
     topology = build(config.topology, config.address)
+    if config.routing.algorithm != "tables":
+        refuse_failed(config.failed, f"the replay of routing.algorithm={config.routing.algorithm}")
+    topology = without_failed(topology, config.failed)
     workload = build_workload(config.workload, topology, config.seed)
     result = replay(config, topology, workload, progress)
     return report(config, topology, workload, result)
@@ -159,7 +163,10 @@ def _totals(config: Config, workload: PacketStream, result: ReplayResult, whole:
     miss = whole["tcam_lookups"] / lookups if lookups else 0.0
     rate = packet_rate(load_gbps=load_gbps, slot_bytes=timing.slot_bytes)
     cached = config.lookup.cache.enabled
-    totals: dict[str, Any] = {"workload": workload.name, "packets": result.packets, "delivered": result.delivered}
+    totals: dict[str, Any] = {
+        "workload": workload.name, "packets": result.packets, "delivered": result.delivered,
+        "not_sent": workload.packets - result.packets,
+    }  # fmt: skip
     for key, value in whole.items():
         totals[key] = int(value) if key in (*COUNTS, "misses", "tcam_lookups") else float(value)
     totals |= {
@@ -285,6 +292,7 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
     rows = [
         ("network", found.topology.name),
         ("workload", f"{t['workload']}: {t['packets']:,} packets, {t['mean_switches_per_packet']:.3g} switches each"),
+        *([("not sent", f"{t['not_sent']:,} packets from or to hosts of failed switches")] if t["not_sent"] else []),
         ("lookups", f"{t['lookups']:,}"),
         ("hits", share("hits")),
         ("misses", f"{share('misses')}: {t['compulsory']:,} compulsory, {t['capacity']:,} capacity,"

@@ -204,13 +204,21 @@ class Replay:
         self._stacks = ReferenceStacks(self.inputs.caches, section.entries if section.enabled else 0)
         self._matched = _matched(config, topology, self.reduction, self._by_tables)
         self._counts = np.zeros((len(COUNTS), self.inputs.caches), np.int64)
+        alone: NDArray[np.bool_] = np.asarray((topology.peer_router < 0).all(axis=1))
+        self._silent = alone[topology.host_router] if alone.any() and topology.routers > 1 else None
         self._now = 0
         self.packets = 0
         self.delivered = 0
 
     def send(self, sources: NDArray[np.integer], destinations: NDArray[np.integer]) -> None:
-        """Send packets from source hosts to destination hosts (int[packet]), one after the other."""
+        """Send packets from source hosts to destination hosts (int[packet]), one after the other.
+
+        Those from and to hosts of switches without a link, which have failed, are left out.
+        """
         hosts = self.topology.hosts
+        if self._silent is not None:
+            working = ~(self._silent[sources] | self._silent[destinations])
+            sources, destinations = sources[working], destinations[working]
         pair, of_packet = np.unique(
             np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True
         )

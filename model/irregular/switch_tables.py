@@ -35,7 +35,7 @@ class SwitchTables:
     router : int
         Its number.
     rows : tuple of TcamRow
-        Every host address → output port; the first row that matches counts.
+        Host address → output port; the first row that matches counts. Hosts of failed switches have none.
     escape_rows : tuple of TcamRow
         The same for the escape, if the layers have one.
     entries : ndarray, int32[entry, 2], optional
@@ -174,7 +174,8 @@ def switch_tables(tables: RoutingTables, width_bits: int) -> Iterator[SwitchTabl
 
     def rows(table: NDArray[np.int32], router: int) -> tuple[TcamRow, ...]:
         out = np.where(topology.host_router == router, topology.host_port, table[router, topology.host_router])
-        return address_rows(dict(zip(addresses, out.tolist(), strict=True)), width_bits, orders)
+        outputs = {address: port for address, port in zip(addresses, out.tolist(), strict=True) if port >= 0}
+        return address_rows(outputs, width_bits, orders)
 
     for router in range(topology.routers):
         by_host = None

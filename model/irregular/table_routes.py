@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.landmarks import LandmarkTables
 from hopforge.model.irregular.loren import LorenTables, loren_chosen
-from hopforge.model.irregular.tables import RoutingTables, build_tables, next_ports
+from hopforge.model.irregular.tables import RoutingTables, next_ports
 from hopforge.model.routes import Routes
 from hopforge.model.topology import Topology
 
@@ -63,14 +64,14 @@ def chosen_entries(tables: RoutingTables) -> NDArray[np.int32]:
 
 
 def table_routes(config: Config, topology: Topology) -> TableRoutes:
-    """Tables of a configuration with ``routing.algorithm: tables``.
+    """Tables of a configuration with ``routing.algorithm: tables``; switches without links have failed.
 
     Raises
     ------
     UserError
         As `build_tables`; a switch without hosts, whose number no address stands for.
     """
-    tables = build_tables(config.tables, topology, config.seed)
+    tables = linked_tables(config.tables, topology, config.seed)
     port = next_ports(topology, tables.channels, tables.next_channel)
     if config.tables.cache_key == "destination":
         return TableRoutes(tables, port, None)

@@ -19,6 +19,7 @@ from hopforge.model.packet.intermediate import TURNS, Grid
 from hopforge.model.packet.kernel import run as run_kernel
 from hopforge.model.packet.settings import PacketError, packet_settings, unit_period_ns
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.traffic import TrafficPlan, prepare_traffic
 
 #: cycles without a packet taken by any router, with packets inside, after which a run has come to a standstill
@@ -54,6 +55,7 @@ class PacketNetwork:
             raise PacketError(f"the load must be above 0, not {load}")
         self.config, self.load, self.seed = config, load, seed
         self.settings = packet_settings(config)
+        refuse_failed(config.failed, "router.model: packet")
         self.topology: Topology = build(config.topology, config.address)
         self.grid = Grid(
             tuple(int(k) for k in self.topology.params["radices"]),

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 
 from hopforge.model.config import Config
+from hopforge.model.config.failures import describe_failed
 from hopforge.model.results import staged
 from hopforge.model.routing_table import hop_statistics
 from hopforge.model.topology import Topology, TopologyError, build
@@ -101,6 +102,11 @@ def describe(config: Config) -> list[tuple[str, str]]:
         ("diameter", f"{bound}{hops.diameter} links between routers with hosts"),
         ("mean path", f"{hops.mean_path_length:.4f} links between two routers with hosts{sample}"),
         ("mean distance", f"{hops.mean_hops:.4g} links between two different hosts"),
+        *(
+            []
+            if config.failed.none
+            else [("failed", f"{describe_failed(config.failed)}; the figures are of the whole network")]
+        ),
         ("floor plan", f"{plan.width:g} x {plan.height:g} places"),
         ("cables", f"{plan.total:.12g} places in all, mean {plan.mean:.3f}, longest {plan.longest:g}"),
     ]

@@ -7,16 +7,39 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from hopforge.model.config.failures import FailedConfig
+from hopforge.model.config.failures import FailedConfig, describe_failed
 from hopforge.model.errors import UserError
 from hopforge.model.topology.base import Topology
 from hopforge.model.topology.floor_plan import positions
 
-__all__ = ["FailureError", "failed_hosts", "failed_ports", "failed_switches", "survivors", "without_failed"]
+__all__ = [
+    "FailureError",
+    "failed_hosts",
+    "failed_ports",
+    "failed_switches",
+    "refuse_failed",
+    "survivors",
+    "without_failed",
+]
 
 
 class FailureError(UserError, ValueError):
     """Failed parts that the network has not, or without which it falls apart."""
+
+
+def refuse_failed(failed: FailedConfig, who: str) -> None:
+    """Refuse section `failed` where it would have no effect.
+
+    Raises
+    ------
+    FailureError
+        Something has failed; names `who`.
+    """
+    if not failed.none:
+        raise FailureError(
+            f"failed: {describe_failed(failed)}: {who} takes whole networks only (hopforge route, gen tables, net, "
+            "sweep, series and trace, and hits with routing.algorithm=tables, go without what has failed)"
+        )
 
 
 def _router(topology: Topology, router: int) -> int:

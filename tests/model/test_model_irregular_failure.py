@@ -9,9 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
+from hopforge.gen.tables import table_files
 from hopforge.model.config import parse_config
 from hopforge.model.config.failures import FailedConfig, parse_failed
 from hopforge.model.errors import UserError
+from hopforge.model.hit_rates import run_hits
 from hopforge.model.irregular.failure import (
     changed_paths,
     compare_tables,
@@ -24,6 +26,7 @@ from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import chosen_entries
 from hopforge.model.irregular.tables import RoutingTables, build_tables
 from hopforge.model.routing.tables import prepare_tables
+from hopforge.model.tcam import NO_MATCH, Tcam, TcamRow
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import FailureError, failed_ports, survivors, without_failed
 
@@ -201,3 +204,44 @@ def test_the_command_writes_the_change(tmp_path: Path) -> None:
     assert len(entries) == 20 and entries[2] == [] and all(d != 2 for row in entries for d, _ in row)
     assert "written" in (out / "routers.csv").read_text().splitlines()[0]
     assert json.loads((out / "metadata.json").read_text())["config"]["failed"]["links"] == [[0, other]]
+
+
+def test_caches_are_asked_on_what_is_left(tmp_path: Path) -> None:
+    text = TEXT + "{cache_key: entry, scheme: loren}\nrouting: {algorithm: tables}\nworkload: {kind: all_to_all}\n"
+    text = text.replace("random_regular, routers: 20", "layout_random, n: 5, length: 3") + "failed: {switches: [7]}\n"
+    found = run_hits(parse_config(text))
+    used = found.ports[found.ports["lookups"] > 0]
+    assert found.totals["packets"] == found.totals["delivered"] == 48 * 47
+    assert found.totals["not_sent"] == 50 * 49 - 48 * 47 and 7 not in set(used["router"])
+    alone = failed_ports(found.topology, FailedConfig(switches=(7,)))
+    assert not alone.any()  # its links are gone
+    whole = found.config.model_copy(update={"failed": FailedConfig()})
+    assert run_hits(whole).totals["not_sent"] == 0
+
+
+def test_memory_images_are_those_of_what_is_left() -> None:
+    text = TEXT.replace("random_regular, routers: 20", "layout_random, n: 5, length: 3") + "{scheme: loren}\n"
+    config = parse_config(text + "failed: {switches: [7]}\n")
+    files = table_files(config)
+    switches = json.loads(files["t_switches.json"])
+    topology = build(config.topology, config.address)
+    gone = {int(a) for a in topology.host_address[topology.host_router == 7]}
+    for switch in switches:
+        tcam = Tcam.of_rows([TcamRow(int(v, 16), int(m, 16), o) for v, m, o in switch["tcam"]])
+        found = tcam.lookup_many(topology.host_address)
+        for address, port in zip(topology.host_address.tolist(), found.tolist(), strict=True):
+            if address in gone or switch["router"] == 7:
+                assert port == NO_MATCH or (switch["router"] == 7 and address in gone)
+            else:
+                assert port != NO_MATCH and topology.peer_router[switch["router"], port] != 7
+
+
+@pytest.mark.parametrize("command", [["hits"], ["gen", "network"], ["app"], ["net"]])
+def test_failed_parts_are_refused_where_they_would_have_no_effect(command: list[str], tmp_path: Path) -> None:
+    text = "name: t\ntopology: {kind: torus, radices: [3, 3]}\nfailed: {switches: [3]}\n"
+    text += "workload: {kind: collective, operation: allreduce, bytes: 8}\n"
+    path = tmp_path / "t.yml"
+    path.write_text(text + ("router: {model: packet}\nrouting: {algorithm: ofr}\n" if command == ["net"] else ""))
+    result = CliRunner().invoke(app, [*command, str(path), "-o", str(tmp_path / "out")])
+    assert isinstance(result.exception, FailureError) and "failed: switch 3: " in str(result.exception)
+    assert not (tmp_path / "out").exists()
