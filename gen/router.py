@@ -20,12 +20,13 @@ from hopforge.hw.controlled_router import ControlledRouter
 from hopforge.model.config import Config
 from hopforge.model.csr import CSR_ADDR_BITS, csr_map
 from hopforge.model.errors import UserError
+from hopforge.model.network_topology import network_topology
 from hopforge.model.router_csr import all_engines_address, engine_address, router_csr_map
 from hopforge.model.router_params import RouterParams
 from hopforge.model.router_program import RouterProgram, router_program
 from hopforge.model.router_tables import RouterTables, compile_tables, network_params
 from hopforge.model.simulation import routing_plan
-from hopforge.model.topology import Topology, build
+from hopforge.model.topology import Topology
 
 __all__ = [
     "NetworkDesign",
@@ -79,7 +80,7 @@ def network_design(config: Config) -> NetworkDesign:
         raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
     if config.router.route_computation == "lookup":
         lookup = engine_parameters(config)
-    topology = build(config.topology, config.address)
+    topology = network_topology(config)
     plan = routing_plan(config, topology)
     tables = compile_tables(topology, plan, config.router.vcs, config.routing.algorithm)
     return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup))

@@ -65,6 +65,8 @@ def common_cycle_ns(times: list[float]) -> float:
 
 def port_values(topology: Topology, between: Any, far: Any, host: Any) -> NDArray[Any]:
     """One value for each output port: links between routers, global links of a dragonfly, links to hosts."""
+    if topology.aggregation is not None:
+        return topology.aggregation.spread(port_values(topology.aggregation.logical, between, far, host))
     values = np.full((topology.routers, topology.max_ports), between)
     if topology.kind == "dragonfly":
         values[:, int(topology.params["p"]) + int(topology.params["a"]) - 1 :] = far

@@ -25,14 +25,17 @@ def lookup_table(topology: Topology, lookup: LookupState) -> pd.DataFrame:
     counts = lookup.counts
     used = ((topology.peer_router >= 0) | (topology.host_at >= 0)).reshape(-1)
     router, port = np.divmod(np.flatnonzero(used), topology.max_ports)
-    classes = port_classes(topology)
+    classes, group = port_classes(topology), port
+    if topology.aggregation is not None:
+        classes = port_classes(topology.aggregation.logical)
+        group = topology.aggregation.group[router, port]
     columns = {name: column[used] for name, column in counts.items()}
     misses = np.sum([columns[cause] for cause in CAUSES], axis=0)
     lookups = columns["hits"] + columns["merges"] + misses
     table = pd.DataFrame({
         "router": router,
         "port": port,
-        "port_class": [classes[r][p] for r, p in zip(router.tolist(), port.tolist(), strict=True)],
+        "port_class": [classes[r][p] for r, p in zip(router.tolist(), group.tolist(), strict=True)],
         "lookups": lookups,
         "misses": misses,
         **columns,

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.lookup_params import LookupParams
+from hopforge.model.lookup_params import MEMBER_BITS, LookupParams
 from hopforge.model.network.build import NetState
 from hopforge.model.network.lookup_build import RouteLookup
 from hopforge.model.network.records import PACKET
-from hopforge.model.node_reduction import NodeReduction
+from hopforge.model.node_reduction import KIND_BITS, NodeReduction
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing_cache import RoutingCache
 from hopforge.model.tcam import Tcam, TcamRow
@@ -113,7 +113,7 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     count, stack = np.empty(states, np.int64), np.empty(states, np.int64)
     answer = np.zeros((states, plan.max_candidates), np.int64)
     packet = np.zeros(1, PACKET)[0]
-    keys = 1 if reduction.mode == "arbitrary" else _KINDS * _width(topology)
+    keys = 1 if reduction.mode == "arbitrary" else reduction.members * _KINDS * _width(topology)
     # first answer to each (input VC, key) and its host; whole addresses are keys of one host each
     known = np.full((inputs * keys, 2 + plan.max_candidates), -1, np.int64)
     for host in range(topology.hosts):
@@ -164,9 +164,11 @@ def engine_params(config: Config) -> LookupParams:
 
 
 def _key_number(topology: Topology, reduction: NodeReduction, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of reduced keys, as the kernel counts them."""
-    kind, value = np.divmod(keys & (1 << reduction.value_bits + 2) - 1, 1 << reduction.value_bits)
-    return kind * _width(topology) + value
+    """Return the numbers of reduced keys, as the kernel counts them: by member, kind and value."""
+    payload = keys & (1 << reduction.value_bits + KIND_BITS + MEMBER_BITS) - 1
+    above, value = np.divmod(payload, 1 << reduction.value_bits)
+    member, kind = np.divmod(above, 1 << KIND_BITS)
+    return (member * _KINDS + kind) * _width(topology) + value
 
 
 def _key_table(topology: Topology, reduction: NodeReduction) -> NDArray[np.int32]:
@@ -192,8 +194,9 @@ def _key_rows(config: Config, topology: Topology, reduction: NodeReduction, widt
     if reduction.mode == "arbitrary":
         payload = topology.host_address.astype(np.int64)
     else:
-        kind, value = np.divmod(np.arange(_KINDS * width), width)
-        payload = kind << reduction.value_bits | value
+        above, value = np.divmod(np.arange(reduction.members * _KINDS * width), width)
+        member, kind = np.divmod(above, _KINDS)
+        payload = (member << KIND_BITS | kind) << reduction.value_bits | value
     tables = RoutingCache.from_config(config).tables.rows
     row = np.zeros((len(payload), len(tables)), np.uint64)
     for way, of_way in enumerate(tables):

@@ -1,7 +1,7 @@
 """Golden network: golden routers, links between them and hosts, one `step` per cycle (docs/router.md)."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from hopforge.model.allocators import first_at_or_after
@@ -26,18 +26,21 @@ class EngineSetup(NamedTuple):
         For ``tcam_kind: external``: the TCAM outside, one lookup per cycle and port.
     tcam_latency_cycles : int
         Its cycles from a request to the answer.
+    member : callable, optional
+        Link-aggregation member of an address, which a TCAM outside adds by itself where a row says so.
     """
 
     words: tuple[tuple[str, int], ...]
     tcam: Tcam | None = None
     tcam_latency_cycles: int = 1
+    member: Callable[[int], int] = lambda address: 0
 
 
 class _OutsideTcam:
     """The TCAM at the engine of one port: always ready, answers after a fixed time."""
 
-    def __init__(self, tcam: Tcam, latency_cycles: int) -> None:
-        self._tcam = tcam
+    def __init__(self, tcam: Tcam, latency_cycles: int, member: Callable[[int], int]) -> None:
+        self._tcam, self._member = tcam, member
         self._answers: deque[dict[str, int]] = deque({} for _ in range(latency_cycles))
 
     def inputs(self) -> LookupInputs:
@@ -48,7 +51,8 @@ class _OutsideTcam:
         """Take a request, if there is one in this cycle."""
         answer: dict[str, int] = {}
         if outputs.tcam_req_valid:
-            output = self._tcam.lookup(outputs.tcam_req_dst)
+            address = outputs.tcam_req_dst
+            output = self._tcam.lookup(address, self._member(address))
             answer = {"tcam_resp_valid": 1, "tcam_resp_id": outputs.tcam_req_id}
             if output is not None:
                 answer |= {"tcam_resp_match": 1, "tcam_resp_output": output}
@@ -77,7 +81,7 @@ class NetworkModel:
             for port, engine in enumerate(router.engines):
                 _set_up(engine, setup.words)
                 if setup.tcam is not None:
-                    tcams[port] = _OutsideTcam(setup.tcam, setup.tcam_latency_cycles)
+                    tcams[port] = _OutsideTcam(setup.tcam, setup.tcam_latency_cycles, setup.member)
         self.links = list(links)
         self._forward = [deque[Flit | None]([None] * (link.latency_cycles - 1)) for link in links]
         self._backward = [deque[int | None]([None] * (link.latency_cycles - 1)) for link in links]

@@ -1,6 +1,6 @@
 """What software writes into a router with lookup engines before it carries packets: key registers, TCAM, enable."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -13,10 +13,11 @@ from hopforge.model.key_ports import KeyPorts
 from hopforge.model.lookup_params import LookupParams
 from hopforge.model.node_reduction import NodeReduction
 from hopforge.model.router_csr import all_engines_address, engine_address, router_csr_map
-from hopforge.model.router_params import RouterParams
+from hopforge.model.router_params import PORT_BITS, RouterParams
 from hopforge.model.router_tables import RouterTables
 from hopforge.model.tcam import TcamRow, prefix_rows, route_rows, table_prefixes
 from hopforge.model.topology import Topology
+from hopforge.model.topology.base import Aggregation
 
 __all__ = ["BusOperation", "RouterProgram", "engine_registers", "router_program", "tcam_contents"]
 
@@ -70,16 +71,16 @@ def engine_registers(config: Config, params: LookupParams, reduction: NodeReduct
     Without node reduction, and in a network without key functions, keys are whole addresses.
     """
     registers, lookup = csr_map(params), config.lookup
+    mode = {"members": reduction.members, "member_hash": MEMBER_HASHES.index(reduction.member_hash)}
     if reduction.mode == "arbitrary":
-        return {"MODE": registers["MODE"].encode(members=1)}
+        return {"MODE": registers["MODE"].encode(**mode)}
     place = reduction.switch(router)
     words = {
         "MODE": registers["MODE"].encode(
             mode=MODES.index(reduction.mode),
             chunk_select=params.chunk_bits.index(config.address.chunk_bits),
             up_choice=UP_CHOICES.index(lookup.up_choice),
-            member_hash=MEMBER_HASHES.index(lookup.lag.hash),
-            members=lookup.lag.members,
+            **mode,
         )
     }
     words |= _halves("OWN", place.own, registers)
@@ -99,7 +100,8 @@ def _halves(name: str, value: int, registers: CsrMap) -> dict[str, int]:
 def tcam_contents(config: Config, topology: Topology, tables: RouterTables, router: int) -> list[TcamRow]:
     """Return the rows with which the lookups of a router follow its routing table.
 
-    A destination that no packet brings to the router is left out, or shares the row of those with the same key.
+    A destination that no packet brings to the router is left out, or shares the row of those with the same key. Where
+    links are aggregated a row names the first member of a group, and the engine adds the member of the destination.
 
     Raises
     ------
@@ -122,13 +124,48 @@ def tcam_contents(config: Config, topology: Topology, tables: RouterTables, rout
                 f"{' or routing.ties: key' if topology.kind == 'torus' else ''}"
             )
     table = {address: of_key[key][0] for address, key in zip(addresses, keys, strict=True) if key in of_key}
+    groups = topology.aggregation
+    if groups is not None and not tables.port_sets:
+        table = _by_group(groups, reduction, router, table)
     width = config.address.width_bits
     if reduction.mode != "arbitrary":
-        ports = KeyPorts(reduction, topology)
+        ports = KeyPorts(reduction, topology if groups is None else groups.logical)
+        rows = route_rows(ports, router)
         want = ports.destination_ports(router, np.array(list(table), np.int64)).tolist()
+        if groups is not None:
+            starts = [_group_output(groups, router, port) for port in range(groups.ports.shape[1])]
+            want = [starts[port] for port in want]
+            rows = [row._replace(output=starts[row.output]) for row in rows]
         if want == list(table.values()):
-            return route_rows(ports, router)
-    return prefix_rows(table_prefixes(table, width), width)
+            return _with_lag(rows)
+    return _with_lag(prefix_rows(table_prefixes(table, width), width))
+
+
+_LAG = 1 << 62
+"""Bit of an output in a table of this file: the engine adds the member of the destination."""
+
+
+def _group_output(groups: Aggregation, router: int, logical_port: int) -> int:
+    first, *others = groups.ports[router, logical_port].tolist()
+    return int(first) | (_LAG if others and others[0] >= 0 else 0)
+
+
+def _by_group(groups: Aggregation, reduction: NodeReduction, router: int, table: Mapping[int, int]) -> dict[int, int]:
+    """Return outputs by address that name the first member of a group where the destination's own member is meant."""
+    member = reduction.member_array(np.array(list(table), np.int64)).tolist()
+    result = {}
+    for (address, output), own in zip(table.items(), member, strict=True):
+        port, of_class = output & (1 << PORT_BITS) - 1, output >> PORT_BITS
+        group = int(groups.group[router, port])
+        meant = groups.ports[router, group, own] == port
+        base = _group_output(groups, router, group) if meant else port
+        result[address] = base | of_class << PORT_BITS
+    return result
+
+
+def _with_lag(rows: Iterable[TcamRow]) -> list[TcamRow]:
+    """Move `_LAG` from the outputs to the rows."""
+    return [row._replace(output=row.output & ~_LAG, lag=bool(row.output & _LAG)) for row in rows]
 
 
 def router_program(

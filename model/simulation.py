@@ -40,11 +40,12 @@ from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.program_arrays import ProgramSource
 from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, PROGRAM, SCRIPT
 from hopforge.model.network.sources import NEVER
+from hopforge.model.network_topology import network_topology, over_members, routing_network
 from hopforge.model.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.router_models import Built, build_model
 from hopforge.model.routing import RoutingError, RoutingPlan, prepare_routing
-from hopforge.model.topology import Topology, build
+from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_hosts, without_failed
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
 from hopforge.model.traffic import TrafficError, prepare_traffic
@@ -161,7 +162,7 @@ class Simulation:
             problem = simulated_ports_problem(config.topology, MAX_PORTS)
             if problem is not None:  # before a network of thousands of links per router is built
                 raise NetworkError(str(problem))
-        whole = build(config.topology, config.address) if topology is None else topology
+        whole = network_topology(config) if topology is None else topology
         self.topology = without_failed(whole, config.failed)
         routing = config.routing
         if not config.failed.none or config.simulation.failures:
@@ -567,7 +568,8 @@ def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     algorithm = str(routing.file) if routing.file is not None else routing.algorithm
     options = routing.model_dump(exclude={"algorithm", "file", "check"})
     options |= {"tables": config.tables, "seed": config.seed, "router": config.router}
-    return prepare_routing(topology, config.router.vcs, algorithm, options)
+    plan = prepare_routing(routing_network(topology), config.router.vcs, algorithm, options)
+    return over_members(config, topology, plan)
 
 
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:
@@ -648,11 +650,16 @@ def plot_channels(run: Simulation, channels: pd.DataFrame, path: Path) -> None:
     """
     largest = max(float(channels["load"].max()), 1e-9) if len(channels) else 1.0
     topology = run.topology
-    table = np.full((topology.max_ports, topology.routers), np.nan)
-    table[channels["port"], channels["router"]] = channels["load"]
-    label = "flits per cycle"
+    logical, group = routing_network(topology), channels["port"].to_numpy()
+    if topology.aggregation is not None:
+        group = topology.aggregation.group[channels["router"], group]
+    table = np.full((logical.max_ports, topology.routers), np.nan)
+    table[group, channels["router"]] = 0
+    np.add.at(table, (group, channels["router"]), channels["load"])
+    label = "flits per cycle" if topology.aggregation is None else "flits per cycle, all members"
     if topology.kind in ("mesh", "torus") and len(topology.params["radices"]) == 2:
-        first, (width, height) = topology.max_ports - 4, topology.params["radices"]
+        largest = max(float(np.nanmax(table)), 1e-9)
+        first, (width, height) = logical.max_ports - 4, topology.params["radices"]
         figure, panels = new_figure(panels=4, width_in=4.4, height_in=3.8)
         for axes, port, name in zip(panels, range(first, first + 4), ("+x", "−x", "+y", "−y"), strict=True):
             style_axes(axes, title=f"Channels to {name}", x_label="x of the router", y_label="y of the router")

@@ -25,11 +25,6 @@ def route_computation_problems(router: RouterConfig, lookup: LookupConfig) -> It
         yield Problem(
             "lookup.request_tag_bits", f"must number router.vcs={router.vcs}, not {lookup.request_tag_bits} bits"
         )
-    if lookup.lag.members > 1:
-        yield Problem(
-            "lookup.lag.members",
-            f"must be 1 for router.route_computation=lookup, whose links are single ones, not {lookup.lag.members}",
-        )
     if lookup.cache.second_level is not None:
         yield Problem("lookup.cache.second_level", "is not in the engines of router.route_computation=lookup")
     cache = lookup.cache.model_copy(update={"enabled": True})

@@ -39,6 +39,32 @@ class Channels(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Aggregation:
+    """Parallel links of a network in groups, each of which is one link to the routing.
+
+    Attributes
+    ----------
+    logical : Topology
+        The same network with one port in place of a group.
+    members : int
+        Links in a group, on successive ports; a link to a host is alone.
+    ports : ndarray, int32[router, logical port, member]
+        The port of each member, -1: there is none.
+    group : ndarray, int32[router, port]
+        The logical port that a port belongs to, -1: none.
+    """
+
+    logical: "Topology"
+    members: int
+    ports: NDArray[np.int32]
+    group: NDArray[np.int32]
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give every port the value of its group: of the shape [router, port], from [router, logical port]."""
+        return np.take_along_axis(values, np.maximum(self.group, 0), axis=1)
+
+
+@dataclass(frozen=True, eq=False)
 class Topology:
     """A network of routers and hosts as arrays (numbering: docs/architecture.md).
 
@@ -67,6 +93,8 @@ class Topology:
         (`floor_plan.positions` has an answer for every network).
     link_cycles : ndarray, int32[router, port], optional
         Latency of the link at an output port as its file says, 0 where it does not; None: none says so.
+    aggregation : Aggregation, optional
+        Parallel links that act as one (`topology.aggregation`).
     """
 
     name: str
@@ -83,6 +111,7 @@ class Topology:
     params: Mapping[str, Any] = field(default_factory=dict)
     position: NDArray[np.float64] | None = None
     link_cycles: NDArray[np.int32] | None = None
+    aggregation: Aggregation | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "params", MappingProxyType(dict(self.params)))

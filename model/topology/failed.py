@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from hopforge.model.config.failures import FailedConfig, describe_failed
 from hopforge.model.errors import UserError
+from hopforge.model.topology.aggregation import without_links
 from hopforge.model.topology.base import Topology
 from hopforge.model.topology.floor_plan import positions
 
@@ -129,6 +130,7 @@ def without_failed(topology: Topology, failed: FailedConfig) -> Topology:
         topology,
         peer_router=peer_router,
         peer_port=np.where(down, -1, topology.peer_port).astype(np.int32),
+        aggregation=None if topology.aggregation is None else without_links(topology.aggregation, peer_router),
     )
 
 

@@ -41,6 +41,7 @@ NETWORKS = {
 def configure(network: str, router: dict[str, Any], lookup: dict[str, Any]) -> Config:
     topology, routing = NETWORKS[network]
     nested = {"cache": {"entries": 16} | lookup.get("cache", {}), "tcam": lookup.get("tcam", {})}
+    nested["lag"] = lookup.get("lag", {})
     lookup = {key: value for key, value in lookup.items() if key not in nested}
     if network == "adaptive tree":
         nested["cache"] = nested["cache"] | {"output_kind": "port_set"}
@@ -70,7 +71,7 @@ def row_words(rows: Sequence[TcamRow]) -> list[tuple[str, int]]:
     words: list[tuple[str, int]] = []
     for number, row in enumerate(rows):
         words += [("TCAM_VALUE_LO", row.value), ("TCAM_MASK_LO", row.mask), ("TCAM_OUTPUT_LO", row.output)]
-        words.append(("TCAM_WRITE", number | 1 << 31))
+        words.append(("TCAM_WRITE", number | row.lag << 16 | 1 << 31))
     return words
 
 
@@ -87,7 +88,7 @@ def golden_setups(config: Config, run: Simulation) -> list[EngineSetup]:
             words += row_words(rows[: params.tcam_rows])
         if config.lookup.cache.enabled:
             words.append(("CTRL", 1))
-        setups.append(EngineSetup(tuple(words), tcam, config.lookup.tcam.latency_cycles))
+        setups.append(EngineSetup(tuple(words), tcam, config.lookup.tcam.latency_cycles, reduction.member))
     return setups
 
 
@@ -165,6 +166,13 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "no cache": ("mesh", {"vcs": 2}, {"cache": {"enabled": False}, "tcam": {"latency_cycles": 3}}),
     "port sets": ("adaptive tree", {"vcs": 2, "switching": "vct"}, {"mshrs": 3, "pipeline_depth": 2}),
+    "members": ("mesh", {"vcs": 2}, {"lag": {"members": 3, "max_members": 4}, "cache": {"entries": 4, "ways": 2}}),
+    "members of whole addresses": (
+        "ring",
+        {"vcs": 2},
+        {"reduction": False, "lag": {"members": 2, "max_members": 2, "hash": "modulo"}},
+    ),
+    "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
 }
 
 
@@ -207,8 +215,10 @@ def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
         "credit_delay_cycles": draw(st.integers(0, 2)),
         "link_latency_cycles": draw(st.integers(1, 2)),
     }
+    members = draw(st.sampled_from([1, 1, 2, 3]))
     lookup = {
         "reduction": draw(st.booleans()),
+        "lag": {"members": members, "max_members": max(members, 3), "hash": draw(st.sampled_from(["crc", "modulo"]))},
         "pipeline_depth": draw(st.integers(1, 4)),
         "mshrs": draw(st.integers(1, 8)),
         "cache": {
@@ -300,7 +310,6 @@ def test_what_a_sweep_is_told() -> None:
     [
         ("mesh", "rc_cycles: 2", "", "router.rc_cycles: is for router.route_computation=table only, not lookup"),
         ("mesh", "vcs: 9", "request_tag_bits: 3", "lookup.request_tag_bits: must number router.vcs=9, not 3 bits"),
-        ("mesh", "vcs: 2", "lag: {members: 2, max_members: 2}", "lookup.lag.members: must be 1 for"),
         ("mesh", "vcs: 2", "cache: {second_level: {}}", "lookup.cache.second_level: is not in the engines of"),
         ("mesh", "vcs: 2", "cache: {skewed: true}", "lookup.cache.policy: must be random with skewed association"),
     ],
