@@ -1,10 +1,11 @@
-"""Lint of what a configuration gives: lookup engine, router, network."""
+"""Lint of what a configuration gives: lookup engine, router, network, table of Q-adaptive."""
 
 from collections.abc import Callable, Iterator
 
 from hopforge.gen.lint import LintReport, lint_text
 from hopforge.gen.lookup import lookup_files, top_name
 from hopforge.gen.network import network_files, network_name
+from hopforge.gen.q_table import q_table_files, q_table_name
 from hopforge.gen.router import router_files, router_name
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
@@ -20,7 +21,7 @@ def lint_config(config: Config, what: str | None = None, *, router: int = 0) -> 
     config : Config
         Checked configuration.
     what : str, optional
-        ``lookup``, ``router`` or ``network``; by default the lookup engine and the router.
+        ``lookup``, ``router``, ``network`` or ``q_table``; by default the lookup engine and the router.
     router : int
         Number of the router.
 
@@ -33,6 +34,7 @@ def lint_config(config: Config, what: str | None = None, *, router: int = 0) -> 
         "lookup": (top_name(config), lambda: lookup_files(config)),
         "router": (router_name(config, router), lambda: router_files(config, router=router)),
         "network": (network_name(config), lambda: network_files(config)),
+        "q_table": (q_table_name(config), lambda: q_table_files(config)),
     }
     if what is not None and what not in parts:
         raise UserError(f"--what must be one of {', '.join(parts)}, not {what!r}")

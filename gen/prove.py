@@ -1,4 +1,4 @@
-"""All proofs about the lookup path, the allocators and the flow of flits, by subject, as `hopforge prove` runs them."""
+"""All proofs about lookup path, allocators, flow of flits and table of Q-adaptive, by subject, for `hopforge prove`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from hopforge.gen.formal_allocators import (
     prove_switch_allocator,
 )
 from hopforge.gen.formal_lookup import MUTANTS, prove_lookup
+from hopforge.gen.formal_q_table import MINIMUM_MUTANTS, prove_minimum, prove_product
 from hopforge.gen.formal_reduction import AffineProof, Proof, crc_proofs, member_proofs, prove, reduction_proofs
 from hopforge.gen.formal_router import OUTPUT_MUTANTS, QUEUE_MUTANTS, prove_crossbar, prove_output, prove_queue
 from hopforge.model.errors import UserError
@@ -106,6 +107,17 @@ def _flits(wide: bool) -> Iterator[Task]:
     yield Task("flits", "no proof if a crossbar output is dead", partial(_fails, partial(prove_crossbar, broken=True)))
 
 
+def _q_table(wide: bool) -> Iterator[Task]:
+    columns, bits = (11, 12) if wide else (5, 4)
+    yield Task("q_table", f"least of {columns} estimates", partial(prove_minimum, columns, bits))
+    for rate in (41, 205, 358, 1024):
+        name = f"product with {rate}/1024, learning stays between the old estimate and its target"
+        yield Task("q_table", name, partial(prove_product, 8 if wide else 5, rate))
+    for mutant in MINIMUM_MUTANTS:
+        yield Task("q_table", f"no proof if {mutant}", partial(_fails, partial(prove_minimum, 5, 4, mutant)))
+    yield Task("q_table", "no proof with another rate", partial(_fails, partial(prove_product, 5, 205, broken=True)))
+
+
 SUBJECTS: dict[str, Callable[[bool], Iterator[Task]]] = {
     "reduction": _reduction,
     "member": _members,
@@ -113,6 +125,7 @@ SUBJECTS: dict[str, Callable[[bool], Iterator[Task]]] = {
     "lookup": _lookup,
     "allocators": _allocators,
     "flits": _flits,
+    "q_table": _q_table,
 }
 """Subjects by name; each makes its tasks, wide or not."""
 

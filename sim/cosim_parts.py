@@ -8,6 +8,7 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.sim.cosim import cosim
 from hopforge.sim.network_cosim import cosim_network
+from hopforge.sim.q_table_cosim import cosim_q_table
 from hopforge.sim.replay import Progress
 from hopforge.sim.router_cosim import cosim_router
 from hopforge.sim.runner import SimulatorName
@@ -45,6 +46,7 @@ PARTS: dict[str, Part] = {
     "lookup": Part(cosim, ("lookups",)),
     "router": Part(cosim_router, ("cycles", "variants")),
     "network": Part(cosim_network, ("load", "cycles")),
+    "q_table": Part(cosim_q_table, ("cycles",)),
 }
 """Name → part."""
 

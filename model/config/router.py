@@ -142,6 +142,14 @@ class RoutingConfig(Section):
     """q_adaptive: the same against a random local port, in the first router of another group."""
     max_q: Annotated[int, Field(ge=1, le=13)] = 3
     """q_routing: hops by learned times; then minimal."""
+    estimate_bits: Annotated[int, Field(ge=4, le=24)] | None = None
+    """q_adaptive, q_routing: learned times are numbers of so many bits, as in hardware (default: 64-bit floats; the
+    table in hardware: 16)."""
+    estimate_fraction_bits: Annotated[int, Field(ge=-12, le=16)] | None = None
+    """Of them, those below 1 ns (or cycle); negative: a step is more (default: 12 less than all, so that the largest
+    time is 4096)."""
+    estimate_rounding: Literal["nearest", "random"] = "nearest"
+    """Rounding of a learned time to its bits; random: to the lower or upper step, right on average."""
     root: Annotated[int, Field(ge=0)] = 0
     """Root of up*/down* trees."""
     check: bool = True

@@ -2,7 +2,8 @@
 
 ``memory`` holds parameters, then the estimated times of every router: float64[router, row, port − p]. A row of
 Q-routing is a destination router, one of Q-adaptive a destination group and the number of the source host at its
-router. The virtual channel is the number of hops so far.
+router. The virtual channel is the number of hops so far. With ``routing.estimate_bits`` the estimates are those of a
+table in hardware (`model.q_table`): multiples of a step, with rates and thresholds rounded to 1/1024.
 """
 
 from collections.abc import Callable
@@ -35,10 +36,12 @@ from hopforge.model.routing.dragonfly_ways import (
     ways_table,
 )
 from hopforge.model.routing.plan import RoutingPlan, draw_below, register, relation
+from hopforge.model.routing.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
 from hopforge.model.topology import Topology
 
-#: places in ``memory``: learning rates, share of random decisions, thresholds, ns (or cycles) of a cycle, estimates
-ALPHA, BETA, EPSILON, THRESHOLD_1, THRESHOLD_2, CYCLE, ESTIMATES = range(7)
+#: places in ``memory``: learning rates, share of random decisions, thresholds, ns (or cycles) of a cycle; step of the
+#: estimates (0: none) and the largest one, whether they are rounded at random; estimates
+ALPHA, BETA, EPSILON, THRESHOLD_1, THRESHOLD_2, CYCLE, STEP, LARGEST, RANDOM, ESTIMATES = range(10)
 
 
 @njit
@@ -72,6 +75,20 @@ def explore(net: Net, table: Any, memory: Any, router: int, port: int) -> int:
     return port
 
 
+@njit
+def learn(net: Net, memory: Any, router: int, place: int, target: float, slower: float) -> None:
+    """Move an estimate towards `target`, by `slower` of the difference where that is longer."""
+    step, largest = memory[STEP], memory[LARGEST]
+    if step == 0.0:
+        memory[place] = learned(memory[place], target, memory[ALPHA], slower)
+        return
+    shift = 0.5
+    if memory[RANDOM] != 0.0:
+        shift = np.floor(next_float(words(net.router_rng), router) * (1 << RATE_BITS)) / (1 << RATE_BITS)
+    new = learned(memory[place], in_steps(target, step, largest, 0.5), memory[ALPHA], slower)
+    memory[place] = in_steps(new, step, largest, shift)
+
+
 def _q_adaptive(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
     p, a, dst = table[P], table[A], packet.dst
     hops = 0 if in_port < p else in_vc + 1
@@ -82,12 +99,12 @@ def _q_adaptive(router: int, in_port: int, in_vc: int, packet: Any, net: Any, ta
         minimal = port
         if hops == 0:
             best = best_place(table, memory, start + p) + p
-            if not (memory[start + minimal] - memory[start + best]) / memory[start + minimal] < memory[THRESHOLD_1]:
+            if not keeps_minimal(memory[start + minimal], memory[start + best], memory[THRESHOLD_1]):
                 port = best
             port = explore(net, table, memory, router, port)
         elif hops == 1 and in_port >= p + a - 1 and minimal < p + a - 1:
             other = p + draw_below(net, router, a - 1)
-            if not (memory[start + minimal] - memory[start + other]) / memory[start + minimal] < memory[THRESHOLD_2]:
+            if not keeps_minimal(memory[start + minimal], memory[start + other], memory[THRESHOLD_2]):
                 port = other
             port = explore(net, table, memory, router, port)
         if port != minimal:
@@ -129,8 +146,7 @@ def _report_q_adaptive(
 
 def _learn_q_adaptive(router: int, out_port: int, out_vc: int, note: Any, net: Any, table: Any, memory: Any) -> int:
     place = row_start(table, router, note.key) + out_port - table[P]
-    change = note.value - memory[place]
-    memory[place] += (memory[ALPHA] if change < 0 else memory[BETA]) * change
+    learn(net, memory, router, place, note.value, memory[BETA])
     return 0
 
 
@@ -175,26 +191,36 @@ def _report_q_routing(
 
 def _learn_q_routing(router: int, out_port: int, out_vc: int, note: Any, net: Any, table: Any, memory: Any) -> int:
     place = row_start(table, router, note.key) + out_port - table[P]
-    memory[place] += memory[ALPHA] * (note.value - memory[place])
+    learn(net, memory, router, place, note.value, memory[ALPHA])
     return 0
 
 
-def _parameters(topology: Topology, options: dict[str, Any]) -> tuple[NDArray[np.float64], float, float]:
-    """Head of ``memory``, and the times of a local and of a global link as estimates begin with (ns, else cycles)."""
-    router = options.get("router") or RouterConfig()
+def link_times(topology: Topology, router: RouterConfig) -> tuple[float, float, float]:
+    """Return the times of a local and of a global link as estimates begin with, and of a cycle: ns, else cycles (and 1)."""
     if router.model == "input_output_queued":
-        times = [
+        local, far = (
             DEFAULT_NS[key] if getattr(router, key) is None else getattr(router, key)
             for key in ("link_ns", "global_ns")
-        ]
-        cycle = queued_times(router, topology).cycle_ns
-    else:
-        given, cycle = input_queued_cycles(router), 1.0
-        local = given.get("link_latency_cycles", router.link_latency_cycles)
-        times = [float(local), float(given.get("global_latency_cycles", router.global_latency_cycles or local))]
+        )
+        return float(local), float(far), queued_times(router, topology).cycle_ns
+    given = input_queued_cycles(router)
+    local = given.get("link_latency_cycles", router.link_latency_cycles)
+    far = given.get("global_latency_cycles", router.global_latency_cycles or local)
+    return float(local), float(far), 1.0
+
+
+def _parameters(topology: Topology, options: dict[str, Any]) -> tuple[NDArray[np.float64], float, float]:
+    """Head of ``memory``, and the times of a local and of a global link as estimates begin with."""
+    local, far, cycle = link_times(topology, options.get("router") or RouterConfig())
     keys = {"alpha": 0.2, "beta": 0.04, "epsilon": 0.001, "q_thld1": 0.2, "q_thld2": 0.35}
-    head = np.array([*(float(options.get(key, value)) for key, value in keys.items()), cycle])
-    return head, float(times[0]), float(times[1])
+    head = np.array([*(float(options.get(key, value)) for key, value in keys.items()), cycle, 0.0, 0.0, 0.0])
+    bits = options.get("estimate_bits")
+    if bits is not None:
+        step, largest = step_and_largest(bits, options.get("estimate_fraction_bits"))
+        for place in (ALPHA, BETA, THRESHOLD_1, THRESHOLD_2):
+            head[place] = rate_words(head[place]) / (1 << RATE_BITS)
+        head[STEP:ESTIMATES] = [step, largest, options.get("estimate_rounding") == "random"]
+    return head, local, far
 
 
 def linked_ports(topology: Topology) -> int:
@@ -243,6 +269,9 @@ def _plan(
 ) -> RoutingPlan:
     head, local, far = _parameters(topology, options)
     first = estimates(topology, local, far)
+    if head[STEP] > 0.0:
+        linked = np.isfinite(first)
+        first[linked] = [in_steps(time, head[STEP], head[LARGEST], 0.5) for time in first[linked].tolist()]
     table = ways_table(topology, vcs_needed)
     table[FREE0], table[FREE1] = first.shape[1], linked_ports(topology)
     route, every, report, learn = functions

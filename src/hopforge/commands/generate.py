@@ -67,6 +67,28 @@ def gen_network(
         typer.echo(str(path))
 
 
+def gen_q_table(
+    config: ConfigPath,
+    *,
+    shared_read: Annotated[
+        bool, typer.Option("--shared-read", help="One memory: an update waits while there is a query.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/q_table).")
+    ] = None,
+    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+) -> None:
+    """Write the table of Q-adaptive of a dragonfly router: decisions by learned times, and their learning.
+
+    Rates, thresholds and bits of a learned time are those of section `routing` (docs/adaptive-routing.md).
+    """
+    from hopforge.gen.q_table import generate_q_table
+    from hopforge.model.config import load_config
+
+    for path in generate_q_table(load_config(config), output, shared_read=shared_read, period_ns=period_ns):
+        typer.echo(str(path))
+
+
 def gen_tables(
     config: ConfigPath,
     *,
@@ -90,11 +112,11 @@ def lint(
     config: ConfigPath,
     *,
     what: Annotated[
-        str | None, typer.Option("--what", help="lookup, router or network; default: lookup and router.")
+        str | None, typer.Option("--what", help="lookup, router, network or q_table; default: lookup and router.")
     ] = None,
     router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
 ) -> None:
-    """Check generated Verilog with Verilator (-Wall): lookup engine, router or network. Exit status 1 on a finding.
+    """Check generated Verilog with Verilator (-Wall): engine, router, network, table. Exit status 1 on a finding.
 
     What is waived is counted and comes with its reason.
     """

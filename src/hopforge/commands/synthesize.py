@@ -16,7 +16,7 @@ def synth(
     ] = None,
     block: Annotated[list[str] | None, typer.Option(help="Only this block (repeat for more).")] = None,
     blocks: Annotated[
-        str, typer.Option(metavar="SET", help="lookup, router, or allocators (a fixed table, with arbiters).")
+        str, typer.Option(metavar="SET", help="lookup, router, q_table, or allocators (a fixed table, with arbiters).")
     ] = "lookup",
     recipe: Annotated[list[str] | None, typer.Option(help="Only this recipe of abc (repeat for more).")] = None,
     output: Annotated[
@@ -24,7 +24,7 @@ def synth(
     ] = None,
     timeout_s: Annotated[float, typer.Option("--timeout-s", min=1, help="Limit of one recipe on one block.")] = 300,
 ) -> None:
-    """Measure area and delay of each block of the lookup path or the router: best of several recipes, ideal wires.
+    """Measure area and delay of each block of lookup path, router or table: best of several recipes, ideal wires.
 
     The delay is OpenSTA's if it is installed (clocked blocks: shortest period with flip-flops), else that of abc
     without flip-flops. Netlists, timing reports and a table of every recipe stay in the folder.

@@ -13,7 +13,7 @@ def cosim(
     config: ConfigPath,
     *,
     part: Annotated[
-        str, typer.Option("--part", help="lookup (the engine), router or network (all routers).")
+        str, typer.Option("--part", help="lookup (the engine), router, network (all routers) or q_table.")
     ] = "lookup",
     simulator: Annotated[
         str | None, typer.Option(help="icarus (with cocotb) or verilator (fast); default: the configuration's.")
@@ -23,7 +23,7 @@ def cosim(
         float | None, typer.Option(min=0, max=1, help="network: flits per host and cycle; default: simulation.load.")
     ] = None,
     cycles: Annotated[
-        int | None, typer.Option(min=1, help="router, network: cycles with new packets; default: the configuration's.")
+        int | None, typer.Option(min=1, help="Other parts: cycles with traffic; default: the configuration's.")
     ] = None,
     variants: Annotated[
         int | None, typer.Option(min=1, help="router: as many routers drawn at random; finished runs are kept.")
@@ -39,7 +39,7 @@ def cosim(
     Part lookup: the engine under unfriendly random traffic: idle cycles, back-pressure, flushes, invalidations, TCAM
     writes, changes of the configuration, TCAM answers out of order. Part router: one router, random packets,
     credits that are late or held back. Part network: the configured network and traffic against the network simulator,
-    every flit in its cycle, and the counters of all ports at the end.
+    every flit in its cycle, and the counters of all ports at the end. Part q_table: the table of Q-adaptive.
     """
     from hopforge.model.config import load_config
     from hopforge.sim.cosim_parts import cosim_part
@@ -62,7 +62,9 @@ def mutate(
     configs: Annotated[list[Path], typer.Argument(metavar="CONFIG...", help="YAML files; each gives an engine.")],
     *,
     count: Annotated[int, typer.Option(min=1, help="Mutants in all.")] = 60,
-    block: Annotated[str, typer.Option(help="node_reduction, routing_cache, lookup, all of them, or router.")] = "all",
+    block: Annotated[
+        str, typer.Option(help="node_reduction, routing_cache, lookup, all of them; router; q_table.")
+    ] = "all",
     seed: Annotated[int, typer.Option(min=0, help="Of mutants and stimulus.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/mutate).")
@@ -109,7 +111,9 @@ def mutate(
 def prove(
     subject: Annotated[
         str | None,
-        typer.Argument(metavar="[SUBJECT]", help="reduction, member, crc, lookup, allocators; default: all."),
+        typer.Argument(
+            metavar="[SUBJECT]", help="reduction, member, crc, lookup, allocators, flits, q_table; default: all."
+        ),
     ] = None,
     *,
     wide: Annotated[bool, typer.Option("--wide", help="48-bit addresses instead of 24.")] = False,
