@@ -125,7 +125,7 @@ class LagConfig(Section):
     max_members: Annotated[int, Field(ge=1, le=16)] = 1
     """Most members that the hardware supports."""
     members: Annotated[int, Field(ge=1, le=16)] = 1
-    """Members in use; at most `max_members`."""
+    """Members in use, at most `max_members`: with lookup engines every link between routers is so many links."""
     hash: Literal["crc", "modulo"] = "crc"
     """Member = CRC of the destination modulo members, or the destination modulo members."""
 
