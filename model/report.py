@@ -356,7 +356,11 @@ def check_page(path: Path) -> None:
     """
     if path.is_dir():
         raise UserError(f"{path}: is a folder; the page needs the name of a file")
-    if path.exists() and b'content="hopforge"' not in path.open("rb").read(2000):
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        ours = b'content="hopforge"' in file.read(2000)
+    if not ours:
         raise UserError(f"{path}: is no page of hopforge, and is not overwritten; name another file with --output")
 
 

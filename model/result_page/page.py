@@ -1,6 +1,6 @@
 """The page of all results below a folder: an overview, then a section for each folder of results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -149,15 +149,24 @@ def _together(sets: list[ResultSet]) -> Section | None:
                     for v in curve["variant"]
                 ]
             parts.append(curve.assign(variant=names))
-        plot = explorer("All sweeps", pd.concat(parts, ignore_index=True), caption="Saturated points have no latency.")
+        plot = explorer(
+            "All sweeps",
+            pd.concat(parts, ignore_index=True),
+            _commands(result for result, _ in curves),
+            "Saturated points have no latency.",
+        )
         items += [plot] if plot is not None else []
     for name in ("measurement", "program", "app"):
         rows = [(result, result.tables[name]) for result in sets if len(result.tables.get(name, ())) == 1]
         if len(rows) > 1:
             table = pd.concat([row.assign(result=result.folder) for result, row in rows], ignore_index=True)
             table = table[["result", *(column for column in table.columns if column != "result")]]
-            items.append(_table(f"All runs: {name}", table, len(table)))
+            items.append(_table(f"All runs: {name}", table, len(table), "", _commands(result for result, _ in rows)))
     return Section("Side by side", "", (), items) if items else None
+
+
+def _commands(results: Iterable[ResultSet]) -> str:
+    return "; ".join(dict.fromkeys(result.command for result in results if result.command))
 
 
 def _columns(result: ResultSet, name: str) -> list[str]:
@@ -199,7 +208,7 @@ def _words(result: ResultSet) -> str:
 
 def _known(result: ResultSet) -> tuple[list[Fact], list[Item]]:
     """Return cards and plots of results that are shown in a way of their own."""
-    if result.kind in ("hits", "demo") and {"ports", "classes"} <= set(result.tables):
+    if {"ports", "classes"} <= set(result.tables) and "totals" in result.metadata:
         try:
             run = _hit_run(result)
             label = result.folder

@@ -14,6 +14,8 @@ import pytest
 
 from hopforge.gen.synth_result import SynthResult
 from hopforge.model.config import Config, load_config, parse_config
+from hopforge.model.report import render
+from hopforge.model.result_page import find_results, result_page
 from hopforge.model.simulation import Simulation
 from hopforge.sim import demo as demo_module
 from hopforge.sim import demo_network
@@ -89,7 +91,7 @@ def test_everything_is_done_for_both_kinds_of_keys(done: tuple[Demo, Steps, Path
     assert steps.begun[-3:] == ["network, cycle by cycle", "co-simulation, network", "report"]
     assert set(steps.begun) == set(found.seconds)
     assert sorted(path.name for path in folder.iterdir()) == [
-        "metadata.json", "network", "node_reduction", "report.html", "rtl_network", "whole_address",
+        "metadata.json", "network", "node_reduction", "page.json", "report.html", "rtl_network", "whole_address",
     ]  # fmt: skip
 
 
@@ -112,6 +114,12 @@ def test_page_says_what_the_tables_say(done: tuple[Demo, Steps, Path]) -> None:
     assert f"the routing caches answer {rates[0]} (node reduction) and {rates[1]} (whole address)" in page
     assert "hopforge demo small.yml" in page
     assert str(ROOT) not in page
+
+
+def test_hopforge_report_makes_the_same_page(done: tuple[Demo, Steps, Path]) -> None:
+    _, _, folder = done
+    page = render(result_page(find_results(folder), "hopforge report"))
+    assert page == (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_cache_carries_what_tables_carry_and_no_cache_less(done: tuple[Demo, Steps, Path]) -> None:
