@@ -1,5 +1,7 @@
-"""`hopforge app`: a program on the network, timed by the flow engine or by the router simulator."""
+"""`hopforge app`: a program on the network, timed by the flow engine, by SimGrid or by the router simulator."""
 
+import resource
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +19,7 @@ from hopforge.model.flow.network import switch_ns
 from hopforge.model.network.program_arrays import ProgramError
 from hopforge.model.program import waiting_text
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.topology import build
+from hopforge.model.topology import Topology, build
 from hopforge.model.trace import Trace
 from hopforge.model.workload import PlacedProgram, place_program, program_trace
 
@@ -38,8 +40,11 @@ class AppMeasurement:
         When the last rank was at its end.
     messages, local_messages : int
         All messages, and those between ranks of one host.
-    message_latency_s : float
-        Mean time from the call that sends a message to its arrival, messages through the network only.
+    backend : str
+        Of engine flow: embedded or simgrid.
+    message_latency_s : float, optional
+        Mean time from the call that sends a message to its arrival, messages through the network only; SimGrid does
+        not tell.
     waiting_share, computing_share : float
         Mean shares of the makespan in which a rank waited for messages, and computed.
     cpu_seconds : float
@@ -48,13 +53,14 @@ class AppMeasurement:
 
     program: str
     engine: str
+    backend: str
     seed: int
     ranks: int
     makespan_s: float
     messages: int
     local_messages: int
     payload_bytes: int
-    message_latency_s: float
+    message_latency_s: float | None
     waiting_share: float
     computing_share: float
     cpu_seconds: float
@@ -122,10 +128,39 @@ def _program_workload(config: Config) -> ProgramWorkload:
 
 
 def _run_flow(config: Config, progress: Progress | None) -> AppRun:
-    from hopforge.model.flow.engine import FlowRun  # noqa: PLC0415  each engine compiles its own kernel
-
     topology = build(config.topology, config.address)
     placed = place_program(_program_workload(config), topology, config.seed)
+    run = _run_simgrid if flow_backend(config) == "simgrid" else _run_embedded
+    return run(config, topology, placed, progress)
+
+
+def flow_backend(config: Config) -> str:
+    """Return what runs engine flow: ``app.backend``, or what ``auto`` means on this machine."""
+    if config.app.backend != "auto":
+        return config.app.backend
+    return "embedded" if shutil.which("smpirun") is None else "simgrid"
+
+
+def _run_simgrid(config: Config, topology: Topology, placed: PlacedProgram, progress: Progress | None) -> AppRun:
+    from hopforge.model.smpi.replay import computed_seconds, replayed  # noqa: PLC0415  as below
+
+    started = _children_seconds()
+    finish = replayed(config, topology, placed, progress)
+    computing = computed_seconds(placed.program, config.app.host_gflops)
+    return _result(
+        config, placed, latency=None, cpu=_children_seconds() - started, finish=finish,
+        waiting=np.maximum(finish - computing, 0.0), computing=computing,
+    )
+
+
+def _children_seconds() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def _run_embedded(config: Config, topology: Topology, placed: PlacedProgram, progress: Progress | None) -> AppRun:
+    from hopforge.model.flow.engine import FlowRun  # noqa: PLC0415  each engine compiles its own kernel
+
     started = time.process_time()
     run = FlowRun(config, topology, placed)
     ended = run.run(progress)
@@ -199,6 +234,7 @@ def _result(
 ) -> AppRun:
     program = placed.program
     makespan = float(finish.max(initial=0.0))
+    local = placed.host[program.source] == placed.host[program.destination]
     sent_bytes = np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64)
     table = pd.DataFrame({
         "rank": np.arange(program.ranks), "host": placed.host, "finish_s": finish, "waiting_s": waiting,
@@ -207,10 +243,11 @@ def _result(
     })
     share = 1 / makespan if makespan > 0 else 0.0
     found = AppMeasurement(
-        program=placed.trace.name, engine=config.app.engine, seed=config.seed, ranks=program.ranks,
-        makespan_s=makespan, messages=program.messages, local_messages=program.messages - len(latency),
+        program=placed.trace.name, engine=config.app.engine,
+        backend=flow_backend(config) if config.app.engine == "flow" else "", seed=config.seed, ranks=program.ranks,
+        makespan_s=makespan, messages=program.messages, local_messages=int(local.sum()),
         payload_bytes=int(program.size_bytes.sum()),
-        message_latency_s=float(latency.mean()) if len(latency) else 0.0,
+        message_latency_s=None if latency is None else float(latency.mean()) if len(latency) else 0.0,
         waiting_share=float(waiting.mean()) * share, computing_share=float(computing.mean()) * share,
         cpu_seconds=cpu,
     )
@@ -220,14 +257,17 @@ def _result(
 def app_rows(run: AppRun) -> list[tuple[str, str]]:
     """Say what `hopforge app` shows: subject and words."""
     found = run.found
+    latency = []
+    if found.message_latency_s is not None:
+        latency.append(("message latency", f"{found.message_latency_s * 1e6:.4g} µs (mean)"))
     local = f", {found.local_messages:,} of them within a host" if found.local_messages else ""
     return [
         ("program", f"{found.program}, {found.ranks} ranks"),
-        ("engine", found.engine),
+        ("engine", found.engine + (f" ({found.backend})" if found.backend else "")),
         ("makespan", f"{found.makespan_s:.6g} s"),
         ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
-        ("message latency", f"{found.message_latency_s * 1e6:.4g} µs (mean)"),
+        *latency,
         ("processor time", f"{found.cpu_seconds:.2f} s"),
     ]
 

@@ -220,10 +220,11 @@ def collective_trace(config: CollectiveWorkload, hosts: int) -> Trace:
     counts = (config.bytes,) * ranks if config.operation == "reduce_scatter" else ()
     name = config.operation.replace("_", "")
     call = Action(name, count=config.bytes, recv_count=config.bytes, counts=counts, root=config.root)
-    number = np.arange(1, config.repeat + 1, dtype=np.int32)
+    number = np.arange(config.repeat + 2, dtype=np.int32)
     files = tuple(f"rank {rank}, call" for rank in range(ranks))
     name = f"{config.operation} ({getattr(config.collectives, config.operation)})"
-    return Trace(name, ((call,) * config.repeat,) * ranks, files, (number,) * ranks)
+    program = (Action("init"), *(call,) * config.repeat, Action("finalize"))
+    return Trace(name, (program,) * ranks, files, (number,) * ranks)
 
 
 def _recorded(config: ProgramWorkload, topology: Topology, seed: int) -> PacketStream:

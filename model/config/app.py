@@ -1,11 +1,14 @@
 """Section `app`: how `hopforge app` runs a program."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from hopforge.model.config.base import Problem, Section
+
+Backend = Literal["embedded", "simgrid", "auto"]
+BACKENDS: tuple[str, ...] = get_args(Backend)
 
 
 class AppConfig(Section):
@@ -13,16 +16,26 @@ class AppConfig(Section):
 
     engine: Literal["flow", "packet"] = "flow"
     """Messages that share the bandwidth of links (`flow`), or the router simulator, cycle by cycle (`packet`)."""
+    backend: Backend = "embedded"
+    """`flow`: hopforge's own engine, SimGrid's replay (`smpirun` must be installed), or SimGrid if it is installed
+    (`auto`)."""
     host_gflops: Annotated[float, Field(gt=0)] | None = None
     """Speed of a rank in 10⁹ operations per second (default: computing takes no time)."""
+    machine_gflops: Annotated[float, Field(gt=0)] | None = None
+    """`--program`: speed of the machine that hopforge runs on (default: `host_gflops`, so that computing takes as long
+    as here)."""
     eager_bytes: Annotated[int, Field(ge=0)] = 65536
     """The sender of a smaller message goes on; with another it waits until the message has arrived (SimGrid:
     smpi/send-is-detached-thresh)."""
     buffered_bytes: Annotated[int, Field(ge=0)] = 0
     """`flow`: smaller messages start when they are sent, others when their receive is posted, too; at most
     `eager_bytes` (SimGrid: smpi/async-small-thresh). With `packet` all below `eager_bytes` start at once."""
-    lookup: Literal["hit", "miss", "conventional"] = "hit"
-    """`flow`: delay of a switch, `timing.switch_base_ns`, with `miss_penalty_ns`, or `conventional_switch_ns`."""
+    lookup: Literal["hit", "miss", "conventional", "cache"] = "hit"
+    """Delay of a switch: `timing.switch_base_ns`, with `miss_penalty_ns`, `conventional_switch_ns`, or by `cache`: every
+    hop pays the penalty as often as its input port misses when the program is replayed (section `lookup`)."""
+    caches: Literal["cold", "warm"] = "cold"
+    """For `lookup: cache`: caches are empty at the start, or have seen every destination once (no compulsory
+    misses)."""
     envelope_bytes: Annotated[int, Field(ge=0)] = 16
     """`flow`: bytes that every message has beside its payload (SimGrid SMPI: 16)."""
     latency_factor: Annotated[float, Field(gt=0)] = 1.0
@@ -31,6 +44,9 @@ class AppConfig(Section):
     """`flow`: share of a link's rate that is payload (SimGrid CM02: 1, LV08: 0.97)."""
     sharing: Literal["latency", "equal"] = "latency"
     """`flow`: messages share a full link in proportion to 1/latency of their routes (SimGrid's CM02), or equally."""
+    injection: Literal["shared", "queued"] = "shared"
+    """`flow`: messages of a host share its link (SimGrid), or leave it one after the other, each at the rate of the
+    link, as with `packet`; what holds them up later does not hold up the host."""
     tcp_window_bytes: Annotated[int, Field(ge=1)] | None = 4194304
     """`flow`: no message is faster than this per two latencies of its route (SimGrid's TCP gamma; null: no limit)."""
 

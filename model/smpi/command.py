@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ _SEPARATOR = "\x1f"
 _FORMAT = _SEPARATOR.join(("%p", "%c", "%a", "%.17r", "%m%n"))
 _ENDED = re.compile(r"<(\d+)> Process left the game")
 _STUCK = re.compile(r"Actor \d+ \((\d+)@[^)]*\): waiting")
+#: what smpirun prints when a program fails: its command line, and a status that we tell
+_OWN_WORDS = re.compile(r"--cfg=smpi/privatization|^Execution failed with code")
+_BACKTRACE = re.compile(r"Backtrace \(|\s+->\s+\d+#")
 
 Progress = Callable[[int, int], None]
 
@@ -113,8 +116,8 @@ def run_smpi(
     command = [smpirun_path(), "-np", str(ranks), *log, "--log=smpi_process.thres:debug", *arguments]
     reader = _LogReader(ranks, progress, show)
     with subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=None if show else subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        errors="replace", start_new_session=True,
     ) as process:
         printed = threading.Thread(target=reader.skim, args=(process.stdout,))
         printed.start()
@@ -141,8 +144,18 @@ class _LogReader:
         self._progress, self._show = progress, show
 
     def skim(self, stream: IO[str] | None) -> None:
-        """Keep the last lines that the ranks and smpirun itself print."""
+        """Read what the ranks and smpirun itself print."""
         for line in stream or ():
+            if not _OWN_WORDS.search(line):
+                self._other(line, sys.stdout)
+
+    def _other(self, line: str, shown_on: TextIO) -> None:
+        if _BACKTRACE.match(line):
+            return
+        if self._show:
+            shown_on.write(line)
+            shown_on.flush()
+        else:
             self._keep(line)
 
     def _keep(self, line: str) -> None:
@@ -150,12 +163,11 @@ class _LogReader:
             self.words = [*self.words[1 - SHOWN :], line.rstrip()]
 
     def read(self, stream: IO[str]) -> None:
+        """Read the log."""
         for line in stream:
             parts = line.rstrip("\n").split(_SEPARATOR)
             if len(parts) != 5:
-                self._keep(line)
-                if self._show:
-                    sys.stderr.write(line)
+                self._other(line, sys.stderr)
                 continue
             priority, category, _, clock, text = parts
             if category == "smpi_process":
@@ -178,5 +190,5 @@ class _LogReader:
                 f"{'s' if len(self.stuck) > 1 else ''} {named}{more}"
             )
         if (self.ended < 0).any():
-            said = "\n".join(self.words) or "it said nothing"
+            said = "\n".join(self.words) or ("see above" if self._show else "it said nothing")
             raise SmpiError(f"smpirun failed (exit status {code}):\n{said}")

@@ -24,7 +24,7 @@ SAME_IN_SIMGRID = {
     ("bcast", "binomial"): "binomial_tree",
     ("reduce", "binomial"): "binomial",
     ("allreduce", "recursive_doubling"): "rdb",
-    ("alltoall", "pairwise"): "pair",  # for powers of two
+    ("alltoall", "pairwise"): "pair",  # powers of two of ranks; else ring
     ("alltoallv", "pairwise"): "pair",
 }
 _FIRST_TAG = 1 << 24
@@ -56,17 +56,18 @@ def replayed(
     """
     trace, workload = placed.trace, config.workload
     assert isinstance(workload, ProgramWorkload), "it has been placed"
-    own = _own_names(trace, workload.collectives)
-    chosen = [*settings(config), *(f"smpi/{name}:{theirs}" for name, theirs in own.items())]
+    own = own_names(trace.ranks, workload.collectives)
+    chosen = [f"--cfg={item}" for item in (*settings(config), *own)]
+    by_simgrid = {item.removeprefix("smpi/").partition(":")[0] for item in own}
     with tempfile.TemporaryDirectory(prefix="hopforge-smpi-") as name:
         folder = Path(name)
         write_platform(folder, config, topology, placed.host)
         computing = config.app.host_gflops is not None
-        write_trace(simgrid_trace(trace, placed.program, set(own), computing=computing), folder / "trace")
+        write_trace(simgrid_trace(trace, placed.program, by_simgrid, computing=computing), folder / "trace")
         texts = (f"trace/rank-{rank + 1}.txt\n" for rank in range(trace.ranks))
         (folder / "replay").write_text("".join(texts), encoding="utf-8")
         files = ["-hostfile", "hosts", "-platform", "platform.xml", "-replay", "replay"]
-        return run_smpi([*files, *(f"--cfg={item}" for item in chosen)], trace.ranks, folder, progress).ended
+        return run_smpi([*files, *chosen], trace.ranks, folder, progress).ended
 
 
 def write_platform(folder: Path, config: Config, topology: Topology, host: NDArray[np.integer]) -> None:
@@ -87,14 +88,14 @@ def computed_seconds(program: Program, host_gflops: float | None) -> NDArray[np.
     return total
 
 
-def _own_names(trace: Trace, collectives: CollectivesConfig) -> dict[str, str]:
-    """Return action → SimGrid's algorithm, for the collectives that SimGrid does with the same messages."""
-    found = {}
-    for (name, algorithm), theirs in SAME_IN_SIMGRID.items():
-        power = trace.ranks & (trace.ranks - 1) == 0
-        if getattr(collectives, OPERATIONS[name][0]) == algorithm and (power or theirs != "pair"):
-            found[name] = theirs
-    return found
+def own_names(ranks: int, collectives: CollectivesConfig) -> list[str]:
+    """Return SimGrid's settings for the collectives that it does with the same messages as `collectives`."""
+    chosen = (
+        (name, theirs) for (name, algorithm), theirs in SAME_IN_SIMGRID.items()
+        if getattr(collectives, OPERATIONS[name][0]) == algorithm
+    )
+    power = ranks & (ranks - 1) == 0
+    return [f"smpi/{name}:{'ring' if theirs == 'pair' and not power else theirs}" for name, theirs in chosen]
 
 
 def simgrid_trace(trace: Trace, program: Program, own: Set[str], *, computing: bool) -> Trace:

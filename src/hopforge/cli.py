@@ -78,7 +78,8 @@ PANELS = {
 
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        words = applications.AppCommand if command is applications.app else None
+        app.command(rich_help_panel=panel, cls=words)(command)
 
 gen_app = typer.Typer(no_args_is_help=True, help="Write Verilog and what goes with it.")
 app.add_typer(gen_app, name="gen", rich_help_panel="From gates")

@@ -1,17 +1,44 @@
 """Commands about programs: how long they take, and their calls as files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from hopforge.commands.terminal import ConfigPath, progress_bar, say_written, show_rows
+
+if TYPE_CHECKING:
+    from hopforge.model.config import Config
+
+
+class AppCommand(TyperCommand):
+    """`hopforge app CONFIG`, and the same with the word `run` before it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Leave out the word."""
+        return super().parse_args(ctx, args[1:] if args[:1] == ["run"] else args)
 
 
 def app(
     config: ConfigPath,
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGUMENTS", help="Of --program; behind -- if one starts with -.")
+    ] = None,
+    *,
     engine: Annotated[
         str | None, typer.Option(metavar="ENGINE", help="flow or packet (default: app.engine of the file).")
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(metavar="BACKEND", help="Of engine flow: embedded, simgrid or auto (default: app.backend)."),
+    ] = None,
+    program: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Run this program, compiled by smpicc, in SimGrid instead of `workload`."),
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", "-n", min=1, help="Ranks of --program (default: one for each host).")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/app/NAME).")
@@ -19,24 +46,55 @@ def app(
 ) -> None:
     """Run the program of section `workload` on the network: makespan and the times of its ranks.
 
-    Engine flow shares the bandwidth of links among messages; engine packet simulates the routers cycle by cycle. Both
-    take times from the sections `timing` and `app` (docs/applications.md).
+    Engine flow shares the bandwidth of links among messages, by hopforge itself or by SimGrid (backend simgrid); engine
+    packet simulates the routers cycle by cycle. All take times from the sections `timing` and `app`
+    (docs/applications.md). With --program a compiled MPI program runs on the network, and what it calls is written as a
+    trace; the word `run` may stand before CONFIG.
     """
-    from hopforge.model.application import ENGINES, app_rows, run_app, write_app
     from hopforge.model.config import load_config
     from hopforge.model.results import check_writable
 
-    checked = load_config(config)
-    if engine is not None:
-        if engine not in ENGINES:
-            raise typer.BadParameter(f"--engine must be one of {', '.join(ENGINES)}, not {engine}")
-        checked = checked.model_copy(update={"app": checked.app.model_copy(update={"engine": engine})})
+    checked = _chosen_engine(load_config(config), engine, backend)
     target = output or Path("build/app") / checked.name
+    if program is not None:
+        if engine is not None or backend is not None:
+            raise typer.BadParameter("--program runs in SimGrid; replay its trace with another engine (kind: trace)")
+        check_writable(target)
+        _run_program(checked, program, ranks, arguments or [], target)
+        return
+    for option, value in (("-n", ranks), ("ARGUMENTS", arguments)):
+        if value:
+            raise typer.BadParameter(f"{option} is for --program; workload.ranks counts those of the file")
     check_writable(target)
-    with progress_bar("messages") as advance:
+    from hopforge.model.application import app_rows, run_app, write_app
+
+    with progress_bar("running") as advance:
         done = run_app(checked, advance)
     write_app(checked, done, target)
     show_rows(app_rows(done))
+    say_written(target)
+
+
+def _chosen_engine(config: "Config", engine: str | None, backend: str | None) -> "Config":
+    from hopforge.model.application import ENGINES
+    from hopforge.model.config.app import BACKENDS
+
+    chosen = {}
+    for option, value, known in (("engine", engine, ENGINES), ("backend", backend, BACKENDS)):
+        if value is not None:
+            if value not in known:
+                raise typer.BadParameter(f"--{option} must be one of {', '.join(known)}, not {value}")
+            chosen[option] = value
+    return config.model_copy(update={"app": config.app.model_copy(update=chosen)})
+
+
+def _run_program(config: "Config", program: Path, ranks: int | None, arguments: list[str], target: Path) -> None:
+    from hopforge.model.smpi.execution import execution_rows, run_executable, write_execution
+
+    with progress_bar("ranks at their end") as advance:
+        done = run_executable(config, program, ranks, arguments, advance)
+    write_execution(config, done, target)
+    show_rows(execution_rows(done))
     say_written(target)
 
 
