@@ -1,8 +1,5 @@
 """The flow engine: cases with answers by hand, and a slow model of flows that share links."""
 
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
 
@@ -13,9 +10,7 @@ from hopforge.model.flow import engine
 from hopforge.model.network.program_arrays import ProgramError
 from hopforge.model.routes import Routes
 from hopforge.model.topology import build
-from hopforge.model.topology.simgrid import simgrid_text
-from hopforge.model.trace import write_trace
-from hopforge.model.workload import place_program, program_trace
+from hopforge.model.workload import place_program
 
 GB = 1e9  # bytes a second of a link of 8 Gbit/s
 NS = 1e-9
@@ -300,43 +295,3 @@ def test_results_are_written(tmp_path):
     assert (tmp_path / "out" / "ranks.csv").read_text().splitlines()[0] == (
         "rank,host,finish_s,waiting_s,compute_s,sent_messages,sent_bytes"
     )
-
-
-#: our algorithms of collectives by SimGrid's names, our rules for messages, and times as exact as ours
-SIMGRID = [
-    "surf/precision:1e-12",
-    "network/model:CM02", "network/crosstraffic:0", "smpi/send-is-detached-thresh:65536",
-    "smpi/bcast:binomial_tree", "smpi/reduce:binomial", "smpi/allreduce:rdb",
-    "smpi/alltoall:pair", "smpi/alltoallv:pair", "smpi/barrier:ompi_bruck", "smpi/allgather:ring",
-    "network/loopback-bw:1e18", "network/loopback-lat:0",
-]
-
-
-@pytest.mark.study
-@pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid is not installed")
-@pytest.mark.parametrize(("workload", "topology"), [
-    ("{kind: trace, file: 'shipped:is.A.64'}", "{kind: torus, radices: [4, 4, 4]}"),
-    ("{kind: trace, file: 'shipped:ft.A.64'}", "{kind: dragonfly, p: 2, a: 4, h: 2}"),
-    ("{kind: npb, benchmark: mg, class: A, ranks: 64}", "{kind: fat_tree, k: 4, n: 2}"),
-    ("{kind: npb, benchmark: cg, class: W, ranks: 32}", "{kind: random_regular, routers: 32, degree: 4}"),
-    ("{kind: npb, benchmark: sp, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}"),
-    ("{kind: npb, benchmark: lu, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}"),
-    ("{kind: npb, benchmark: ft, class: A, ranks: 8}", "{kind: mesh, radices: [4, 2]}"),
-])
-def test_simgrid_replays_the_same_makespan(tmp_path, workload, topology):
-    config = config_of(workload, topology, "{host_gflops: 10, buffered_bytes: 0}")
-    network = build(config.topology, config.address)
-    trace = program_trace(config.workload, network.hosts, config.seed)
-    write_trace(trace, tmp_path / "trace")
-    (tmp_path / "platform.xml").write_text(simgrid_text(network, config, full=True))
-    (tmp_path / "hosts").write_text("".join(f"h{rank}\n" for rank in range(trace.ranks)))
-    (tmp_path / "replay").write_text("".join(f"trace/rank-{rank + 1}.txt\n" for rank in range(trace.ranks)))
-    done = subprocess.run(
-        ["smpirun", "-np", str(trace.ranks), "-hostfile", "hosts", "-platform", "platform.xml", "-replay", "replay",
-         *(f"--cfg={setting}" for setting in SIMGRID)],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    )
-    said = done.stdout + done.stderr
-    assert "Simulation time" in said
-    theirs = float(said.split("Simulation time")[1].split()[0])
-    assert makespan(config) == pytest.approx(theirs, rel=0.002, abs=1e-6)  # SimGrid prints whole microseconds
