@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hopforge.model.config import Config
+from hopforge.model.link_frames import write_frames
 from hopforge.model.plots import Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.simulation import Simulation, percentile
+from hopforge.model.topology import Topology
 from hopforge.model.traffic import TrafficError
 
 #: convergence: share of the steady latency within which all later bins must be
@@ -35,6 +38,8 @@ class TimeSeries:
         Latencies of all packets: `latency` (middle of a bin), `packets`.
     converged : list of (float, float)
         For each load: when it began, and after what time the latency had converged (nan: it did not).
+    channels : float[bin, channel]
+        Load of each channel between routers, in the order of `Topology.channels`; no bins if they were not wanted.
     """
 
     bins: pd.DataFrame
@@ -43,6 +48,7 @@ class TimeSeries:
     converged: list[tuple[float, float]]
     time_unit: str
     latency_unit: str
+    channels: NDArray[np.float64]
 
 
 def convergence(latency: NDArray[np.float64]) -> int | None:
@@ -67,7 +73,17 @@ def convergence(latency: NDArray[np.float64]) -> int | None:
     return None if first >= count - last else first
 
 
-def run_series(run: Simulation, progress: Callable[[int, int], None]) -> TimeSeries:
+def converged_parts(bins: pd.DataFrame, begins: list[int]) -> list[tuple[float, float]]:
+    """Say for each part of a run, by its first bin, when it began and after what time its latency had converged."""
+    times = np.concatenate([[0.0], bins["time"].to_numpy()])
+    found = []
+    for begin, end in zip(begins, [*begins[1:], len(bins)], strict=True):
+        first = convergence(bins["latency"].to_numpy()[begin:end])
+        found.append((float(times[begin]), np.nan if first is None else float(times[begin + first] - times[begin])))
+    return found
+
+
+def run_series(run: Simulation, progress: Callable[[int, int], None], *, channels: bool = False) -> TimeSeries:
     """Simulate from cycle 0 on, bin by bin, with the changes of load of ``simulation.load_steps``.
 
     Parameters
@@ -76,6 +92,8 @@ def run_series(run: Simulation, progress: Callable[[int, int], None]) -> TimeSer
         Not yet advanced.
     progress : callable
         Called with (bins done, in all).
+    channels : bool
+        Keep the load of every channel in every bin.
 
     Raises
     ------
@@ -89,7 +107,9 @@ def run_series(run: Simulation, progress: Callable[[int, int], None]) -> TimeSer
     total = limits.max_cycles * built.flit_cycles if limits.measure_us is None else run.cycles_of_us(limits.measure_us)
     count, scale = limits.series_bins, built.cycle_ns or 1.0
     unit = 1000.0 if built.cycle_ns else 1.0  # bins in µs
-    between = run.topology.peer_router.reshape(-1) >= 0
+    ends = run.topology.channels()
+    between = ends.src_router.astype(np.int64) * run.topology.max_ports + ends.src_port
+    loads = np.zeros((count if channels else 0, len(between)))
     steps = {step.bin: step.load for step in limits.load_steps}
     rows, estimates, begins = [], [], [0]
     whole = np.zeros_like(state["histogram"])
@@ -103,7 +123,9 @@ def run_series(run: Simulation, progress: Callable[[int, int], None]) -> TimeSer
         run.advance(end - begin)
         run.check_conservation()
         packets, rate = int(state["measured"]), built.flit_cycles / (end - begin)
-        channel = state["output_port"]["flits"][between] * rate if between.any() else np.zeros(1)
+        channel = state["output_port"]["flits"][between] * rate if len(between) else np.zeros(1)
+        if channels:
+            loads[k] = channel[: len(between)]
         found = [
             percentile(state["histogram"], share, int(state["latency_max"]), built.bin_cycles) * scale
             for share in (0.5, 0.95, 0.99)
@@ -126,18 +148,14 @@ def run_series(run: Simulation, progress: Callable[[int, int], None]) -> TimeSer
     bins = pd.DataFrame(rows)
     used = np.flatnonzero(whole)
     middle = (used * built.bin_cycles + (built.bin_cycles - 1) / 2) * scale
-    times = np.concatenate([[0.0], bins["time"].to_numpy()])
-    converged = []
-    for begin, end in zip(begins, [*begins[1:], count], strict=True):
-        first = convergence(bins["latency"].to_numpy()[begin:end])
-        converged.append((float(times[begin]), np.nan if first is None else float(times[begin + first] - times[begin])))
     return TimeSeries(
         bins,
         pd.DataFrame(estimates, columns=["time", "router", "port", "mean", "least"]),
         pd.DataFrame({"latency": middle, "packets": whole[used]}),
-        converged,
+        converged_parts(bins, begins),
         "µs" if built.cycle_ns else "cycles",
         "ns" if built.cycle_ns else "cycles",
+        loads,
     )
 
 
@@ -226,13 +244,40 @@ def plot_distribution(series: TimeSeries, name: str, path: Path) -> None:
     save_figure(figure, path)
 
 
-def write_series(run: Simulation, series: TimeSeries, folder: Path) -> None:
-    """Write bins, learned times and distribution (CSV, Parquet), plots (PNG) and metadata (JSON)."""
+def write_series(
+    config: Config,
+    series: TimeSeries,
+    folder: Path,
+    topology: Topology | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Write bins, learned times and distribution (CSV, Parquet), plots (PNG) and metadata (JSON).
+
+    Parameters
+    ----------
+    config : Config
+        Of the run.
+    series : TimeSeries
+        What was found.
+    folder : Path
+        For all files.
+    topology : Topology, optional
+        Draw a picture of its links for every bin, too: ``frames/*.png`` and ``links.gif``.
+    progress : callable, optional
+        Called with (pictures done, in all).
+    """
     tables = {"series": series.bins, "distribution": series.distribution}
     if len(series.estimates):
         tables["estimates"] = series.estimates
     with staged(folder) as scratch:
         write_tables(scratch, tables)
-        plot_series(series, run.config.name, scratch / "series.png")
-        plot_distribution(series, run.config.name, scratch / "distribution.png")
-        write_metadata(scratch, run_metadata(run.config))
+        plot_series(series, config.name, scratch / "series.png")
+        plot_distribution(series, config.name, scratch / "distribution.png")
+        if topology is not None:
+            texts = [
+                f"{config.name}: until {row.time:.4g} {series.time_unit}, offered {row.load:.4g}, accepted "
+                f"{row.accepted:.4g}"
+                for row in series.bins.itertuples()
+            ]
+            write_frames(topology, series.channels, texts, scratch, progress)
+        write_metadata(scratch, run_metadata(config))

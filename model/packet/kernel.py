@@ -267,7 +267,7 @@ def _find_queue(
 def _serve(par: Any, link: int, now: int, link_free: Any, queue_packet: Any, queue_count: Any, queue_sent: Any,
            arrivals: Any, frees: Any, ends: Any, counters: Any) -> None:  # fmt: skip
     """Send the oldest waiting packet of the first queue in the order ESCAPE, ESCAPE_VIA, ADAPTIVE."""
-    if link_free[link] > now:
+    if link_free[link, 0] > now:
         return
     for vc in range(VCS - 1, -1, -1):
         q = link * VC_STRIDE + vc
@@ -278,7 +278,8 @@ def _serve(par: Any, link: int, now: int, link_free: Any, queue_packet: Any, que
         while (waiting >> uint64(k)) & uint64(1) == 0:
             k += 1
         queue_sent[q] |= uint64(1) << uint64(k)
-        link_free[link] = now + par[SEND_CYCLES]
+        link_free[link, 0] = now + par[SEND_CYCLES]
+        link_free[link, 1] += 1
         counters[SENT] += 1
         packet = int64(queue_packet[q, k])
         _append(arrivals, ends, ARRIVALS, now + par[SEND_CYCLES] + par[LINK_CYCLES], packet * (1 << 31) + q)
@@ -330,7 +331,8 @@ def run(
     queue_packet, queue_count, queue_sent
         Packets in order of entry, their number, and a mask of those on their way.
     link_free, sink_free
-        Cycle from which on a link, or a node's link to its sink, can send.
+        int64[link, 2]: cycle from which on a link can send, packets it has sent; int64[node]: cycle from which on the
+        link to the sink can send.
     pk : int64[packet, 7]
         final destination, present goal, message · packets of a message + number in it, source, kind, hops, queue.
     free_list : int64[packet]

@@ -121,16 +121,23 @@ class PacketNetwork:
         self.histogram = np.zeros(r.BINS, np.int64)
         self.message_sums = np.zeros((s.messages, 2), np.int64)
         self.ends = np.zeros((4, 2), np.int64)
+        self.link_free = np.zeros((nodes * r.PORT_STRIDE, 2), np.int64)
         self._arguments: tuple[Any, ...] = (
             p, self.counters, np.array(radices, np.int64), _steps(self.grid), _coordinates(radices, nodes),
             peer.reshape(-1), _turns(), self.destinations, self.births, self.queue_packet, self.queue_count,
-            self.queue_sent, np.zeros(nodes * r.PORT_STRIDE, np.int64), np.zeros(nodes, np.int64), self.packets,
+            self.queue_sent, self.link_free, np.zeros(nodes, np.int64), self.packets,
             np.arange(pool, dtype=np.int32), self.source, np.zeros((nodes, r.MOST_VIA, 4), np.int64),
             np.zeros(nodes, np.int64), direct, _ring(nodes * links * in_flight), _ring(nodes * links * in_flight),
             _ring(2 * nodes * links), _ring(nodes * offers), self.ends, self.log, self.histogram, self.message_sums,
             np.full((nodes, links + 1), -1, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.uint8),
             np.zeros(8 * nodes * links, np.int64), np.zeros(links, np.int64), np.zeros(n, np.int64),
         )  # fmt: skip
+
+    def channel_packets(self) -> NDArray[np.int64]:
+        """Packets that each channel between routers has sent, refused ones too, in the order of `Topology.channels`."""
+        channels = self.topology.channels()
+        sent = self.link_free[:, 1].reshape(self.topology.routers, r.PORT_STRIDE)
+        return np.asarray(sent[channels.src_router, channels.src_port - 1])  # port 0 is the host's
 
     @property
     def cycle(self) -> int:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.packet import records as r
@@ -103,7 +105,8 @@ def run_packets(
     finish = max(int(counters[r.FINISH]), 1)
     links = int((network.topology.peer_router >= 0).sum())
     unit = network.period_cycles * network.load / network.settings.message_packets
-    median, p95, p99 = (_percentile(network, share) * cycle_ns for share in (0.5, 0.95, 0.99))
+    longest = int(counters[r.LIFETIME_MAX])
+    median, p95, p99 = (percentile(network.histogram, share, longest) * cycle_ns for share in (0.5, 0.95, 0.99))
     return PacketMeasurement(
         load=network.load,
         seed=network.seed,
@@ -126,14 +129,13 @@ def run_packets(
     )
 
 
-def _percentile(network: PacketNetwork, share: float) -> float:
+def percentile(histogram: NDArray[np.int64], share: float, longest: int) -> float:
     """Upper end of the bin in which the lifetime that `share` of the packets do not exceed lies, in cycles."""
-    sums = network.histogram.cumsum()
+    sums = histogram.cumsum()
     if sums[-1] == 0:
         return 0.0
     k = int(sums.searchsorted(share * sums[-1]))
-    largest = float(network.counters[r.LIFETIME_MAX])
-    return largest if k == r.BINS - 1 else min(float((k + 1) * r.BIN_CYCLES), largest)
+    return float(longest) if k == r.BINS - 1 else min(float((k + 1) * r.BIN_CYCLES), float(longest))
 
 
 def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:

@@ -118,6 +118,15 @@ def _arcs(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.fl
     return start[:, None, :] * (1 - t) + end[:, None, :] * t + aside * (4 * ARC_BEND * t * (1 - t))
 
 
+def link_curves(topology: Topology) -> NDArray[np.float64]:
+    """Channels between routers as curves on the floor plan, in the order of `Topology.channels`.
+
+    float64[channel, point, 2]; the two directions of a link bend to different sides: traffic keeps right.
+    """
+    channels, place = topology.channels(), positions(topology)
+    return _arcs(place[channels.src_router], place[channels.dst_router])
+
+
 def new_map(topology: Topology, title: str) -> tuple[Figure, Axes]:
     """Make a figure of the shape of the floor plan, with the routers as points (hollow: without hosts)."""
     place = positions(topology)
@@ -174,12 +183,10 @@ def draw_channel_values(topology: Topology, values: ArrayLike, *, title: str, la
     path : Path
         PNG.
     """
-    channels = topology.channels()
-    place = positions(topology)
     value = np.asarray(values, float)
     order = np.argsort(value, kind="stable")  # the highest on top
     figure, axes = new_map(topology, title)
-    lines = _arcs(place[channels.src_router[order]], place[channels.dst_router[order]])
+    lines = link_curves(topology)[order]
     drawn = LineCollection(
         list(lines), array=value[order], cmap="cividis_r", linewidths=np.clip(400 / len(order), 0.8, 2.2), zorder=2
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopforge.commands.terminal import ConfigPath, complain, progress_bar, say_written, show_rows
+from hopforge.model.seeds import MOST_SEED
 
 if TYPE_CHECKING:
     from hopforge.model.config import Config
@@ -41,7 +42,9 @@ def net(
     load: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Offered flits per host, cycle (default: simulation.load).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of every random draw (default: the file's).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=MOST_SEED, help="Of every random draw (default: the file's).")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/net/NAME).")
     ] = None,
@@ -101,10 +104,15 @@ def series(
     load: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Offered load at the beginning (default: simulation.load).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of every random draw (default: the file's).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=MOST_SEED, help="Of every random draw (default: the file's).")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/series/NAME).")
     ] = None,
+    frames: Annotated[
+        bool, typer.Option("--frames", help="Draw the loads of all links: a PNG for each bin, and an animated GIF.")
+    ] = False,
 ) -> None:
     """Simulate the network from empty in bins of time: latency, throughput, hops and detours over time, convergence.
 
@@ -112,17 +120,33 @@ def series(
     are written.
     """
     from hopforge.model.config import load_config
+    from hopforge.model.link_frames import check_frames
+    from hopforge.model.packet.network import PacketNetwork
+    from hopforge.model.packet.series import run_packet_series
     from hopforge.model.results import check_writable
     from hopforge.model.simulation import Simulation
     from hopforge.model.time_series import run_series, series_rows, write_series
 
     checked = load_config(config)
+    if frames:
+        check_frames(checked.simulation.series_bins)
     target = output or Path("build/series") / checked.name
     check_writable(target)
-    run = Simulation(checked, checked.simulation.load if load is None else load, checked.seed if seed is None else seed)
+    offered = checked.simulation.load if load is None else load
+    chosen = checked.seed if seed is None else seed
+    run: Simulation | PacketNetwork
     with progress_bar("bins") as advance:
-        found = run_series(run, advance)
-    write_series(run, found, target)
+        if checked.router.model == "packet":
+            run = PacketNetwork(checked, offered, chosen)
+            found = run_packet_series(run, advance)
+        else:
+            run = Simulation(checked, offered, chosen)
+            found = run_series(run, advance, channels=frames)
+    if not frames:
+        write_series(checked, found, target)
+    else:
+        with progress_bar("pictures") as advance:
+            write_series(checked, found, target, run.topology, advance)
     show_rows(series_rows(found))
     say_written(target)
 
@@ -192,7 +216,9 @@ def trace(
     load: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Offered flits per host, cycle (default: simulation.load).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of every random draw (default: the file's).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=MOST_SEED, help="Of every random draw (default: the file's).")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/trace/NAME).")
     ] = None,

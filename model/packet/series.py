@@ -1,0 +1,74 @@
+"""A run of a packet network in bins of time (`hopforge series` with ``router.model: packet``)."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from hopforge.model.packet import records as r
+from hopforge.model.packet.network import PacketNetwork
+from hopforge.model.packet.settings import PacketError
+from hopforge.model.packet.simulation import percentile
+from hopforge.model.time_series import TimeSeries, converged_parts
+
+__all__ = ["run_packet_series"]
+
+
+def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], None]) -> TimeSeries:
+    """Run for as long as messages are created, bin by bin; what is inside at the end is left there.
+
+    Parameters
+    ----------
+    network : PacketNetwork
+        At its start.
+    progress : callable
+        Called with (bins done, in all).
+
+    Raises
+    ------
+    PacketError
+        Keys of section `simulation` that this router model does not know.
+    DeadlockError
+        A standstill.
+    """
+    limits, settings, counters = network.config.simulation, network.settings, network.counters
+    for key in ("load_steps", "series_routers"):
+        if getattr(limits, key):
+            raise PacketError(f"simulation.{key} is for other router models than packet")
+    count, unit = limits.series_bins, settings.cycle_ns / 1000
+    total = max(int(network.period_cycles * settings.messages), count)
+    scale = network.period_cycles * network.load / settings.message_packets / network.topology.routers
+    rows = []
+    loads = np.zeros((count, len(network.channel_packets())))
+    for k in range(count):
+        begin, end = total * k // count, total * (k + 1) // count
+        before, histogram, sent = counters.copy(), network.histogram.copy(), network.channel_packets()
+        network.advance(end)
+        network.check_conservation()
+        new = counters - before
+        packets = max(int(new[r.DELIVERED]), 1)
+        loads[k] = (network.channel_packets() - sent) * settings.send_cycles / (end - begin)
+        found = [
+            percentile(network.histogram - histogram, share, int(counters[r.LIFETIME_MAX])) * settings.cycle_ns
+            for share in (0.5, 0.95, 0.99)
+        ]
+        some = float(new[r.DELIVERED] > 0) or np.nan
+        detours = int(new[r.DETOURS_OUTFLANK] + new[r.DETOURS_WRAPAROUND])
+        rows.append(
+            {
+                "time": end * unit, "load": network.load, "accepted": int(new[r.DELIVERED]) / (end - begin) * scale,
+                "latency": int(new[r.LIFETIME_SUM]) / packets * settings.cycle_ns * some, "latency_p50": found[0],
+                "latency_p95": found[1], "latency_p99": found[2], "hops": (int(new[r.HOPS_SUM]) / packets + 1) * some,
+                "derouted_share": detours / max(int(new[r.INJECTED]), 1),
+                "channel_load_mean": float(loads[k].mean()), "channel_load_max": float(loads[k].max()),
+            }
+        )  # fmt: skip
+        progress(k + 1, count)
+    bins = pd.DataFrame(rows)
+    used = np.flatnonzero(network.histogram)
+    middle = (used * r.BIN_CYCLES + (r.BIN_CYCLES - 1) / 2) * settings.cycle_ns
+    return TimeSeries(
+        bins, pd.DataFrame(columns=["time", "router", "port", "mean", "least"]),
+        pd.DataFrame({"latency": middle, "packets": network.histogram[used]}), converged_parts(bins, [0]), "µs", "ns",
+        loads,
+    )  # fmt: skip
