@@ -110,6 +110,8 @@ def _reasons(details: ErrorDetails, path: Path, section: dict[str, Any]) -> Iter
         yield path, f"expected {_KINDS[kind]}, not {describe(value)}"
     elif kind == "string_pattern_mismatch":
         yield path, f"must match {context['pattern']}, not {describe(value)}"
+    elif kind == "too_short" and isinstance(value, list) and len(value) >= context["min_length"]:
+        return  # long enough, but its elements are wrong, and each is told
     elif kind == "too_short" and not context["actual_length"]:
         yield path, "must not be empty"
     elif kind in {"too_short", "too_long"}:

@@ -19,6 +19,7 @@ from hopforge.model.config.tables import TablesConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import ProgramWorkload, WorkloadConfig
+from hopforge.model.seeds import MOST_SEED
 
 
 class TimingConfig(Section):
@@ -68,7 +69,7 @@ class Config(Section):
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Name of the design: prefix of the Verilog modules and of every output."""
-    seed: Annotated[int, Field(ge=0)] = 1
+    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 1
     """Seed of every random choice."""
     topology: TopologyConfig
     """Network."""

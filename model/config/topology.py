@@ -8,6 +8,7 @@ from pydantic import Field
 from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.paths import ConfigPath
 from hopforge.model.galois_field import prime_power
+from hopforge.model.seeds import MOST_SEED
 
 Radices = Annotated[tuple[Annotated[int, Field(ge=1, le=256)], ...], Field(min_length=1, max_length=12)]
 
@@ -131,7 +132,7 @@ class RandomRegularConfig(Section):
     """Links of every router."""
     hosts_per_router: Annotated[int, Field(ge=1, le=256)] = 1
     """Hosts at every router."""
-    seed: Annotated[int, Field(ge=0)] = 1
+    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 1
     """Of the graph; the seed of the runs is another one."""
 
     def problems(self) -> Iterator[Problem]:
@@ -157,7 +158,7 @@ class LayoutRandomConfig(Section):
     """Greatest Manhattan length of a link."""
     hosts_per_router: Annotated[int, Field(ge=1, le=256)] = 1
     """Hosts at every router."""
-    seed: Annotated[int, Field(ge=0)] = 1
+    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 1
     """Of the graph; the seed of the runs is another one."""
 
     def problems(self) -> Iterator[Problem]:

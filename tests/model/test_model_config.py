@@ -61,6 +61,7 @@ def test_good_file_and_its_defaults() -> None:
         ("ways: 4", "wayz: 4", "x.yml:9: lookup.cache.wayz: unknown key; did you mean 'ways'?"),
         ("seed: 7", "sede: 7", "x.yml:2: sede: unknown key; did you mean 'seed'?"),
         ("seed: 7", "seed: 7\nseed: 8", "x.yml:3: seed: key stands twice, first on line 2"),
+        ("seed: 7", f"seed: {10**18 + 1}", f"x.yml:2: seed: must be at most {10**18}, not {10**18 + 1}"),
         ("seed: 7", "seed: 1_0", "x.yml:2: seed: expected a whole number, not '1_0'"),
         ("seed: 7", "seed: 2020-01-01", "x.yml:2: seed: expected a whole number, not '2020-01-01'"),
         ("name: demo", "name: Demo 1", "x.yml:1: name: must match ^[a-z][a-z0-9_]*$, not 'Demo 1'"),
@@ -399,3 +400,12 @@ def test_what_is_found_later_gets_its_place(tmp_path: Path) -> None:
         "Topology: x",
     ):
         assert with_place(other) == other
+
+
+def test_wrong_elements_do_not_make_a_list_empty() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config("name: x\ntopology: {kind: mesh, radices: [1000, 2000]}\n", "x.yml")
+    assert str(caught.value).splitlines() == [
+        "x.yml:2: topology.radices[0]: must be at most 256, not 1000",
+        "x.yml:2: topology.radices[1]: must be at most 256, not 2000",
+    ]

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from hopforge.model.seeds import MOST_SEED
+
 
 def reproduce(
     names: Annotated[
@@ -18,7 +20,7 @@ def reproduce(
     ] = None,
     traces: Annotated[Path | None, typer.Option(help="Folder with more recorded programs (*.tar.xz).")] = None,
     full: Annotated[bool, typer.Option("--full", help="Figures that draw at random: more trials.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of every random draw.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of every random draw.")] = 1,
     page: Annotated[Path | None, typer.Option(help="Write all comparisons to this file, as Markdown.")] = None,
 ) -> None:
     """Measure figures of the papers again: the paper's value, ours, the deviation and what was assumed.

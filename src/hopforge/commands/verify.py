@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hopforge.commands.terminal import ConfigPath, complain, progress_bar, show_rows, step_times
+from hopforge.model.seeds import MOST_SEED
 
 
 def cosim(
@@ -28,7 +29,9 @@ def cosim(
     variants: Annotated[
         int | None, typer.Option(min=1, help="router: as many routers drawn at random; finished runs are kept.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the traffic; default: the configuration's.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=MOST_SEED, help="Of the traffic; default: the configuration's.")
+    ] = None,
     waves: Annotated[bool, typer.Option("--waves", help="Record all signals (FST or VCD).")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of everything (default: below build/cosim).")
@@ -65,7 +68,7 @@ def mutate(
     block: Annotated[
         str, typer.Option(help="node_reduction, routing_cache, lookup, all of them; router; q_table.")
     ] = "all",
-    seed: Annotated[int, typer.Option(min=0, help="Of mutants and stimulus.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of mutants and stimulus.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/mutate).")
     ] = None,
