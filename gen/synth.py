@@ -66,7 +66,7 @@ def synthesize(
     folder : Path, optional
         Receives netlists and reports, by default nothing is kept.
     timeout_s : float
-        Limit of one recipe, s.
+        Limit of one recipe, s of processor time.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def synthesize_config(
     folder : Path, optional
         By default ``build/NAME/synth``.
     timeout_s : float
-        Limit of one recipe on one block, s.
+        Limit of one recipe on one block, s of processor time.
     progress : callable
         Called with the name of each block before it is begun.
 

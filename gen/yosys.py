@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hopforge.gen.processor_time import run_within
 from hopforge.model.errors import UserError
 
 __all__ = ["YosysError", "run_yosys", "yosys_version"]
@@ -37,7 +38,7 @@ def run_yosys(script: str, folder: Path, *, name: str = "script", timeout_s: flo
     name : str
         Stem of the script file.
     timeout_s : float
-        Limit in seconds.
+        Limit of processor time in seconds.
 
     Raises
     ------
@@ -47,17 +48,9 @@ def run_yosys(script: str, folder: Path, *, name: str = "script", timeout_s: flo
     file = folder / f"{name}.ys"
     file.write_text(script)
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", _RUNNER, file.name],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-            errors="replace",
-        )
+        done = run_within([sys.executable, "-c", _RUNNER, file.name], folder, timeout_s)
     except subprocess.TimeoutExpired:
-        raise YosysError(f"yosys: {name} took longer than {timeout_s:g} s") from None
+        raise YosysError(f"yosys: {name} took longer than {timeout_s:g} s of processor time") from None
     if done.returncode:
         lines = re.findall(r"^(?:ERROR|.*\bERROR): (.*)$", done.stdout + done.stderr, re.MULTILINE)
         reason = lines[-1] if lines else f"exit status {done.returncode}"

@@ -15,10 +15,12 @@ from matplotlib.figure import Figure
 from hopforge.model.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
 from hopforge.model.config import Config, ConfigError
 from hopforge.model.config.root import TimingConfig
+from hopforge.model.network_topology import routing_network
 from hopforge.model.plots import GREY, PALETTE, new_figure, save_figure, style_axes
 from hopforge.model.replay import COUNTS, ReplayResult, replay
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.aggregation import aggregate
 from hopforge.model.topology.failed import refuse_failed, without_failed
 from hopforge.model.workload import PacketStream, build_workload
 
@@ -123,6 +125,7 @@ def run_hits(config: Config, progress: Callable[[int, int], None] | None = None)
     if config.routing.algorithm != "tables":
         refuse_failed(config.failed, f"the replay of routing.algorithm={config.routing.algorithm}")
     topology = without_failed(topology, config.failed)
+    topology = routing_network(aggregate(topology, config.lookup.lag.members))  # parallel links of a file are a group
     workload = build_workload(config.workload, topology, config.seed)
     result = replay(config, topology, workload, progress)
     return report(config, topology, workload, result)

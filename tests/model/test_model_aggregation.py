@@ -5,6 +5,7 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 from hopforge.model.config import Config, load_config, parse_config
@@ -12,6 +13,7 @@ from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.crc import crc_address
 from hopforge.model.deadlock import DeadlockError
+from hopforge.model.hit_rates import run_hits
 from hopforge.model.network_topology import network_topology
 from hopforge.model.simulation import Simulation
 from hopforge.model.topology import Topology, TopologyError, build
@@ -92,6 +94,18 @@ def test_parallel_links_of_a_file_are_the_groups(tmp_path: Path) -> None:
         assert getattr(twice.aggregation.logical, name).tolist() == getattr(once.aggregation.logical, name).tolist()
     assert twice.aggregation.ports.tolist() == once.aggregation.ports.tolist()
     assert twice.aggregation.group.tolist() == once.aggregation.group.tolist()
+
+
+def test_hits_knows_the_same_groups(tmp_path: Path) -> None:
+    found = []
+    for edges in ([(0, 1), (1, 2), (0, 1), (2, 1)], [(0, 1), (1, 2)]):
+        graph(tmp_path, edges, 2)
+        file = tmp_path / "config.yml"
+        file.write_text(file.read_text() + "workload: {kind: uniform, packets_per_host: 200}\n")
+        found.append(run_hits(load_config(file)))
+    pd.testing.assert_frame_equal(found[0].ports, found[1].ports)
+    assert found[0].ports["member"].max() == 1
+    assert (found[0].ports["lookups"] > 0).all()
 
 
 def test_groups_of_different_sizes_are_refused(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_networks_on_verilator(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.study
-@pytest.mark.parametrize("name", ["lookup2x2", "lookup_tree8", "lookup_lag"])
+@pytest.mark.parametrize("name", ["lookup2x2", "lookup_tree8", "lookup_lag", "lookup_torus_keys", "lookup_tree_keys"])
 def test_networks_of_lookup_engines_on_verilator(name: str, tmp_path: Path) -> None:
     """Caches smaller than the number of keys; flits and the counters of the engines."""
     config = load_config(CONFIGS / f"{name}.yml")

@@ -22,7 +22,9 @@ def synth(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/synth).")
     ] = None,
-    timeout_s: Annotated[float, typer.Option("--timeout-s", min=1, help="Limit of one recipe on one block.")] = 300,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout-s", min=1, help="Limit of processor time of one recipe on one block.")
+    ] = 300,
 ) -> None:
     """Measure area and delay of each block of lookup path, router or table: best of several recipes, ideal wires.
 
