@@ -104,8 +104,7 @@ def test_hits_knows_the_same_groups(tmp_path: Path) -> None:
         file.write_text(file.read_text() + "workload: {kind: uniform, packets_per_host: 200}\n")
         found.append(run_hits(load_config(file)))
     pd.testing.assert_frame_equal(found[0].ports, found[1].ports)
-    assert found[0].ports["member"].max() == 1
-    assert (found[0].ports["lookups"] > 0).all()
+    assert (found[0].ports.groupby("member")["lookups"].sum() > 0).tolist() == [True, True]
 
 
 def test_groups_of_different_sizes_are_refused(tmp_path: Path) -> None:
