@@ -19,6 +19,7 @@ from hopforge.sim.reproduce import (
     loren_simulated,
     outflank,
     qadaptive,
+    qadaptive_cost,
     table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
@@ -39,6 +40,7 @@ REPRODUCTIONS = index_by_name(
     acro.REPRODUCTIONS,
     outflank.REPRODUCTIONS,
     qadaptive.REPRODUCTIONS,
+    qadaptive_cost.REPRODUCTIONS,
     table_cache.REPRODUCTIONS,
 )
 
