@@ -49,9 +49,9 @@ class Registered(Component):
         """Put the registers."""
         m = Module()
         m.submodules.inner = inner = self.inner
-        for name, member in self.inner.signature.members.items():
-            outside, inside = getattr(self, name), getattr(inner, name)
-            held = Signal.like(Value.cast(inside), name=f"{name}_q", reset_less=True)
+        ports = zip(self.signature.flatten(self), inner.signature.flatten(inner), strict=True)
+        for (path, member, outside), (_, _, inside) in ports:
+            held = Signal.like(Value.cast(inside), name=f"{'_'.join(map(str, path))}_q", reset_less=True)
             if member.flow is Out:
                 m.d.sync += held.eq(inside)
                 m.d.comb += outside.eq(held)

@@ -14,16 +14,24 @@ import pandas as pd
 
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.energy import Traffic, energy_rows, shape_of
 from hopforge.model.errors import UserError
 from hopforge.model.flow.network import switch_ns
+from hopforge.model.lookup_measures import lookup_totals
 from hopforge.model.network.program_arrays import ProgramError
 from hopforge.model.program import waiting_text
+from hopforge.model.program_traffic import switch_visits
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.trace import Trace
 from hopforge.model.workload import PlacedProgram, place_program, program_trace
 
 Progress = Callable[[int, int], None]
+
+
+#: cycles that a miss takes in the lookup engine beside those of the TCAM (docs/lookup-engine.md)
+MISS_CYCLES = 3
 
 
 class ApplicationError(UserError, ValueError):
@@ -47,6 +55,10 @@ class AppMeasurement:
         not tell.
     waiting_share, computing_share : float
         Mean shares of the makespan in which a rank waited for messages, and computed.
+    miss_share : float
+        Share of the lookups that miss.
+    energy_j, conventional_energy_j : float
+        Of all switches, and of switches without caches for the same packets in the same time (docs/energy.md).
     cpu_seconds : float
         Processor time of the engine.
     """
@@ -63,6 +75,9 @@ class AppMeasurement:
     message_latency_s: float | None
     waiting_share: float
     computing_share: float
+    miss_share: float
+    energy_j: float
+    conventional_energy_j: float
     cpu_seconds: float
 
 
@@ -76,10 +91,13 @@ class AppRun:
         The whole program.
     ranks : DataFrame
         Of each rank: rank, host, finish_s, waiting_s, compute_s, sent_messages, sent_bytes.
+    energy : DataFrame
+        Of each part of the switches: part, J and nJ per packet and switch, with caches and without.
     """
 
     found: AppMeasurement
     ranks: pd.DataFrame
+    energy: pd.DataFrame
 
 
 def run_app(config: Config, progress: Progress | None = None) -> AppRun:
@@ -128,6 +146,7 @@ def _program_workload(config: Config) -> ProgramWorkload:
 
 
 def _run_flow(config: Config, progress: Progress | None) -> AppRun:
+    refuse_failed(config.failed, "engine: flow")
     topology = build(config.topology, config.address)
     placed = place_program(_program_workload(config), topology, config.seed)
     run = _run_simgrid if flow_backend(config) == "simgrid" else _run_embedded
@@ -138,7 +157,7 @@ def flow_backend(config: Config) -> str:
     """Return what runs engine flow: ``app.backend``, or what ``auto`` means on this machine."""
     if config.app.backend != "auto":
         return config.app.backend
-    return "embedded" if shutil.which("smpirun") is None else "simgrid"
+    return "embedded" if config.app.embedded_only or shutil.which("smpirun") is None else "simgrid"
 
 
 def _run_simgrid(config: Config, topology: Topology, placed: PlacedProgram, progress: Progress | None) -> AppRun:
@@ -148,7 +167,8 @@ def _run_simgrid(config: Config, topology: Topology, placed: PlacedProgram, prog
     finish = replayed(config, topology, placed, progress)
     computing = computed_seconds(placed.program, config.app.host_gflops)
     return _result(
-        config, placed, latency=None, cpu=_children_seconds() - started, finish=finish,
+        config, topology, placed, latency=None, miss_share=float(config.app.lookup != "hit"),
+        cpu=_children_seconds() - started, finish=finish,
         waiting=np.maximum(finish - computing, 0.0), computing=computing,
     )
 
@@ -174,8 +194,8 @@ def _run_embedded(config: Config, topology: Topology, placed: PlacedProgram, pro
         )
     latency = (message["arrived"] - message["began"])[run.remote]
     return _result(
-        config, placed, latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
-        computing=rank["computed"],
+        config, topology, placed, latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
+        computing=rank["computed"], miss_share=run.cache_use.miss_share,
     )
 
 
@@ -191,9 +211,13 @@ def _run_packet(config: Config, progress: Progress | None) -> AppRun:
     ranks = run.state["rank"][: placed.program.ranks]
     message = run.state["message"][: placed.program.messages]
     remote = placed.host[placed.program.source] != placed.host[placed.program.destination]
+    lookups = lookup_totals(run.state.lookup)
     return _result(
-        config, placed, latency=(message["arrived"] - message["started"])[remote] * second, cpu=done.cpu_seconds,
+        config, run.topology, placed, cpu=done.cpu_seconds,
+        latency=(message["arrived"] - message["started"])[remote] * second,
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
+        miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
+        visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
 
 
@@ -212,25 +236,49 @@ def packet_config(config: Config) -> Config:
     routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link.
     """
     cycle, timing, app = cycle_ns(config), config.timing, config.app
-    inside = 3 + config.router.rc_cycles
+    in_caches = app.lookup == "cache"
+    route = config.lookup.pipeline_depth + 1 if in_caches else config.router.rc_cycles
+    inside = 3 + route
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
     traffic = config.traffic.model_copy(update={
         "source": "program",
         "rendezvous_bytes": max(app.eager_bytes - 1, 0),
+        "eager_bytes": app.eager_bytes,
         "cycles_per_flop": 0.0 if app.host_gflops is None else 1 / (app.host_gflops * cycle),
         "cycles_per_second": 1e9 / cycle,
     })
+    lookup = config.lookup
+    if in_caches:
+        cycles = max(1, round(timing.miss_penalty_ns / cycle) - MISS_CYCLES)
+        tcam = lookup.tcam.model_copy(update={"latency_cycles": cycles})
+        lookup = lookup.model_copy(update={"tcam": tcam})
     router = config.router.model_copy(update={
+        "route_computation": "lookup" if in_caches else config.router.route_computation,
+        "rc_cycles": 0 if in_caches else config.router.rc_cycles,
         "link_latency_cycles": max(1, round(hop) - inside),
         "global_latency_cycles": None,
         "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
     })
-    return config.model_copy(update={"traffic": traffic, "router": router})
+    routing = config.routing
+    if config.topology.kind == "torus" and routing.algorithm == "dor":  # the routes of engine flow
+        routing = routing.model_copy(update={"ties": "key"})
+    sections = {"traffic": traffic, "router": router, "routing": routing, "lookup": lookup}
+    return config.model_copy(update=sections)
 
 
 def _result(
-    config: Config, placed: PlacedProgram, *, latency: Any, cpu: float, finish: Any, waiting: Any, computing: Any
+    config: Config,
+    topology: Topology,
+    placed: PlacedProgram,
+    *,
+    latency: Any,
+    cpu: float,
+    finish: Any,
+    waiting: Any,
+    computing: Any,
+    miss_share: float,
+    visits: tuple[int, int] | None = None,
 ) -> AppRun:
     program = placed.program
     makespan = float(finish.max(initial=0.0))
@@ -242,6 +290,11 @@ def _result(
         "sent_bytes": sent_bytes,
     })
     share = 1 / makespan if makespan > 0 else 0.0
+    packets, flits = switch_visits(config, topology, placed) if visits is None else visits
+    shape = shape_of(config, topology.max_ports, 8 * config.traffic.flit_bytes)
+    energy = pd.DataFrame(
+        energy_rows(config, shape, topology.routers, Traffic(makespan, packets, flits, miss_share))
+    )
     found = AppMeasurement(
         program=placed.trace.name, engine=config.app.engine,
         backend=flow_backend(config) if config.app.engine == "flow" else "", seed=config.seed, ranks=program.ranks,
@@ -249,9 +302,10 @@ def _result(
         payload_bytes=int(program.size_bytes.sum()),
         message_latency_s=None if latency is None else float(latency.mean()) if len(latency) else 0.0,
         waiting_share=float(waiting.mean()) * share, computing_share=float(computing.mean()) * share,
-        cpu_seconds=cpu,
+        miss_share=miss_share, energy_j=float(energy["cache_j"].iloc[-1]),
+        conventional_energy_j=float(energy["conventional_j"].iloc[-1]), cpu_seconds=cpu,
     )
-    return AppRun(found, table)
+    return AppRun(found, table, energy)
 
 
 def app_rows(run: AppRun) -> list[tuple[str, str]]:
@@ -268,6 +322,8 @@ def app_rows(run: AppRun) -> list[tuple[str, str]]:
         ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
         *latency,
+        ("lookups", f"{found.miss_share:.3%} miss"),
+        ("energy", f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
     ]
 
@@ -286,5 +342,7 @@ def trace_rows(trace: Trace) -> list[tuple[str, str]]:
 def write_app(config: Config, run: AppRun, folder: Path) -> None:
     """Write the measurement and the times of the ranks (CSV, Parquet), and the metadata to repeat it (JSON)."""
     with staged(folder) as scratch:
-        write_tables(scratch, {"app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks})
+        write_tables(scratch, {
+            "app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks, "energy": run.energy,
+        })
         write_metadata(scratch, {**run_metadata(config), "found": asdict(run.found)})

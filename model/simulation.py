@@ -627,6 +627,7 @@ def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:
         mtu_bytes=workload.mtu_bytes,
         flit_bytes=traffic.flit_bytes,
         rendezvous_bytes=traffic.rendezvous_bytes,
+        eager_bytes=traffic.eager_bytes,
         cycles_per_flop=traffic.cycles_per_flop,
         cycles_per_second=traffic.cycles_per_second,
     )

@@ -1,6 +1,7 @@
 """What a configuration amounts to, in a few lines for people."""
 
 from hopforge.model.config import Config
+from hopforge.model.energy import area_rows
 from hopforge.model.irregular.tables import MAX_ROUTERS, build_tables
 from hopforge.model.topology import Topology, build
 
@@ -35,6 +36,7 @@ def summarize(config: Config) -> list[tuple[str, str]]:
         ),
         ("pipeline", f"{lookup.pipeline_depth} cycles on a hit, {lookup.mshrs} misses at a time"),
         ("TCAM", f"{tcam.kind}, {tcam.rows} rows, {tcam.latency_cycles} cycles"),
+        *area_rows(config, network.max_ports),
         ("workload", _workload(config)),
         *_tables(config, network),
     ]

@@ -228,7 +228,17 @@ def collective_trace(config: CollectiveWorkload, hosts: int) -> Trace:
 
 
 def _recorded(config: ProgramWorkload, topology: Topology, seed: int) -> PacketStream:
-    placed = place_program(config, topology, seed)
+    return program_packets(config, place_program(config, topology, seed))
+
+
+def program_packets(config: ProgramWorkload, placed: PlacedProgram) -> PacketStream:
+    """Return the packets of a program in causal order (docs/workloads.md, Order).
+
+    Raises
+    ------
+    TraceError
+        Ranks that wait for each other for ever, or too many packets.
+    """
     trace, program, host = placed.trace, placed.program, placed.host
     run = interleave(program, host, config.mtu_bytes)
     source, destination = host[run.source], host[run.destination]

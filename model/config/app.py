@@ -31,8 +31,8 @@ class AppConfig(Section):
     """`flow`: smaller messages start when they are sent, others when their receive is posted, too; at most
     `eager_bytes` (SimGrid: smpi/async-small-thresh). With `packet` all below `eager_bytes` start at once."""
     lookup: Literal["hit", "miss", "conventional", "cache"] = "hit"
-    """Delay of a switch: `timing.switch_base_ns`, with `miss_penalty_ns`, `conventional_switch_ns`, or by `cache`: every
-    hop pays the penalty as often as its input port misses when the program is replayed (section `lookup`)."""
+    """Delay of a switch: `timing.switch_base_ns`, with `miss_penalty_ns`, `conventional_switch_ns`, or by `cache`:
+    every hop pays the penalty as often as its input port misses when the program is replayed (section `lookup`)."""
     caches: Literal["cold", "warm"] = "cold"
     """For `lookup: cache`: caches are empty at the start, or have seen every destination once (no compulsory
     misses)."""
@@ -50,8 +50,17 @@ class AppConfig(Section):
     tcp_window_bytes: Annotated[int, Field(ge=1)] | None = 4194304
     """`flow`: no message is faster than this per two latencies of its route (SimGrid's TCP gamma; null: no limit)."""
 
+    @property
+    def embedded_only(self) -> tuple[str, ...]:
+        """Keys with a value that SimGrid does not have."""
+        chosen = {"lookup": self.lookup == "cache", "sharing": self.sharing == "equal",
+                  "injection": self.injection == "queued"}  # fmt: skip
+        return tuple(key for key, is_chosen in chosen.items() if is_chosen)
+
     def problems(self) -> Iterator[Problem]:
-        """Check that what starts early leaves early."""
+        """Check that what starts early leaves early, and that SimGrid can do what is asked of it."""
+        for key in self.embedded_only if self.backend == "simgrid" else ():
+            yield Problem(key, f"must not be {getattr(self, key)} with backend=simgrid")
         if self.buffered_bytes > self.eager_bytes:
             reason = f"must be at most eager_bytes={self.eager_bytes}, not {self.buffered_bytes}"
             yield Problem("buffered_bytes", reason)

@@ -7,6 +7,7 @@ from pydantic import Field, PrivateAttr
 
 from hopforge.model.config.app import AppConfig
 from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.energy import EnergyConfig
 from hopforge.model.config.failures import FailedConfig, failure_problems
 from hopforge.model.config.limits import address_problems, engine_problems
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
@@ -83,6 +84,8 @@ class Config(Section):
     """What `hopforge hits` replays, and with `traffic.source: program` `hopforge net` runs."""
     timing: TimingConfig = TimingConfig()
     """Times and energies."""
+    energy: EnergyConfig = EnergyConfig()
+    """Energies and areas of the parts of a switch."""
     router: RouterConfig = RouterConfig()
     """Routers of the network simulator."""
     routing: RoutingConfig = RoutingConfig()

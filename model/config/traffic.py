@@ -59,6 +59,8 @@ class TrafficConfig(Section):
     """Relative frequency of each of `packet_lengths`."""
     flit_bytes: Annotated[int, Field(ge=1, le=65536)] = 16
     """`program`: payload of a flit."""
+    eager_bytes: Annotated[int, Field(ge=0)] = 0
+    """`program`: the sender of a smaller message goes on at once, of another when it has left the host."""
     rendezvous_bytes: Annotated[int, Field(ge=0)] | None = None
     """`program`: messages of more bytes than that are sent when their receive is posted (default: all at once)."""
     cycles_per_flop: Annotated[float, Field(ge=0)] = 0.0

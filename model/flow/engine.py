@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hopforge.model.cache_delays import cache_use
 from hopforge.model.config import Config
 from hopforge.model.flow.kernel import (
     DONE,
@@ -54,7 +55,11 @@ class FlowRun:
         pair = source.astype(np.int64) * topology.hosts + destination
         remote = source != destination
         pairs, number = np.unique(pair[remote], return_inverse=True)
-        network = flow_network(config, topology, pairs // topology.hosts, pairs % topology.hosts)
+        #: what the routing caches do
+        self.cache_use = cache_use(config, topology, placed)
+        network = flow_network(
+            config, topology, pairs // topology.hosts, pairs % topology.hosts, self.cache_use.miss
+        )
         route = np.full(program.messages, -1, np.int32)
         route[remote] = number
         latency = network.latency_s
@@ -81,7 +86,9 @@ class FlowRun:
         rank = np.zeros(ranks, RANK)
         rank["at"], rank["last"], rank["finished"] = program.first[:-1], program.first[1:], -1.0
         routes = np.zeros(len(pairs), ROUTE)
-        routes["first"], routes["last"] = network.route_first[:-1], network.route_first[1:]
+        queued = app.injection == "queued"
+        routes["first"], routes["last"] = network.route_first[:-1] + queued, network.route_first[1:]
+        routes["host"] = pairs // topology.hosts
         routes["latency"], routes["bound"] = latency * app.latency_factor, bound
         shares = np.where(latency > 0, latency, 1.0) if app.sharing == "latency" else np.ones(len(pairs))
         routes["weight"] = 1 / shares
@@ -107,12 +114,15 @@ class FlowRun:
             changed=np.zeros(8 * links + 4 * self.hops, np.int32),
             links=np.zeros(links, np.int32),
             heap=np.zeros(messages + ranks, np.int64),
+            injected=np.zeros(topology.hosts if queued else 0),
             ready=np.zeros(ranks, np.int32),
             numbers=np.zeros(6, np.int64),
             clock=np.zeros(1),
         )
         self.state.numbers[FREE] = slots
         self.remote = remote
+        #: switches on the way of each message through the network
+        self.switches = network.switches[number]
         advance(self.state, self.hops, 0)  # compiles, which is no part of a run's processor time
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> bool:

@@ -36,9 +36,11 @@ RANK = np.dtype([
     ("blocked", "?"),
 ], align=True)
 """A rank: next operation, and where they end; since when it waits; seconds waited and computed; end (−1: not yet)."""
-ROUTE = np.dtype([("first", "i8"), ("last", "i8"), ("latency", "f8"), ("weight", "f8"), ("bound", "f8")], align=True)
+ROUTE = np.dtype([
+    ("first", "i8"), ("last", "i8"), ("latency", "f8"), ("weight", "f8"), ("bound", "f8"), ("host", "i4"),
+], align=True)
 """A route: its entries in `route_link`; seconds before the first byte; 1/penalty; highest rate (inf: only links set
-one)."""
+one); where it begins."""
 LINK = np.dtype([
     ("capacity", "f8"), ("left", "f8"), ("load", "f8"), ("mark", "i8"), ("users", "i4"), ("head", "i4")
 ], align=True)
@@ -71,6 +73,8 @@ class FlowState(NamedTuple):
         Links on which a message began or ended; scratch of the sharing.
     heap : ndarray, int64[item]
         Binary heap of items with an event.
+    injected : ndarray, float64[host]
+        Where messages of a host leave one after the other: when the last one that began has left; else empty.
     ready : ndarray, int32[rank]
         Ranks to be run.
     numbers : ndarray, int64[6]
@@ -96,6 +100,7 @@ class FlowState(NamedTuple):
     changed: NDArray[np.int32]
     links: NDArray[np.int32]
     heap: NDArray[np.int64]
+    injected: NDArray[np.float64]
     ready: NDArray[np.int32]
     numbers: NDArray[np.int64]
     clock: NDArray[np.float64]
@@ -240,8 +245,14 @@ def _move(s, m, hops):  # type: ignore[no-untyped-def]
 
 @_jit
 def _start(s, m):  # type: ignore[no-untyped-def]
+    route = s.message[m].route
     s.message[m].phase = LATENCY
-    _at(s, m, s.clock[0] + s.route[s.message[m].route].latency)
+    begins = s.clock[0]
+    if len(s.injected) > 0:
+        host = s.route[route].host
+        begins = max(begins, s.injected[host])
+        s.injected[host] = begins + s.message[m].remaining / s.link[host].capacity
+    _at(s, m, begins + s.route[route].latency)
 
 
 @_jit

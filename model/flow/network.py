@@ -27,30 +27,42 @@ class FlowNetwork:
         Its links in order.
     latency_s : ndarray, float64[route]
         Of all its cables and switches.
+    switches : ndarray, int64[route]
+        How many it goes through.
     """
 
     capacity: NDArray[np.float64]
     route_first: NDArray[np.int64]
     route_link: NDArray[np.int32]
     latency_s: NDArray[np.float64]
+    switches: NDArray[np.int64]
 
 
 def switch_ns(config: Config) -> float:
-    """Return the delay of a switch under ``app.lookup``: hit, miss or a conventional switch (section `timing`)."""
+    """Return the delay of a switch under ``app.lookup``: hit, miss or a conventional switch (section `timing`).
+
+    With ``cache`` the delay of a hit: misses come on top of it.
+    """
     timing = config.timing
     return {
         "hit": timing.switch_base_ns,
+        "cache": timing.switch_base_ns,
         "miss": timing.switch_base_ns + timing.miss_penalty_ns,
         "conventional": timing.conventional_switch_ns,
     }[config.app.lookup]
 
 
 def flow_network(
-    config: Config, topology: Topology, sources: NDArray[np.integer], destinations: NDArray[np.integer]
+    config: Config,
+    topology: Topology,
+    sources: NDArray[np.integer],
+    destinations: NDArray[np.integer],
+    miss: NDArray[np.float64],
 ) -> FlowNetwork:
     """Return all links, and the routes of `hopforge hits` (section `lookup`) between the given pairs of hosts.
 
-    A route through n routers takes n switch delays and n + 1 cables.
+    A route through n routers takes n switch delays and n + 1 cables. With ``app.lookup: cache`` each of its input ports
+    adds the penalty of a miss times `miss`, float64[router, port].
     """
     paths = configured_routes(config, topology).paths(sources, destinations)
     channels = topology.channels()
@@ -67,10 +79,15 @@ def flow_network(
     last = np.zeros(len(paths.router), np.bool_)
     last[paths.first[1:] - 1] = True  # leaves to the host
     link[inner] = 2 * hosts + number[paths.router[~last].astype(np.int64) * ports + paths.output[~last]]
+    delay = lengths * switch_ns(config) + (lengths + 1) * config.timing.cable_ns
+    if config.app.lookup == "cache":
+        share = np.concatenate([[0.0], np.cumsum(miss[paths.router, paths.port])])
+        delay = delay + config.timing.miss_penalty_ns * np.diff(share[paths.first])
     rate = config.timing.link_gbps * 1e9 / 8
     return FlowNetwork(
         capacity=np.full(2 * hosts + len(channels.src_router), rate),
         route_first=first,
         route_link=link,
-        latency_s=(lengths * switch_ns(config) + (lengths + 1) * config.timing.cable_ns) * 1e-9,
+        latency_s=delay * 1e-9,
+        switches=lengths,
     )

@@ -37,6 +37,8 @@ class ProgramSource:
         Payload of a flit.
     rendezvous_bytes : int, optional
         Messages of more bytes are sent when their receive is posted (None: all are sent at once).
+    eager_bytes : int
+        A sender does not wait until a smaller message has left its host.
     cycles_per_flop, cycles_per_second : float
         Cycles that computing and sleeping take.
     """
@@ -46,6 +48,7 @@ class ProgramSource:
     mtu_bytes: int
     flit_bytes: int
     rendezvous_bytes: int | None = None
+    eager_bytes: int = 0
     cycles_per_flop: float = 0.0
     cycles_per_second: float = 0.0
 
@@ -83,6 +86,7 @@ def put_program(state: "NetState", source: ProgramSource) -> None:
     rest = program.size_bytes - (packets - 1) * source.mtu_bytes
     view["last_flits"] = np.maximum(1, -(-rest // source.flit_bytes))
     view["started"] = view["arrived"] = view["next"] = -1
+    view["departed"] = program.size_bytes < source.eager_bytes
     if source.rendezvous_bytes is not None:
         # which message a wild receive gets is not recorded: such messages have no receive to wait for
         has_receive = np.zeros(program.messages, bool)

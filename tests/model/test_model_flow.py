@@ -17,6 +17,9 @@ NS = 1e-9
 TIMING = "timing: {link_gbps: 8, switch_base_ns: 51, cable_ns: 50, miss_penalty_ns: 25, conventional_switch_ns: 75}"
 ONE_SWITCH = "{kind: mesh, radices: [1], hosts_per_router: 8}"
 ENVELOPE = 16
+ROW = "{kind: mesh, radices: [4]}"
+ROW_CONFIG = parse_config(f"name: x\ntopology: {ROW}\n")
+TOPOLOGY = build(ROW_CONFIG.topology, ROW_CONFIG.address)
 
 
 def latency(routers):
@@ -283,13 +286,90 @@ def test_packet_engine_on_one_switch(workload):
     assert makespan(packet) == pytest.approx(makespan(flow), rel=0.01)
 
 
+@pytest.mark.parametrize(("engine", "size"), [("flow", 1000), ("flow", 50_000), ("packet", 50_000)])
+def test_engines_on_one_switch(tmp_path, engine, size):
+    """Ping-pong, ring and all-to-all: answers by hand, within 1 % (packet: cycles of 64 ns, a flit more a switch)."""
+    app = f"{{engine: {engine}, envelope_bytes: 0}}"
+    more = "traffic: {flit_bytes: 8}\nrouter: {vcs: 4, buffer_flits: 64}\n"
+    once = latency(1) + size / GB
+    ping = [f"send 1 0 {size} 6", f"recv 1 0 {size} 6"] * 2
+    pong = [f"recv 0 0 {size} 6", f"send 0 0 {size} 6"] * 2
+    assert makespan(recorded(tmp_path, [ping, pong], app=app, more=more)) == pytest.approx(4 * once, rel=0.01)
+    for operation, algorithm, all_bytes in (("allreduce", "ring", 8 * size), ("alltoall", "ring", size)):
+        rounds = 14 if operation == "allreduce" else 7
+        config = config_of(
+            f"{{kind: collective, operation: {operation}, bytes: {all_bytes},"
+            f" collectives: {{{operation}: {algorithm}}}}}", app=app, more=more,
+        )
+        assert makespan(config) == pytest.approx(rounds * once, rel=0.01)
+
+
+def test_queued_messages_leave_one_after_the_other(tmp_path):
+    """Rank 0 sends 40 000 bytes to 1, then 10 000 to 2; shared, the short one would take 20 µs."""
+    programs = [["isend 1 0 40000 6", "isend 2 0 10000 6", "waitall 2"], ["recv 0 0 40000 6"], ["recv 0 0 10000 6"]]
+    config = recorded(tmp_path, programs, app="{envelope_bytes: 0, injection: queued}")
+    ends = run_app(config).ranks["finish_s"]
+    assert ends[1] == pytest.approx(latency(1) + 40000 / GB, rel=1e-9)
+    assert ends[2] == pytest.approx(latency(1) + 50000 / GB, rel=1e-9)
+    shared = run_app(recorded(tmp_path, programs, app="{envelope_bytes: 0}")).ranks["finish_s"]
+    assert shared[2] == pytest.approx(latency(1) + 20000 / GB, rel=1e-9)
+
+
+def test_queued_messages_do_not_wait_for_the_way_of_others(tmp_path):
+    """Ranks 0 and 3 send to 1 at the same time, and 0 then to 2: that message goes when the first has left its host."""
+    programs = [
+        ["isend 1 0 40000 6", "isend 2 0 10000 6", "waitall 2"],
+        ["irecv 0 0 40000 6", "irecv 3 0 40000 6", "waitall 2"], ["recv 0 0 10000 6"], ["send 1 0 40000 6"],
+    ]
+    ends = run_app(recorded(tmp_path, programs, app="{envelope_bytes: 0, injection: queued}")).ranks["finish_s"]
+    assert ends[1] == pytest.approx(latency(1) + 80000 / GB, rel=1e-9)
+    assert ends[2] == pytest.approx(latency(1) + 50000 / GB, rel=1e-9)
+
+
+@pytest.mark.parametrize(("sharing", "share"), [("equal", 0.5), ("latency", 0.4)])
+def test_equal_shares(tmp_path, sharing, share):
+    """On a line of routers 0–1–2, host 0 sends to 1 (2 routers) and to 2 (3 routers) at the same time."""
+    programs = [["isend 2 0 60000 6", "isend 1 1 60000 6", "waitall 2"], ["recv 0 1 60000 6"], ["recv 0 0 60000 6"]]
+    config = recorded(
+        tmp_path, programs, "{kind: mesh, radices: [3]}", f"{{envelope_bytes: 0, sharing: {sharing}}}"
+    )
+    config = config.model_copy(update={"timing": config.timing.model_copy(update={"cable_ns": 0.0})})
+    start = 3 * 51 * NS  # of the long one; 51 ns before, the short one has the link alone
+    ends = run_app(config).ranks["finish_s"]
+    assert ends[1] == pytest.approx(start + (60000 / GB - 51 * NS) / (1 - share), rel=1e-9)
+    assert ends[2] == pytest.approx(start - 51 * NS + 120000 / GB, rel=1e-9)
+
+
+@pytest.mark.parametrize(("reduction", "first"), [("true", 0.25), ("false", 0.5)])
+def test_delays_by_the_hit_rates_of_the_caches(tmp_path, reduction, first):
+    """Rank 0 on a row of 4 switches sends to 3 and 2, twice: switches 0 and 1 send both on in one direction.
+
+    With node reduction they share a key there, one miss in four lookups; without, each destination is a key.
+    """
+    programs = [["send 3 0 0 6", "send 2 0 0 6"] * 2, ["init"], ["recv 0 0 0 6"] * 2, ["recv 0 0 0 6"] * 2]
+    config = recorded(
+        tmp_path, programs, "{kind: mesh, radices: [4]}", "{lookup: cache}",
+        f"lookup: {{reduction: {reduction}}}\n",
+    )
+    run = engine.FlowRun(config, TOPOLOGY, place_program(config.workload, TOPOLOGY, 1))
+    port = TOPOLOGY.peer_port[0, np.flatnonzero(TOPOLOGY.peer_router[0] == 1)[0]]  # of switch 1, from switch 0
+    assert run.cache_use.miss[0, TOPOLOGY.host_port[0]] == first
+    assert run.cache_use.miss[1, port] == first
+    assert run.cache_use.miss[2, port] == 0.5  # to its host, and on
+    assert run.cache_use.miss[3, port] == 0.5  # once of twice
+    expected = latency(4) + 25 * NS * (first + first + 0.5 + 0.5)
+    assert run.state.route["latency"][run.state.message["route"][0]] == pytest.approx(expected, rel=1e-9)
+    warm = config.model_copy(update={"app": config.app.model_copy(update={"caches": "warm"})})
+    assert not engine.FlowRun(warm, TOPOLOGY, place_program(warm.workload, TOPOLOGY, 1)).cache_use.miss.any()
+
+
 def test_results_are_written(tmp_path):
     config = config_of("{kind: npb, benchmark: ep, class: S}", app="{host_gflops: 1}")
     run = run_app(config)
     assert run.ranks["sent_messages"].sum() == run.found.messages
     write_app(config, run, tmp_path / "out")
     assert {item.name for item in (tmp_path / "out").iterdir()} == {
-        "app.csv", "app.parquet", "ranks.csv", "ranks.parquet", "metadata.json"
+        "app.csv", "app.parquet", "ranks.csv", "ranks.parquet", "energy.csv", "energy.parquet", "metadata.json"
     }
     assert dict(app_rows(run))["program"] == "ep.S.8, 8 ranks"
     assert (tmp_path / "out" / "ranks.csv").read_text().splitlines()[0] == (
