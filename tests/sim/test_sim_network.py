@@ -128,6 +128,35 @@ def test_hardware_delivers_every_flit_in_its_cycle(router: dict[str, object]) ->
     assert result.cycles > network.simulated_cycles > 30
 
 
+GROUP = """
+name: group
+topology: {kind: fully_connected, routers: 2, hosts_per_router: 2}
+routing: {algorithm: up_down}
+router: {vcs: 2, buffer_flits: 3, route_computation: lookup}
+lookup:
+  reduction: false
+  functions: [arbitrary]
+  pipeline_depth: 1
+  mshrs: 2
+  lag: {members: 2, max_members: 2, hash: modulo}
+  cache: {entries: 2, ways: 2}
+  tcam: {kind: flops, rows: 4, latency_cycles: 1}
+traffic: {packet_range: [1, 3]}
+"""
+
+
+def test_hardware_chooses_the_members_of_a_group() -> None:
+    config = parse_config(GROUP)
+    run = Simulation(config, 0.6, 4)
+    run.advance(60)
+    assert (run.state["output_port"]["flits"].reshape(2, 4)[:, 2:] > 0).all(), "both members in both directions"
+    network = record_network(config, NetworkTraffic(load=0.6, cycles=60, seed=4))
+    assert 0 < network.hits < network.lookups
+    result = replay_amaranth(network.component, network.replay)
+    assert result.first is None, str(result.first)
+    assert result.cycles > network.simulated_cycles > 60
+
+
 def test_report_on_icarus(tmp_path: Path) -> None:
     file = tmp_path / "mesh.yml"
     file.write_text(MESH)
