@@ -60,6 +60,19 @@ def test_long_runs(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.study
+@pytest.mark.parametrize(("seed", "ports", "tcam"), [(6, 2, "external"), (101, 3, "flops")])
+def test_long_runs_of_lookup_routers(seed: int, ports: int, tcam: str, tmp_path: Path) -> None:
+    params = router_variant(seed, rc="lookup", ports=ports, vcs=2, width_bits=32, buffer_flits=3)
+    assert params.lookup is not None
+    assert params.lookup.tcam_kind == tcam
+    verilog = to_verilog(Router(params=params), "router")
+    run, _ = run_router(params, RouterTraffic(cycles=200_000), "lookup", verilog, "router", tmp_path, "verilator")
+    assert run.mismatches == 0, run.first
+    assert run.cycles >= 200_000
+    assert run.lookups > 10_000
+
+
+@pytest.mark.study
 @pytest.mark.parametrize(("ports", "vcs"), [(8, 4), (16, 2), (64, 1), (2, 16)])
 def test_large_routers(ports: int, vcs: int, tmp_path: Path) -> None:
     params = router_variant(1, ports=ports, vcs=vcs, rc="table", switching="wormhole", width_bits=48)
