@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hopforge.model.cache_delays import cache_use
+from hopforge.model.cache_delays import CacheUse, cache_use
 from hopforge.model.config import Config
 from hopforge.model.flow.kernel import (
     DONE,
@@ -42,6 +42,8 @@ class FlowRun:
         The network.
     placed : PlacedProgram
         The program on its hosts.
+    use : CacheUse, optional
+        What its lookups find, if that is known already.
 
     Attributes
     ----------
@@ -49,14 +51,16 @@ class FlowRun:
         Arrays of the kernel.
     """
 
-    def __init__(self, config: Config, topology: Topology, placed: PlacedProgram) -> None:
+    def __init__(
+        self, config: Config, topology: Topology, placed: PlacedProgram, use: CacheUse | None = None
+    ) -> None:
         app, program = config.app, placed.program
         source, destination = placed.host[program.source], placed.host[program.destination]
         pair = source.astype(np.int64) * topology.hosts + destination
         remote = source != destination
         pairs, number = np.unique(pair[remote], return_inverse=True)
         #: what the routing caches do
-        self.cache_use = cache_use(config, topology, placed)
+        self.cache_use = cache_use(config, topology, placed) if use is None else use
         network = flow_network(
             config, topology, pairs // topology.hosts, pairs % topology.hosts, self.cache_use.miss
         )

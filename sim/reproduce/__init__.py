@@ -6,6 +6,8 @@ so.
 
 from hopforge.sim.reproduce import (
     acro,
+    apps_figures,
+    apps_study,
     booksim,
     lookup_cache_cost,
     lookup_conflicts,
@@ -42,6 +44,8 @@ REPRODUCTIONS = index_by_name(
     qadaptive.REPRODUCTIONS,
     qadaptive_cost.REPRODUCTIONS,
     table_cache.REPRODUCTIONS,
+    apps_figures.REPRODUCTIONS,
+    apps_study.REPRODUCTIONS,
 )
 
 __all__ = [
