@@ -6,7 +6,6 @@ number, sends one packet of the message it is at; a rank that waits for a messag
 message have been sent, and sends nothing until then. Sending never waits. Computation takes no time.
 """
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,14 +17,13 @@ from numpy.typing import NDArray
 
 from hopforge.model.collectives import CUT_ALLREDUCE, schedule
 from hopforge.model.config.workload import CollectivesConfig
-from hopforge.model.network.records import COMPUTE, POST, RECEIVE, SEND, SLEEP, WAIT_SENT
-from hopforge.model.trace import ANY_SOURCE, ANY_TAG, COLLECTIVES, DATATYPES, PROC_NULL, Action, Trace, TraceError
+from hopforge.model.network.records import POST, RECEIVE, SEND, WAIT_SENT
+from hopforge.model.program_calls import KINDS, LATER_POST, LATER_RECEIVE, CallTable, RankCalls
+from hopforge.model.trace import COLLECTIVES, DATATYPES, Action, Trace, TraceError
 
 MAX_PACKETS = 1 << 30
 #: ranks that wait for ever which an error names
 NAMED_RANKS = 8
-_KINDS = 8  # an operation under construction is operand · 8 + kind
-_LATER_POST, _LATER_RECEIVE = 6, 7  # their operand is a receive that is not matched with its send yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,17 +87,17 @@ def _compiled(operation: str, algorithm: str, ranks: int, root: int) -> _Compile
     for part in schedule(operation, algorithm, ranks, root):
         numbered = list(enumerate(part, start=number))
         for index, transfer in numbered:
-            programs[transfer.dst].append(_KINDS * index + POST)
+            programs[transfer.dst].append(KINDS * index + POST)
         for index, transfer in numbered:
             source.append(transfer.src)
             destination.append(transfer.dst)
             sizes.append(len(transfer.blocks))
             blocks.extend(transfer.blocks)
-            programs[transfer.src].append(_KINDS * index + SEND)
+            programs[transfer.src].append(KINDS * index + SEND)
         for index, transfer in numbered:
-            programs[transfer.dst].append(_KINDS * index + RECEIVE)
+            programs[transfer.dst].append(KINDS * index + RECEIVE)
         for index, transfer in numbered:
-            programs[transfer.src].append(_KINDS * index + WAIT_SENT)
+            programs[transfer.src].append(KINDS * index + WAIT_SENT)
         number += len(part)
     return _Compiled(
         np.array(source, np.int32), np.array(destination, np.int32), np.array(blocks, np.int64),
@@ -241,11 +239,9 @@ class _Builder:
     def __init__(self, trace: Trace, collectives: CollectivesConfig) -> None:
         self.trace = trace
         self.defaults = tuple(trace.default_datatype(rank) for rank in range(trace.ranks))
-        self.operations: list[NDArray[np.int64]] = []  # per rank
-        self.action_numbers: list[NDArray[np.int32]] = []
-        self.amounts: list[float] = []
-        self.sends: list[tuple[int, int, int, int]] = []  # source, destination, tag, bytes
-        self.receives: list[tuple[int, int, int, int]] = []  # source, destination, tag, action index
+        self.table = CallTable(trace)
+        self.parts: list[RankCalls] = []  # per rank
+        self.sends = self.received = self.timed = 0  # how many there are
         self.calls = self._collect_calls()
         self.sources: list[NDArray[np.int32]] = []
         self.destinations: list[NDArray[np.int32]] = []
@@ -298,90 +294,18 @@ class _Builder:
             self.sizes.append(np.add.reduceat(sizes[compiled.blocks], compiled.first_block))
         base = self.collective_messages
         self.collective_messages += len(compiled.source)
-        self.call_operations.append(tuple(program + _KINDS * base for program in compiled.operations))
+        self.call_operations.append(tuple(program + KINDS * base for program in compiled.operations))
 
     def add_rank(self, rank: int) -> None:
         """Collect the operations of one rank."""
-        actions, default = self.trace.actions[rank], self.defaults[rank]
-        parts: list[NDArray[np.int64]] = []
-        numbers: list[NDArray[np.int32]] = []
-        now: list[int] = []
-        now_number: list[int] = []
-        sends, receives, amounts = self.sends, self.receives, self.amounts
-        # operation that a wait for a request stands for, by (source, destination, tag)
-        pending: dict[tuple[int, int, int], deque[int | None]] = {}
-        wild = any(
-            ANY_SOURCE in (action.source, action.peer) or action.tag == ANY_TAG
-            for action in set(actions) if action.name in ("recv", "irecv", "sendRecv")
+        found = self.table.rank(
+            rank, [operations[rank] for operations in self.call_operations],
+            first_message=self.collective_messages + self.sends, first_receive=self.received, first_amount=self.timed,
         )
-        base = self.collective_messages
-        call = 0
-
-        def send(peer: int, tag: int, size: int) -> int | None:
-            if peer == PROC_NULL:
-                return None
-            message = base + len(sends)
-            sends.append((rank, peer, tag, size))
-            now.append(_KINDS * message + SEND)
-            return _KINDS * message + WAIT_SENT
-
-        def post(source: int, tag: int, index: int) -> int | None:
-            if wild or source == PROC_NULL:
-                return None
-            receives.append((source, rank, tag, index))
-            now.append(_KINDS * (len(receives) - 1) + _LATER_POST)
-            return _KINDS * (len(receives) - 1) + _LATER_RECEIVE
-
-        def wait(operation: int | None) -> None:
-            if operation is not None:
-                now.append(operation)
-
-        def compute(kind: int, amount: float) -> None:
-            if amount > 0:
-                now.append(_KINDS * len(amounts) + kind)
-                amounts.append(amount)
-
-        for index, action in enumerate(actions):
-            name = action.name
-            if name == "send":
-                wait(send(action.peer, action.tag, action.count * _datatype_bytes(action.datatype, default)))
-            elif name == "isend":
-                request = send(action.peer, action.tag, action.count * _datatype_bytes(action.datatype, default))
-                pending.setdefault((rank, action.peer, action.tag), deque()).append(request)
-            elif name == "recv":
-                wait(post(action.peer, action.tag, index))
-            elif name == "irecv":
-                request = post(action.peer, action.tag, index)
-                pending.setdefault((action.peer, rank, action.tag), deque()).append(request)
-            elif name == "wait":
-                queue = pending.get((action.source, action.peer, action.tag))
-                if queue:
-                    wait(queue.popleft())
-            elif name == "waitall":
-                for queue in pending.values():
-                    for request in queue:
-                        wait(request)
-                pending.clear()
-            elif name == "sendRecv":
-                receive = post(action.source, 0, index)
-                sent = send(action.peer, 0, action.count * _datatype_bytes(action.datatype, default))
-                wait(receive)
-                wait(sent)
-            elif name in ("compute", "sleep"):
-                compute(COMPUTE if name == "compute" else SLEEP, action.amount)
-            elif name in COLLECTIVES:
-                operations = self.call_operations[call][rank]
-                parts += [np.array(now, np.int64), operations]
-                numbers += [np.array(now_number, np.int32), np.full(len(operations), index, np.int32)]
-                now.clear()
-                now_number.clear()
-                call += 1
-                compute(COMPUTE, action.amount)  # of the reduction
-            now_number += [index] * (len(now) - len(now_number))
-        parts.append(np.array(now, np.int64))
-        numbers.append(np.array(now_number, np.int32))
-        self.operations.append(np.concatenate(parts))
-        self.action_numbers.append(np.concatenate(numbers))
+        self.parts.append(found)
+        self.sends += len(found.sends)
+        self.received += len(found.receives)
+        self.timed += len(found.amounts)
 
     @staticmethod
     def _other_ranks(waiting: NDArray[np.int64], rank: int) -> str:
@@ -394,14 +318,17 @@ class _Builder:
 
     def finish(self) -> Program:
         """Match receives with sends and join everything."""
-        sends = np.array(self.sends, np.int64).reshape(-1, 4)
-        receives = np.array(self.receives, np.int64).reshape(-1, 4)
+        ranks = np.arange(len(self.parts))
+        sends = np.concatenate([part.sends for part in self.parts])  # destination, tag, bytes
+        sends = np.insert(sends, 0, np.repeat(ranks, [len(part.sends) for part in self.parts]), axis=1)
+        receives = np.concatenate([part.receives for part in self.parts])  # source, tag, action
+        receives = np.insert(receives, 1, np.repeat(ranks, [len(part.receives) for part in self.parts]), axis=1)
         matched = _match(sends, receives)
-        operation = np.concatenate([np.empty(0, np.int64), *self.operations])
-        action = np.concatenate([np.empty(0, np.int32), *self.action_numbers])
-        first = np.concatenate([[0], np.cumsum([len(part) for part in self.operations])]).astype(np.int64)
-        kind, operand = (operation % _KINDS).astype(np.int8), operation // _KINDS
-        waited = operand[kind == _LATER_RECEIVE]
+        operation = np.concatenate([part.operation for part in self.parts])
+        action = np.concatenate([part.action for part in self.parts])
+        first = np.concatenate([[0], np.cumsum([len(part.operation) for part in self.parts])]).astype(np.int64)
+        kind, operand = (operation % KINDS).astype(np.int8), operation // KINDS
+        waited = operand[kind == LATER_RECEIVE]
         lost = waited[matched[waited] < 0]
         if len(lost):
             source, rank, tag, index = receives[lost[0]]
@@ -409,7 +336,7 @@ class _Builder:
                 f"{self.trace.where(rank, index)}: rank {rank} waits for a message from rank {source} with tag {tag}"
                 f" that is never sent{self._other_ranks(receives[lost, 1], rank)}"
             )
-        for later, meant in ((_LATER_POST, POST), (_LATER_RECEIVE, RECEIVE)):
+        for later, meant in ((LATER_POST, POST), (LATER_RECEIVE, RECEIVE)):
             chosen = kind == later
             partner = matched[operand[chosen]]
             operand[chosen] = np.where(partner < 0, -1, self.collective_messages + partner)
@@ -421,7 +348,7 @@ class _Builder:
         empty32, empty64 = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
         return Program(
             ranks=self.trace.ranks, first=first, kind=kind, operand=operand, action=action,
-            amount=np.array(self.amounts, np.float64),
+            amount=np.concatenate([part.amounts for part in self.parts]),
             source=np.concatenate([*empty32, *self.sources, sends[:, 0].astype(np.int32)]),
             destination=np.concatenate([*empty32, *self.destinations, sends[:, 1].astype(np.int32)]),
             size_bytes=np.concatenate([*empty64, *self.sizes, sends[:, 3]]),

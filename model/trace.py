@@ -232,8 +232,11 @@ def write_trace(trace: Trace, folder: str | Path) -> None:
     except OSError as error:
         raise TraceError(f"{target}: {error.strerror}") from error
     try:
+        lines: dict[int, str] = {}  # most calls of a program repeat: write each distinct object once
         for rank, actions in enumerate(trace.actions):
-            text = "".join(f"{rank} {format_action(action)}\n" for action in actions)
+            for action in {id(action): action for action in actions}.values():
+                lines.setdefault(id(action), format_action(action))
+            text = "".join(f"{rank} {lines[id(action)]}\n" for action in actions)
             (scratch / f"rank-{rank + 1}.txt").write_text(text, encoding="utf-8")
         scratch.chmod(0o755)
         scratch.rename(target)
