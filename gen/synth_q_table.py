@@ -60,9 +60,8 @@ def q_table_blocks(config: Config) -> dict[str, Block]:
         A configuration that has no such table.
     """
     params = QTableParams.from_config(config)
-    minimum = RowMinimum(columns=params.columns, value_bits=params.value_bits)
     block = Block(
         name="q_minimum", what="least of a row, between registers", clocked=True, recipes=_RECIPES, efforts=False,
-        build=lambda: Registered(minimum),
+        build=lambda: Registered(RowMinimum(columns=params.columns, value_bits=params.value_bits)),
     )  # fmt: skip
     return {"q_table": q_table_block(params), "q_minimum": block}

@@ -65,6 +65,7 @@ _SHARES = {
 }  # of the mutants; the engine contains the others
 _BUILD_TIMEOUT_S = 900
 _PLAY_TIMEOUT_S = 300
+_USED_CYCLES = 400
 
 
 class Verdict(NamedTuple):
@@ -160,11 +161,15 @@ class Subject(NamedTuple):
         Fresh.
     replays : list of callable
         Each makes one golden trace.
+    used_cycles : int
+        Cycles of the trace that are played, and not compared, before the reset: without them everything is as after
+        reset by itself, and no trace shows a register that the reset forgets.
     """
 
     block: BlockName
     component: Component
     replays: list[Callable[[], Replay]]
+    used_cycles: int = 0
 
 
 def mutate(
@@ -315,7 +320,7 @@ def router_subject(params: RouterParams, seed: int) -> Subject:
     ]
     if params.rc == "table":
         replays.insert(1, lambda: router_replay(held_stimulus(params, RouterTraffic(cycles=3000, seed=100 * seed + 9))))
-    return Subject(ROUTER, Router(params=params), replays)
+    return Subject(ROUTER, Router(params=params), replays, _USED_CYCLES)
 
 
 def q_table_subject(params: QTableParams, seed: int) -> Subject:
@@ -326,7 +331,7 @@ def q_table_subject(params: QTableParams, seed: int) -> Subject:
         for n, (cycles, places, share) in enumerate(shapes)
     ]
     replays: list[Callable[[], Replay]] = [partial(q_table_replay, params, traffic) for traffic in runs]
-    return Subject(Q_TABLE, QTable(params=params), replays)
+    return Subject(Q_TABLE, QTable(params=params), replays, _USED_CYCLES)
 
 
 def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[Callable[[], Replay]]:
@@ -409,7 +414,7 @@ def judge_mutants(
         say(f"trace {trace}", len(verdicts))
         replay = make()
         if program is None:
-            program = _build(netlist, mutants, replay)
+            program = _build(netlist, mutants, replay, subject.used_cycles)
             gates = {output.name: output.gate for output in replay.outputs if output.gate is not None}
         for number, cycle, signal in _play(program, replay, [0, *left]):
             if number == 0:
@@ -426,11 +431,11 @@ def judge_mutants(
     return [verdicts[mutant.number] for mutant in mutants]
 
 
-def _build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay) -> Path:
+def _build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay, used_cycles: int = 0) -> Path:
     """Compile the netlist with all mutants and the loop that plays a trace to some of them."""
     folder = netlist.folder.resolve()
     netlist.verilog(mutants)
-    (folder / "race.cpp").write_text(_race_source(netlist.top, replay))
+    (folder / "race.cpp").write_text(_race_source(netlist.top, replay, used_cycles))
     done = run_verilator(
         [
             "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style",
@@ -471,7 +476,7 @@ def _play(program: Path, replay: Replay, numbers: Sequence[int]) -> Iterator[tup
             left = left[1:]
 
 
-def _race_source(top: str, replay: Replay) -> str:
+def _race_source(top: str, replay: Replay, used_cycles: int) -> str:
     """Return the C++ loop: the file of a trace and numbers of mutants as arguments, a line for each to stdout."""
     inputs, outputs = len(replay.inputs), len(replay.outputs)
     sets = "\n".join(
@@ -483,11 +488,13 @@ def _race_source(top: str, replay: Replay) -> str:
     names = ", ".join(f'"{output.name}"' for output in replay.outputs)
     gates = ", ".join(map(str, replay.gates))
     tick = "top->clk = 1; top->eval(); top->clk = 0;" if replay.clocked else ""
-    reset = f"top->rst = 1; for (int i = 0; i < 2; i++) {{ top->eval(); {tick} }} top->rst = 0;"
+    zeros = " ".join(f"top->{member_name(name)} = 0;" for name in replay.inputs)
+    reset = f"{zeros} top->rst = 1; for (int i = 0; i < 2; i++) {{ top->eval(); {tick} }} top->rst = 0;"
     return f"""\
 // Plays a recorded replay to several mutants; each ends at the first difference. Prints: mutant, cycle, port or "-".
 #include "V{top}.h"
 #include "verilated.h"
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -513,6 +520,12 @@ int main(int argc, char **argv) {{
         uint64_t got[{outputs}];
         uint64_t cycle = 0;
         int signal = -1;
+        const uint64_t *const used = trace.data() + std::min<size_t>(trace.size(), width * {used_cycles});
+        for (const uint64_t *row = trace.data(); row < used; row += width) {{
+{sets}
+            top->eval();
+            {tick}
+        }}
         {reset if replay.clocked else ""}
         for (const uint64_t *row = trace.data(); row < trace.data() + trace.size(); row += width) {{
 {sets}

@@ -24,7 +24,7 @@ from hopforge.sim.mutate import (
     subject,
     survivor_lines,
 )
-from hopforge.sim.replay import Output, Replay
+from hopforge.sim.replay import Output, Replay, as_words
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "mutation"
 
@@ -91,6 +91,29 @@ def test_weak_stimulus_lets_a_mutant_survive_and_is_no_proof(tmp_path: Path) -> 
     subject = Subject("lookup", Adder(), [lambda: adder_replay([1, 2, 3], asked=False)])
     (verdict,) = judge_mutants(subject, netlist, mutants, "hand", proof_s=20)
     assert (verdict.state, verdict.trace) == ("survived", 0)
+
+
+class Counted(Component):
+    """Counts; its register is reset."""
+
+    def __init__(self) -> None:
+        super().__init__({"ask": In(1), "count": Out(3)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        with m.If(self.ask):
+            m.d.sync += self.count.eq(self.count + 1)
+        return m
+
+
+def test_a_register_without_reset_shows_after_some_use(tmp_path: Path) -> None:
+    netlist = write_netlist(Counted(), "counted", tmp_path)
+    register = next(name for kind, name in cells_of(netlist).items() if kind.startswith("$sdff"))
+    fault = numbered(netlist, f"-mode const0 -module counted -cell {register} -port SRST -portbit 0")
+    replay = Replay(("ask",), (Output("count"),), as_words([[1]] * 4), as_words([[k] for k in range(4)]))
+    for used, state in ((0, "survived"), (3, "killed")):
+        (verdict,) = judge_mutants(Subject("lookup", Counted(), [lambda: replay], used), netlist, fault, "x", proof_s=0)
+        assert verdict.state == state
 
 
 class Gated(Component):
@@ -211,7 +234,8 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     assert block_names("lookup") == ("lookup",)
     assert block_names("router") == ("router",)
     with pytest.raises(
-        UserError, match="block must be one of node_reduction, routing_cache, lookup, router or all, not 'tcam'"
+        UserError,
+        match="block must be one of node_reduction, routing_cache, lookup, router, q_table or all, not 'tcam'",
     ):
         block_names("tcam")
     config = load_config(CONFIGS / "torus.yml", hardware=True)
