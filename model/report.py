@@ -5,6 +5,7 @@ results returns a `Section`; pages are put together from sections of any origin.
 """
 
 import base64
+import contextlib
 import json
 import math
 import os
@@ -367,13 +368,16 @@ def check_page(path: Path) -> None:
 def write_report(report: Report, path: Path) -> None:
     """Write the page to `path`, under a temporary name first, so that no half-written page is left."""
     text = render(report)
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
+    except OSError as error:  # a full disk has no name of its own
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _plotly() -> str:

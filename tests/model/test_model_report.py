@@ -1,5 +1,6 @@
 """The report page: nothing from outside, everything escaped, and it works in a real browser."""
 
+import errno
 import json
 import re
 import shutil
@@ -48,9 +49,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.loads += [
-            str(value)
-            for name, value in attrs
-            if name in {"src", "href"} and not str(value).startswith(("#", "data:"))
+            str(value) for name, value in attrs if name in {"src", "href"} and not str(value).startswith(("#", "data:"))
         ]
         if tag not in {"meta", "input", "link", "br", "img"}:
             self.stack.append(tag)
@@ -107,6 +106,18 @@ def test_nothing_half_written(tmp_path: Path) -> None:
     blocked.write_text("")
     with pytest.raises(OSError, match="file"):
         write_report(report(), blocked / "report.html")
+
+
+def test_full_disk_names_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, text: str, encoding: str) -> int:
+        self.write_bytes(text[:10].encode())
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write_report(report(), tmp_path / "report.html")
+    assert caught.value.filename == str(tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
 
 
 BROWSER_SCRIPT = """
