@@ -166,7 +166,7 @@ class Simulation:
         self.topology = without_failed(whole, config.failed)
         routing = config.routing
         if not config.failed.none or config.simulation.failures:
-            check_algorithm(routing.algorithm)
+            check_algorithm(routing.algorithm, during_run=bool(config.simulation.failures))
         self.plan = routing_plan(config, self.topology) if plan is None else plan
         traffic = config.traffic
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern

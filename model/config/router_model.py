@@ -10,9 +10,7 @@ from hopforge.model.config.traffic import TrafficConfig
 def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Iterator[Problem]:
     """Return what of the traffic the router model cannot carry; keys are from the root of the file."""
     if router.model == "input_output_queued":
-        if traffic.source == "program":
-            yield Problem("traffic.source", "program is for router.model=input_queued only, not input_output_queued")
-        elif traffic.longest_flits() != 1:
+        if traffic.source != "program" and traffic.longest_flits() != 1:
             yield Problem(
                 "traffic.packet_flits",
                 f"packets must have 1 flit with router.model=input_output_queued, not {traffic.longest_flits()}",

@@ -161,6 +161,12 @@ def build_queues(
     NetworkError
         More than 64 ports, or packets of several flits.
     """
+    program = source.program
+    if program is not None and program.full_flits != 1:
+        raise NetworkError(
+            f"workload.mtu_bytes must be at most traffic.flit_bytes={program.flit_bytes} with "
+            f"router.model=input_output_queued, not {program.mtu_bytes}"
+        )
     if source.longest != 1:
         raise NetworkError(f"packets must have 1 flit in input-output-queued routers, not {source.longest}")
     R, P, V, H = topology.routers, topology.max_ports, parameters.vcs, topology.hosts
@@ -190,6 +196,8 @@ def build_queues(
     record["nic_depth"], record["calendar_mask"] = parameters.nic_packets, CALENDAR_SLOTS - 1
     record["bin_cycles"] = max(parameters.packet_cycles // BINS_PER_PACKET, 1)
     record["packet_lines"] = record["credit_lines"] = len(delays)
+    # credits and links may be busy for so long after the last packet
+    state.record["wheel_mask"] = int(delays[0]) + parameters.packet_cycles
     if isinstance(source, IntervalSource):
         state.record["source_kind"] = INTERVAL
         state.set_interval(source.interval_packets)

@@ -27,7 +27,7 @@ from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zero
 from hopforge.model.network.cache import compile_cached, inlined, inner
 from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_port
 from hopforge.model.network.feedback import LEARN_SIGNATURE, REPORT_SIGNATURE
-from hopforge.model.network.hooks import ARRIVED, DEPARTED, LOST, call_hook
+from hopforge.model.network.hooks import ARRIVED, CYCLE, DEPARTED, LOST, call_hook
 from hopforge.model.network.memory import floats, function_at, int32s, int64s, prefetch, words
 from hopforge.model.network.progress import stop_reason
 from hopforge.model.network.records import (
@@ -41,6 +41,7 @@ from hopforge.model.network.records import (
     OUTPUT_VC,
     PACKET,
     PATTERN_SIGNATURE,
+    PROGRAM,
     ROUTE_SIGNATURE,
     Net,
     host_at,
@@ -435,11 +436,35 @@ def ready_ports(net: Net, queues: Queues) -> int:
 
 
 @inlined
-def wake_at(queues: Queues, h: int, when: int, now: int) -> None:
-    """Enter host `h` in the calendar; a slot comes round more often than a far time, which is then entered again."""
+def wake_at(net: Net, queues: Queues, h: int, when: int, now: int) -> None:
+    """Let host `h` look for a packet in cycle `when`.
+
+    In the calendar a slot comes round more often than a far time, which is then entered again; ranks of a program, who
+    skip cycles and have no times to tell, use `host_wake`.
+    """
+    if net.source_kind == PROGRAM:
+        int64s(net.host_wake)[h] = when
+        return
     slot = min(when, now + queues.calendar_mask) & queues.calendar_mask
     nic_at(queues, h).next = int32s(queues.calendar)[slot]
     int32s(queues.calendar)[slot] = h
+
+
+@inlined
+def wake_hosts(net: Net, queues: Queues, now: int) -> None:
+    """Find the hosts that look for a packet in this cycle."""
+    if net.source_kind == PROGRAM:
+        for k in range(net.hosts):
+            if int64s(net.host_wake)[k] <= now:
+                int64s(net.host_wake)[k] = NEVER
+                words(queues.due_hosts)[k >> 6] |= bit_of(k)
+        return
+    slot = now & queues.calendar_mask
+    h: Any = int64(int32s(queues.calendar)[slot])
+    int32s(queues.calendar)[slot] = -1
+    while h >= 0:
+        words(queues.due_hosts)[h >> 6] |= bit_of(h)
+        h = int64(nic_at(queues, h).next)
 
 
 @inlined
@@ -461,7 +486,7 @@ def inject(net: Net, queues: Queues, pattern: Callable[..., int], h: int, now: i
     created = next_creation(net, queues, h)
     when = max(created, int64(nic.busy_until))
     if when > now:
-        wake_at(queues, h, when, now)
+        wake_at(net, queues, h, when, now)
         return
     if nic.credits == 0:
         nic.waiting = 1
@@ -485,7 +510,7 @@ def inject(net: Net, queues: Queues, pattern: Callable[..., int], h: int, now: i
     net.flits_injected += 1
     net.last_move = now
     put(line_at(queues.packet_line, nic.packet_line), now, (int64(nic.target) << 32) | p)
-    wake_at(queues, h, max(int64(nic.busy_until), next_creation(net, queues, h)), now)
+    wake_at(net, queues, h, max(int64(nic.busy_until), next_creation(net, queues, h)), now)
 
 
 def _make_run_cycles(digest: str) -> Callable[..., int]:
@@ -506,7 +531,7 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
         Returns
         -------
         int
-            DONE, GROW, DEADLOCK or FINISHED as in `model.network.kernel`.
+            DONE, GROW, DEADLOCK, FINISHED or STUCK as in `model.network.kernel`.
         """
         if len(digest) == 0:  # mentions the digest: see model.network.cache
             return DONE
@@ -517,6 +542,13 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
             now = int64(net.cycle)
             take_credits(net, queues, now)
             take_packets(net, queues, route, now)
+            if net.source_kind == PROGRAM:
+                wake = call_hook(net.messages, net, CYCLE, now, now)
+                if wake < 0:
+                    return -wake
+                if wake > now:
+                    net.cycle = wake  # all ranks compute: perhaps beyond the end
+                    continue
             if now % queues.match_cycles == 0:
                 for word in range(net.router_words):
                     routers = words(queues.asking)[word]
@@ -527,12 +559,7 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
             free_ports(net, queues, now)
             for k in range(ready_ports(net, queues)):
                 send(net, queues, int64(int32s(queues.ready)[k]), now)
-            slot = now & queues.calendar_mask
-            h: Any = int64(int32s(queues.calendar)[slot])
-            int32s(queues.calendar)[slot] = -1
-            while h >= 0:
-                words(queues.due_hosts)[h >> 6] |= bit_of(h)
-                h = int64(nic_at(queues, h).next)
+            wake_hosts(net, queues, now)
             for word in range(queues.host_words):
                 hosts = words(queues.due_hosts)[word]
                 if hosts != uint64(0):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hopforge.model.network.candidates import candidate
+from hopforge.model.routing.dragonfly_ways import need_links
 from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, need_vcs, register, relation, vc_range
 from hopforge.model.topology import Topology
 
@@ -45,6 +46,8 @@ def prepare_dragonfly_min(topology: Topology, vcs: int, options: dict[str, Any])
     """
     need_kind(topology, "dragonfly", "dragonfly")
     need_vcs("dragonfly_min", vcs, 2)
+    if int(topology.params["links_per_group_pair"]) > 0:
+        need_links(topology, "dragonfly_min", around=False)
     p, a, g = (int(topology.params[name]) for name in ("p", "a", "g"))
     gateway = np.full((g, g), -1, np.int64)
     for router in range(topology.routers - 1, -1, -1):

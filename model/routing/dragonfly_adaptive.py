@@ -17,12 +17,15 @@ from hopforge.model.routing.dragonfly_ways import (
     GROUPS,
     PORTS,
     VCS,
+    WHOLE,
     A,
     P,
     add_global,
     add_local,
     group_of,
+    joined,
     need_dragonfly,
+    next_between,
     port_to_group,
     port_to_host,
     port_to_router,
@@ -69,23 +72,26 @@ def prefer_detour(
 
 @njit
 def draw_group(net: Net, table: Any, router: int, source: int, goal: int) -> int:
-    """Random group that is neither of the two (different) groups."""
+    """Random group that is neither of the two (different) groups; the next one with links to both, -1: none."""
     low, high = min(source, goal), max(source, goal)
     group = draw_below(net, router, table[GROUPS] - 2)
     group += 1 if group >= low else 0
-    return group + (1 if group >= high else 0)
+    group += 1 if group >= high else 0
+    return group if table[WHOLE] == 1 else next_between(table, group, source, goal)
 
 
 @njit
 def draw_router(net: Net, table: Any, router: int, source: int, goal: int) -> int:
-    """Random router outside two (different) groups."""
+    """Random router outside two (different) groups, in one that has links with both; -1: none."""
     a = table[A]
     chosen = draw_below(net, router, (table[GROUPS] - 2) * a)
     group = chosen // a
     low, high = min(source, goal), max(source, goal)
     group += 1 if group >= low else 0
     group += 1 if group >= high else 0
-    return group * a + chosen % a
+    if table[WHOLE] == 0:
+        group = next_between(table, group, source, goal)
+    return group * a + chosen % a if group >= 0 else -1
 
 
 # --- by group: VC 0 to the middle, 1 in it (and the minimal way in the source group), 2 in the destination group
@@ -102,8 +108,12 @@ def _by_group(router: int, packet: Any, net: Any, table: Any, memory: Any, out: 
         packet.phase = MINIMAL
         if table[GROUPS] > 2:
             via = draw_group(net, table, router, here, goal)
-            direct, around = port_to_host(table, router, dst), port_to_group(table, router, via, dst)
-            if not adaptive or prefer_detour(net, table, memory, router, direct, 1, around, 0):
+            direct, around = port_to_host(table, router, dst), port_to_group(table, router, max(via, 0), dst)
+            if via >= 0 and (
+                not adaptive
+                or not joined(table, here, goal)
+                or prefer_detour(net, table, memory, router, direct, 1, around, 0)
+            ):
                 packet.phase, packet.via, packet.user1 = DETOUR, via, 1
     if packet.phase == DETOUR and here != packet.via:
         out[0] = candidate(port_to_group(table, router, packet.via, dst), 1)
@@ -126,16 +136,20 @@ def _every_by_group(
     router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
 ) -> int:
     p, a, dst = table[P], table[A], packet.dst
-    minimal = port_to_host(table, router, dst)
-    if group_of(table, router) == group_of(table, router_of(table, dst)):
+    minimal, here, goal = (
+        port_to_host(table, router, dst),
+        group_of(table, router),
+        group_of(table, router_of(table, dst)),
+    )
+    if here == goal:
         out[0] = candidate(minimal, 1 << (table[VCS] - 1))
         return 1
     out[0] = candidate(minimal, 2)
-    count = 1
+    count = 1 if joined(table, here, goal) else 0
     if in_port < p:
-        count = add_local(table, out, count, 0)
+        count = add_local(table, out, count, router, goal, 0)
     if in_port < p or (in_port < p + a - 1 and in_vc == 0):
-        count = add_global(table, out, count, router, 0)
+        count = add_global(table, out, count, router, goal, 0)
     return count
 
 
@@ -169,8 +183,15 @@ def _by_router(router: int, packet: Any, net: Any, table: Any, memory: Any, out:
         packet.phase = MINIMAL
         if table[GROUPS] > 2:
             via = draw_router(net, table, router, here, goal)
-            direct, around = port_to_host(table, router, dst), port_to_group(table, router, group_of(table, via), dst)
-            if not adaptive or prefer_detour(net, table, memory, router, direct, 2, around, 0):
+            direct, around = (
+                port_to_host(table, router, dst),
+                port_to_group(table, router, group_of(table, max(via, 0)), dst),
+            )
+            if via >= 0 and (
+                not adaptive
+                or not joined(table, here, goal)
+                or prefer_detour(net, table, memory, router, direct, 2, around, 0)
+            ):
                 packet.phase, packet.via, packet.user1 = DETOUR, via, 1
     return _continue_by_router(router, packet, table, out, 0)
 
@@ -197,8 +218,10 @@ def _par(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: An
         own = 3 if again else 0
         if table[GROUPS] > 2:
             via = draw_router(net, table, router, here, goal)
-            around = port_to_group(table, router, group_of(table, via), dst)
-            if prefer_detour(net, table, memory, router, direct, own, around, 1):
+            around = port_to_group(table, router, group_of(table, max(via, 0)), dst)
+            if via >= 0 and (
+                not joined(table, here, goal) or prefer_detour(net, table, memory, router, direct, own, around, 1)
+            ):
                 packet.phase, packet.via, packet.user1 = DETOUR, via, 1
                 return _continue_by_router(router, packet, table, out, 1)
         if again:
@@ -212,20 +235,24 @@ def _every_by_router(
     router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
 ) -> int:
     p, a, dst, first = table[P], table[A], packet.dst, table[FREE0]
-    minimal = port_to_host(table, router, dst)
-    if group_of(table, router) == group_of(table, router_of(table, dst)):
+    minimal, here, goal = (
+        port_to_host(table, router, dst),
+        group_of(table, router),
+        group_of(table, router_of(table, dst)),
+    )
+    if here == goal:
         out[0] = candidate(minimal, 1 << (table[VCS] - 1))
         return 1
     local = p <= in_port < p + a - 1
     again = first == 1 and local and in_vc == 0  # PAR decides once more
     out[0] = candidate(minimal, 1 if first == 1 and in_port < p else 1 << (first + 2))
-    count = 1
+    count = 1 if joined(table, here, goal) else 0
     if in_port < p or again:
-        count = add_local(table, out, count, first)
+        count = add_local(table, out, count, router, goal, first)
     if in_port < p or again or (local and in_vc == first):
-        count = add_global(table, out, count, router, first)
+        count = add_global(table, out, count, router, goal, first)
     if in_port >= p + a - 1:
-        count = add_local(table, out, count, first + 1)
+        count = add_local(table, out, count, router, goal, first + 1)
     return count
 
 

@@ -30,6 +30,7 @@ from hopforge.model.routing.dragonfly_ways import (
     add_global,
     add_local,
     group_of,
+    joined,
     need_dragonfly,
     port_to_host,
     router_of,
@@ -51,10 +52,10 @@ def row_start(table: Any, router: int, row: int) -> int:
 
 
 @njit
-def best_place(table: Any, memory: Any, start: int) -> int:
-    """Column with the smallest estimate of a row, the first of equal ones."""
-    best, least = 0, memory[start]
-    for k in range(1, table[PORTS] - table[P]):
+def best_place(table: Any, memory: Any, start: int, first: int = 0) -> int:
+    """Column with the smallest estimate of a row from column `first` on, the first of equal ones."""
+    best, least = first, memory[start + first]
+    for k in range(first + 1, table[PORTS] - table[P]):
         if memory[start + k] < least:
             best, least = k, memory[start + k]
     return best
@@ -68,10 +69,12 @@ def adaptive_row(table: Any, packet: Any) -> int:
 
 
 @njit
-def explore(net: Net, table: Any, memory: Any, router: int, port: int) -> int:
-    """With probability ε a random port that has no host, and a link, else `port`."""
+def explore(net: Net, table: Any, memory: Any, router: int, start: int, port: int) -> int:
+    """With probability ε a random port without a host, unless none leads on there (no estimate); else `port`."""
     if memory[EPSILON] > 0.0 and next_float(words(net.router_rng), router) < memory[EPSILON]:
-        return table[P] + draw_below(net, router, table[FREE1])
+        chosen = draw_below(net, router, table[FREE1])
+        if memory[start + chosen] < np.inf:
+            return table[P] + chosen
     return port
 
 
@@ -94,19 +97,24 @@ def _q_adaptive(router: int, in_port: int, in_vc: int, packet: Any, net: Any, ta
     hops = 0 if in_port < p else in_vc + 1
     vc = min(hops, table[VCS] - 1)
     port = port_to_host(table, router, dst)
-    if group_of(table, router) != group_of(table, router_of(table, dst)):
-        start = row_start(table, router, adaptive_row(table, packet)) - p
+    here, goal = group_of(table, router), group_of(table, router_of(table, dst))
+    if here != goal:
+        row = row_start(table, router, adaptive_row(table, packet))
+        start = row - p
         minimal = port
+        lost = not joined(table, here, goal)  # then `minimal` is no port
         if hops == 0:
-            best = best_place(table, memory, start + p) + p
-            if not keeps_minimal(memory[start + minimal], memory[start + best], memory[THRESHOLD_1]):
+            best = best_place(table, memory, row) + p
+            if lost or not keeps_minimal(memory[start + minimal], memory[start + best], memory[THRESHOLD_1]):
                 port = best
-            port = explore(net, table, memory, router, port)
+            port = explore(net, table, memory, router, row, port)
+        elif lost:
+            port = best_place(table, memory, row, a - 1) + p
         elif hops == 1 and in_port >= p + a - 1 and minimal < p + a - 1:
             other = p + draw_below(net, router, a - 1)
             if not keeps_minimal(memory[start + minimal], memory[start + other], memory[THRESHOLD_2]):
                 port = other
-            port = explore(net, table, memory, router, port)
+            port = explore(net, table, memory, router, row, port)
         if port != minimal:
             packet.user1 = 1
     out[0] = candidate(port, 1 << vc)
@@ -119,12 +127,14 @@ def _every_q_adaptive(
     p, a, dst = table[P], table[A], packet.dst
     hops = 0 if in_port < p else in_vc + 1
     vc = min(hops, table[VCS] - 1)
-    minimal = port_to_host(table, router, dst)
-    free = router // a != dst // (p * a) and (hops == 0 or (hops == 1 and in_port >= p + a - 1 and minimal < p + a - 1))
-    if not free:
+    minimal, here, goal = port_to_host(table, router, dst), router // a, dst // (p * a)
+    lost = here != goal and not joined(table, here, goal)
+    free = hops == 0 or lost or (hops == 1 and in_port >= p + a - 1 and minimal < p + a - 1)
+    if here == goal or not free:
         out[0] = candidate(minimal, 1 << vc)
         return 1
-    return add_global(table, out, add_local(table, out, 0, vc), router, vc)
+    count = add_local(table, out, 0, router, goal, vc) if hops == 0 or not lost else 0
+    return add_global(table, out, count, router, goal, vc)
 
 
 def _report_q_adaptive(
@@ -158,7 +168,7 @@ def _q_routing(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
     port = minimal = port_to_host(table, router, dst)
     if goal != router and hops < table[VCS] - 3:
         start = row_start(table, router, goal)
-        port = explore(net, table, memory, router, best_place(table, memory, start) + p)
+        port = explore(net, table, memory, router, start, best_place(table, memory, start) + p)
         if port != minimal:
             packet.user1 = 1
     out[0] = candidate(port, 1 << vc)
@@ -170,10 +180,12 @@ def _every_q_routing(
 ) -> int:
     hops = 0 if in_port < table[P] else in_vc + 1
     vc = min(hops, table[VCS] - 1)
-    if router_of(table, packet.dst) == router or hops >= table[VCS] - 3:
+    goal = router_of(table, packet.dst)
+    if goal == router or hops >= table[VCS] - 3:
         out[0] = candidate(port_to_host(table, router, packet.dst), 1 << vc)
         return 1
-    return add_global(table, out, add_local(table, out, 0, vc), router, vc)
+    group = group_of(table, goal)
+    return add_global(table, out, add_local(table, out, 0, router, group, vc), router, group, vc)
 
 
 def _report_q_routing(
@@ -196,7 +208,7 @@ def _learn_q_routing(router: int, out_port: int, out_vc: int, note: Any, net: An
 
 
 def link_times(topology: Topology, router: RouterConfig) -> tuple[float, float, float]:
-    """Return the times of a local and of a global link as estimates begin with, and of a cycle: ns, else cycles (and 1)."""
+    """Return the times of a local and a global link as estimates begin with, and of a cycle: ns, or cycles (and 1)."""
     if router.model == "input_output_queued":
         local, far = (
             DEFAULT_NS[key] if getattr(router, key) is None else getattr(router, key)
@@ -232,7 +244,8 @@ def linked_ports(topology: Topology) -> int:
 def first_estimates(topology: Topology, local: float, far: float) -> NDArray[np.float64]:
     """Estimates of Q-adaptive without load, float64[router, group · p + host, port − p].
 
-    A port that has the link to the group: `far`; every other one: `local` + `far`; a port without a link: infinity.
+    A port that has the link to the group: `far`; every other one: `local` + `far`; one without a link, or to where no
+    link leads on: infinity. From groups that have lost their link: one group more.
     """
     p, a, g = (int(topology.params[name]) for name in ("p", "a", "g"))
     found = np.full((topology.routers, g, p, topology.max_ports - p), local + far)
@@ -241,6 +254,16 @@ def first_estimates(topology: Topology, local: float, far: float) -> NDArray[np.
     goal = peer[router, port] // a
     outside = goal != router // a
     found[router[outside], goal[outside], :, port[outside]] = far
+    links = np.eye(g, dtype=bool)
+    links[router // a, goal] = True
+    leads = np.zeros((topology.routers, g), bool)
+    for x, o, y in zip(router[outside], port[outside], goal[outside], strict=True):
+        found[x, ~links[x // a] & links[y], :, o] = local + 2 * far
+        found[x, ~links[y], :, o] = np.inf
+        leads[x] |= links[y]
+    for x, o in zip(router[~outside], port[~outside], strict=True):
+        for lost in np.flatnonzero(~links[x // a]):
+            found[x, lost, :, o] = 2 * (local + far) if leads[peer[x, o], lost] else np.inf
     router, port = np.nonzero(peer < 0)
     found[router, :, :, port] = np.inf
     return found.reshape(topology.routers, g * p, -1)
@@ -295,7 +318,7 @@ def prepare_q_adaptive(topology: Topology, vcs: int, options: dict[str, Any]) ->
 def prepare_q_routing(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Q-routing: ``max_q`` hops by estimates for each destination router, then minimal; ``max_q`` + 3 channels."""
     needed = int(options.get("max_q", 3)) + 3
-    need_dragonfly(topology, "q_routing", vcs, needed)
+    need_dragonfly(topology, "q_routing", vcs, needed, around=False)
     return _plan(
         topology, needed, options, first_times, (_q_routing, _every_q_routing, _report_q_routing, _learn_q_routing)
     )

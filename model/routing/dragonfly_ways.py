@@ -2,7 +2,8 @@
 
 Header of the table: 0 p, 1 a, 2 groups, 3 ports of a router, 4 links of a pair of groups, 5 VCs, 6 and 7 free for the
 algorithm, 8 … 10 where the router of each host, the group of each router and its number in the group begin (a look is
-faster than a division); then the global links [group, group, link]: router in its group · 64 + port.
+faster than a division), 11 whether every pair of groups has a link; then the global links [group, group, link]: router
+in its group · 64 + port, −1 behind the last one of a pair.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ from hopforge.model.network.candidates import candidate
 from hopforge.model.routing.plan import RoutingError, need_kind, need_vcs
 from hopforge.model.topology import Topology
 
-P, A, GROUPS, PORTS, LINKS, VCS, FREE0, FREE1, HOSTS_AT, GROUPS_AT, NUMBERS_AT, GLOBAL = range(12)
+P, A, GROUPS, PORTS, LINKS, VCS, FREE0, FREE1, HOSTS_AT, GROUPS_AT, NUMBERS_AT, WHOLE, GLOBAL = range(13)
 
 
 @njit
@@ -43,18 +44,44 @@ def local_port(table: Any, mine: int, other: int) -> int:
 
 
 @njit
+def first_link(table: Any, group: int, goal: int) -> int:
+    """Place in the table of the first link between two groups; -1 behind the last one."""
+    return GLOBAL + (group * table[GROUPS] + goal) * table[LINKS]
+
+
+@njit
+def joined(table: Any, group: int, goal: int) -> bool:
+    """Whether two groups have a link."""
+    return table[WHOLE] == 1 or table[first_link(table, group, goal)] >= 0
+
+
+@njit
+def next_between(table: Any, group: int, source: int, goal: int) -> int:
+    """First group at or after `group`, going round, that has links with both others; -1: none."""
+    for _ in range(table[GROUPS]):
+        if group not in (source, goal) and joined(table, source, group) and joined(table, group, goal):
+            return group
+        group = group + 1 if group + 1 < table[GROUPS] else 0
+    return -1
+
+
+@njit
 def port_to_group(table: Any, router: int, goal: int, choice: int) -> int:
     """Port towards another group: a global link of this router's own, else the way to link `choice` (mod their number).
 
-    With one link for each pair of groups `choice` does not matter.
+    With one link for each pair of groups `choice` does not matter; without one (see `joined`) the answer is no port.
     """
     links, mine = table[LINKS], number_of(table, router)
-    first = GLOBAL + (group_of(table, router) * table[GROUPS] + goal) * links
+    first = first_link(table, group_of(table, router), goal)
     for k in range(links):
         entry = table[first + k]
         if entry >> 6 == mine:
             return entry & 63
-    return local_port(table, mine, table[first + (choice % links if links > 1 else 0)] >> 6)
+    if links > 1:
+        while links > 1 and table[first + links - 1] < 0:
+            links -= 1
+        first += choice % links
+    return local_port(table, mine, table[first] >> 6)
 
 
 @njit
@@ -76,23 +103,42 @@ def port_to_host(table: Any, router: int, dst: int) -> int:
 
 
 @njit
-def add_local(table: Any, out: Any, count: int, vc: int) -> int:
-    """Add a candidate for every local port; returns the new count."""
-    for port in range(table[P], table[P] + table[A] - 1):
-        out[count] = candidate(port, 1 << vc)
-        count += 1
+def add_global(table: Any, out: Any, count: int, router: int, goal: int, vc: int) -> int:
+    """Add a candidate for every global port with a link to a group that has a link to group `goal`, or to `goal`."""
+    mine, group = number_of(table, router), group_of(table, router)
+    for other in range(table[GROUPS]):
+        if other != goal and not joined(table, other, goal):
+            continue
+        first = first_link(table, group, other)
+        for k in range(table[LINKS]):
+            entry = table[first + k]
+            if entry >= 0 and entry >> 6 == mine:
+                out[count] = candidate(entry & 63, 1 << vc)
+                count += 1
     return count
 
 
 @njit
-def add_global(table: Any, out: Any, count: int, router: int, vc: int) -> int:
-    """Add a candidate for every global port that has a link; returns the new count."""
+def leads_on(table: Any, router: int, goal: int) -> bool:
+    """Whether a router has a global link to a group from which a link leads to group `goal`, or to `goal`."""
     mine, group = number_of(table, router), group_of(table, router)
-    first = GLOBAL + group * table[GROUPS] * table[LINKS]
-    for k in range(table[GROUPS] * table[LINKS]):
-        entry = table[first + k]
-        if entry >= 0 and entry >> 6 == mine:
-            out[count] = candidate(entry & 63, 1 << vc)
+    for other in range(table[GROUPS]):
+        if other != group and (other == goal or joined(table, other, goal)):
+            first = first_link(table, group, other)
+            for k in range(table[LINKS]):
+                if table[first + k] >= 0 and table[first + k] >> 6 == mine:
+                    return True
+    return False
+
+
+@njit
+def add_local(table: Any, out: Any, count: int, router: int, goal: int, vc: int) -> int:
+    """Add a candidate for every local port; in a group without a link to `goal` to routers that lead on only."""
+    group = group_of(table, router)
+    direct = group == goal or joined(table, group, goal)
+    for other in range(table[A]):
+        if other != number_of(table, router) and (direct or leads_on(table, group * table[A] + other, goal)):
+            out[count] = candidate(local_port(table, number_of(table, router), other), 1 << vc)
             count += 1
     return count
 
@@ -105,7 +151,7 @@ def ways_table(topology: Topology, vcs: int) -> NDArray[np.int32]:
     groups_at = hosts_at + topology.hosts
     numbers_at = groups_at + topology.routers
     table = np.full(numbers_at + topology.routers, -1, np.int32)
-    table[:GLOBAL] = [p, a, g, topology.max_ports, links, vcs, 0, 0, hosts_at, groups_at, numbers_at]
+    table[:GLOBAL] = [p, a, g, topology.max_ports, links, vcs, 0, 0, hosts_at, groups_at, numbers_at, 0]
     table[hosts_at:groups_at] = topology.host_router
     table[groups_at:numbers_at] = np.arange(topology.routers) // a
     table[numbers_at:] = np.arange(topology.routers) % a
@@ -117,16 +163,56 @@ def ways_table(topology: Topology, vcs: int) -> NDArray[np.int32]:
                 group, goal = router // a, peer // a
                 table[GLOBAL + (group * g + goal) * links + taken[group, goal]] = router % a * 64 + port
                 taken[group, goal] += 1
+    np.fill_diagonal(taken, 1)
+    table[WHOLE] = (taken > 0).all()
     return table
 
 
-def need_dragonfly(topology: Topology, name: str, vcs: int, least: int) -> None:
-    """Refuse other networks and too few VCs.
+def need_links(topology: Topology, name: str, *, around: bool) -> None:
+    """Refuse a dragonfly that has lost links which the algorithm `name` cannot do without.
+
+    Parameters
+    ----------
+    around : bool
+        Two groups without a link between them may reach each other through a third one.
 
     Raises
     ------
     RoutingError
-        Another kind of network, too few VCs, or groups without links.
+        A link inside a group has failed, or a pair of groups has no way: names both ends.
+    """
+    a, g = int(topology.params["a"]), int(topology.params["g"])
+    peer = topology.peer_router
+    router = np.arange(topology.routers)
+    local = np.zeros((topology.routers, a), bool)
+    links = np.eye(g, dtype=bool)
+    here, port = np.nonzero(peer >= 0)
+    there = peer[here, port]
+    same = here // a == there // a
+    local[here[same], there[same] % a] = True
+    links[here // a, there // a] = True
+    local[router, router % a] = True
+    if not local.all():
+        first, second = np.argwhere(~local)[0].tolist()
+        raise RoutingError(
+            f"routing.algorithm {name}: only links between groups may fail, not that of routers {first} and "
+            f"{first // a * a + second}, which are in one group"
+        )
+    ways = links.astype(np.int64)
+    lost = ~links if not around else (ways @ ways) == 0
+    if lost.any():
+        first, second = np.argwhere(lost)[0].tolist()
+        what = "no link" if not around else "no link, and no third group has links with both"
+        raise RoutingError(f"routing.algorithm {name}: groups {first} and {second} have {what}")
+
+
+def need_dragonfly(topology: Topology, name: str, vcs: int, least: int, *, around: bool = True) -> None:
+    """Refuse other networks, too few VCs, and groups without a way between them (`need_links`).
+
+    Raises
+    ------
+    RoutingError
+        Another kind of network, too few VCs, groups without links, or links that have failed.
     """
     need_kind(topology, name, "dragonfly")
     need_vcs(name, vcs, least)
@@ -134,3 +220,4 @@ def need_dragonfly(topology: Topology, name: str, vcs: int, least: int) -> None:
         raise RoutingError(
             f"routing.algorithm {name} needs a link for each pair of groups, which {topology.name} lacks"
         )
+    need_links(topology, name, around=around)

@@ -21,7 +21,9 @@ from hopforge.sim.reproduce import (
     loren_simulated,
     outflank,
     qadaptive,
+    qadaptive_beyond,
     qadaptive_cost,
+    qadaptive_loads,
     table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
@@ -43,6 +45,8 @@ REPRODUCTIONS = index_by_name(
     outflank.REPRODUCTIONS,
     qadaptive.REPRODUCTIONS,
     qadaptive_cost.REPRODUCTIONS,
+    qadaptive_loads.REPRODUCTIONS,
+    qadaptive_beyond.REPRODUCTIONS,
     table_cache.REPRODUCTIONS,
     apps_figures.REPRODUCTIONS,
     apps_study.REPRODUCTIONS,

@@ -1,7 +1,6 @@
 """Seed 001, Q-adaptive (HPDC'21): throughput, hops and latencies on dragonflies of 1056 and 2550 hosts."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,29 +13,17 @@ from hopforge.model.channel_loads import (
     uniform_rates,
     valiant_loads,
 )
-from hopforge.model.config import Config
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig
 from hopforge.model.plots import Line, draw_grouped_bars, draw_lines, new_figure, style_axes
 from hopforge.model.simulation import Simulation
 from hopforge.model.time_series import run_series
 from hopforge.model.topology import build
+from hopforge.sim.reproduce.dragonfly_runs import ASSUMPTIONS, SHAPES, SOURCE, make_point, measure, spread, study_config
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
 
-SHAPES = {72: (2, 4, 2), 1056: (4, 8, 4), 2550: (5, 10, 5)}
-#: name in the paper → algorithm, virtual channels
-ALGORITHMS = {
-    "MIN": ("dragonfly_min", 2),
-    "VALn": ("valiant_node", 4),
-    "UGALg": ("ugal_group", 3),
-    "UGALn": ("ugal_node", 4),
-    "PAR": ("par", 5),
-    "Q-adaptive": ("q_adaptive", 5),
-}
-_ASSUMPTIONS = (
-    "router of docs/router-models.md: single-flit packets of 128 B, 32 ns each on a link, 20 packets per queue",
-    "UR: all hosts alike, without the sender; a router decides about a packet when it becomes the first of its queue",
-)
+#: runs of each point with --full
+SEEDS = 3
 #: (algorithm, pattern, load): throughput of the paper in % and of our independent earlier check
 _THROUGHPUT: dict[tuple[str, str, float], tuple[float, float]] = {
     ("MIN", "UR", 1.0): (91.54, 92.25),
@@ -55,8 +42,12 @@ _THROUGHPUT: dict[tuple[str, str, float], tuple[float, float]] = {
 _HOPS = {("Q-adaptive", "ADV+1", 0.5): 3.06, ("Q-adaptive", "ADV+4", 0.5): 4.27}
 #: what the default measures of them, in seconds of processor time each
 _QUICK = {("MIN", "UR", 1.0), ("UGALg", "ADV+1", 0.5), ("VALn", "ADV+4", 0.5)}
-#: latency at UR 0.8 over that of Q-adaptive: mean, 99th percentile
-_RATIOS = {"UGALg": (3.43, 5.92), "UGALn": (2.59, 3.82), "PAR": (5.22, 18.18)}
+#: pattern, load: latency over that of Q-adaptive by algorithm: mean (None: not in the paper), 99th percentile
+_RATIOS: dict[tuple[str, float], dict[str, tuple[float | None, float]]] = {
+    ("UR", 0.8): {"UGALg": (3.43, 5.92), "UGALn": (2.59, 3.82), "PAR": (5.22, 18.18)},
+    ("ADV+1", 0.45): {"UGALg": (None, 3.12), "UGALn": (None, 12.95)},
+    ("ADV+4", 0.45): {"UGALg": (None, 8.83), "UGALn": (None, 6.89)},
+}
 _BOUNDS: dict[str, tuple[float, float]] = {
     "UR MIN": (1.015, 1.010),
     "ADV MIN": (0.031, 0.020),
@@ -67,42 +58,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 
 
-def study_config(hosts: int, algorithm: str, pattern: str, load: float, warmup_us: float, measure_us: float) -> Config:
-    """Return the configuration of one run; `pattern`: UR or ADV+i."""
-    p, a, h = SHAPES[hosts]
-    name, vcs = ALGORITHMS[algorithm]
-    traffic: dict[str, Any] = {"source": "interval", "include_self": False}
-    if pattern.startswith("ADV+"):
-        traffic |= {"pattern": "adversarial", "shift": int(pattern.removeprefix("ADV+"))}
-    return Config.model_validate(
-        {
-            "name": "study",
-            "topology": {"kind": "dragonfly", "p": p, "a": a, "h": h},
-            "address": {"chunk_bits": 4},
-            "router": {"model": "input_output_queued", "vcs": vcs, "buffer_flits": 20, "output_buffer_flits": 20},
-            "routing": {"algorithm": name} | ({"ejection": "class"} if name == "dragonfly_min" else {}),
-            "traffic": traffic,
-            "simulation": {
-                "load": load, "warmup_us": warmup_us, "measure_us": measure_us, "precision": 1e-9, "series_bins": 80,
-            },
-        }
-    )  # fmt: skip
-
-
-def _run(point: Point, _options: Options) -> list[Row]:
-    config = study_config(
-        integer(point, "hosts"), str(point["algorithm"]), str(point["pattern"]), number(point, "load"),
-        number(point, "warmup_us"), number(point, "measure_us"),
-    )  # fmt: skip
-    found = Simulation(config, number(point, "load"), integer(point, "seed")).run()
-    ns = found.cycle_ns
-    return [
-        {
-            **point, "accepted": found.accepted, "hops": found.hops - 1, "latency": found.latency * ns,
-            "latency_p95": found.latency_p95 * ns, "latency_p99": found.latency_p99 * ns,
-            "derouted_share": found.derouted_share, "cpu_seconds": found.cpu_seconds,
-        }
-    ]  # fmt: skip
+def _run(point: Point, options: Options) -> list[Row]:
+    return measure(point)
 
 
 def _times(algorithm: str, *, full: bool) -> dict[str, float]:
@@ -112,16 +69,12 @@ def _times(algorithm: str, *, full: bool) -> dict[str, float]:
     return {"warmup_us": 600.0 if algorithm == "Q-adaptive" else 300.0, "measure_us": 200.0}
 
 
-def _point(hosts: int, algorithm: str, pattern: str, load: float, seed: int, times: dict[str, float]) -> Point:
-    return {"hosts": hosts, "algorithm": algorithm, "pattern": pattern, "load": load, "seed": seed, **times}
-
-
 def _throughput_points(options: Options) -> list[Point]:
     return [
-        _point(1056, algorithm, pattern, load, options.seed + k, _times(algorithm, full=options.full))
+        make_point(1056, algorithm, pattern, load, options.seed + k, _times(algorithm, full=options.full))
         for algorithm, pattern, load in _THROUGHPUT
         if options.full or (algorithm, pattern, load) in _QUICK
-        for k in range(2 if options.full else 1)
+        for k in range(SEEDS if options.full else 1)
     ]
 
 
@@ -129,26 +82,17 @@ def _part(data: pd.DataFrame, algorithm: str, pattern: str, load: float) -> pd.D
     return data[(data["algorithm"] == algorithm) & (data["pattern"] == pattern) & (data["load"] == load)]
 
 
-def _spread(values: pd.Series) -> str:
-    """Seeds and how far they lie apart."""
-    if len(values) == 0:
-        return "measured with --full"
-    if len(values) == 1:
-        return "one seed"
-    return f"{len(values)} seeds, ± {float(values.max() - values.min()) / 2:.2g}"
-
-
 def _compare_throughput(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
     for (algorithm, pattern, load), (paper, check) in _THROUGHPUT.items():
         part = _part(data, algorithm, pattern, load)
         ours = 100 * float(part["accepted"].mean()) if len(part) else None
-        note = f"load {load}; {_spread(100 * part['accepted'])}; our earlier model {check}"
+        note = f"load {load}; {spread(100 * part['accepted'])}; our earlier model {check}"
         found.append(Comparison(f"{pattern} {algorithm}, throughput", "%", paper, ours, note))
     for (algorithm, pattern, load), paper in _HOPS.items():
         part = _part(data, algorithm, pattern, load)
         ours = float(part["hops"].mean()) if len(part) else None
-        found.append(Comparison(f"{pattern} {algorithm}, hops", "", paper, ours, _spread(part["hops"])))
+        found.append(Comparison(f"{pattern} {algorithm}, hops", "", paper, ours, spread(part["hops"])))
     return found
 
 
@@ -166,37 +110,52 @@ def _latency_points(options: Options) -> list[Point]:
     hosts = 1056 if options.full else 72
     times = {"warmup_us": 600.0, "measure_us": 300.0} if options.full else {"warmup_us": 200.0, "measure_us": 200.0}
     return [
-        _point(hosts, algorithm, "UR", 0.8, options.seed + k, times)
-        for algorithm in ("MIN", "UGALg", "UGALn", "PAR", "Q-adaptive")
-        for k in range(2 if options.full else 1)
+        make_point(hosts, algorithm, pattern, load, options.seed + k, times)
+        for pattern, load in _RATIOS
+        if options.full or pattern == "UR"
+        for algorithm in ("MIN" if pattern == "UR" else "VALn", "UGALg", "UGALn", "PAR", "Q-adaptive")
+        for k in range(SEEDS if options.full else 1)
     ]
 
 
 def _compare_latency(data: pd.DataFrame, options: Options) -> list[Comparison]:
-    means = data.groupby("algorithm")[["latency", "latency_p99"]].mean()
     hosts = int(data["hosts"].iloc[0])
-    note = "2 seeds" if hosts == 1056 else "72 hosts in place of 1056; measured with --full"
     found = []
-    for algorithm, papers in _RATIOS.items():
-        for paper, key, text in zip(papers, ("latency", "latency_p99"), ("mean", "99 %"), strict=True):
-            ratio = float(means[key][algorithm]) / float(means[key]["Q-adaptive"])
-            ours = ratio if hosts == 1056 else None
-            said = note if hosts == 1056 else f"{note}; here {ratio:.3g}"
-            found.append(Comparison(f"{text} latency, {algorithm} over Q-adaptive", "", paper, ours, said))
-    for algorithm in ("Q-adaptive", "MIN"):
-        for key, text in (("latency", "mean"), ("latency_p99", "99 %")):
-            ours = float(means[key][algorithm])
-            found.append(Comparison(f"{text} latency, {algorithm}", "ns", None, ours, f"{hosts} hosts, UR 0.8"))
+    for (pattern, load), papers in _RATIOS.items():
+        part = data[data["pattern"] == pattern]
+        means = part.groupby("algorithm")[["latency", "latency_p99"]].mean()
+        for algorithm, pair in papers.items():
+            for paper, key, text in zip(pair, ("latency", "latency_p99"), ("mean", "99 %"), strict=True):
+                ours, note = None, "measured with --full"
+                if len(part):
+                    ratio = float(means[key][algorithm]) / float(means[key]["Q-adaptive"])
+                    ours = ratio if hosts == 1056 else None
+                    note = spread(part[part["algorithm"] == algorithm][key]) + " ns"
+                    if hosts != 1056:
+                        note = f"72 hosts in place of 1056: {ratio:.3g}; measured with --full"
+                name = f"{text} latency at {pattern} {load}, {algorithm} over Q-adaptive"
+                found.append(Comparison(name, "", paper, ours, note))
+        for algorithm in ("Q-adaptive", "MIN", "VALn"):
+            for key, text in (("latency", "mean"), ("latency_p99", "99 %")):
+                values = part[part["algorithm"] == algorithm][key]
+                if len(values):
+                    note = f"{hosts} hosts; {spread(values)}"
+                    ours = float(values.mean())
+                    found.append(Comparison(f"{text} latency at {pattern} {load}, {algorithm}", "ns", None, ours, note))
     return found
 
 
 def _draw_latency(data: pd.DataFrame, options: Options) -> Figure:
-    means = data.groupby("algorithm")[["latency", "latency_p95", "latency_p99"]].mean() / 1000
-    figure, (axes,) = new_figure()
-    style_axes(axes, title=f"Latency at UR 0.8, {int(data['hosts'].iloc[0])} hosts", x_label="", y_label="µs")
-    columns = {"mean": "latency", "95 %": "latency_p95", "99 %": "latency_p99"}
-    series = {text: means[key].tolist() for text, key in columns.items()}
-    draw_grouped_bars(axes, groups=[str(name) for name in means.index], series=series)
+    patterns = list(data["pattern"].unique())
+    figure, panels = new_figure(panels=len(patterns))
+    for axes, pattern in zip(panels, patterns, strict=True):
+        part = data[data["pattern"] == pattern]
+        means = part.groupby("algorithm")[["latency", "latency_p95", "latency_p99"]].mean() / 1000
+        title = f"Latency at {pattern} {float(part['load'].iloc[0])}, {int(part['hosts'].iloc[0])} hosts"
+        style_axes(axes, title=title, x_label="", y_label="µs")
+        columns = {"mean": "latency", "95 %": "latency_p95", "99 %": "latency_p99"}
+        series = {text: means[key].tolist() for text, key in columns.items()}
+        draw_grouped_bars(axes, groups=[str(name) for name in means.index], series=series)
     return figure
 
 
@@ -287,16 +246,14 @@ def _draw_series(data: pd.DataFrame, options: Options) -> Figure:
     return figure
 
 
-_SOURCE = "seed 001"
-
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "qadaptive.fig5",
         "Throughput and hops on the dragonfly of 1056 hosts",
-        f"{_SOURCE}, figure 5",
+        f"{SOURCE}, figure 5",
         (
-            *_ASSUMPTIONS,
-            "60 µs to warm up and 40 µs measured; --full: 300 (Q-adaptive: 600) and 200 µs, two seeds, minutes a run",
+            *ASSUMPTIONS,
+            "60 µs to warm up and 40 µs measured; --full: 300 (Q-adaptive: 600) and 200 µs, three seeds",
         ),
         _throughput_points,
         _run,
@@ -306,9 +263,9 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     ),
     Reproduction(
         "qadaptive.fig6",
-        "Latency at uniform load 0.8",
-        f"{_SOURCE}, figure 6 and section 5.4",
-        _ASSUMPTIONS,
+        "Mean and tail latency under uniform and adversarial load",
+        f"{SOURCE}, figure 6 and section 5.4",
+        ASSUMPTIONS,
         _latency_points,
         _run,
         _compare_latency,
@@ -318,8 +275,8 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "qadaptive.fig7",
         "How long Q-adaptive learns",
-        f"{_SOURCE}, figure 7",
-        (*_ASSUMPTIONS, "converged: all later bins within 10 % of the mean latency of the last quarter"),
+        f"{SOURCE}, figure 7",
+        (*ASSUMPTIONS, "converged: all later bins within 10 % of the mean latency of the last quarter"),
         _series_points,
         _series,
         _compare_series,
@@ -329,7 +286,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "qadaptive.bounds",
         "Throughput that the fullest channel of a dragonfly allows",
-        f"{_SOURCE}; spec dragonfly.md",
+        f"{SOURCE}; spec dragonfly.md",
         ("absolute arrangement of the global links",),
         _bound_points,
         _bound,

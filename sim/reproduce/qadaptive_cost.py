@@ -16,7 +16,7 @@ from hopforge.model.plots import draw_grouped_bars, new_figure, style_axes
 from hopforge.model.q_table import QTableParams
 from hopforge.model.simulation import Simulation
 from hopforge.sim.reproduce.cacti import WAY_45NM
-from hopforge.sim.reproduce.qadaptive import SHAPES, study_config
+from hopforge.sim.reproduce.dragonfly_runs import SHAPES, study_config
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
 
 PACKET_BITS = 128 * 8

@@ -14,6 +14,7 @@ from hopforge.model.channel_loads import (
     valiant_loads,
 )
 from hopforge.model.config import ConfigError
+from hopforge.model.config.failures import FailedConfig
 from hopforge.model.config.load import parse_config
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig
@@ -24,6 +25,7 @@ from hopforge.model.routing import ROUTING, RoutingError, RoutingPlan
 from hopforge.model.simulation import Simulation, router_parameters
 from hopforge.model.time_series import run_series
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.failed import FailureError, without_failed
 from hopforge.model.traffic import TrafficError
 
 VCS = {
@@ -68,6 +70,87 @@ def test_all_dependencies_are_acyclic(name: str, shape: dict[str, Any]) -> None:
     assert prove(topology, plan, VCS[name], name) > 0
 
 
+def lose(topology: Topology, *pairs: tuple[int, int]) -> Topology:
+    """Return the dragonfly without the links between pairs of groups."""
+    a = int(topology.params["a"])
+    links = [
+        (x, int(y))
+        for x, row in enumerate(topology.peer_router)
+        for y in row[row >= 0]
+        if (x // a, int(y) // a) in pairs
+    ]
+    assert len(links) >= len(pairs)
+    return without_failed(topology, FailedConfig(links=tuple(links)))
+
+
+@pytest.mark.parametrize("name", [name for name in VCS if name != "q_routing"])
+@pytest.mark.parametrize(
+    ("shape", "lost"),
+    [
+        ({"p": 1, "a": 2, "h": 2}, [(0, 1)]),
+        ({"p": 2, "a": 3, "h": 1}, [(0, 1), (2, 3)]),
+        ({"p": 1, "a": 3, "h": 2, "arrangement": "palmtree"}, [(0, 3), (4, 5), (5, 6)]),
+    ],
+)
+def test_groups_without_a_link_are_reached_over_others(
+    name: str, shape: dict[str, Any], lost: list[tuple[int, int]]
+) -> None:
+    """Proved free of deadlock; a run delivers everything within the hops of the algorithm."""
+    topology = lose(dragonfly(**shape), *lost)
+    assert prove(topology, ROUTING[name](topology, VCS[name], {}), VCS[name], name) > 0
+    text = ", ".join(f"{key}: {value}" for key, value in shape.items())
+    extra = ", epsilon: 0.3" if name == "q_adaptive" else ""
+    a = shape["a"]
+    links = [
+        [x, int(y)]
+        for x, row in enumerate(dragonfly(**shape).peer_router)
+        for y in row[row >= 0]
+        if (x // a, int(y) // a) in lost
+    ]
+    run = simulation(name, shape=text, extra=extra, failed=f"failed: {{links: {links}}}\n")
+    longest = 0
+    for _ in range(200):
+        run.advance(80)
+        longest = max(longest, int(run.state["packet"]["hops"].max()))
+    run.check_conservation()
+    assert run.state["packets_ejected"] > 200
+    assert longest - 1 <= MOST_HOPS[name]
+    assert run.state["packets_dropped"] == 0
+
+
+def test_several_links_of_a_pair_may_fail_one_by_one() -> None:
+    """Two links for each pair of groups: without one of them minimal routing takes the other."""
+    whole = dragonfly(1, 4, 2, g=5)
+    port = int(np.flatnonzero(whole.peer_router[0] // 4 == 1)[0])
+    topology = without_failed(whole, FailedConfig(ports=((0, port),)))
+    for name in ("dragonfly_min", "ugal_group", "q_routing"):
+        vcs = VCS.get(name, 2)
+        assert prove(topology, ROUTING[name](topology, vcs, {}), vcs, name) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "failed", "reason"),
+    [
+        ("dragonfly_min", [(0, 1)], "groups 0 and 1 have no link"),
+        ("q_routing", [(0, 1)], "groups 0 and 1 have no link"),
+        ("ugal_group", [(0, 1), (0, 2), (0, 3)], "the network falls apart"),
+    ],
+)
+def test_groups_without_a_way_are_refused(name: str, failed: list[tuple[int, int]], reason: str) -> None:
+    with pytest.raises((RoutingError, FailureError), match=reason):
+        ROUTING[name](lose(dragonfly(2, 3, 1), *failed), VCS.get(name, 2), {})
+
+
+def test_groups_two_apart_and_links_inside_a_group_are_refused() -> None:
+    topology = lose(dragonfly(2, 3, 1), (0, 1), (0, 2))  # 0 has a link with 3 only; 1 and 3 have one no more
+    with pytest.raises(RoutingError, match="groups 0 and 1 have no link, and no third group has links with both"):
+        ROUTING["par"](lose(topology, (1, 3)), 5, {})
+    inside = without_failed(dragonfly(2, 3, 1), FailedConfig(links=((0, 1),)))
+    for name in ("ugal_node", "dragonfly_min"):
+        with pytest.raises(RoutingError, match=r"only links between groups may fail, not that of routers 0 and 1"):
+            ROUTING[name](inside, VCS.get(name, 2), {})
+
+
 @pytest.mark.parametrize("name", VCS)
 def test_too_few_channels_are_refused(name: str) -> None:
     topology = dragonfly(1, 2, 1)
@@ -85,9 +168,9 @@ def test_a_planted_cycle_is_found() -> None:
 
 
 def simulation(
-    name: str, *, shape: str, extra: str = "", traffic: str = "", load: float = 0.9, queue: int = 2
+    name: str, *, shape: str, extra: str = "", traffic: str = "", load: float = 0.9, queue: int = 2, failed: str = ""
 ) -> Simulation:
-    text = f"""
+    text = f"""{failed}
 name: x
 topology: {{kind: dragonfly, {shape}}}
 address: {{chunk_bits: 4}}

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.network.build import NetworkError
 from hopforge.model.network.program_arrays import ProgramError
 from hopforge.model.program_run import ProgramMeasurement, program_rows, rank_table, run_program, write_program
 from hopforge.model.simulation import Simulation
@@ -70,6 +71,41 @@ def test_ping_pong_takes_the_formula(tmp_path: Path, size: int, flits: int, rc: 
     # a rank that is not in the game is at its end at once; rank 3 has sent when its last flit has left
     assert rank_table(run).finish_cycle.tolist()[:3] == [found.makespan, 0, 0]
     assert rank_table(run).finish_cycle[3] == found.makespan - latency + flits
+
+
+def test_ping_pong_between_input_output_queued_routers(tmp_path: Path) -> None:
+    """Computing skips cycles in which nothing is under way; two groups of a dragonfly, flights as documented."""
+    rounds, flops = 4, 12_345
+    ranks: list[list[str]] = [[] for _ in range(6)]
+    ranks[0] = [f"compute {flops}", "send 5 0 16", "recv 5 0 0"] * rounds
+    ranks[5] = ["recv 0 0 0", "send 0 0 33"] * rounds
+    path = write(tmp_path, ranks)
+    text = (
+        "name: test\ntopology: {kind: dragonfly, p: 1, a: 2, h: 1}\naddress: {chunk_bits: 4}\n"
+        "router: {model: input_output_queued, vcs: 2}\nrouting: {algorithm: dragonfly_min}\n"
+        f"workload: {{kind: trace, file: {path}, mtu_bytes: 16}}\n"
+        "traffic: {source: program, flit_bytes: %d, cycles_per_flop: 10}"
+    )
+    run, found = finish(parse_config(text % 16))
+    host, local, far, packet, match = 75, 125, 800, 80, 8
+    peer = run.topology.peer_router
+    gate = next(r for r in (0, 1) if peer[r, 2] >= 4)  # group 0 → group 2, routers 4 and 5
+    flights = [host, *([local] if gate != 0 else []), far, *([local] if peer[gate, 2] != 5 else []), host]
+
+    def arrival(sent: int, flights: list[int]) -> int:
+        for flight in flights[:-1]:
+            sent = -(-(sent + flight) // match) * match
+        return sent + flights[-1]
+
+    now = 0
+    for _ in range(rounds):
+        now = arrival(now + 10 * flops, flights)
+        now = arrival(now + 2 * packet, flights[::-1])  # three packets, one behind the other
+    assert found.makespan == now
+    assert found.packets == 4 * rounds
+    assert found.hops == len(flights) - 1
+    with pytest.raises(NetworkError, match=r"workload.mtu_bytes must be at most traffic.flit_bytes=8 .*, not 16"):
+        finish(parse_config(text % 8))
 
 
 def test_a_message_around_the_ring(tmp_path: Path) -> None:
@@ -289,8 +325,10 @@ def programs(draw: st.DrawFn, ranks: int, pairs: list[tuple[int, int]]) -> list[
 
 def _finishing(folder: Path, ranks: list[list[str]], topology: str, more: str) -> tuple[list[int], Simulation]:
     run, found = finish(traced(folder, ranks, topology=topology, more=", cycles_per_flop: 1" + more))
-    assert int(run.state["messages_arrived"]) == found.messages == sum(
-        line.split()[0] in ("send", "isend") for lines in ranks for line in lines
+    assert (
+        int(run.state["messages_arrived"])
+        == found.messages
+        == sum(line.split()[0] in ("send", "isend") for lines in ranks for line in lines)
     )
     return rank_table(run).finish_cycle.tolist(), run
 
@@ -307,9 +345,7 @@ def test_two_ranks_against_the_oracle(
 
 @settings(max_examples=25)
 @given(ranks=programs(5, [(r, (r + 1) % 5) for r in range(5)]))
-def test_a_ring_of_ranks_against_the_oracle(
-    tmp_path_factory: pytest.TempPathFactory, ranks: list[list[str]]
-) -> None:
+def test_a_ring_of_ranks_against_the_oracle(tmp_path_factory: pytest.TempPathFactory, ranks: list[list[str]]) -> None:
     # every rank sends to its neighbour only: no two messages share a channel or a host's input
     found, _ = _finishing(tmp_path_factory.mktemp("ring"), ranks, "topology: {kind: torus, radices: [5]}", "")
     assert found == oracle(ranks, [[base(2)] * 5] * 5, None)

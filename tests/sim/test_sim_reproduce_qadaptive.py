@@ -8,17 +8,25 @@ import pytest
 
 import hopforge.sim.reproduce.qadaptive_cost as cost
 from hopforge.gen.synth_power import energy_of
+from hopforge.model.config.lookup import AddressConfig
+from hopforge.model.config.topology import DragonflyConfig
+from hopforge.model.routing import RoutingError
+from hopforge.model.topology import build
 from hopforge.sim.reproduce import REPRODUCTIONS, Options
+from hopforge.sim.reproduce.qadaptive_beyond import draw_failures
 
 NAMES = [name for name in REPRODUCTIONS if name.startswith("qadaptive.")]
 
 
 def test_full_measures_every_value_of_the_paper() -> None:
-    assert NAMES == ["qadaptive.fig5", "qadaptive.fig6", "qadaptive.fig7", "qadaptive.bounds", "qadaptive.cost"]
+    figures = [f"qadaptive.fig{k}" for k in (5, 6, 7)]
+    beyond = ["qadaptive.failures", "qadaptive.bursts"]
+    assert [*figures, "qadaptive.bounds", "qadaptive.cost", "qadaptive.fig8", "qadaptive.fig9", *beyond] == NAMES
     full = REPRODUCTIONS["qadaptive.fig5"].points(Options(full=True, seed=7))
     assert {point["hosts"] for point in full} == {1056}
-    assert {point["seed"] for point in full} == {7, 8}
-    assert len(full) == 24
+    assert {point["seed"] for point in full} == {7, 8, 9}
+    assert len(full) == 36
+    assert {point["hosts"] for point in REPRODUCTIONS["qadaptive.fig9"].points(Options(full=True))} == {2550}
     quick = REPRODUCTIONS["qadaptive.fig5"].points(Options())
     assert 0 < len(quick) < 5
 
@@ -38,9 +46,9 @@ def test_short_runs_are_compared_and_drawn(name: str) -> None:
         assert ours["UR MIN, throughput"] == pytest.approx(95, abs=6)  # 72 hosts: less contention than 1056
         assert ours["UR PAR, throughput"] is None
     elif name == "qadaptive.fig6":
-        assert [one.ours for one in compared if "over" in one.quantity] == [None] * 6  # values of 1056 hosts only
+        assert [one.ours for one in compared if "over" in one.quantity] == [None] * 14  # values of 1056 hosts only
         latency = {one.quantity: one.ours for one in compared}
-        assert latency["mean latency, MIN"] == pytest.approx(550, abs=150)
+        assert latency["mean latency at UR 0.8, MIN"] == pytest.approx(550, abs=150)
     else:
         assert data.groupby("pattern")["accepted"].last()["UR"] == pytest.approx(0.8, abs=0.05)
 
@@ -88,3 +96,83 @@ def test_power_report() -> None:
     )
     assert energy_of(report, 2.0) == pytest.approx(214)
     assert energy_of("Error: no such file", 2.0) is None
+
+
+def test_steps_of_the_load_are_followed() -> None:
+    reproduction, options = REPRODUCTIONS["qadaptive.fig8"], Options()
+    rows = []
+    for point in reproduction.points(options):
+        rows += reproduction.measure({**point, "measure_us": 90.0}, options)
+    data = pd.DataFrame(rows)
+    reproduction.draw(data, options)
+    uniform = data[data["pattern"] == "UR"].reset_index(drop=True)
+    assert uniform["load"].tolist() == [0.4] * 30 + [0.8] * 30 + [0.4] * 30
+    parts = [float(uniform["accepted"][30 * k + 15 : 30 * k + 30].mean()) for k in range(3)]
+    assert parts == pytest.approx([0.4, 0.8, 0.4], abs=0.05)
+    assert [one.claim for one in reproduction.compare(data, options)] == [
+        "",
+        *["less than from the empty network"] * 2,
+    ] * 2
+
+
+def test_orderings_of_the_paper_are_judged() -> None:
+    reproduction, options = REPRODUCTIONS["qadaptive.fig9"], Options(full=True)
+    points = [point for point in reproduction.points(options) if point["seed"] == 1]
+    rank = ["MIN", "Q-adaptive", "UGALn", "UGALg", "PAR", "VALn"]
+    adversarial = ["Q-adaptive", "UGALg", "PAR", "UGALn", "VALn"]
+
+    def latency(pattern: str, algorithm: str) -> float:
+        if pattern == "ADV+1":
+            return 100.0 * (1 + adversarial.index(algorithm))
+        if pattern in ("stencil", "many_to_many"):
+            return {"Q-adaptive": 100.0, "UGALg": 200.0}.get(algorithm, 300.0)
+        return 100.0 * (1 + rank.index(algorithm))
+
+    rows = [{**p, "latency": latency(str(p["pattern"]), str(p["algorithm"]))} for p in points]
+    data = pd.DataFrame(rows).assign(latency_p95=1.0, latency_p99=2.0)
+    compared = {one.quantity: one for one in reproduction.compare(data, options)}
+    assert [one.ours for name, one in compared.items() if name.startswith("orderings")] == [0] * 5
+    assert compared["mean latency, UR, PAR over Q-adaptive"].ours == 2.5
+    data.loc[(data["pattern"] == "UR") & (data["algorithm"] == "PAR"), "latency"] = 350.0
+    wrong = {one.quantity: one for one in reproduction.compare(data, options)}["orderings that differ, UR"]
+    assert wrong.ours == 1
+    assert "against the paper: UGALg ≥ PAR" in wrong.assumption
+    reproduction.draw(data, options)
+
+
+@pytest.mark.parametrize("pattern", ["stencil", "many_to_many", "random_neighbours"])
+def test_patterns_of_programs_run_on_the_small_dragonfly(pattern: str) -> None:
+    reproduction, options = REPRODUCTIONS["qadaptive.fig9"], Options()
+    point = next(p for p in reproduction.points(options) if (p["pattern"], p["algorithm"]) == (pattern, "Q-adaptive"))
+    (row,) = reproduction.measure({**point, "warmup_us": 10.0, "measure_us": 16.0}, options)
+    assert 60 < float(row["latency"] or 0) < 5000  # two links to hosts: 60 ns
+    assert float(row["accepted"] or 0) > 0.4
+
+
+@pytest.mark.parametrize(("name", "key", "value"), [
+    ("qadaptive.failures", "share", 0.12),
+    ("qadaptive.bursts", "burst_packets", 10.0),
+])  # fmt: skip
+def test_beyond_the_paper(name: str, key: str, value: float) -> None:
+    reproduction, options = REPRODUCTIONS[name], Options()
+    points = [point for point in reproduction.points(options) if point["seed"] == 1 and point[key] == value]
+    rows = [reproduction.measure({**point, "warmup_us": 10.0, "measure_us": 16.0}, options)[0] for point in points]
+    data = pd.DataFrame(rows)
+    assert len(data) == 4
+    assert data["accepted"].to_numpy() == pytest.approx(data["load"].to_numpy(), rel=0.1)
+    compared = reproduction.compare(data, options)
+    assert len(compared) == 4
+    reproduction.draw(data, options)
+    if name == "qadaptive.failures":
+        assert data["links"].tolist() == [4] * 4  # of 36 between nine groups
+
+
+def test_drawn_failures_leave_every_two_groups_a_way() -> None:
+    topology = build(DragonflyConfig(kind="dragonfly", p=1, a=2, h=1), AddressConfig(chunk_bits=4))  # three groups
+    first = draw_failures(topology, 0.34, 1)
+    assert len(first) == 1
+    assert first == draw_failures(topology, 0.34, 1)
+    assert first[0][0] // 2 != first[0][1] // 2
+    with pytest.raises((RoutingError, ValueError)):
+        draw_failures(topology, 1.0, 1)
+    assert draw_failures(topology, 0.0, 1) == []

@@ -1,0 +1,118 @@
+"""Runs of the Q-adaptive paper's dragonflies (seed 001), which several figures share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from hopforge.model.config import Config
+from hopforge.model.simulation import Simulation
+from hopforge.sim.reproduce.registry import Point, Row, integer, number
+
+#: hosts → hosts of a router, routers of a group, global links of a router
+SHAPES = {72: (2, 4, 2), 1056: (4, 8, 4), 2550: (5, 10, 5)}
+#: hosts → grid of the stencil; the last size is the length of a line of many-to-many
+GRIDS = {72: (2, 4, 9), 1056: (4, 8, 33), 2550: (5, 10, 51)}
+#: name in the paper → algorithm, virtual channels
+ALGORITHMS = {
+    "MIN": ("dragonfly_min", 2),
+    "VALn": ("valiant_node", 4),
+    "UGALg": ("ugal_group", 3),
+    "UGALn": ("ugal_node", 4),
+    "PAR": ("par", 5),
+    "Q-adaptive": ("q_adaptive", 5),
+}
+SOURCE = "seed 001"
+ASSUMPTIONS = (
+    "router of docs/router-models.md: single-flit packets of 128 B, 32 ns each on a link, 20 packets per queue",
+    "UR: all hosts alike, without the sender; a router decides about a packet when it becomes the first of its queue",
+)
+
+
+def pattern_keys(pattern: str, hosts: int) -> dict[str, Any]:
+    """Section `traffic` of a pattern: UR, ADV+i, stencil, many_to_many or random_neighbours."""
+    if pattern == "UR":
+        return {}
+    if pattern.startswith("ADV+"):
+        return {"pattern": "adversarial", "shift": int(pattern.removeprefix("ADV+"))}
+    own: dict[str, Any] = {"stencil": {"grid": GRIDS[hosts]}, "many_to_many": {"line": GRIDS[hosts][-1]}}
+    return {"pattern": pattern} | own.get(pattern, {})
+
+
+def study_config(
+    hosts: int, algorithm: str, pattern: str, load: float, warmup_us: float, measure_us: float, **changes: Any
+) -> Config:
+    """Return the configuration of one run.
+
+    Parameters
+    ----------
+    hosts : int
+        One of `SHAPES`.
+    algorithm, pattern : str
+        Of `ALGORITHMS`; see `pattern_keys`.
+    load : float
+        Share of the injection bandwidth.
+    warmup_us, measure_us : float
+        Simulated time.
+    changes : dict
+        Sections to add, or keys to add to sections.
+    """
+    p, a, h = SHAPES[hosts]
+    name, vcs = ALGORITHMS[algorithm]
+    sections: dict[str, Any] = {
+        "name": "study",
+        "topology": {"kind": "dragonfly", "p": p, "a": a, "h": h},
+        "address": {"chunk_bits": 4},
+        "router": {"model": "input_output_queued", "vcs": vcs, "buffer_flits": 20, "output_buffer_flits": 20},
+        "routing": {"algorithm": name} | ({"ejection": "class"} if name == "dragonfly_min" else {}),
+        "traffic": {"source": "interval", "include_self": False} | pattern_keys(pattern, hosts),
+        "simulation": {
+            "load": load, "warmup_us": warmup_us, "measure_us": measure_us, "precision": 1e-9, "series_bins": 80,
+        },
+    }  # fmt: skip
+    for section, keys in changes.items():
+        sections[section] = sections.get(section, {}) | keys
+    return Config.model_validate(sections)
+
+
+def make_point(hosts: int, algorithm: str, pattern: str, load: float, seed: int, times: dict[str, float]) -> Point:
+    """Return the point that `measure` and `study_config` understand; `times`: warmup_us and measure_us."""
+    return {"hosts": hosts, "algorithm": algorithm, "pattern": pattern, "load": load, "seed": seed, **times}
+
+
+def measure(point: Point, **changes: Any) -> list[Row]:
+    """Run a point; latencies in ns, hops between routers."""
+    config = study_config(
+        integer(point, "hosts"), str(point["algorithm"]), str(point["pattern"]), number(point, "load"),
+        number(point, "warmup_us"), number(point, "measure_us"), **changes,
+    )  # fmt: skip
+    found = Simulation(config, number(point, "load"), integer(point, "seed")).run()
+    ns = found.cycle_ns
+    return [
+        {
+            **point, "accepted": found.accepted, "hops": found.hops - 1, "latency": found.latency * ns,
+            "latency_p95": found.latency_p95 * ns, "latency_p99": found.latency_p99 * ns,
+            "derouted_share": found.derouted_share, "cpu_seconds": found.cpu_seconds,
+        }
+    ]  # fmt: skip
+
+
+def spread(values: Sequence[float] | pd.Series) -> str:
+    """Say how many seeds there are, and the 95 % interval of their mean (Student).
+
+    Examples
+    --------
+    >>> spread([1.0, 2.0, 3.0])
+    '3 seeds, 95 % interval ± 2.5'
+    >>> spread([1.0]), spread([])
+    ('one seed', 'measured with --full')
+    """
+    count = len(values)
+    if count == 0:
+        return "measured with --full"
+    if count == 1:
+        return "one seed"
+    half = float(stdtrit(count - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(count))
+    return f"{count} seeds, 95 % interval ± {half:.2g}"

@@ -1,0 +1,180 @@
+"""Seed 001, Q-adaptive: steps of the load (figure 8), and 2550 hosts with the patterns of HPC programs (figure 9)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from hopforge.model.plots import Line, draw_grouped_bars, draw_lines, new_figure, style_axes
+from hopforge.model.simulation import Simulation
+from hopforge.model.time_series import run_series
+from hopforge.sim.reproduce.dragonfly_runs import ASSUMPTIONS, SOURCE, make_point, measure, spread, study_config
+from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
+
+#: pattern → loads of the three parts of the run
+_STEPS = {"UR": (0.4, 0.8, 0.4), "ADV+4": (0.2, 0.4, 0.2)}
+_BINS = 90
+#: pattern → load, and mean latency over that of Q-adaptive in the paper
+_SCALE: dict[str, tuple[float, dict[str, float]]] = {
+    "UR": (0.8, {"UGALg": 3.24, "UGALn": 2.40, "PAR": 4.67}),
+    "ADV+1": (0.45, {"UGALg": 2.33, "UGALn": 12.35, "PAR": 2.35}),
+    "stencil": (0.6, {"UGALg": 1.77}),
+    "many_to_many": (0.8, {"UGALg": 2.10}),
+    "random_neighbours": (0.8, {"UGALn": 1.99}),
+}
+#: pattern → orderings of mean latencies that the paper states: each of the first below each of the second
+_ORDERS: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {
+    "UR": ((("MIN", "Q-adaptive"), ("UGALn",)), (("UGALn",), ("UGALg",)), (("UGALg",), ("PAR",))),
+    "ADV+1": ((("Q-adaptive",), ("UGALg", "PAR")), (("UGALg", "PAR"), ("UGALn",)), (("Q-adaptive",), ("VALn",))),
+    "stencil": ((("Q-adaptive",), ("UGALg",)), (("UGALg",), ("UGALn", "PAR", "MIN"))),
+    "many_to_many": ((("Q-adaptive",), ("UGALg",)), (("UGALg",), ("UGALn", "PAR", "MIN"))),
+    "random_neighbours": ((("MIN",), ("Q-adaptive",)), (("Q-adaptive",), ("UGALn",)), (("UGALn",), ("UGALg", "PAR"))),
+}
+
+
+def _step_points(options: Options) -> list[Point]:
+    hosts, total = (1056, 1800.0) if options.full else (72, 450.0)
+    return [
+        {"hosts": hosts, "pattern": pattern, "measure_us": total, "seed": options.seed} for pattern in _STEPS
+    ]  # fmt: skip
+
+
+def _steps(point: Point, options: Options) -> list[Row]:
+    pattern = str(point["pattern"])
+    first, *others = _STEPS[pattern]
+    steps = tuple({"bin": _BINS // 3 * (k + 1), "load": load} for k, load in enumerate(others))
+    config = study_config(
+        integer(point, "hosts"), "Q-adaptive", pattern, first, 1.0, number(point, "measure_us"),
+        simulation={"series_bins": _BINS, "load_steps": steps},
+    )  # fmt: skip
+    found = run_series(Simulation(config, first, integer(point, "seed")), lambda _done, _all: None)
+    converged = [None if np.isnan(after) else after for _, after in found.converged]
+    return [
+        {
+            **point, "time": float(row["time"]), "load": float(row["load"]), "accepted": float(row["accepted"]),
+            "latency": float(row["latency"]), "converged_us": converged[k * 3 // _BINS],
+        }
+        for k, row in enumerate(found.bins.to_dict("records"))
+    ]  # fmt: skip
+
+
+def _compare_steps(data: pd.DataFrame, options: Options) -> list[Comparison]:
+    found = []
+    for pattern, loads in _STEPS.items():
+        part = data[data["pattern"] == pattern].reset_index(drop=True)
+        for k, load in enumerate(loads):
+            rows = part.iloc[k * _BINS // 3 : (k + 1) * _BINS // 3]
+            after = rows["converged_us"].iloc[0]
+            ours = None if after is None or pd.isna(after) else float(after)
+            accepted = float(rows["accepted"].tail(10).mean())
+            note = f"{int(part['hosts'].iloc[0])} hosts; accepted at the end {accepted:.3f}"
+            if ours is None:
+                note += "; did not converge in its part"
+            before = "the empty network" if k == 0 else f"load {loads[k - 1]}"
+            claim = "" if k == 0 else "less than from the empty network"
+            found.append(
+                Comparison(f"convergence, {pattern}, from {before} to {load}", "µs", None, ours, note, claim=claim)
+            )
+    return found
+
+
+def _draw_steps(data: pd.DataFrame, options: Options) -> Figure:
+    patterns = list(data["pattern"].unique())
+    figure, panels = new_figure(panels=len(patterns))
+    for axes, pattern in zip(panels, patterns, strict=True):
+        part = data[data["pattern"] == pattern]
+        title = f"{pattern}, {int(part['hosts'].iloc[0])} hosts"
+        style_axes(axes, title=title, x_label="time (µs)", y_label="share of the injection bandwidth")
+        lines = [Line("offered", part["time"], part["load"], 1, dashed=True, marked=False)]
+        lines.append(Line("accepted", part["time"], part["accepted"], 0, marked=False))
+        draw_lines(axes, lines)
+    return figure
+
+
+def _scale_points(options: Options) -> list[Point]:
+    hosts, seeds = (2550, 3) if options.full else (72, 1)
+    points = []
+    for pattern, (load, _) in _SCALE.items():
+        for algorithm in ("VALn" if pattern == "ADV+1" else "MIN", "UGALg", "UGALn", "PAR", "Q-adaptive"):
+            warmup = (500.0 if algorithm == "Q-adaptive" else 200.0) if options.full else 100.0
+            times = {"warmup_us": warmup, "measure_us": 100.0 if options.full else 40.0}
+            points += [make_point(hosts, algorithm, pattern, load, options.seed + k, times) for k in range(seeds)]
+    return points
+
+
+def _run(point: Point, options: Options) -> list[Row]:
+    return measure(point)
+
+
+def _compare_scale(data: pd.DataFrame, options: Options) -> list[Comparison]:
+    found = []
+    hosts = int(data["hosts"].iloc[0])
+    for pattern, (load, papers) in _SCALE.items():
+        part = data[data["pattern"] == pattern]
+        latency = part.groupby("algorithm")["latency"].mean()
+        for algorithm in [name for name in latency.index if name != "Q-adaptive"]:
+            ratio = float(latency[algorithm] / latency["Q-adaptive"])
+            note = f"load {load}; {spread(part[part['algorithm'] == algorithm]['latency'])} ns"
+            if hosts != 2550:
+                note = f"{hosts} hosts in place of 2550: {ratio:.3g}; measured with --full"
+            ours = ratio if hosts == 2550 else None
+            name = f"mean latency, {pattern}, {algorithm} over Q-adaptive"
+            found.append(Comparison(name, "", papers.get(algorithm), ours, note))
+        wrong = [
+            f"{below} ≥ {above}"
+            for belows, aboves in _ORDERS[pattern]
+            for below in belows
+            for above in aboves
+            if latency[below] >= latency[above]
+        ]
+        order = " < ".join(latency.sort_values().index)
+        note = f"{hosts} hosts: {order}" + (
+            f"; against the paper: {', '.join(wrong)}" if wrong else "; as in the paper"
+        )
+        claim = "; ".join(f"{', '.join(belows)} below {', '.join(aboves)}" for belows, aboves in _ORDERS[pattern])
+        ours = len(wrong) if hosts == 2550 else None
+        found.append(Comparison(f"orderings that differ, {pattern}", "", 0, ours, note, claim=claim))
+    return found
+
+
+def _draw_scale(data: pd.DataFrame, options: Options) -> Figure:
+    figure, panels = new_figure(panels=len(_SCALE), width_in=6.2)
+    for axes, pattern in zip(panels, _SCALE, strict=True):
+        part = data[data["pattern"] == pattern]
+        means = part.groupby("algorithm")[["latency", "latency_p95", "latency_p99"]].mean() / 1000
+        title = f"{pattern.replace('_', ' ')}, load {_SCALE[pattern][0]}, {int(part['hosts'].iloc[0])} hosts"
+        style_axes(axes, title=title, x_label="", y_label="latency (µs)")
+        columns = {"mean": "latency", "95 %": "latency_p95", "99 %": "latency_p99"}
+        series = {text: means[key].tolist() for text, key in columns.items()}
+        draw_grouped_bars(axes, groups=[str(name) for name in means.index], series=series)
+    return figure
+
+
+REPRODUCTIONS: Sequence[Reproduction] = (
+    Reproduction(
+        "qadaptive.fig8",
+        "How Q-adaptive follows steps of the load",
+        f"{SOURCE}, figure 8",
+        (
+            *ASSUMPTIONS,
+            "each load for a third of the run; converged: all later bins within 10 % of the mean of the last quarter",
+        ),
+        _step_points,
+        _steps,
+        _compare_steps,
+        _draw_steps,
+        parallel=True,
+    ),
+    Reproduction(
+        "qadaptive.fig9",
+        "Latency on the dragonfly of 2550 hosts, patterns of HPC programs too",
+        f"{SOURCE}, figure 9",
+        (*ASSUMPTIONS, "the paper does not state the loads: UR and ADV+1 as in figure 6, stencil 0.6, the others 0.8"),
+        _scale_points,
+        _run,
+        _compare_scale,
+        _draw_scale,
+        parallel=True,
+    ),
+)
