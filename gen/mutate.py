@@ -150,6 +150,9 @@ class Netlist(NamedTuple):
             "flatten",
             "memory_map",
             "opt_clean",
+            # bit by bit, registers that never change are constants, and so are gates behind them
+            "simplemap",
+            "opt -full",
             "async2sync",
             "dffunmap",
         ]
