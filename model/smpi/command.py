@@ -69,10 +69,8 @@ def settings(config: Config) -> list[str]:
     app = config.app
     if app.envelope_bytes != ENVELOPE_BYTES:
         raise SmpiError(f"app.envelope_bytes: SimGrid has {ENVELOPE_BYTES}, not {app.envelope_bytes}")
-    if app.sharing != "latency":
-        raise SmpiError(f"app.sharing: SimGrid shares by latency, not {app.sharing}")
-    if app.injection != "shared":
-        raise SmpiError(f"app.injection: messages of a host share its link in SimGrid, not {app.injection}")
+    for key in app.embedded_only:
+        raise SmpiError(f"app.{key}: SimGrid has no {getattr(app, key)}; app.backend: embedded has")
     return [
         "network/model:CM02",
         "network/crosstraffic:0",

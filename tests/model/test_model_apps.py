@@ -71,8 +71,8 @@ def test_the_calls_of_shipped_recordings(name):
 
 @pytest.mark.parametrize("name", list(RECORDINGS))
 def test_the_calls_of_all_recordings(name):
-    benchmark, problem, ranks = name.split(".")
-    programs = without_compute(npb_trace(benchmark, problem, int(ranks)))
+    benchmark, *graph, problem, ranks = name.split(".")
+    programs = without_compute(npb_trace(benchmark, problem, int(ranks), *graph))
     known = RECORDINGS[name]
     assert (len(programs), sum(map(len, programs))) == (known["ranks"], known["calls"])
     digest = hashlib.sha256()

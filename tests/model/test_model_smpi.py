@@ -85,8 +85,9 @@ def test_what_simgrid_does_by_itself_stays(tmp_path: Path) -> None:
     ("app", "message"),
     [
         ("{envelope_bytes: 0}", r"^app.envelope_bytes: SimGrid has 16, not 0$"),
-        ("{sharing: equal}", r"^app.sharing: SimGrid shares by latency, not equal$"),
-        ("{injection: queued}", r"^app.injection: messages of a host share its link in SimGrid, not queued$"),
+        ("{sharing: equal}", r"^app.sharing: SimGrid has no equal; app.backend: embedded has$"),
+        ("{injection: queued}", r"^app.injection: SimGrid has no queued; app.backend: embedded has$"),
+        ("{lookup: cache}", r"^app.lookup: SimGrid has no cache; app.backend: embedded has$"),
     ],
 )
 def test_what_simgrid_cannot_do(app: str, message: str) -> None:
