@@ -15,6 +15,8 @@ class PacketConfig(Section):
 
     packet_bytes: Annotated[int, Field(ge=1, le=65536)] = 512
     """Size of a packet."""
+    queues: Literal["sending", "receiving"] = "sending"
+    """Where the queues of a link stand: before it, with answers to every packet; or at its end, with credits."""
     queue_packets: Annotated[int, Field(ge=2, le=63)] = 8
     """Packets of the queue of a virtual channel (three for each link), and of the queue to a sink."""
     link_gbps: Gbps = 20.0
@@ -31,6 +33,8 @@ class PacketConfig(Section):
     """A source offers its next packet only when it knows whether the last one was taken."""
     process: Literal["periodic", "exponential"] = "periodic"
     """All nodes create messages at the same times, at equal distances; or each at random times."""
+    phase: Literal["same", "random"] = "same"
+    """All nodes begin with the same message of a pattern by message (`butterfly_stages`); or each with a random one."""
     messages: Annotated[int, Field(ge=1, le=100000)] = 32
     """Messages of every node; the run ends when all have arrived."""
     ties: Literal["plus", "both"] = "plus"
@@ -45,6 +49,8 @@ class PacketConfig(Section):
     """The first term of the profit where u* = 0 and u > 0."""
     full_profit: Literal["formula", "zero"] = "formula"
     """Profit of a destination whose counted queues are all full: by the formula, or nothing."""
+    wraparound: Literal["middle", "directions"] = "middle"
+    """Wraparound detours: through the middle of their orthant, or to the destination in its directions only."""
     outflank_distance: Annotated[int, Field(ge=1, le=64)] = 2
     """Δ of the outflank destinations."""
     eta: Annotated[float, Field(ge=0, le=1000)] | None = None

@@ -118,8 +118,15 @@ class GoldenNetwork:
         vcs = (0,) if self.set.congestion == "adaptive" else range(3)
         return sum(len(self.queues[node, port, v].packets) for v in vcs)
 
-    def _profit(self, node: Place, t: Place, goal: Place, through: int) -> Fraction:
-        used = [self._used(node, port) for port in self.grid.minimal_ports(node, goal)]
+    def _ports(self, node: Place, goal: Place, via: Detour | None) -> list[int]:
+        """Ports by which a packet may go on, in their order."""
+        ports = self.grid.minimal_ports(node, goal)
+        if via is None or via.directions is None:
+            return ports
+        return [2 * i + (via.directions[i] < 0) for i in sorted({port // 2 for port in ports})]
+
+    def _profit(self, node: Place, t: Place, goal: Place, through: int, via: Detour | None = None) -> Fraction:
+        used = [self._used(node, port) for port in self._ports(node, goal, via)]
         least = min(self._used(node, port) for port in self.grid.ports(node))
         slots = self.set.queue_packets * (1 if self.set.congestion == "adaptive" else 3)
         if self.set.full_profit == "zero" and all(one == slots for one in used):
@@ -133,20 +140,23 @@ class GoldenNetwork:
         if self.set.algorithm == "abr" or node == t:
             return None
         best, highest = None, self._profit(node, t, t, self.grid.distance(node, t))
-        for one in detours(self.grid, node, t, outflank=self.set.algorithm == "ofr", delta=self.set.outflank_distance):
-            worth = self._profit(node, t, one.place, one.hops)
+        outflank, delta, wraparound = self.set.algorithm == "ofr", self.set.outflank_distance, self.set.wraparound
+        for one in detours(self.grid, node, t, outflank=outflank, delta=delta, wraparound=wraparound):
+            worth = self._profit(node, t, one.place, one.hops, one)
             if worth > highest:
                 best, highest = one, worth
         return best
 
-    def _queue_for(self, node: Place, goal: Place, vc: int, came: tuple[int, int] | None) -> tuple[int, int] | None:
+    def _queue_for(
+        self, node: Place, goal: Place, via: Detour | None, vc: int, came: tuple[int, int] | None
+    ) -> tuple[int, int] | None:
         """Port and VC of the queue that the packet may enter; `came` = port and VC of its last queue."""
-        size = self.set.queue_packets
-        free = {p: size - len(self.queues[node, p, 0].packets) for p in self.grid.minimal_ports(node, goal)}
+        size, ports = self.set.queue_packets, self._ports(node, goal, via)
+        free = {p: size - len(self.queues[node, p, 0].packets) for p in ports}
         port = max(free, key=lambda p: (free[p], -p))
         if free[port] >= (1 if came is not None else self.set.inject_slots):
             return port, 0
-        port = self.grid.escape_port(node, goal)
+        port = ports[0]
         need = 1 if came == (port, vc) else self.set.enter_slots
         if came is None:
             need = max(need, self.set.inject_slots)
@@ -167,9 +177,9 @@ class GoldenNetwork:
         t = self.destinations[node, message]
         via = self._choose(node, t)
         goal = via.place if via else t
-        vc = 1 if via else 2
+        vc = 1 if goal != t else 2
         self.may_offer[node] = self.now + (self.set.host_cycles if self.set.feed_waits else 0)
-        room = self._sink_has_room(node) if node == t else self._queue_for(node, goal, vc, None)
+        room = self._sink_has_room(node) if node == t else self._queue_for(node, goal, via, vc, None)
         if not room:
             self.offered[node] -= 1
             self.refused += 1
@@ -190,7 +200,7 @@ class GoldenNetwork:
         if node == goal:
             goal = packet.destination
         to = 2 if goal == packet.destination else 1
-        room = self._sink_has_room(node) if node == goal else self._queue_for(node, goal, to, (port, vc))
+        room = self._sink_has_room(node) if node == goal else self._queue_for(node, goal, packet.via, to, (port, vc))
         self.answers[self.now + self.set.link_cycles].append(
             (self.queues[origin], packet, bool(room), (origin[0], port))
         )

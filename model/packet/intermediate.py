@@ -51,10 +51,6 @@ class Grid(NamedTuple):
             for way in self.ways(i, a, b)[1]
         ]  # fmt: skip
 
-    def escape_port(self, s: Sequence[int], t: Sequence[int]) -> int:
-        """Port of the lowest dimension in which the nodes differ, + where both ways are minimal."""
-        return self.minimal_ports(s, t)[0]
-
     def ports(self, s: Sequence[int]) -> list[int]:
         """Ports of `s` with a link."""
         return [2 * i + (way < 0) for i in range(len(s)) for way in (1, -1) if self.neighbour(s, 2 * i + (way < 0))]
@@ -104,24 +100,40 @@ def wraparound_destinations(grid: Grid, s: Place, t: Place) -> Iterator[Place]:
             yield tuple((a + b + bit * k) // 2 % k for a, b, bit, k in zip(s, t, beta, grid.radices, strict=True))
 
 
+def long_ways(grid: Grid, s: Place, t: Place) -> Iterator[tuple[int, Place]]:
+    """Orthants of the torus but the minimal one: hops from `s` to `t`, and directions (+1, −1, 0) of the dimensions."""
+    ways = [grid.ways(i, a, b) for i, (a, b) in enumerate(zip(s, t, strict=True))]
+    choices = [(False, True) if distance else (False,) for distance, _ in ways]
+    for turned in sorted(product(*choices), key=lambda one: one[::-1]) if grid.torus else ():
+        if any(turned):
+            hops = sum(k - d if turn else d for turn, k, (d, _) in zip(turned, grid.radices, ways, strict=True))
+            signs = (((-1 if turn else 1) * (way or (0,))[0]) for turn, (_, way) in zip(turned, ways, strict=True))
+            yield hops, tuple(signs)
+
+
 class Detour(NamedTuple):
-    """An intermediate destination and the length of the route through it."""
+    """An intermediate destination and the length of the route through it; or the directions of an orthant."""
 
     place: Place
     hops: int
     outflanks: bool
+    directions: Place | None = None
 
 
-def detours(grid: Grid, s: Place, t: Place, *, outflank: bool, delta: int) -> list[Detour]:
+def detours(grid: Grid, s: Place, t: Place, *, outflank: bool, delta: int, wraparound: str = "middle") -> list[Detour]:
     """All that POR (without `outflank`) or OFR may choose for a packet from `s` to `t`, in the order of preference."""
-    found = []
+    found: list[tuple[Place, bool]] = []
     if s != t:
         if outflank:
             found += [(place, True) for place in outflank_destinations(grid, s, t, delta)]
-        found += [(place, False) for place in wraparound_destinations(grid, s, t)]
-    return [
+        if wraparound == "middle":
+            found += [(place, False) for place in wraparound_destinations(grid, s, t)]
+    middles = [
         Detour(q, grid.distance(s, q) + grid.distance(q, t), outflanks) for q, outflanks in found if q not in (s, t)
     ]
+    if s == t or wraparound == "middle":
+        return middles
+    return middles + [Detour(t, hops, False, directions) for hops, directions in long_ways(grid, s, t)]
 
 
 def profit(least: int, used: Sequence[int], eta: Fraction, hops: int, hops_through: int) -> Fraction:

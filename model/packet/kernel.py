@@ -9,12 +9,13 @@ from typing import Any
 from numba import int64, njit, uint64
 
 from hopforge.model.kernel_cache import forget_stale
-from hopforge.model.packet import records
+from hopforge.model.packet import records, way_kernel
 from hopforge.model.packet.records import (
     ABR,
     ADAPTIVE,
-    ADAPTIVE_ONLY,
     ALGORITHM,
+    ANSWERS,
+    ARRIVALS,
     BIN_CYCLES,
     BINS,
     DEADLOCK_CYCLES,
@@ -22,24 +23,19 @@ from hopforge.model.packet.records import (
     DETOURS_OUTFLANK,
     DETOURS_WRAPAROUND,
     DIMENSIONS,
-    DISTANCE,
     DONE,
     EMPTY,
     ENTER_SLOTS,
     ESCAPE,
     ESCAPE_VIA,
-    ETA,
-    ETA_PARTS,
     FEED_CYCLES,
     FEED_WAITS,
     FINISH,
     FREE_COUNT,
-    FREE_FIRST,
-    FULL_IS_WORTHLESS,
+    FREES,
     HOPS_SUM,
     HOST_CYCLES,
     HOST_SEND_CYCLES,
-    IDLE_COUNTS_ONE,
     INJECT_SLOTS,
     INJECTED,
     LAST_MOVE,
@@ -52,7 +48,7 @@ from hopforge.model.packet.records import (
     NEXT_FEED,
     NODES,
     NOW,
-    OFR,
+    OFFERS,
     OUTFLANK,
     PORT_STRIDE,
     QUEUE,
@@ -60,190 +56,52 @@ from hopforge.model.packet.records import (
     SEND_CYCLES,
     SENT,
     STUCK,
-    TORUS,
     VC_STRIDE,
     VCS,
     WRAPAROUND,
 )
-
-#: kinds of events
-ARRIVALS, ANSWERS, FREES, OFFERS = range(4)
-_NEVER = 1 << 62
-#: arrays come from outside and stay there: no counting of references, which would take most of the time
-_OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
-_without_counts = njit(**_OPTIONS)
-
-
-@_without_counts
-def _way(par: Any, steps: Any, coords: Any, a: int, b: int) -> Any:
-    """Distance of two nodes and the mask of the minimal links at `a`."""
-    distance, mask = 0, 0
-    for i in range(par[DIMENSIONS]):
-        step = steps[i, coords[a, i], coords[b, i]]
-        distance += step >> 2
-        mask |= (step & 3) << (2 * i)
-    return distance, mask
+from hopforge.model.packet.way_kernel import (
+    NEVER,
+    OPTIONS,
+    choose,
+    escape_port,
+    list_via,
+    way,
+    ways_left,
+    without_counts,
+)
 
 
-@_without_counts
-def _escape_port(par: Any, steps: Any, coords: Any, a: int, b: int) -> int:
-    """Link of the lowest dimension in which the nodes differ, + where both ways are minimal."""
-    for i in range(par[DIMENSIONS]):
-        ways = steps[i, coords[a, i], coords[b, i]] & 3
-        if ways:
-            return 2 * i if ways & 1 else 2 * i + 1
-    return -1
-
-
-@_without_counts
-def _add_via(
-    par: Any, radices: Any, steps: Any, coords: Any, s: int, t: int, place: Any, kind: int, count: int, via: Any
-) -> int:
-    """Note the intermediate destination at `place`: via[s, k] = node, distance through it, its links, kind."""
-    q, weight = 0, 1
-    for i in range(par[DIMENSIONS]):
-        x = place[i]
-        if par[TORUS]:
-            x = x % radices[i]
-        elif x < 0 or x >= radices[i]:
-            return count
-        q += x * weight
-        weight *= radices[i]
-    if q in (s, t):
-        return count
-    first, mask = _way(par, steps, coords, s, q)
-    second, _ = _way(par, steps, coords, q, t)
-    via[s, count, 0], via[s, count, 1], via[s, count, 2], via[s, count, 3] = q, first + second, mask, kind
-    return count + 1
-
-
-@_without_counts
-def _outflank_place(par: Any, steps: Any, coords: Any, s: int, t: int, i: int, turn: int) -> int:
-    """Coordinate i of the outflank destination with λ = `turn`."""
-    a, b = int64(coords[s, i]), int64(coords[t, i])
-    if a == b:
-        return a + turn * par[DISTANCE]
-    d = int64(steps[i, a, b]) >> 2
-    sign = 1 if steps[i, a, b] & 1 else -1
-    if turn == 0:
-        # the lower of the two midpoints, as the floor has it
-        return a + d // 2 if sign > 0 else a - (d + 1) // 2
-    return (a - sign * par[DISTANCE]) if turn < 0 else (b + sign * par[DISTANCE])
-
-
-@_without_counts
-def _list_via(par: Any, radices: Any, steps: Any, coords: Any, s: int, t: int, turns: Any, place: Any, via: Any) -> int:
-    """List all intermediate destinations of (s, t), outflank first; returns their number."""
-    n = par[DIMENSIONS]
-    count = 0
-    if s == t:
-        return 0
-    equal = 0
-    for i in range(n):
-        if coords[s, i] == coords[t, i]:
-            equal += 1
-    if par[ALGORITHM] == OFR:
-        for row in range(turns.shape[2]):
-            if turns[n - 2, equal, row, 0] == 2:
-                break
-            # the table has the equal coordinates first
-            at_equal, at_other = 0, equal
-            for i in range(n):
-                if coords[s, i] == coords[t, i]:
-                    turn = turns[n - 2, equal, row, at_equal]
-                    at_equal += 1
-                else:
-                    turn = turns[n - 2, equal, row, at_other]
-                    at_other += 1
-                place[i] = _outflank_place(par, steps, coords, s, t, i, turn)
-            count = _add_via(par, radices, steps, coords, s, t, place, OUTFLANK, count, via)
-    if par[TORUS]:
-        for beta in range(1 << n):
-            useful, minimal = True, True
-            for i in range(n):
-                a, b = int64(coords[s, i]), int64(coords[t, i])
-                bit = (beta >> i) & 1
-                if a == b:
-                    useful = useful and bit == 0
-                minimal = minimal and bit == (1 if 2 * abs(a - b) > radices[i] else 0)
-                place[i] = (a + b + bit * radices[i]) // 2
-            if useful and not minimal:
-                count = _add_via(par, radices, steps, coords, s, t, place, WRAPAROUND, count, via)
-    return count
-
-
-@_without_counts
-def _used(par: Any, link: int, queue_count: Any) -> int:
-    if par[ADAPTIVE_ONLY]:
-        return int64(queue_count[link * VC_STRIDE + ADAPTIVE])
-    return int64(queue_count[link * VC_STRIDE]) + queue_count[link * VC_STRIDE + 1] + queue_count[link * VC_STRIDE + 2]
-
-
-@_without_counts
-def _profit(par: Any, least: int, used: Any, mask: int, distance: int, through: int) -> Any:
-    """π = u*/u + η·d/d̃ as a fraction (numerator, denominator)."""
-    total, links = 0, 0
-    for port in range(2 * par[DIMENSIONS]):
-        if (mask >> port) & 1:
-            total += used[port]
-            links += 1
-    slots = par[QUEUE] if par[ADAPTIVE_ONLY] else VCS * par[QUEUE]
-    if par[FULL_IS_WORTHLESS] and total == links * slots:
-        return 0, 1
-    if total == 0 or (par[IDLE_COUNTS_ONE] and least == 0):
-        return par[ETA_PARTS] * through + par[ETA] * distance, through
-    return least * links * par[ETA_PARTS] * through + par[ETA] * distance * total, total * through
-
-
-@_without_counts
-def _choose(par: Any, node: int, queue_count: Any, used: Any, via: Any, count: int, direct: Any) -> int:
-    """Return the number of the most profitable intermediate destination in `via`, −1 for the minimal route."""
-    least = _NEVER
-    ports = 2 * par[DIMENSIONS]
-    for port in range(ports):
-        used[port] = _used(par, node * PORT_STRIDE + port, queue_count)
-        if (direct[node, 2] >> port) & 1:
-            least = min(least, used[port])
-    best = -1
-    up, down = _profit(par, least, used, direct[node, 1], direct[node, 0], direct[node, 0])
-    for k in range(count):
-        over, under = _profit(par, least, used, via[node, k, 2], direct[node, 0], via[node, k, 1])
-        if over * down > up * under:
-            best, up, down = k, over, under
-    return best
-
-
-@_without_counts
-def _append(ring: Any, ends: Any, kind: int, time: int, what: int) -> None:
+@without_counts
+def append(ring: Any, ends: Any, kind: int, time: int, what: int) -> None:
     """Add an event to the end of the ring of its kind; ends[kind] = first, count."""
     place = (ends[kind, 0] + ends[kind, 1]) & (ring.shape[0] - 1)
     ring[place, 0], ring[place, 1] = time, what
     ends[kind, 1] += 1
 
 
-@_without_counts
-def _time(ring: Any, ends: Any, kind: int) -> int:
-    return int64(ring[ends[kind, 0], 0]) if ends[kind, 1] > 0 else _NEVER
+@without_counts
+def time_of(ring: Any, ends: Any, kind: int) -> int:
+    """Cycle of the first event of a ring."""
+    return int64(ring[ends[kind, 0], 0]) if ends[kind, 1] > 0 else NEVER
 
 
-@_without_counts
-def _take(ring: Any, ends: Any, kind: int) -> int:
+@without_counts
+def take(ring: Any, ends: Any, kind: int) -> int:
+    """Take the first event out of a ring."""
     what = int64(ring[ends[kind, 0], 1])
     ends[kind, 0] = (ends[kind, 0] + 1) & (ring.shape[0] - 1)
     ends[kind, 1] -= 1
     return what
 
 
-@_without_counts
-def _find_queue(
-    par: Any, steps: Any, coords: Any, node: int, goal: int, to_via: bool, comes_from: int, queue_count: Any
-) -> int:
-    """Queue that a packet in `node` for `goal` may enter; −1: none.
+@without_counts
+def _find_queue(par: Any, mask: int, node: int, to_via: bool, comes_from: int, queue_count: Any) -> int:
+    """Queue that a packet in `node` may enter whose links left are `mask`; −1: none.
 
     `comes_from` is −1 for a packet of the source, else the queue that it was in before.
     """
     links = 2 * par[DIMENSIONS]
-    _, mask = _way(par, steps, coords, node, goal)
     best, space = -1, 0
     for port in range(links):
         if (mask >> port) & 1:
@@ -252,7 +110,7 @@ def _find_queue(
                 best, space = (node * PORT_STRIDE + port) * VC_STRIDE + ADAPTIVE, free
     if best >= 0 and (comes_from >= 0 or space >= par[INJECT_SLOTS]):
         return best
-    port = _escape_port(par, steps, coords, node, goal)
+    port = escape_port(mask)
     vc = ESCAPE_VIA if to_via else ESCAPE
     q = (node * PORT_STRIDE + port) * VC_STRIDE + vc
     need = par[ENTER_SLOTS]
@@ -263,7 +121,7 @@ def _find_queue(
     return q if par[QUEUE] - queue_count[q] >= need else -1
 
 
-@_without_counts
+@without_counts
 def _serve(par: Any, link: int, now: int, link_free: Any, queue_packet: Any, queue_count: Any, queue_sent: Any,
            arrivals: Any, frees: Any, ends: Any, counters: Any) -> None:  # fmt: skip
     """Send the oldest waiting packet of the first queue in the order ESCAPE, ESCAPE_VIA, ADAPTIVE."""
@@ -282,13 +140,13 @@ def _serve(par: Any, link: int, now: int, link_free: Any, queue_packet: Any, que
         link_free[link, 1] += 1
         counters[SENT] += 1
         packet = int64(queue_packet[q, k])
-        _append(arrivals, ends, ARRIVALS, now + par[SEND_CYCLES] + par[LINK_CYCLES], packet * (1 << 31) + q)
-        _append(frees, ends, FREES, now + par[SEND_CYCLES], link)
+        append(arrivals, ends, ARRIVALS, now + par[SEND_CYCLES] + par[LINK_CYCLES], packet * (1 << 31) + q)
+        append(frees, ends, FREES, now + par[SEND_CYCLES], link)
         return
 
 
-@_without_counts
-def _answer(q: int, packet: int, accepted: bool, queue_packet: Any, queue_count: Any, queue_sent: Any) -> None:
+@without_counts
+def settle(q: int, packet: int, accepted: bool, queue_packet: Any, queue_count: Any, queue_sent: Any) -> None:
     """Take the answer to a packet that was sent: its slot becomes free, or it waits again."""
     k = 0
     one = uint64(1)
@@ -304,7 +162,28 @@ def _answer(q: int, packet: int, accepted: bool, queue_packet: Any, queue_count:
     queue_sent[q] = (queue_sent[q] & low) | ((queue_sent[q] >> one) & ~low)
 
 
-@njit(cache=True, **_OPTIONS)
+@without_counts
+def record_delivery(
+    par: Any, counters: Any, packet: int, end: int, pk: Any, birth: Any, histogram: Any, message_sums: Any, log: Any
+) -> None:
+    """Note that a packet is at its sink at cycle `end`."""
+    origin, number = pk[packet, 3], pk[packet, 2]
+    lifetime = end - birth[origin, number // par[MESSAGE_PACKETS]]
+    counters[DELIVERED] += 1
+    counters[LIFETIME_SUM] += lifetime
+    counters[LIFETIME_MAX] = max(counters[LIFETIME_MAX], lifetime)
+    counters[HOPS_SUM] += pk[packet, 5]
+    counters[FINISH] = max(counters[FINISH], end)
+    histogram[min(lifetime // BIN_CYCLES, BINS - 1)] += 1
+    message_sums[number // par[MESSAGE_PACKETS], 0] += lifetime
+    message_sums[number // par[MESSAGE_PACKETS], 1] += 1
+    pk[packet, 6] = -1
+    if log.shape[0] > 0:
+        serial = origin * par[MESSAGES] * par[MESSAGE_PACKETS] + number
+        log[serial, 1], log[serial, 2] = end, pk[packet, 5]
+
+
+@njit(cache=True, **OPTIONS)
 def run(
     until: int, par: Any, counters: Any, radices: Any, steps: Any, coords: Any, peer: Any, turns: Any,
     dest: Any, birth: Any,
@@ -333,10 +212,11 @@ def run(
     link_free, sink_free
         int64[link, 2]: cycle from which on a link can send, packets it has sent; int64[node]: cycle from which on the
         link to the sink can send.
-    pk : int64[packet, 7]
-        final destination, present goal, message · packets of a message + number in it, source, kind, hops, queue.
+    pk : int32[packet, 8]
+        final destination, present goal, message · packets of a message + number in it, source, kind, hops, queue,
+        directions of its orthant if it keeps them.
     free_list : int64[packet]
-        Ring of unused packet records.
+        Stack of unused packet records: the last one used is still in the processor's cache.
     source : int64[node, 4]
         Present message, packets of it that were offered, that were accepted, cycle from which on it may offer.
     via, via_count, direct
@@ -362,10 +242,10 @@ def run(
         now = counters[NEXT_FEED]
         now = min(
             now,
-            _time(arrivals, ends, ARRIVALS),
-            _time(answers, ends, ANSWERS),
-            _time(frees, ends, FREES),
-            _time(offers, ends, OFFERS),
+            time_of(arrivals, ends, ARRIVALS),
+            time_of(answers, ends, ANSWERS),
+            time_of(frees, ends, FREES),
+            time_of(offers, ends, OFFERS),
         )
         if now >= until:
             counters[NOW] = until
@@ -375,15 +255,15 @@ def run(
         if inside > 0 and now - counters[LAST_MOVE] > par[DEADLOCK_CYCLES]:
             return STUCK
         serving = 0
-        while _time(answers, ends, ANSWERS) == now:
-            what = _take(answers, ends, ANSWERS)
+        while time_of(answers, ends, ANSWERS) == now:
+            what = take(answers, ends, ANSWERS)
             accepted, q, packet = what & 1, (what >> 1) & ((1 << 31) - 1), what >> 32
-            _answer(q, packet, accepted == 1, queue_packet, queue_count, queue_sent)
+            settle(q, packet, accepted == 1, queue_packet, queue_count, queue_sent)
             serve[serving] = q // VC_STRIDE
             serving += 1
         count = 0
-        while _time(arrivals, ends, ARRIVALS) == now:
-            what = _take(arrivals, ends, ARRIVALS)
+        while time_of(arrivals, ends, ARRIVALS) == now:
+            what = take(arrivals, ends, ARRIVALS)
             q = what & ((1 << 31) - 1)
             link = q // VC_STRIDE
             node = peer[link]
@@ -392,8 +272,8 @@ def run(
                 busy[node] = 1
                 touched[count] = node
                 count += 1
-        while _time(offers, ends, OFFERS) == now:
-            node = _take(offers, ends, OFFERS)
+        while time_of(offers, ends, OFFERS) == now:
+            node = take(offers, ends, OFFERS)
             arrived[node, 0] = node
             if not busy[node]:
                 busy[node] = 1
@@ -413,36 +293,37 @@ def run(
                     # a packet of the source
                     message = source[node, 0]
                     t = dest[node, message]
-                    goal, kind, chosen = t, MINIMAL, -1
+                    goal, kind, directions = t, MINIMAL, 0
                     if par[ALGORITHM] != ABR and t != node:
-                        chosen = _choose(par, node, queue_count, used, via, via_count[node], direct)
+                        chosen = choose(par, node, queue_count, used, via, via_count[node], direct)
                         if chosen >= 0:
                             goal, kind = via[node, chosen, 0], via[node, chosen, 3]
+                            directions = via[node, chosen, 2] if goal == t else 0
                     q = -2
                     if t == node:
                         if sink_free[node] - now > (par[QUEUE] - 1) * par[HOST_SEND_CYCLES]:
                             q = -1
                     else:
-                        q = _find_queue(par, steps, coords, node, goal, kind != MINIMAL, -1, queue_count)
+                        mask = ways_left(par, steps, coords, node, goal, directions)
+                        q = _find_queue(par, mask, node, goal != t, -1, queue_count)
                     source[node, 3] = now + par[HOST_CYCLES] if par[FEED_WAITS] else now
                     if q == -1:
                         source[node, 1] -= 1
                         counters[REFUSED] += 1
                         continue
-                    packet = free_list[counters[FREE_FIRST]]
-                    counters[FREE_FIRST] = (counters[FREE_FIRST] + 1) & (free_list.shape[0] - 1)
                     counters[FREE_COUNT] -= 1
+                    packet = free_list[counters[FREE_COUNT]]
                     counters[INJECTED] += 1
                     counters[LAST_MOVE] = now
                     counters[DETOURS_OUTFLANK] += kind == OUTFLANK
                     counters[DETOURS_WRAPAROUND] += kind == WRAPAROUND
                     pk[packet, 0], pk[packet, 1] = t, goal
                     pk[packet, 2] = message * par[MESSAGE_PACKETS] + source[node, 2]
-                    pk[packet, 3], pk[packet, 4], pk[packet, 5] = node, kind, 0
+                    pk[packet, 3], pk[packet, 4], pk[packet, 5], pk[packet, 7] = node, kind, 0, directions
                     if log.shape[0] > 0:
                         serial = (node * par[MESSAGES] + message) * par[MESSAGE_PACKETS] + source[node, 2]
                         log[serial, 0], log[serial, 3] = now, kind
-                        log[serial, 4] = goal if kind != MINIMAL else -1
+                        log[serial, 4] = goal if goal != t else -1
                     source[node, 2] += 1
                     if source[node, 2] == par[MESSAGE_PACKETS]:
                         source[node, 0] += 1
@@ -459,13 +340,14 @@ def run(
                         if sink_free[node] - now > (par[QUEUE] - 1) * par[HOST_SEND_CYCLES]:
                             q = -1
                     else:
-                        q = _find_queue(par, steps, coords, node, goal, to_via, q_from, queue_count)
-                    answer = (packet * (1 << 31) + q_from) * 2
+                        mask = ways_left(par, steps, coords, node, goal, pk[packet, 7])
+                        q = _find_queue(par, mask, node, to_via, q_from, queue_count)
+                    reply = (packet * (1 << 31) + q_from) * 2
                     if q == -1:
                         counters[REFUSED] += 1
-                        _append(answers, ends, ANSWERS, now + par[LINK_CYCLES], answer)
+                        append(answers, ends, ANSWERS, now + par[LINK_CYCLES], reply)
                         continue
-                    _append(answers, ends, ANSWERS, now + par[LINK_CYCLES], answer + 1)
+                    append(answers, ends, ANSWERS, now + par[LINK_CYCLES], reply + 1)
                     pk[packet, 1] = goal
                     pk[packet, 5] += 1
                     counters[LAST_MOVE] = now
@@ -478,25 +360,12 @@ def run(
                     continue
                 # to the sink
                 sink_free[node] = max(sink_free[node], now) + par[HOST_SEND_CYCLES]
-                end = sink_free[node] + par[HOST_CYCLES]
-                origin, number = pk[packet, 3], pk[packet, 2]
-                lifetime = end - birth[origin, number // par[MESSAGE_PACKETS]]
-                counters[DELIVERED] += 1
-                counters[LIFETIME_SUM] += lifetime
-                counters[LIFETIME_MAX] = max(counters[LIFETIME_MAX], lifetime)
-                counters[HOPS_SUM] += pk[packet, 5]
-                counters[FINISH] = max(counters[FINISH], end)
-                histogram[min(lifetime // BIN_CYCLES, BINS - 1)] += 1
-                message_sums[number // par[MESSAGE_PACKETS], 0] += lifetime
-                message_sums[number // par[MESSAGE_PACKETS], 1] += 1
-                pk[packet, 6] = -1
-                if log.shape[0] > 0:
-                    serial = origin * par[MESSAGES] * par[MESSAGE_PACKETS] + number
-                    log[serial, 1], log[serial, 2] = end, pk[packet, 5]
-                free_list[(counters[FREE_FIRST] + counters[FREE_COUNT]) & (free_list.shape[0] - 1)] = packet
+                record_delivery(par, counters, packet, sink_free[node] + par[HOST_CYCLES], pk, birth, histogram,
+                                message_sums, log)  # fmt: skip
+                free_list[counters[FREE_COUNT]] = packet
                 counters[FREE_COUNT] += 1
-        while _time(frees, ends, FREES) == now:
-            serve[serving] = _take(frees, ends, FREES)
+        while time_of(frees, ends, FREES) == now:
+            serve[serving] = take(frees, ends, FREES)
             serving += 1
         for k in range(serving):
             _serve(par, serve[k], now, link_free, queue_packet, queue_count, queue_sent, arrivals, frees, ends,
@@ -511,13 +380,13 @@ def run(
                     continue
                 if source[node, 1] == 0 and source[node, 2] == 0:
                     t = dest[node, message]
-                    d, mask = _way(par, steps, coords, node, t)
+                    d, mask = way(par, steps, coords, node, t)
                     direct[node, 0], direct[node, 1] = d, mask
                     if par[ALGORITHM] != ABR:
-                        via_count[node] = _list_via(par, radices, steps, coords, node, t, turns, place, via)
+                        via_count[node] = list_via(par, radices, steps, coords, node, t, turns, place, via)
                 source[node, 1] += 1
-                source[node, 3] = _NEVER if par[FEED_WAITS] else now
-                _append(offers, ends, OFFERS, now + par[HOST_SEND_CYCLES] + par[HOST_CYCLES], node)
+                source[node, 3] = NEVER if par[FEED_WAITS] else now
+                append(offers, ends, OFFERS, now + par[HOST_SEND_CYCLES] + par[HOST_CYCLES], node)
 
 
-forget_stale(run, records)
+forget_stale(run, records, way_kernel)

@@ -14,6 +14,7 @@ from hopforge.model.network.memory import int32s
 from hopforge.model.network.records import NET, NET_RECORD, PATTERN_SIGNATURE
 from hopforge.model.network.rng import seed_streams
 from hopforge.model.packet import records as r
+from hopforge.model.packet.credit_kernel import run as run_with_credits
 from hopforge.model.packet.escape import check_escape
 from hopforge.model.packet.intermediate import TURNS, Grid
 from hopforge.model.packet.kernel import run as run_kernel
@@ -24,6 +25,9 @@ from hopforge.model.traffic import TrafficPlan, prepare_traffic
 
 #: cycles without a packet taken by any router, with packets inside, after which a run has come to a standstill
 STANDSTILL_PACKET_TIMES = 2000
+
+#: messages by which a node can be ahead of the others in a pattern by message, with ``packet.phase: random``
+_MOST_AHEAD = 1024
 
 _ALGORITHMS = {"abr": r.ABR, "por": r.POR, "ofr": r.OFR}
 
@@ -68,7 +72,10 @@ class PacketNetwork:
         traffic = config.traffic
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
         plan = prepare_traffic(self.topology, pattern, traffic.model_dump(), np.random.default_rng((seed, 3)))
-        self.destinations = draw_destinations(plan, self.topology.hosts, self.settings.messages, seed)
+        ahead = np.zeros(self.topology.hosts, np.int64)
+        if config.packet.phase == "random":
+            ahead = np.random.default_rng((seed, 5)).integers(0, _MOST_AHEAD, self.topology.hosts)
+        self.destinations = draw_destinations(plan, ahead, self.settings.messages, seed)
         self.births = self._births(config.packet.process, plan)
         self._allocate(log)
 
@@ -95,6 +102,7 @@ class PacketNetwork:
         p[r.ENTER_SLOTS], p[r.INJECT_SLOTS] = s.enter_slots, s.inject_slots
         p[r.ADAPTIVE_ONLY] = s.congestion == "adaptive"
         p[r.IDLE_COUNTS_ONE], p[r.FULL_IS_WORTHLESS] = s.idle_ratio == "one", s.full_profit == "zero"
+        p[r.KEEPS_DIRECTIONS] = s.wraparound == "directions"
         p[r.ALGORITHM], p[r.DISTANCE] = _ALGORITHMS[s.algorithm], s.outflank_distance
         p[r.ETA], p[r.ETA_PARTS] = s.eta
         p[r.MESSAGE_PACKETS], p[r.MESSAGES] = s.message_packets, s.messages
@@ -105,14 +113,14 @@ class PacketNetwork:
         peer[:, :links] = self.topology.peer_router[:, 1:]  # port 0 is the host's
         exists = (self.topology.peer_router[:, 1:] >= 0) @ (1 << np.arange(links))
         queues = nodes * r.PORT_STRIDE * r.VC_STRIDE
-        pool = _power_of_two(nodes * (links * r.VCS * s.queue_packets + s.queue_packets + 4))
+        pool = nodes * (links * r.VCS * s.queue_packets + s.queue_packets + 4)
         self.counters[r.FREE_COUNT] = pool
         in_flight = -(-(s.send_cycles + s.link_cycles) // s.send_cycles) + 1
         offers = -(-(s.host_send_cycles + s.host_cycles) // s.feed_cycles) + 2
         self.queue_packet = np.zeros((queues, s.queue_packets), np.int32)
-        self.queue_count = np.zeros(queues, np.int32)
+        self.queue_count = np.zeros(queues, np.uint8)
         self.queue_sent = np.zeros(queues, np.uint64)
-        self.packets = np.zeros((pool, 7), np.int32)
+        self.packets = np.zeros((pool, 8), np.int32)
         self.source = np.zeros((nodes, 4), np.int64)
         direct = np.zeros((nodes, 3), np.int64)
         direct[:, 2] = exists
@@ -120,18 +128,36 @@ class PacketNetwork:
         self.log = np.full((whole if log else 0, 5), -1, np.int64)
         self.histogram = np.zeros(r.BINS, np.int64)
         self.message_sums = np.zeros((s.messages, 2), np.int64)
-        self.ends = np.zeros((4, 2), np.int64)
+        self.ends = np.zeros((6, 2), np.int64)
+        self._rings = {
+            r.ARRIVALS: _ring(nodes * links * in_flight),
+            r.OFFERS: _ring(nodes * max(offers, s.queue_packets)),
+        }
+        answers = nodes * links * (r.VCS * s.queue_packets if s.queues == "receiving" else in_flight)
         self.link_free = np.zeros((nodes * r.PORT_STRIDE, 2), np.int64)
         self._arguments: tuple[Any, ...] = (
             p, self.counters, np.array(radices, np.int64), _steps(self.grid), _coordinates(radices, nodes),
             peer.reshape(-1), _turns(), self.destinations, self.births, self.queue_packet, self.queue_count,
             self.queue_sent, self.link_free, np.zeros(nodes, np.int64), self.packets,
-            np.arange(pool, dtype=np.int32), self.source, np.zeros((nodes, r.MOST_VIA, 4), np.int64),
-            np.zeros(nodes, np.int64), direct, _ring(nodes * links * in_flight), _ring(nodes * links * in_flight),
-            _ring(2 * nodes * links), _ring(nodes * offers), self.ends, self.log, self.histogram, self.message_sums,
+            np.arange(pool, dtype=np.int32)[::-1].copy(), self.source, np.zeros((nodes, r.MOST_VIA, 4), np.int64),
+            np.zeros(nodes, np.int64), direct, self._rings[r.ARRIVALS], _ring(answers),
+            _ring(2 * nodes * links), self._rings[r.OFFERS], self.ends, self.log, self.histogram, self.message_sums,
             np.full((nodes, links + 1), -1, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.uint8),
             np.zeros(8 * nodes * links, np.int64), np.zeros(links, np.int64), np.zeros(n, np.int64),
         )  # fmt: skip
+
+        self._credits: tuple[Any, ...] = ()
+        if s.queues == "receiving":
+            peer[:, r.HOST_PORT] = np.arange(nodes)
+            # what a neighbour sends to its port p comes from the side of the opposite port
+            into = np.full((nodes, r.PORT_STRIDE), -1, np.int32)
+            neighbours = self.topology.peer_router[:, 1:]
+            for port in range(links):
+                there = neighbours[:, port ^ 1] >= 0
+                into[there, port] = neighbours[there, port ^ 1] * r.PORT_STRIDE + port
+            self.source[:, 3] = -1
+            self.held = np.zeros(queues, np.uint8)
+            self._credits = (self.held, into, _ring(2 * nodes), _ring(nodes * (s.queue_packets + 1)))
 
     def channel_packets(self) -> NDArray[np.int64]:
         """Packets that each channel between routers has sent, refused ones too, in the order of `Topology.channels`."""
@@ -152,7 +178,10 @@ class PacketNetwork:
         DeadlockError
             A standstill.
         """
-        code = run_kernel(until, *self._arguments)
+        if self._credits:
+            code = run_with_credits(until, *self._arguments, *self._credits)
+        else:
+            code = run_kernel(until, *self._arguments)
         if code == r.STUCK:
             inside = int(self.counters[r.INJECTED] - self.counters[r.DELIVERED])
             raise DeadlockError(
@@ -169,8 +198,16 @@ class PacketNetwork:
             raise AssertionError(f"{inside} packets should be inside, {counted} are there")
 
     def live_packets(self) -> set[int]:
-        """Numbers of the packet records that stand in their present queue."""
+        """Numbers of the packet records that stand in their present queue, or, with credits, are on a link."""
         found = set()
+        if self._credits:
+            for kind, ring in self._rings.items():
+                first, count = self.ends[kind].tolist()
+                places = (first + np.arange(count)) % len(ring)
+                found |= {what >> 31 for what in ring[places, 1].tolist()}
+            for q in np.flatnonzero(self.queue_count):
+                found |= set(self.queue_packet[q, : self.queue_count[q]].tolist())
+            return {packet for packet in found if self.packets[packet, 6] >= 0}
         for q in np.flatnonzero(self.queue_count):
             for packet in self.queue_packet[q, : self.queue_count[q]].tolist():
                 if self.packets[packet, 6] == q:
@@ -179,28 +216,35 @@ class PacketNetwork:
 
 
 def _make_fill() -> Callable[..., None]:
-    def fill(pattern: Callable[..., int], net: Any, table: int, out: Any) -> None:
+    def fill(pattern: Callable[..., int], net: Any, table: int, ahead: Any, out: Any) -> None:
         for host in range(out.shape[0]):
             for number in range(out.shape[1]):
-                out[host, number] = pattern(int64(host), int64(number), net, int32s(table))
+                out[host, number] = pattern(int64(host), ahead[host] + number, net, int32s(table))
 
     return fill
 
 
 _fill = njit(
-    types.void(types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, types.Array(types.int64, 2, "C")), cache=True
+    types.void(
+        types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, types.int64[::1], types.Array(types.int64, 2, "C")
+    ),
+    cache=True,
 )(_make_fill())
 
 
-def draw_destinations(plan: TrafficPlan, hosts: int, messages: int, seed: int) -> NDArray[np.int64]:
-    """Destinations of the first messages of all hosts: int64[host, message], by the pattern of `model.traffic`."""
+def draw_destinations(plan: TrafficPlan, ahead: NDArray[np.int64], messages: int, seed: int) -> NDArray[np.int64]:
+    """Destinations of the first messages of all hosts: int64[host, message], by the pattern of `model.traffic`.
+
+    A host begins with the message of the pattern whose number is ahead[host].
+    """
+    hosts = len(ahead)
     record = np.zeros(1, NET)
     streams = seed_streams(seed, 1, hosts)
     record["host_rng"] = streams.ctypes.data
     record["hosts"] = hosts
     table = np.ascontiguousarray(plan.table, np.int32)
     found = np.zeros((hosts, messages), np.int64)
-    _fill(plan.pattern, record[0], table.ctypes.data, found)
+    _fill(plan.pattern, record[0], table.ctypes.data, ahead, found)
     return found
 
 

@@ -1,7 +1,7 @@
 """Numbers of the packet network's parameters, counters and codes, and where its queues stand in the arrays.
 
 A link is node · PORT_STRIDE + port, with port 2i = (dimension i, +) and 2i + 1 = (dimension i, −); a queue is link ·
-VC_STRIDE + VC. Rings of events, and the list of free packets, have a power of two of places.
+VC_STRIDE + VC. Rings of events have a power of two of places.
 """
 
 #: virtual channels of a link: shared adaptive one, escape to the intermediate destination, escape to the destination
@@ -9,6 +9,8 @@ ADAPTIVE, ESCAPE_VIA, ESCAPE = range(3)
 VCS = 3
 #: most links of a node (of three dimensions: six), and most VCs of a link: powers of two, for short arithmetic
 PORT_STRIDE, VC_STRIDE = 8, 4
+#: port of the source's link, where queues stand at the receiving end
+HOST_PORT = 6
 
 #: parameters (int64 array)
 (
@@ -27,6 +29,7 @@ PORT_STRIDE, VC_STRIDE = 8, 4
     ADAPTIVE_ONLY,  # congestion counts adaptive queues only
     IDLE_COUNTS_ONE,  # u*/u is 1 where u* = 0
     FULL_IS_WORTHLESS,  # no profit where all queues counted towards q are full
+    KEEPS_DIRECTIONS,  # wraparound detours keep the directions of their orthant, instead of going through its middle
     ALGORITHM,
     DISTANCE,  # Δ
     ETA,  # numerator
@@ -35,7 +38,7 @@ PORT_STRIDE, VC_STRIDE = 8, 4
     MESSAGES,
     DEADLOCK_CYCLES,
     PARAMETERS,
-) = range(23)
+) = range(24)
 
 ABR, POR, OFR = range(3)
 
@@ -50,8 +53,7 @@ MOST_VIA = 13
     NOW,
     NEXT_FEED,
     LAST_MOVE,
-    FREE_FIRST,  # ring of free packet records
-    FREE_COUNT,
+    FREE_COUNT,  # packet records on the stack of free ones
     INJECTED,
     DELIVERED,
     LIFETIME_SUM,
@@ -63,7 +65,10 @@ MOST_VIA = 13
     SENT,  # transmissions on external links
     FINISH,  # cycle of the last delivery
     COUNTERS,
-) = range(16)
+) = range(15)
+
+#: kinds of events
+ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS = range(6)
 
 #: why the kernel came back
 DONE, EMPTY, STUCK = range(3)

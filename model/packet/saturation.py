@@ -3,15 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hopforge.model.config import Config
 from hopforge.model.packet.network import PacketNetwork
-from hopforge.model.packet.simulation import PacketMeasurement, run_packets
+from hopforge.model.packet.simulation import PacketMeasurement, message_table, run_packets
 
 #: loads that are tried
 STEP = 0.05
 LOADS = tuple(round(STEP * k, 2) for k in range(2, 31))
 #: a load is sustained while the mean lifetime is at most so many times that of the lowest load
 LIFETIME_LIMIT = 1.2
+#: what packets to come will live at least, in lifetimes at the lowest load: decides only when a run is given up
+_LEAST_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class Saturation:
     at_load : PacketMeasurement
         The run at γ* (or at the lowest load).
     lowest_ns : float
-        Mean lifetime at the lowest load.
+        Mean lifetime at the lowest load, of the same messages.
     runs : tuple
         All runs of the search; those beyond γ* were given up when that was clear.
     """
@@ -34,6 +39,10 @@ class Saturation:
     at_load: PacketMeasurement
     lowest_ns: float
     runs: tuple[PacketMeasurement, ...]
+
+    def sustained(self, run: PacketMeasurement, limit: float = LIFETIME_LIMIT) -> bool:
+        """Whether one of the runs kept within the limit."""
+        return run.complete and run.lifetime_ns <= limit * self.lowest_ns
 
 
 def find_saturation(
@@ -44,10 +53,15 @@ def find_saturation(
     loads: tuple[float, ...] = LOADS,
     progress: Callable[[float], None] | None = None,
 ) -> Saturation:
-    """Find the largest of `loads` that is sustained, by bisection.
+    """Find the largest of `loads` that is sustained.
 
     Sustained: all messages arrive, and the mean lifetime of the packets is at most `limit` times that at the lowest
     load. Source queues that grow show in it: the lifetime begins with the creation of the message.
+
+    The search runs little where the answer is clear. At the lowest load every message is alone in the network, so
+    messages with the same destinations are run once. The longest life there tells the loads at which every message is
+    still alone; from the highest of them the search goes up in steps of 2, 4, 8, … loads until one is not sustained,
+    and bisects. A run is given up when it cannot keep the limit any more.
 
     Parameters
     ----------
@@ -62,22 +76,66 @@ def find_saturation(
     progress : callable, optional
         Called with each load before it is tried.
     """
+    if progress is not None:
+        progress(loads[0])
+    first, lowest_ns, alone = _run_lowest(config, seed, loads[0])
+    allowed = limit * lowest_ns
+    runs = {0: first}
 
-    def run(load: float, give_up: float, *, check: bool = False) -> PacketMeasurement:
-        if progress is not None:
-            progress(load)
-        return run_packets(PacketNetwork(config, load, seed, check=check), give_up_lifetime_ns=give_up)
+    def sustained(k: int) -> bool:
+        if k not in runs:
+            if progress is not None:
+                progress(loads[k])
+            network = PacketNetwork(config, loads[k], seed, check=False)
+            runs[k] = run_packets(network, give_up_lifetime_ns=allowed, least_lifetime_ns=_LEAST_SHARE * lowest_ns)
+        return runs[k].complete and runs[k].lifetime_ns <= allowed
 
-    first = run(loads[0], float("inf"), check=True)
-    allowed = limit * first.lifetime_ns
-    runs, best = [first], first
-    low, high = 0, len(loads)
+    low = max((k for k, load in enumerate(loads) if load <= alone), default=0)
+    step = 2
+    high = low + step
+    while high < len(loads) and sustained(high):
+        low, high, step = high, high + 2 * step, 2 * step
+    high = min(high, len(loads))
     while high - low > 1:
         middle = (low + high) // 2
-        found = run(loads[middle], allowed)
-        runs.append(found)
-        if found.complete and found.lifetime_ns <= allowed:
-            low, best = middle, found
+        if sustained(middle):
+            low = middle
         else:
             high = middle
-    return Saturation(best.load if first.complete else 0.0, best, first.lifetime_ns, tuple(runs))
+    # the load below which nothing has to be run has not been run yet
+    while low > 0 and not sustained(low):
+        low -= 1
+    found = tuple(runs[k] for k in sorted(runs))
+    return Saturation(loads[low] if first.complete else 0.0, runs[low], lowest_ns, found)
+
+
+def _run_lowest(config: Config, seed: int, load: float) -> tuple[PacketMeasurement, float, float]:
+    """Run at the lowest load: the run, the mean lifetime of all messages, and the load up to which they are alone.
+
+    With messages at equal distances whose destinations repeat, one of each kind is run.
+    """
+    network = PacketNetwork(config, load, seed)
+    messages = network.settings.messages
+    period = _period(network.destinations)
+    if config.packet.process == "periodic" and period < messages:
+        short = config.model_copy(update={"packet": config.packet.model_copy(update={"messages": period})})
+        network = PacketNetwork(short, load, seed, check=False)
+    run = run_packets(network)
+    if config.packet.process != "periodic":
+        return run, run.lifetime_ns, load
+    alone = load * network.period_cycles * network.settings.cycle_ns / run.lifetime_max_ns
+    if alone < load or not run.complete:
+        # they are not: what one of each kind tells is not enough
+        run = run_packets(PacketNetwork(config, load, seed, check=False))
+        return run, run.lifetime_ns, load
+    lifetimes = message_table(network)["lifetime_ns"].to_numpy()
+    return run, float(np.resize(lifetimes, messages).mean()), alone
+
+
+def _period(destinations: NDArray[np.int64]) -> int:
+    """Find after how many messages the destinations of all nodes (int64[node, message]) repeat."""
+    messages = destinations.shape[1]
+    for period in range(1, messages):
+        if np.array_equal(destinations[:, period:], destinations[:, :-period]):
+            return period
+    return messages

@@ -43,12 +43,14 @@ class Settings:
     host_cycles: int
     feed_cycles: int
     feed_waits: bool
+    queues: str
     queue_packets: int
     enter_slots: int
     inject_slots: int
     congestion: str
     idle_ratio: str
     full_profit: str
+    wraparound: str
     outflank_distance: int
     eta: tuple[int, int]
     message_packets: int
@@ -115,12 +117,14 @@ def packet_settings(config: Config) -> Settings:
         host_cycles=max(round(packet.host_ns / cycle), 1),
         feed_cycles=max(round(unit_period_ns(config) / packet.feed / cycle), 1),
         feed_waits=packet.feed_waits,
+        queues=packet.queues,
         queue_packets=packet.queue_packets,
         enter_slots=packet.enter_slots,
         inject_slots=packet.inject_slots,
         congestion=packet.congestion,
         idle_ratio=packet.idle_ratio,
         full_profit=packet.full_profit,
+        wraparound=packet.wraparound,
         outflank_distance=packet.outflank_distance,
         eta=(eta.numerator, eta.denominator),
         message_packets=config.traffic.message_packets,

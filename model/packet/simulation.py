@@ -69,6 +69,7 @@ def run_packets(
     network: PacketNetwork,
     progress: Callable[[int, int], None] | None = None,
     give_up_lifetime_ns: float = float("inf"),
+    least_lifetime_ns: float = 0.0,
 ) -> PacketMeasurement:
     """Run until all messages have arrived.
 
@@ -77,9 +78,9 @@ def run_packets(
     network : PacketNetwork
         At its start.
     progress : callable, optional
-        Called with (packets delivered, packets in all) after every second period of the messages.
-    give_up_lifetime_ns : float
-        Stop as soon as the mean lifetime over all packets, those to come counted as 0, is longer.
+        Called with (packets delivered, packets in all) after every period of the messages.
+    give_up_lifetime_ns, least_lifetime_ns : float
+        Stop as soon as the mean lifetime over all packets would be longer, were those to come as short as the second.
 
     Raises
     ------
@@ -93,11 +94,12 @@ def run_packets(
     end, last = 0, PATIENCE * int(network.period_cycles * network.settings.messages + 1e4)
     complete = False
     while not complete and end < last:
-        end += max(int(2 * network.period_cycles), 1)
+        end += max(int(network.period_cycles), 1)
         complete = network.advance(end)
         if progress is not None:
             progress(int(counters[r.DELIVERED]), whole)
-        if counters[r.LIFETIME_SUM] * cycle_ns > give_up_lifetime_ns * whole:
+        to_come = whole - counters[r.DELIVERED]
+        if counters[r.LIFETIME_SUM] * cycle_ns + to_come * least_lifetime_ns > give_up_lifetime_ns * whole:
             break
     network.check_conservation()
     delivered = max(int(counters[r.DELIVERED]), 1)

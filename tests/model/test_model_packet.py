@@ -13,6 +13,7 @@ from hopforge.model.deadlock import DeadlockError
 from hopforge.model.errors import UserError
 from hopforge.model.packet import records as r
 from hopforge.model.packet.golden import GoldenNetwork
+from hopforge.model.packet.golden_credits import GoldenCreditNetwork
 from hopforge.model.packet.intermediate import Place
 from hopforge.model.packet.network import PacketNetwork
 from hopforge.model.packet.saturation import find_saturation
@@ -50,9 +51,10 @@ def places(network: PacketNetwork) -> list[Place]:
 
 
 def golden_of(network: PacketNetwork) -> GoldenNetwork:
+    kind = GoldenCreditNetwork if network.settings.queues == "receiving" else GoldenNetwork
     nodes = places(network)
     pairs = [(h, m) for h in range(len(nodes)) for m in range(network.settings.messages)]
-    return GoldenNetwork(
+    return kind(
         network.grid,
         network.settings,
         {(nodes[h], m): nodes[int(network.destinations[h, m])] for h, m in pairs},
@@ -75,7 +77,7 @@ def assert_equal_to_golden(checked: Config, load: float, seed: int = 1) -> list[
         serial = number[packet.source] * network.settings.messages + packet.message
         row = network.log[serial * network.settings.message_packets + packet.number]
         kind = 0 if packet.via is None else 1 if packet.via.outflanks else 2
-        via = -1 if packet.via is None else number[packet.via.place]
+        via = -1 if packet.via is None or packet.via.directions else number[packet.via.place]
         assert row.tolist() == [packet.accepted, packet.delivered, packet.hops, kind, via], packet
         kinds[kind] += 1
     return kinds
@@ -93,6 +95,14 @@ def assert_equal_to_golden(checked: Config, load: float, seed: int = 1) -> list[
          "tornado", "torus"),
         ((2, 6), "por", "{messages: 3, queue_packets: 3, inject_slots: 2}", "uniform", "torus"),
         ((6, 5), "ofr", "{messages: 3, queue_packets: 2, outflank_distance: 1, eta: 0.5}", "uniform", "mesh"),
+        ((6, 4, 3), "por", "{messages: 3, queue_packets: 2, wraparound: directions, ties: both}", "uniform", "torus"),
+        ((8, 4), "ofr", "{messages: 3, queue_packets: 3, wraparound: directions}", "tornado", "torus"),
+        ((5,), "abr", "{messages: 6, queue_packets: 2, queues: receiving}", "uniform", "torus"),
+        ((4, 4), "ofr", "{messages: 4, queue_packets: 3, queues: receiving}", "uniform", "torus"),
+        ((3, 4, 2), "por", "{messages: 3, queue_packets: 4, queues: receiving, inject_slots: 3, phase: random}",
+         "uniform", "torus"),
+        ((6, 5), "ofr", "{messages: 3, queue_packets: 2, queues: receiving, outflank_distance: 1, eta: 0.5}", "uniform",
+         "mesh"),
         ((4, 4, 4), "ofr", "{messages: 3, link_ns: 33.3, host_ns: 0, link_gbps: 17}", "butterfly_stages", "torus"),
     ],
 )  # fmt: skip
@@ -110,13 +120,14 @@ def test_every_packet_as_in_the_golden_network(
     radices=st.lists(st.integers(2, 5), min_size=2, max_size=3).map(tuple),
     algorithm=st.sampled_from(["abr", "por", "ofr"]),
     slots=st.integers(2, 4),
+    queues=st.sampled_from(["sending", "receiving"]),
     ties=st.sampled_from(["plus", "both"]),
     load=st.floats(0.2, 1.5),
 )
 def test_random_networks_as_in_the_golden_network(
-    radices: tuple[int, ...], algorithm: str, slots: int, ties: str, load: float
+    radices: tuple[int, ...], algorithm: str, slots: int, queues: str, ties: str, load: float
 ) -> None:
-    packet = f"{{messages: 2, queue_packets: {slots}, ties: {ties}, process: exponential}}"
+    packet = f"{{messages: 2, queue_packets: {slots}, queues: {queues}, ties: {ties}, process: exponential}}"
     assert_equal_to_golden(config(radices, algorithm, packet, message_packets=3), load)
 
 
@@ -143,23 +154,25 @@ def test_lifetime_of_a_packet_alone(algorithm: str) -> None:
 
 
 def ring_loads(network: PacketNetwork) -> dict[tuple[int, int, tuple[int, ...]], int]:
-    """Packets in every ring of both escape networks: (VC, port, coordinates of the line) → number."""
+    """Slots taken in every ring of both escape networks: (VC, port, coordinates of the line) → number."""
     nodes = places(network)
+    if network.settings.queues == "receiving":
+        taken = np.repeat(np.arange(len(network.held)), network.held).tolist()
+    else:
+        taken = [int(network.packets[packet, 6]) for packet in network.live_packets()]
     loads: dict[tuple[int, int, tuple[int, ...]], int] = {}
-    for packet in network.live_packets():
-        q = int(network.packets[packet, 6])
+    for q in taken:
         vc, port, node = q % r.VC_STRIDE, q // r.VC_STRIDE % r.PORT_STRIDE, q // r.VC_STRIDE // r.PORT_STRIDE
-        if vc != r.ADAPTIVE:
+        if vc != r.ADAPTIVE and port != r.HOST_PORT:
             line = tuple(x for i, x in enumerate(nodes[node]) if i != port // 2)
             loads[vc, port, line] = loads.get((vc, port, line), 0) + 1
     return loads
 
 
-@pytest.mark.parametrize("algorithm", ["abr", "ofr"])
-def test_every_ring_of_the_escape_network_keeps_a_bubble(algorithm: str) -> None:
-    network = PacketNetwork(
-        config((4, 5), algorithm, "{messages: 12, queue_packets: 2}", message_packets=12), 3.0, 2, log=True
-    )
+@pytest.mark.parametrize("algorithm, queues", [("abr", "sending"), ("ofr", "sending"), ("ofr", "receiving")])
+def test_every_ring_of_the_escape_network_keeps_a_bubble(algorithm: str, queues: str) -> None:
+    packet = f"{{messages: 12, queue_packets: 2, queues: {queues}}}"
+    network = PacketNetwork(config((4, 5), algorithm, packet, message_packets=12), 3.0, 2, log=True)
     done, fullest = False, 0
     while not done:
         done = network.advance(network.cycle + 97)
@@ -173,11 +186,32 @@ def test_every_ring_of_the_escape_network_keeps_a_bubble(algorithm: str) -> None
     assert int(network.counters[r.DELIVERED]) == len(network.log)
 
 
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+def test_without_the_rule_a_ring_loses_its_bubble(queues: str) -> None:
+    packet = f"{{messages: 20, queue_packets: 2, enter_slots: 1, queues: {queues}}}"
+    network = PacketNetwork(config((7,), "abr", packet, message_packets=24), 50.0, 1, check=False)
+    fullest = 0
+    with pytest.raises(DeadlockError, match=r"packets are inside and no router has taken one since"):
+        while not network.advance(network.cycle + 97):
+            fullest = max([fullest, *ring_loads(network).values()])
+    assert fullest == 2 * 7
+
+
 @pytest.mark.parametrize(
-    "radices, kind, algorithm", [((6, 5, 3), "torus", "por"), ((6, 5, 3), "torus", "ofr"), ((8, 7), "mesh", "ofr")]
+    "radices, kind, algorithm, queues",
+    [
+        ((6, 5, 3), "torus", "por", "sending"),
+        ((6, 5, 3), "torus", "ofr", "sending"),
+        ((6, 5, 3), "torus", "ofr", "receiving"),
+        ((8, 7), "mesh", "ofr", "sending"),
+        ((5, 5, 4), "mesh", "ofr", "sending"),
+    ],
 )
-def test_one_detour_at_most_and_both_parts_minimal(radices: tuple[int, ...], kind: str, algorithm: str) -> None:
-    packet = f"{{messages: 4, queue_packets: 3, outflank_distance: {1 if kind == 'mesh' else 2}}}"
+def test_one_detour_at_most_and_both_parts_minimal(
+    radices: tuple[int, ...], kind: str, algorithm: str, queues: str
+) -> None:
+    distance = 1 if kind == "mesh" else 2
+    packet = f"{{messages: 4, queue_packets: 3, queues: {queues}, outflank_distance: {distance}}}"
     checked = config(radices, algorithm, packet, message_packets=16, kind=kind)
     network = PacketNetwork(checked, 2.0, 3, log=True)
     assert network.advance(10**7)
@@ -197,16 +231,21 @@ def test_one_detour_at_most_and_both_parts_minimal(radices: tuple[int, ...], kin
         assert hops == through
         if algorithm == "ofr":
             assert through < 2 * direct
+            assert detour != r.OUTFLANK or through <= direct + 4 * distance
         if kind == "mesh" or algorithm == "por":
             assert detour == (r.OUTFLANK if kind == "mesh" else r.WRAPAROUND)
     assert detours > 20
 
 
-def overload(radices: tuple[int, ...], algorithm: str, seed: int, *, enter_slots: int = 2, queue: int = 2) -> int:
+def overload(
+    radices: tuple[int, ...], algorithm: str, seed: int, *, enter_slots: int = 2, queues: str = "sending",
+    wraparound: str = "middle",
+) -> int:  # fmt: skip
     """Run far beyond saturation to the end; returns the packets delivered."""
-    checked = config(
-        radices, algorithm, f"{{messages: 20, queue_packets: {queue}, enter_slots: {enter_slots}}}", message_packets=24
+    packet = (
+        f"{{messages: 20, queue_packets: 2, enter_slots: {enter_slots}, queues: {queues}, wraparound: {wraparound}}}"
     )
+    checked = config(radices, algorithm, packet, message_packets=24)
     network = PacketNetwork(checked, 50.0, seed, check=enter_slots > 1)
     assert network.advance(10**9)
     return int(network.counters[r.DELIVERED])
@@ -219,19 +258,23 @@ def test_no_deadlock_in_small_full_networks() -> None:
             dims = int(generator.integers(1 if algorithm == "abr" else 2, 4))
             radices = tuple(int(k) for k in generator.integers(2, 6 if dims < 3 else 4, dims))
             nodes = int(np.prod(radices))
-            assert overload(radices, algorithm, seed) == nodes * 20 * 24
+            queues, wraparound = generator.choice(["sending", "receiving"]), generator.choice(["middle", "directions"])
+            delivered = overload(radices, algorithm, seed, queues=queues, wraparound=wraparound)
+            assert delivered == nodes * 20 * 24, (radices, algorithm, queues, wraparound)
 
 
 def test_a_planted_deadlock_is_found() -> None:
     # without the bubble rule packets fill the rings of the escape network
     found = 0
-    for algorithm, radices in (("abr", (7,)), ("ofr", (5, 4)), ("por", (5, 5))):
+    for algorithm, radices, queues in (
+        ("abr", (7,), "sending"), ("ofr", (5, 4), "sending"), ("por", (5, 5), "sending"), ("abr", (7,), "receiving"),
+    ):  # fmt: skip
         try:
-            overload(radices, algorithm, 1, enter_slots=1)
+            overload(radices, algorithm, 1, enter_slots=1, queues=queues)
         except DeadlockError as error:
             assert "packets are inside and no router has taken one since" in str(error)
             found += 1
-    assert found == 3
+    assert found == 4
 
 
 def test_the_rules_are_proved_before_the_run() -> None:
@@ -242,15 +285,30 @@ def test_the_rules_are_proved_before_the_run() -> None:
     PacketNetwork(config((4, 4), "ofr", "{enter_slots: 1}", kind="mesh"), 0.5, 1)
 
 
-def test_saturation_is_between_two_loads() -> None:
-    checked = config((4, 4), "ofr", "{messages: 12}", "tornado", message_packets=24)
-    loads = tuple(0.25 * k for k in range(1, 13))
+@pytest.mark.parametrize(
+    "pattern, packet",
+    [
+        ("tornado", "{messages: 12}"),
+        ("butterfly_stages", "{messages: 10}"),
+        ("uniform", "{messages: 8}"),
+        ("butterfly_stages", "{messages: 9, phase: random, queues: receiving}"),
+        ("tornado", "{messages: 12, process: exponential}"),
+    ],
+)
+def test_the_search_finds_what_running_everything_tells(pattern: str, packet: str) -> None:
+    checked = config((4, 4), "ofr", packet, pattern, message_packets=24)
+    loads = tuple(round(0.05 * k, 2) for k in range(1, 61))
     found = find_saturation(checked, 1, loads=loads)
+    whole = [run_packets(PacketNetwork(checked, load, 1)) for load in loads]
+    # at equal distances only one of each kind of message is run at the lowest load
+    assert found.lowest_ns == pytest.approx(whole[0].lifetime_ns, rel=0.02)
+    kept = [run.complete and run.lifetime_ns <= 1.2 * found.lowest_ns for run in whole]
     assert loads[0] < found.load < loads[-1]
-    following = loads[loads.index(found.load) + 1]
-    assert run_packets(PacketNetwork(checked, found.load, 1)).lifetime_ns <= 1.2 * found.lowest_ns
-    assert run_packets(PacketNetwork(checked, following, 1)).lifetime_ns > 1.2 * found.lowest_ns
+    assert found.load == loads[kept.index(False) - 1]
     assert found.at_load.row()["load"] == found.load
+    assert {run.load for run in found.runs if found.sustained(run)} == {
+        run.load for run in found.runs if run.load <= found.load
+    }
 
 
 def test_a_lost_packet_is_noticed() -> None:
@@ -261,6 +319,18 @@ def test_a_lost_packet_is_noticed() -> None:
     network.packets[last, 6] = -1
     with pytest.raises(AssertionError, match=r"packets should be inside"):
         network.check_conservation()
+
+
+def test_nodes_that_are_ahead_send_later_messages_first() -> None:
+    same, ahead = (
+        PacketNetwork(config((4, 4), "abr", f"{{messages: 12, phase: {phase}}}", "butterfly_stages"), 1.0, 1)
+        for phase in ("same", "random")
+    )
+    first = {int(s ^ t) for s, t in enumerate(ahead.destinations[:, 0])}
+    assert first == {1, 2, 4, 8}
+    for rows, other in zip(ahead.destinations, same.destinations, strict=True):
+        # the same cycle of four, from another place on
+        assert any(np.array_equal(rows, np.roll(other, -k)) for k in range(4))
 
 
 def test_results_are_written(tmp_path: Path) -> None:

@@ -127,4 +127,3 @@ def test_both_ways_at_half_the_ring() -> None:
     here: Place = (0, 0)
     assert Grid((8, 7)).minimal_ports(here, (4, 3)) == [0, 2]
     assert Grid((8, 7), both_ways=True).minimal_ports(here, (4, 3)) == [0, 1, 2]
-    assert Grid((8, 7), both_ways=True).escape_port(here, (4, 3)) == 0
