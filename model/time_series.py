@@ -179,7 +179,8 @@ def _estimates(run: Simulation, time: float) -> list[tuple[float, int, int, floa
     for router in run.config.simulation.series_routers:
         for port in range(shape[2]):
             column = table[router, :, port]
-            if np.isfinite(column).all():
+            column = column[np.isfinite(column)]  # the others have no way there
+            if len(column):
                 found.append((time, router, hosts + port, float(column.mean()), float(column.min())))
     return found
 
@@ -216,6 +217,24 @@ def plot_series(series: TimeSeries, name: str, path: Path) -> None:
             [
                 Line(text, bins["time"], bins[column], k, dashed=text == "offered", marked=False)
                 for k, (text, column) in enumerate(columns)
+            ],
+        )
+    save_figure(figure, path)
+
+
+def plot_estimates(series: TimeSeries, name: str, path: Path) -> None:
+    """Draw the learned times of the chosen routers over time: a panel each, a curve per port (mean of its rows)."""
+    routers = series.estimates["router"].unique().tolist()
+    figure, panels = new_figure(panels=len(routers), width_in=5.2)
+    for axes, router in zip(panels, routers, strict=True):
+        title = f"Learned times, router {router}, {name}"
+        style_axes(axes, title=title, x_label=f"time ({series.time_unit})", y_label=f"mean ({series.latency_unit})")
+        here = series.estimates[series.estimates["router"] == router]
+        draw_lines(
+            axes,
+            [
+                Line(f"port {port}", part["time"], part["mean"], k, marked=False)
+                for k, (port, part) in enumerate(here.groupby("port"))
             ],
         )
     save_figure(figure, path)
@@ -273,6 +292,8 @@ def write_series(
         write_tables(scratch, tables)
         plot_series(series, config.name, scratch / "series.png")
         plot_distribution(series, config.name, scratch / "distribution.png")
+        if len(series.estimates):
+            plot_estimates(series, config.name, scratch / "estimates.png")
         if topology is not None:
             texts = [
                 f"{config.name}: until {row.time:.4g} {series.time_unit}, offered {row.load:.4g}, accepted "

@@ -23,7 +23,7 @@ from hopforge.model.link_times import LinkTimeError, common_cycle_ns, queued_tim
 from hopforge.model.network.build import RouterParameters, SourceParameters, Tables, build_net
 from hopforge.model.routing import ROUTING, RoutingError, RoutingPlan
 from hopforge.model.simulation import Simulation, router_parameters
-from hopforge.model.time_series import run_series
+from hopforge.model.time_series import run_series, write_series
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import FailureError, without_failed
 from hopforge.model.traffic import TrafficError
@@ -300,6 +300,9 @@ def test_series_over_a_step_of_the_load(tmp_path: Path) -> None:
     assert [begin for begin, _ in series.converged] == [0.0, 10.0]
     assert set(series.estimates["port"]) == {2, 3, 4}
     assert len(series.estimates) == 20 * 3
+    write_series(run.config, series, tmp_path / "out")
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files >= {f"{name}.{kind}" for name in ("series", "estimates", "distribution") for kind in ("csv", "png")}
 
 
 def test_series_needs_an_algorithm_that_learns() -> None:
