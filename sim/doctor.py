@@ -60,7 +60,7 @@ def _commands() -> Iterator[Finding]:
         ("g++", "--version", "Verilator builds its models with it", "g++"),
         ("make", "--version", "Verilator builds its models with it", "make"),
         ("sta", "-version", "timing of hopforge synth beside the estimate of abc (OpenSTA)", "opensta"),
-        ("smpirun", "--version", "recording traces of MPI programs (SimGrid)", "libsimgrid-dev"),
+        ("smpirun", "--version", "hopforge app: backend simgrid, compiled MPI programs (SimGrid)", "libsimgrid-dev"),
         ("chromium", "--version", "the tests open the report page in it", "chromium"),
     ):
         yield Finding(command, _command_version(command, option), purpose, f"apt-get install {package}")
