@@ -77,3 +77,30 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert not (tmp_path / "a").exists()
     assert hopforge(monkeypatch, "app", written(tmp_path, 4), "--engine", "fluid") == 2
     assert "--engine must be one of flow, packet, not fluid" in capsys.readouterr().err
+
+
+def test_the_word_run_may_stand_before_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = written(tmp_path, 2)
+    assert hopforge(monkeypatch, "app", config, "-o", tmp_path / "a") in (0, None)
+    assert hopforge(monkeypatch, "app", "run", config, "-o", tmp_path / "b") in (0, None)
+    assert (tmp_path / "a" / "ranks.csv").read_bytes() == (tmp_path / "b" / "ranks.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--backend", "fluid"], "--backend must be one of embedded, simgrid, auto, not fluid"),
+        (["-n", "4"], "-n is for --program"),
+        (["extra"], "ARGUMENTS is for --program"),
+        (["--program", "a.out", "--engine", "flow"], "--program runs in SimGrid"),
+        (["run", "--program", "a.out"], "a.out is no program that can be run"),
+    ],
+)
+def test_mistakes_with_programs(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = written(tmp_path, 4)
+    before = words[:1] if words[0] == "run" else []
+    assert hopforge(monkeypatch, "app", *before, config, *words[len(before) :], "-o", tmp_path / "a") == 2
+    assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert not (tmp_path / "a").exists()
