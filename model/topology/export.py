@@ -135,6 +135,9 @@ def export_file(config: Config, form: str | None = None, path: Path | None = Non
     if form is None:
         suffix = path.suffix.removeprefix(".") if path is not None else "graphml"
         form = SUFFIXES.get(suffix, suffix)
+        if not form:
+            known = ", ".join((*EXPORTS, PICTURE))
+            raise TopologyError("--output", f"{path} has no ending that names a format; add --export, one of {known}")
     if form not in (*EXPORTS, PICTURE):
         raise TopologyError("--export", f"the format must be one of {', '.join((*EXPORTS, PICTURE))}, not {form!r}")
     suffix = {name: suffix for suffix, name in SUFFIXES.items()}.get(form.removesuffix("-full"), form)

@@ -108,6 +108,15 @@ def _words(error: UserError | OSError | MemoryError) -> str:
     return with_place(str(error))
 
 
+def _interrupted(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is behind the error: a library may make one of its own of it, as pydantic's schemas do."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def main() -> NoReturn:
     """Run the command line.
 
@@ -126,6 +135,9 @@ def main() -> NoReturn:
         complain(_words(error))
         sys.exit(2)
     except Exception as error:
+        if _interrupted(error):
+            complain("interrupted")
+            sys.exit(130)
         if os.environ.get("HOPFORGE_TRACEBACK"):
             raise
         complain(f"error in hopforge itself: {type(error).__name__}: {error}; please report it (--debug shows where)")

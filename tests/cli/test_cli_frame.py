@@ -151,6 +151,7 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
         (PermissionError(13, "Permission denied"), 2, "hopforge: Permission denied\n"),
         (MemoryError(), 2, "hopforge: not enough memory\n"),
         (KeyboardInterrupt(), 130, "hopforge: interrupted\n"),
+        (ValueError("SchemaError:\n  KeyboardInterrupt: "), 130, "hopforge: interrupted\n"),
         (ZeroDivisionError("by 0"), 1, OWN),
     ],
 )  # fmt: skip

@@ -160,5 +160,7 @@ def test_files_get_the_suffix_of_their_format(tmp_path: Path, monkeypatch: pytes
     assert export_file(made, None, Path("other.xml")).read_text().count('routing="Dijkstra"') == 1
     assert export_file(made, "edges") == Path("build/x.edges")
     assert export_file(made, "png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(TopologyError, match=r"^--output: x has no ending that names a format; add --export, one of"):
+        export_file(made, None, Path("x"))
     with pytest.raises(TopologyError, match=r"the format must be one of graphml, .*, simgrid-full, png, not 'svg'"):
         export_file(made, None, Path("x.svg"))
