@@ -47,13 +47,13 @@ def aggregated_plan(plan: RoutingPlan, topology: Topology, member: NDArray[np.in
     working = np.where(turn < count, first_works, -1)
     by_member = np.take_along_axis(first_works, np.broadcast_to(turn, works.shape) % count, axis=2)
     adaptive = plan.max_candidates > 1
-    parts = [found.group, member, by_member, working, plan.table]
+    parts: list[NDArray[Any]] = [found.group, member, by_member, working, plan.table]
     starts = np.cumsum([_FIRST, *(part.size for part in parts[:-1])])
     header = [topology.max_ports, found.ports.shape[1], found.members, int(adaptive), *starts]
     return replace(
         plan,
         route=_over_members(plan.route),
-        table=np.concatenate([np.array(header), *(np.asarray(part).reshape(-1) for part in parts)]).astype(np.int32),
+        table=np.concatenate([np.array(header), *(part.reshape(-1) for part in parts)]).astype(np.int32),
         max_candidates=plan.max_candidates * (found.members if adaptive else 1),
     )
 
