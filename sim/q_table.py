@@ -64,8 +64,9 @@ class _Draw:
         self.change()
 
     def change(self) -> None:
-        """Take other rows, and mostly the same few columns."""
+        """Take other rows, and mostly the same few columns; times are any, or all of them long."""
         rng, p = self.rng, self.table.params
+        self.shortest = int(rng.choice([0, 0, p.largest // 2, p.largest - p.largest // 8]))
         self.rows = [
             (int(rng.choice(self.groups)), int(rng.integers(p.hosts))) for _ in range(max(1, self.traffic.places))
         ]
@@ -82,11 +83,11 @@ class _Draw:
     def time(self, row: int, column: int) -> int:
         """Time near the estimate, or any."""
         p, kind = self.table.params, self.rng.random()
-        if kind < 0.7:
+        if kind < 0.5:
             spread = max(2, (p.largest + 1) >> int(self.rng.integers(1, p.value_bits)))
             near = self.table.newest[row][column] + int(self.rng.integers(-spread, spread))
             return min(max(near, 0), p.no_link)
-        return int(self.rng.integers(0, p.no_link + 1))
+        return int(self.rng.integers(self.shortest, p.no_link + 1))
 
     def query(self) -> Query | None:
         """Query of any kind, or none."""
