@@ -238,24 +238,25 @@ def refresh(state: NetState) -> None:
     waiting = vcs["state"] == VA
     served = np.where(vcs["state"] == ACTIVE, vcs["out_vc"], 0)
     switching = (vcs["state"] == ACTIVE) & (vcs["flits"] > 0) & (outs["credits"][served] > 0)
+    asks = np.zeros((R, P, P * V), bool)
+    vc = np.flatnonzero(switching)
+    asks[vc // (P * V), served[vc] // V % P, vc % (P * V)] = True
     words = int(state["vc_words"])
-    for name, mask in (("waiting", waiting), ("switching", switching)):
-        bits = np.zeros((R, words * 64), np.uint8)
-        bits[:, : P * V] = mask.reshape(R, P * V)
-        state[name][:] = _words(bits).reshape(-1)
-    busy = (waiting | switching).reshape(R, -1).any(axis=1)
+    state["waiting"][:] = _words(waiting.reshape(R, P * V), words).reshape(-1)
+    state["switching"][:] = _words(asks.reshape(R * P, P * V), words).reshape(-1)
+    busy = waiting.reshape(R, -1).any(axis=1)
     draining = state["router"]["drain_ports"] != 0
-    for name, mask in (("active", busy), ("draining", draining)):
-        row = np.zeros((1, len(state[name]) * 64), np.uint8)
-        row[0, :R] = mask
-        state[name][:] = _words(row).reshape(-1)
+    for name, mask in (("active", busy), ("draining", draining), ("asking", asks.any(axis=2))):
+        state[name][:] = _words(mask.reshape(1, -1), len(state[name])).reshape(-1)
     heads = np.flatnonzero((vcs["state"] == IDLE) & (vcs["flits"] > 0)).astype(np.int32)
     if len(heads) > len(state["heads_next"]):
-        state.put("heads_next", np.zeros(len(vcs), np.int32))
+        state.put("heads_next", np.zeros(len(vcs) + 1, np.int32))
     state["heads_next"][: len(heads)] = heads
     state.record["heads_count"] = len(heads)
 
 
-def _words(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Pack rows of bits, the lowest first, into words of 64."""
-    return np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+def _words(bits: NDArray[np.bool_], count: int) -> NDArray[np.uint64]:
+    """Pack rows of bits, the lowest first, into `count` words of 64 each."""
+    padded = np.zeros((len(bits), 64 * count), np.bool_)
+    padded[:, : bits.shape[1]] = bits
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)

@@ -34,6 +34,7 @@ from hopforge.model.network.records import (
 from hopforge.model.network.rng import seed_streams
 from hopforge.model.network.sources import NEVER, schedule_first
 from hopforge.model.network.speculation import compiled_speculation
+from hopforge.model.network.switch_match import compiled_switch_match
 from hopforge.model.network.wavefront import compiled_wavefront
 from hopforge.model.topology import Topology
 
@@ -294,6 +295,7 @@ def build_net(
     flat_latency = latency.reshape(-1)
     output_port["flit_time"], output_port["return_time"] = 2 + flat_latency, 1 + flat_latency + c
     output_port["cycles_per_flit"] = router.cycles_per_flit
+    output_port["first"] = np.arange(NP) // P * P
     here = np.flatnonzero(topology.peer_router.reshape(-1) >= 0)
     there = topology.peer_router.reshape(-1)[here].astype(np.int64) * P + topology.peer_port.reshape(-1)[here]
     for v in range(V):
@@ -324,6 +326,7 @@ def build_net(
     pool = max(64, 4 * H)
     s["free_packets"], s["latency_min"] = pool, NEVER
     s["router_words"] = words = (R + 63) // 64
+    port_words = (NP + 63) // 64
     s["vc_words"] = vc_words = (width + 63) // 64
     s["event_capacity"] = capacity = 2 * NP + H
     vct_pairs = width * V if ALLOCATORS[router.va] == WAVEFRONT else 1
@@ -337,7 +340,10 @@ def build_net(
         "candidate": NI * tables.max_candidates,
         "active": words,
         "waiting": R * vc_words,
-        "switching": R * vc_words,
+        "switching": NP * vc_words,
+        "asking": port_words,
+        "offered": port_words,
+        "offers": 64 * P,
         "draining": words,
         "flit_event": wheel * capacity,
         "flit_events": wheel,
@@ -345,7 +351,7 @@ def build_net(
         "credit_events": wheel,
         "ready_event": wheel * capacity,
         "ready_events": wheel,
-        "heads_next": NP,
+        "heads_next": NP + 1,  # the place behind the last one is written, too
         "release_next": capacity,
         "granted": NI,
         "spec_vc": speculative,
@@ -404,6 +410,8 @@ def build_net(
         state.put_function("speculation", compiled_speculation())
     if ALLOCATORS[router.va] == WAVEFRONT:
         state.put_function("wavefront", compiled_wavefront())
+    if matrix or ALLOCATORS[router.sa] != OUTPUT_FIRST:
+        state.put_function("switch_match", compiled_switch_match())
     if source.message_packets > 1:
         put_message_slots(state)
     if tables.feedback is not None:

@@ -1,10 +1,11 @@
 """What happens to flits outside the allocators: into the FIFO, RC, out of the FIFO, over the link, to the host."""
 
 from collections.abc import Callable
+from typing import Any
 
 from numba import int32, int64, uint32, uint64
 
-from hopforge.model.network.bits import bit_of, trailing_zeros
+from hopforge.model.network.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.network.cache import inlined, inner
 from hopforge.model.network.event_log import call_log
 from hopforge.model.network.hooks import ARRIVED, HEAD_IN, HEAD_OUT, LOST, call_hook
@@ -81,11 +82,11 @@ def pop_flit(net: Net, n: int, now: int) -> int:
     send_credit(net, int64(vc.credit_to), now + vc.credit_time)
     if net.feedback != 0 and flit & HEAD != 0:
         call_hook(net.feedback, net, HEAD_OUT, int64(n), int64(flit) >> 2)
-    if flit & TAIL != 0:
-        vc.state = IDLE
-        if vc.flits > 0:
-            int32s(net.heads_next)[net.heads_count] = n
-            net.heads_count += 1
+    # without branches, which would be mispredicted
+    tail = int64(flit & TAIL != 0)
+    vc.state = IDLE if tail != 0 else vc.state
+    int32s(net.heads_next)[net.heads_count] = n
+    net.heads_count += tail & int64(vc.flits > 0)
     return flit
 
 
@@ -181,26 +182,33 @@ def take_credit(net: Net, target: int) -> None:
         return
     output = output_vc(net, target)
     output.credits = output.credits + 1
-    if output.owner < 0:
-        return
-    if output.tail_sent != 0:
-        if output.credits == output.depth:
-            output.tail_sent = 0
-            int32s(net.release_next)[net.release_count] = target
-            net.release_count += 1
-        return
-    if output.credits == 1:
-        vc = input_vc(net, int64(output.owner))
-        if vc.flits > 0:
-            want_switch(net, int64(output.owner))
+    if output.credits == 1 and output.owner >= 0 and output.tail_sent == 0:
+        want_switch(net, int64(output.owner), uint64(input_vc(net, int64(output.owner)).flits > 0))
+    if net.release_credits != 0 and output.tail_sent != 0 and output.credits == output.depth:
+        output.tail_sent = 0
+        int32s(net.release_next)[net.release_count] = target
+        net.release_count += 1
 
 
 @inlined
-def want_switch(net: Net, n: int) -> None:
-    """Input VC `n` asks for the switch from this cycle on."""
+def want_switch(net: Net, n: int, ready: Any) -> None:
+    """Input VC `n` asks for the switch from this cycle on if `ready` is 1 (0: nothing changes)."""
     vc = input_vc(net, n)
-    words(net.switching)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(int64(vc.number))
-    words(net.active)[vc.router >> 6] |= bit_of(int64(vc.router))
+    p, number = int64(vc.router) * net.ports + int64(vc.out_port), int64(vc.number)
+    words(net.switching)[p * net.vc_words + (number >> 6)] |= ready << uint64(number & 63)
+    words(net.asking)[p >> 6] |= ready << uint64(p & 63)
+
+
+@inlined
+def leave_switch(net: Net, p: int, number: int, leaves: Any) -> None:
+    """VC `number` of its router asks for the switch to output port `p` no longer if `leaves` is 1."""
+    place = p * net.vc_words + (number >> 6)
+    left = words(net.switching)[place] & ~(leaves << uint64(number & 63))
+    words(net.switching)[place] = left
+    if net.vc_words == 1:
+        words(net.asking)[p >> 6] &= ~(uint64(left == uint64(0)) << uint64(p & 63))
+    elif left == uint64(0) and not any_bit(words(net.switching), p * net.vc_words, net.vc_words):
+        words(net.asking)[p >> 6] &= ~bit_of(p)
 
 
 @inner
@@ -231,8 +239,9 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
         call_hook(net.feedback, net, HEAD_IN, int64(flit) >> 2, now)
     if vc.state == IDLE:
         start_routing(net, route, n, now)
-    elif vc.state == ACTIVE and vc.flits == 1 and output_vc(net, int64(vc.out_vc)).credits > 0:
-        want_switch(net, n)
+        return
+    ready = uint64(vc.state == ACTIVE) & uint64(output_vc(net, int64(vc.out_vc)).credits > 0)
+    want_switch(net, n, ready)
 
 
 @inlined

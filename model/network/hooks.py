@@ -3,7 +3,8 @@
 A hook is a setting of the network, 0 if absent: then the kernel pays one comparison, and nothing of it is compiled.
 `messages` tracks messages (`model.network.messages`, `model.network.programs`), `feedback` carries the notes of
 learning routing algorithms (`model.network.feedback`), `speculation` serves the switch requests of heads in VA. They
-are functions ``hook(net, event, a, b)``. `wavefront` (of VA) is ``hook(net, router, requests, cycle)``.
+are functions ``hook(net, event, a, b)``. `wavefront` (of VA) is ``hook(net, router, requests, cycle)``, `switch_match`
+(of SA) ``hook(net, first router, end, cycle)``.
 """
 
 from numba import int64

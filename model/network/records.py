@@ -95,6 +95,7 @@ OUTPUT_PORT = np.dtype(
         ("flit_time", "i4"),  # cycles from a switch grant to the first RC/VA cycle downstream: 2 + L
         ("return_time", "i4"),  # cycles from then to the credit that counts here: 1 + L + c (used where a host sits)
         ("cycles_per_flit", "i4"),
+        ("first", "i4"),  # global number of port 0 of its router
         ("free_mask", "u4"),
         ("g", "u1"),  # G[o]
         ("spec_g", "u1"),
@@ -238,6 +239,7 @@ _SETTINGS = [
     ("log_event", "i8"),  # addresses of functions, 0: absent (model.network.hooks) ...
     ("speculation", "i8"),
     ("wavefront", "i8"),  # of VA
+    ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
     ("messages", "i8"),
     ("feedback", "i8"),
     ("report", "i8"),  # ... that `feedback` calls
@@ -302,9 +304,12 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "free_packet": np.dtype("int32"),  # int32[pool]: stack
     "fifo": np.dtype("int32"),  # int32[input_vcs·B]: packet << 2 | kind
     "candidate": np.dtype("int64"),  # int64[input_vcs, max_candidates]
-    "active": np.dtype("uint64"),  # bit per router with VCs in VA or switch requests
+    "active": np.dtype("uint64"),  # bit per router with VCs in VA
     "waiting": np.dtype("uint64"),  # uint64[routers, vc_words]: VCs in VA
-    "switching": np.dtype("uint64"),  # uint64[routers, vc_words]: VCs that ask for the switch
+    "switching": np.dtype("uint64"),  # uint64[routers, P, vc_words]: VCs that ask for the switch to an output port
+    "asking": np.dtype("uint64"),  # bit per output port that a VC asks the switch for
+    "offered": np.dtype("uint64"),  # bit per input port that an output port offers itself to
+    "offers": np.dtype("uint64"),  # uint64[64·P]: outputs that offer themselves to the input ports of a few routers
     "draining": np.dtype("uint64"),  # bit per router with VCs in DRAIN
     "flit_event": np.dtype("int64"),  # int64[wheel, capacity]: target << 32 | flit
     "flit_events": np.dtype("int32"),  # int32[wheel]

@@ -20,7 +20,8 @@ from hopforge.model.network.records import (
     output_vc,
     router_at,
 )
-from hopforge.model.network.switch_allocation import ask, grant_switch, match_ports, move_pointers
+from hopforge.model.network.switch_allocation import grant_switch
+from hopforge.model.network.switch_match import ask, match_ports, move_pointers
 
 
 @inner
@@ -90,7 +91,7 @@ def grant_speculative(net: Net, now: int) -> None:
             state.spec_cycle = now
             state.spec_diagonal = (state.spec_diagonal + 1) % ports
         move_pointers(net, router, i, v, o, 1, now)
-        grant_switch(net, router, i, v, o, now)
+        grant_switch(net, int64(n), router * ports + o, now)
         state.granted_inputs |= uint64(1) << uint64(i)
         state.granted_outputs |= uint64(1) << uint64(o)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from numba import int64, uint32, uint64
 
-from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zeros
+from hopforge.model.network.bits import any_bit, bit_of, first_at_or_after, trailing_zeros
 from hopforge.model.network.cache import inlined, inner
 from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_need, candidate_port
 from hopforge.model.network.hooks import call_hook
@@ -178,6 +178,16 @@ def match_requests(net: Net, router: int, requests: int, shared: Any, now: int) 
             n = router * net.ports * vcs + request_vc[k]
             w = pick_output(net, n, request_port[k], won)
             grant_vc(net, router, request_vc[k], request_port[k] * vcs + w, now)
+
+
+@inlined
+def forget_idle(net: Net, router: int) -> None:
+    """Take a router whose last VC has left VA out of ``net.active``."""
+    if net.vc_words == 1:
+        idle = uint64(words(net.waiting)[router] == uint64(0))
+    else:
+        idle = uint64(not any_bit(words(net.waiting), router * net.vc_words, net.vc_words))
+    words(net.active)[router >> 6] &= ~(idle << uint64(router & 63))
 
 
 @inlined
