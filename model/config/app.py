@@ -46,7 +46,9 @@ class AppConfig(Section):
     """`flow`: messages share a full link in proportion to 1/latency of their routes (SimGrid's CM02), or equally."""
     injection: Literal["shared", "queued"] = "shared"
     """`flow`: messages of a host share its link (SimGrid), or leave it one after the other, each at the rate of the
-    link, as with `packet`; what holds them up later does not hold up the host."""
+    link, as with `packet`; the next one begins when buffers hold what is left of the last one."""
+    buffer_bytes: Annotated[int, Field(ge=0)] | None = None
+    """For `injection: queued`: bytes of a message that the buffers of a switch hold (default: any)."""
     tcp_window_bytes: Annotated[int, Field(ge=1)] | None = 4194304
     """`flow`: no message is faster than this per two latencies of its route (SimGrid's TCP gamma; null: no limit)."""
 
@@ -58,9 +60,11 @@ class AppConfig(Section):
         return tuple(key for key, is_chosen in chosen.items() if is_chosen)
 
     def problems(self) -> Iterator[Problem]:
-        """Check that what starts early leaves early, and that SimGrid can do what is asked of it."""
+        """Check keys that need others, that what starts early leaves early, and that SimGrid can do what is asked."""
         for key in self.embedded_only if self.backend == "simgrid" else ():
             yield Problem(key, f"must not be {getattr(self, key)} with backend=simgrid")
+        if self.buffer_bytes is not None and self.injection == "shared":
+            yield Problem("buffer_bytes", "is for injection=queued only, not injection=shared")
         if self.buffered_bytes > self.eager_bytes:
             reason = f"must be at most eager_bytes={self.eager_bytes}, not {self.buffered_bytes}"
             yield Problem("buffered_bytes", reason)

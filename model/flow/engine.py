@@ -10,6 +10,7 @@ from hopforge.model.flow.kernel import (
     DONE,
     FREE,
     FULL,
+    HOST,
     ITEM,
     LINK,
     MESSAGE,
@@ -93,16 +94,22 @@ class FlowRun:
         queued = app.injection == "queued"
         routes["first"], routes["last"] = network.route_first[:-1] + queued, network.route_first[1:]
         routes["host"] = pairs // topology.hosts
+        routes["room"] = np.inf if app.buffer_bytes is None else (
+            network.switches * app.buffer_bytes + latency * network.capacity.min()
+        )
+        host = np.zeros(topology.hosts if queued else 0, HOST)
+        host["first"] = host["last"] = host["sends"] = -1
         routes["latency"], routes["bound"] = latency * app.latency_factor, bound
         shares = np.where(latency > 0, latency, 1.0) if app.sharing == "latency" else np.ones(len(pairs))
         routes["weight"] = 1 / shares
         link = np.zeros(links, LINK)
         link["capacity"], link["head"] = network.capacity * app.bandwidth_factor, -1
-        item = np.zeros(messages + ranks, ITEM)
+        item = np.zeros(messages + ranks + len(host), ITEM)
         item["place"] = -1
         self.state = FlowState(
             kind=program.kind,
             operand=program.operand,
+            size=message["remaining"].copy(),
             duration=np.where(amount_kind == COMPUTE, per_flop, 1.0) * program.amount,
             message=message,
             rank=rank,
@@ -117,8 +124,8 @@ class FlowRun:
             near=np.zeros((slots * self.hops, 2), np.int32),
             changed=np.zeros(8 * links + 4 * self.hops, np.int32),
             links=np.zeros(links, np.int32),
-            heap=np.zeros(messages + ranks, np.int64),
-            injected=np.zeros(topology.hosts if queued else 0),
+            heap=np.zeros(len(item), np.int64),
+            host=host,
             ready=np.zeros(ranks, np.int32),
             numbers=np.zeros(6, np.int64),
             clock=np.zeros(1),

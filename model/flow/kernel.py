@@ -26,21 +26,27 @@ EVENTS, FREE, READY, CHANGED, EPOCH, DONE = range(6)
 
 MESSAGE = np.dtype([
     ("remaining", "f8"), ("rate", "f8"), ("touched", "f8"), ("began", "f8"), ("arrived", "f8"), ("route", "i4"),
-    ("source", "i4"), ("destination", "i4"), ("slot", "i4"), ("phase", "i1"), ("early", "?"), ("eager", "?"),
+    ("source", "i4"), ("destination", "i4"), ("slot", "i4"), ("next", "i4"), ("held", "f8"), ("phase", "i1"),
+    ("early", "?"), ("eager", "?"),
 ], align=True)
 """A message: bytes left and rate when last looked at, and that time; when it was sent and arrived; its route (−1: both
-ranks on one host); ranks; its slot while it moves (else −1); phase; whether it starts when it is sent (early), and
-whether nobody waits for it to leave (eager)."""
+ranks on one host); ranks; its slot while it moves (else −1); the next in the queue of its host; when so many bytes are
+left it has left its host (0: it has, or nobody asks); phase; whether it starts when it is sent (early), and whether
+nobody waits for it to leave (eager)."""
 RANK = np.dtype([
     ("at", "i8"), ("last", "i8"), ("since", "f8"), ("waited", "f8"), ("computed", "f8"), ("finished", "f8"),
     ("blocked", "?"),
 ], align=True)
 """A rank: next operation, and where they end; since when it waits; seconds waited and computed; end (−1: not yet)."""
 ROUTE = np.dtype([
-    ("first", "i8"), ("last", "i8"), ("latency", "f8"), ("weight", "f8"), ("bound", "f8"), ("host", "i4"),
+    ("first", "i8"), ("last", "i8"), ("latency", "f8"), ("weight", "f8"), ("bound", "f8"), ("room", "f8"),
+    ("host", "i4"),
 ], align=True)
 """A route: its entries in `route_link`; seconds before the first byte; 1/penalty; highest rate (inf: only links set
-one); where it begins."""
+one); bytes of a message that find room in cables and buffers; where it begins."""
+HOST = np.dtype([("began", "f8"), ("first", "i4"), ("last", "i4"), ("sends", "i4")], align=True)
+"""A host that sends messages one after the other: when the one that leaves began; first and last that wait, and the one
+that leaves (−1: none)."""
 LINK = np.dtype([
     ("capacity", "f8"), ("left", "f8"), ("load", "f8"), ("mark", "i8"), ("users", "i4"), ("head", "i4")
 ], align=True)
@@ -57,6 +63,8 @@ class FlowState(NamedTuple):
     ----------
     kind, operand : ndarray
         Operations of all ranks, as in `Program`.
+    size : ndarray, float64[message]
+        Bytes.
     duration : ndarray, float64[...]
         Seconds of each amount.
     message, rank, route, link, item : ndarray
@@ -73,8 +81,8 @@ class FlowState(NamedTuple):
         Links on which a message began or ended; scratch of the sharing.
     heap : ndarray, int64[item]
         Binary heap of items with an event.
-    injected : ndarray, float64[host]
-        Where messages of a host leave one after the other: when the last one that began has left; else empty.
+    host : ndarray
+        Records `HOST` where messages of a host leave one after the other; else empty.
     ready : ndarray, int32[rank]
         Ranks to be run.
     numbers : ndarray, int64[6]
@@ -85,6 +93,7 @@ class FlowState(NamedTuple):
 
     kind: NDArray[np.int8]
     operand: NDArray[np.int64]
+    size: NDArray[np.float64]
     duration: NDArray[np.float64]
     message: NDArray[np.void]
     rank: NDArray[np.void]
@@ -100,7 +109,7 @@ class FlowState(NamedTuple):
     changed: NDArray[np.int32]
     links: NDArray[np.int32]
     heap: NDArray[np.int64]
-    injected: NDArray[np.float64]
+    host: NDArray[np.void]
     ready: NDArray[np.int32]
     numbers: NDArray[np.int64]
     clock: NDArray[np.float64]
@@ -245,14 +254,54 @@ def _move(s, m, hops):  # type: ignore[no-untyped-def]
 
 @_jit
 def _start(s, m):  # type: ignore[no-untyped-def]
-    route = s.message[m].route
     s.message[m].phase = LATENCY
-    begins = s.clock[0]
-    if len(s.injected) > 0:
-        host = s.route[route].host
-        begins = max(begins, s.injected[host])
-        s.injected[host] = begins + s.message[m].remaining / s.link[host].capacity
-    _at(s, m, begins + s.route[route].latency)
+    if len(s.host) == 0:
+        _at(s, m, s.clock[0] + s.route[s.message[m].route].latency)
+        return
+    host = s.route[s.message[m].route].host
+    s.message[m].next = -1
+    if s.host[host].sends < 0:
+        _inject(s, m, host)
+        return
+    if s.host[host].last < 0:
+        s.host[host].first = m
+    else:
+        s.message[s.host[host].last].next = m
+    s.host[host].last = m
+
+
+@_jit
+def _inject(s, m, host):  # type: ignore[no-untyped-def]
+    """Let a message take the link of its host, until cables and buffers hold what is left of it."""
+    route = s.message[m].route
+    s.host[host].sends, s.host[host].began = m, s.clock[0]
+    _at(s, m, s.clock[0] + s.route[route].latency)
+    if s.message[m].remaining > s.route[route].room:
+        s.message[m].held = s.route[route].room
+    else:
+        _at(s, len(s.message) + len(s.rank) + host, s.clock[0] + s.message[m].remaining / s.link[host].capacity)
+
+
+@_jit
+def _let_host_go(s, m, total):  # type: ignore[no-untyped-def]
+    """Note that the rest of a message fits into the network; it has left its host not before its link could do it."""
+    host = s.route[s.message[m].route].host
+    s.message[m].remaining, s.message[m].touched = s.message[m].held, s.clock[0]
+    s.message[m].held = 0.0
+    leaves = max(s.clock[0], s.host[host].began + total / s.link[host].capacity)
+    _at(s, len(s.message) + len(s.rank) + host, leaves)
+    _at(s, m, s.clock[0] + s.message[m].remaining / s.message[m].rate)
+
+
+@_jit
+def _next_of_host(s, host):  # type: ignore[no-untyped-def]
+    m = s.host[host].first
+    s.host[host].sends = -1
+    if m >= 0:
+        s.host[host].first = s.message[m].next
+        if s.host[host].first < 0:
+            s.host[host].last = -1
+        _inject(s, m, host)
 
 
 @_jit
@@ -346,7 +395,7 @@ def _fix(s, m, level, hops):  # type: ignore[no-untyped-def]
         s.link[link].left -= rate
         s.link[link].load -= s.route[route].weight
         s.link[link].users -= 1
-    _at(s, m, s.clock[0] + max(s.message[m].remaining, 0.0) / rate)
+    _at(s, m, s.clock[0] + max(s.message[m].remaining - s.message[m].held, 0.0) / rate)
 
 
 @_jit
@@ -431,11 +480,15 @@ def advance(s, hops, events):  # type: ignore[no-untyped-def]
             if s.numbers[FREE] == 0 and s.heap[0] < messages and s.message[s.heap[0]].phase == LATENCY:
                 return FULL
             item = _take_first(s)
-            if item >= messages:
+            if item >= messages + len(s.rank):
+                _next_of_host(s, item - messages - len(s.rank))
+            elif item >= messages:
                 s.ready[s.numbers[READY]] = item - messages
                 s.numbers[READY] += 1
             elif s.message[item].phase == LATENCY:
                 _move(s, item, hops)
+            elif s.message[item].held > 0:
+                _let_host_go(s, item, s.size[item])
             else:
                 _arrive(s, item, hops)
             if s.numbers[EVENTS] == 0 or s.item[s.heap[0]].key > now + SAME_TIME:

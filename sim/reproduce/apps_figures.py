@@ -142,6 +142,10 @@ def _factors(data: pd.DataFrame, model: str = "CM02") -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _gain(table: pd.DataFrame, program: str, factor: str = "all") -> float:
+    return float(table[factor][program])
+
+
 def _compare(figure: _Figure, data: pd.DataFrame, options: Options) -> list[Comparison]:
     table = _factors(data).set_index("program")
     mean = table.mean()
@@ -157,20 +161,20 @@ def _compare(figure: _Figure, data: pd.DataFrame, options: Options) -> list[Comp
                    float(_factors(data, "LV08")["all"].mean()), f"{said}; LV08: latency × 13.01, bandwidth × 0.97"),
     ]  # fmt: skip
     if figure.data_traffic is not None:
-        found.append(Comparison("gain of DT", "times", figure.data_traffic, table.loc["dt", "all"],
+        found.append(Comparison("gain of DT", "times", figure.data_traffic, _gain(table, "dt"),
                                 "black hole, 43 ranks; the paper does not say which graph"))
     if figure.name.startswith("apps.fig4"):
         claims = {"ft": "at least 4.0", "is": "at least 4.0", "bt": "at most 3.0", "lu": "at most 3.0",
                   "sp": "at most 3.0"}  # fmt: skip
         found += [
-            Comparison(f"gain of {_TEXT[program]}", "times", None, table.loc[program, "all"], said, claim)
+            Comparison(f"gain of {_TEXT[program]}", "times", None, _gain(table, program), said, claim)
             for program, claim in claims.items()
         ]
     shown = {name.removeprefix("gain of ").lower() for name in (c.quantity for c in found)}
     found += [
-        Comparison(f"gain of {_TEXT[program]}", "times", None, row["all"], f"links {row['links']:.3f}, caches"
-                   f" {row['caches_fast']:.3f}")
-        for program, row in table.iterrows() if _TEXT[str(program)].lower() not in shown
+        Comparison(f"gain of {_TEXT[program]}", "times", None, _gain(table, program),
+                   f"links {_gain(table, program, 'links'):.3f}, caches {_gain(table, program, 'caches_fast'):.3f}")
+        for program in map(str, table.index) if _TEXT[program].lower() not in shown
     ]  # fmt: skip
     return found
 

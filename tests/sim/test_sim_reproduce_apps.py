@@ -1,0 +1,61 @@
+"""Figures of applications: workloads that exist, gains that multiply, caches between conventional switches and hits."""
+
+import pandas as pd
+import pytest
+
+from hopforge.model.config import parse_config
+from hopforge.sim.reproduce import REPRODUCTIONS, Options
+from hopforge.sim.reproduce.apps_figures import workload_text
+
+FIGURES = [name for name in REPRODUCTIONS if name.startswith("apps.fig")]
+
+
+def test_every_program_of_every_figure_is_a_configuration():
+    assert len(FIGURES) == 6
+    for full in (False, True):
+        points = [point for name in FIGURES for point in REPRODUCTIONS[name].points(Options(full=full))]
+        assert len({(point["figure"], point["program"]) for point in points}) == len(points) == 2 * 8 + 4 * 10
+        for point in points:
+            for nodes in (32, 256):
+                text = workload_text(str(point["program"]), nodes, full=full)
+                config = parse_config(f"name: x\ntopology: {{kind: torus, radices: [16, 16]}}\nworkload: {text}\n")
+                assert 1 < config.workload.ranks <= nodes
+
+
+def test_a_measured_figure():
+    """DT on the small torus: speeds follow from makespans, and what is drawn and compared from speeds."""
+    figure = REPRODUCTIONS["apps.fig5.27"]
+    (point,) = [point for point in figure.points(Options()) if point["program"] == "dt"]
+    rows = pd.DataFrame(figure.measure(point, Options()))
+    assert len(rows) == 8  # two models, two rates, with caches and without
+    for _, part in rows.groupby("model"):
+        speed = part.set_index(["link_gbps", "lookup"])
+        assert speed.loc[(100, "conventional"), "relative"] == 1
+        for rate in (100, 1600):
+            gain = speed.loc[(rate, "hit"), "relative"] / speed.loc[(rate, "conventional"), "relative"]
+            assert 1 < gain < 60 / 51
+        assert 1 < speed.loc[(1600, "conventional"), "relative"] < 16
+    compared = {each.quantity: each.ours for each in figure.compare(rows, Options())}
+    whole = compared["mean gain, 1.6 Tbps with caches over 100 Gbps without"]
+    parts = ("of it the links, without caches", "of it the caches, at 1.6 Tbps")
+    assert whole == pytest.approx(compared[parts[0]] * compared[parts[1]])
+    assert whole == compared["gain of DT"]
+
+
+@pytest.mark.parametrize("place", ["linear", "random"])
+def test_a_point_of_the_study(place):
+    study = REPRODUCTIONS["apps.study"]
+    (point,) = [
+        point for point in study.points(Options())
+        if (point["program"], point["ranks"], point["place"]) == ("alltoall", 32, place)
+    ]
+    rows = pd.DataFrame(study.measure(point, Options()))
+    gain = rows.set_index(["lookup", "penalty", "link_gbps"])["gain"]
+    for rate in (100, 1600):
+        assert gain["conventional", "", rate] == 1
+        assert 1 < gain["hit", "", rate] <= 60 / 51 + 1e-9
+        for cache in ("cache, node reduction", "cache, whole addresses"):
+            assert gain[cache, "76 ns on a miss", rate] < gain[cache, "61 ns on a miss", rate] < gain["hit", "", rate]
+    missed = rows.groupby("lookup")["miss_share"].first()
+    # one all-to-all: whole addresses miss once for each destination of an input, keys once for each output
+    assert 0 < missed["cache, node reduction"] < missed["cache, whole addresses"] < 1
