@@ -34,7 +34,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "messages at random times": {"process": "exponential"},
     "every node begins at another bit": {"phase": "random"},
 }
-#: cells in which the definition is not within 0.05, and one in which it is
+#: cells of POR and of OFR in which the definition is not within 0.05
 CELLS = (("butterfly_stages", "por"), ("bit_reverse", "ofr"))
 
 
