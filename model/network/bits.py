@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
+import numpy as np
 from numba import int64, types, uint64
 from numba.extending import intrinsic
 
@@ -49,7 +50,7 @@ def bits_at(masks: Any, first: int, count: int) -> Any:
 
 
 @inner
-def first_of_words(masks: Any, first: int, count: int, start: int) -> int:
+def first_of_words(masks: Any, first: int, count: int, start: int) -> np.int64:
     """First set bit at or after bit `start`, going round, of a mask of `count` words from ``masks[first]`` on."""
     word = start >> 6
     found = (masks[first + word] >> uint64(start & 63)) << uint64(start & 63)

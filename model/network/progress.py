@@ -1,18 +1,16 @@
 """When a kernel comes back to Python before its last cycle; shared by the kernels of all router models."""
 
-from numba import int64
-
 from hopforge.model.network.cache import inlined
 from hopforge.model.network.records import DEADLOCK, DONE, FINISHED, SCRIPT, Net
 
 
 @inlined
-def stop_reason(net: Net, now: int) -> int:
+def stop_reason(net: Net, now: int) -> np.int64:
     """Why to stop after cycle `now`: FINISHED (all listed packets have arrived), DEADLOCK, or DONE: no reason."""
     in_flight = net.flits_injected - net.flits_ejected - net.flits_dropped
     if in_flight == 0:
         if net.source_kind == SCRIPT and net.flits_injected == net.script_flits:
-            return int64(FINISHED)
+            return FINISHED
     elif now - net.last_move > net.deadlock_cycles:
-        return int64(DEADLOCK)
-    return int64(DONE)
+        return DEADLOCK
+    return DONE
