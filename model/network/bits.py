@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from llvmlite import ir
 import numpy as np
+from llvmlite import ir
 from numba import int64, types, uint64
 from numba.extending import intrinsic
 

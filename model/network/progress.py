@@ -5,7 +5,7 @@ from hopforge.model.network.records import DEADLOCK, DONE, FINISHED, SCRIPT, Net
 
 
 @inlined
-def stop_reason(net: Net, now: int) -> np.int64:
+def stop_reason(net: Net, now: int) -> int:
     """Why to stop after cycle `now`: FINISHED (all listed packets have arrived), DEADLOCK, or DONE: no reason."""
     in_flight = net.flits_injected - net.flits_ejected - net.flits_dropped
     if in_flight == 0:
