@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from llvmlite import ir
 from numba import int64, types, uint64
 from numba.extending import intrinsic
@@ -50,7 +49,7 @@ def bits_at(masks: Any, first: int, count: int) -> Any:
 
 
 @inner
-def first_of_words(masks: Any, first: int, count: int, start: int) -> np.int64:
+def first_of_words(masks: Any, first: int, count: int, start: int) -> Any:
     """First set bit at or after bit `start`, going round, of a mask of `count` words from ``masks[first]`` on."""
     word = start >> 6
     found = (masks[first + word] >> uint64(start & 63)) << uint64(start & 63)
