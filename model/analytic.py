@@ -11,8 +11,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.stats import binom  # type: ignore[attr-defined]  # made at run time
 
 __all__ = [
     "CONSISTENT_LATENCIES", "LATENCY_SETS", "LOOKUP_POWERS", "PRINTED_LATENCIES", "CapacityMisses", "LatencySet",
@@ -111,6 +109,8 @@ def lru_hit_ratio(*, weights: ArrayLike, counts: ArrayLike, entries: int) -> flo
     upper = 1.0 / float(p.min())
     while surplus(upper) < 0:
         upper *= 2
+    from scipy.optimize import brentq  # noqa: PLC0415  most commands have no use for it, and it takes half a second
+
     time = float(brentq(surplus, 0.0, upper, xtol=1e-9, rtol=1e-13))
     return float((n * p * -np.expm1(-p * time)).sum())
 
@@ -392,6 +392,8 @@ def _set_occupancy(targets: int, entries: int, ways: int) -> tuple[NDArray[np.fl
         raise ValueError(f"ways must divide entries={entries}, not {ways}")
     sets = entries // ways
     occupancy = np.arange(targets + 1, dtype=np.float64)
+    from scipy.stats import binom  # type: ignore[attr-defined]  # noqa: PLC0415  as above; made at run time
+
     probability: NDArray[np.float64] = binom.pmf(occupancy, targets, 1.0 / sets)
     return occupancy, probability, sets
 

@@ -65,8 +65,8 @@ def measure_change(point: Point, _options: Options) -> list[Row]:
 def _compare(data: pd.DataFrame, _options: Options) -> list[Comparison]:
     result = []
     keys = ["pattern", "algorithm", "change"]
-    for pattern, algorithm, change in data[keys].drop_duplicates().itertuples(index=False, name=None):
-        part = data[(data[keys] == (pattern, algorithm, change)).all(axis=1)]
+    for key, part in data.groupby(keys, sort=False):
+        pattern, algorithm, change = map(str, key)
         paper = PAPER[_K][pattern][ALGORITHMS.index(algorithm)]
         result.append(compare_cell(part, paper, f"γ*, {PATTERNS[pattern]}, {algorithm.upper()}", change))
     return result
