@@ -106,6 +106,7 @@ class Counted(Component):
         return m
 
 
+@pytest.mark.study
 def test_a_register_without_reset_shows_after_some_use(tmp_path: Path) -> None:
     netlist = write_netlist(Counted(), "counted", tmp_path)
     register = next(name for kind, name in cells_of(netlist).items() if kind.startswith("$sdff"))

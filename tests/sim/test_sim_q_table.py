@@ -69,6 +69,7 @@ def test_package_and_lint(tmp_path: Path) -> None:
     assert (name, report.findings) == ("small_q_table", ())
 
 
+@pytest.mark.study
 def test_the_bench_notices_faults(tmp_path: Path) -> None:
     assert block_names("q_table") == (Q_TABLE,)
     found = subject(QTableParams.from_config(parse_config(TEXT)), 1)

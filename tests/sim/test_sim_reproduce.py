@@ -273,6 +273,7 @@ def gates(data, **where):
     return int(data["gates"].iloc[0])
 
 
+@pytest.mark.study
 def test_reduction_cost_without_a_library_says_how_to_get_areas(tmp_path):
     outcome, data = run("lookup.fig5.23", tmp_path)
     assert data["area_um2"].isna().all()
@@ -296,6 +297,7 @@ def test_fewer_comparators_are_smaller_and_less_general(tmp_path):
     assert networks[special] == networks[narrow] == "16-ary 6-cube"
 
 
+@pytest.mark.study
 def test_mapping_without_a_cache_grows_with_the_patterns(tmp_path, monkeypatch):
     monkeypatch.setattr("hopforge.sim.reproduce.lookup_direct_mapping._PATTERNS", (1, 2, 4))
     _, data = run("lookup.fig5.30", tmp_path)
