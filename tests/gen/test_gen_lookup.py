@@ -128,8 +128,10 @@ class TestGenerateLookup:
 
 class TestLint:
     @pytest.mark.parametrize("name", [
-        "demo.yml", "hits_dragonfly.yml",
-        *(pytest.param(name, marks=pytest.mark.study) for name in ("hits_edge_list.yml", "hits_fat_tree.yml")),
+        "demo.yml",
+        pytest.param("hits_dragonfly.yml", marks=pytest.mark.study),
+        pytest.param("hits_edge_list.yml", marks=pytest.mark.study),
+        pytest.param("hits_fat_tree.yml", marks=pytest.mark.study),
     ])  # fmt: skip
     def test_shipped_engines_are_clean(self, name):
         checked = load_config(CONFIGS / name)

@@ -114,6 +114,7 @@ class TestFiles:
 
 
 class TestLint:
+    @pytest.mark.study
     def test_a_network_is_clean(self, network: dict[str, str]) -> None:
         assert lint_text(network["small_network.sv"], "small_network").findings == ()
 

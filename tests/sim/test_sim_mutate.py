@@ -85,6 +85,7 @@ def test_mutants_made_by_hand(tmp_path: Path) -> None:
     assert {verdict.signal for verdict in verdicts} == {"output"}
 
 
+@pytest.mark.study
 def test_weak_stimulus_lets_a_mutant_survive_and_is_no_proof(tmp_path: Path) -> None:
     netlist = write_netlist(Adder(), "adder", tmp_path)
     mutants = numbered(netlist, f"-mode inv -module adder -cell {cells_of(netlist)['$add']} -port Y -portbit 0")
@@ -159,6 +160,7 @@ def test_equivalent_mutant_is_recognised(tmp_path: Path) -> None:
     assert sorted(found[2:]) == [False, True]
 
 
+@pytest.mark.study
 def test_design_that_differs_without_a_fault(tmp_path: Path) -> None:
     netlist = write_netlist(Adder(), "adder", tmp_path)
     wrong = adder_replay([1, 2, 3])

@@ -345,6 +345,7 @@ def tiny_cell(name, area, function, pins, delay):
     return f"cell ({name}) {{ area : {area}; {inputs} {output} }}"
 
 
+@pytest.mark.study
 def test_a_library_gives_areas_and_delays(tmp_path):
     cells = [
         tiny_cell("BUF", 2.0, "A", "A", 0.02), tiny_cell("INV", 1.0, "!A", "A", 0.01),
