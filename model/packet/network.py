@@ -1,5 +1,6 @@
 """A packet network made ready for the kernel, stepped, and looked into."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -47,6 +48,8 @@ class PacketNetwork:
         Note the life of every packet.
     check : bool
         Prove the escape network free of deadlock first.
+    messages : int, optional
+        Of every node, instead of ``packet.messages``.
 
     Raises
     ------
@@ -54,11 +57,22 @@ class PacketNetwork:
         Settings that do not fit, or that can deadlock.
     """
 
-    def __init__(self, config: Config, load: float, seed: int, *, log: bool = False, check: bool = True) -> None:
+    def __init__(
+        self,
+        config: Config,
+        load: float,
+        seed: int,
+        *,
+        log: bool = False,
+        check: bool = True,
+        messages: int | None = None,
+    ) -> None:
         if load <= 0:
             raise PacketError(f"the load must be above 0, not {load}")
         self.config, self.load, self.seed = config, load, seed
         self.settings = packet_settings(config)
+        if messages is not None:
+            self.settings = dataclasses.replace(self.settings, messages=messages)
         refuse_failed(config.failed, "router.model: packet")
         self.topology: Topology = build(config.topology, config.address)
         self.grid = Grid(
@@ -189,6 +203,13 @@ class PacketNetwork:
                 f"{int(self.counters[r.LAST_MOVE])}"
             )
         return bool(code == r.EMPTY)
+
+    def set_load(self, load: float) -> None:
+        """Offer another load from the present cycle on: the messages that have not been created yet move in time."""
+        stretch = self.load / load
+        later = self.births > self.cycle
+        self.births[later] = self.cycle + np.ceil((self.births[later] - self.cycle) * stretch).astype(np.int64)
+        self.load, self.period_cycles = load, self.period_cycles * stretch
 
     def check_conservation(self) -> None:
         """Find every packet that was taken and not delivered in its queue (our own mistake otherwise)."""

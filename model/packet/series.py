@@ -1,47 +1,68 @@
 """A run of a packet network in bins of time (`hopforge series` with ``router.model: packet``)."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
+from hopforge.model.config import Config
 from hopforge.model.packet import records as r
 from hopforge.model.packet.network import PacketNetwork
 from hopforge.model.packet.settings import PacketError
 from hopforge.model.packet.simulation import percentile
 from hopforge.model.time_series import TimeSeries, converged_parts
 
-__all__ = ["run_packet_series"]
+__all__ = ["run_packet_series", "series_network"]
+
+
+def series_network(config: Config, load: float, seed: int) -> PacketNetwork:
+    """Make the network of `run_packet_series`, with messages enough for all loads of ``simulation.load_steps``."""
+    messages, limits = config.packet.messages, config.simulation
+    if not limits.load_steps or load <= 0:
+        return PacketNetwork(config, load, seed)
+    steps = sorted((step.bin, step.load) for step in limits.load_steps)
+    begins, loads = [0, *(k for k, _ in steps)], [load, *(one for _, one in steps)]
+    lengths = np.diff([*begins, limits.series_bins])
+    needed = float((lengths * np.array(loads)).sum()) / limits.series_bins / load * messages
+    if config.packet.process == "exponential":
+        needed += 6 * math.sqrt(needed)
+    return PacketNetwork(config, load, seed, messages=math.ceil(needed) + 1)
 
 
 def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], None]) -> TimeSeries:
-    """Run for as long as messages are created, bin by bin; what is inside at the end is left there.
+    """Run for as long as ``packet.messages`` messages are created at the first load, bin by bin.
+
+    The load changes as ``simulation.load_steps`` says. What is inside at the end is left there.
 
     Parameters
     ----------
     network : PacketNetwork
-        At its start.
+        Of `series_network`, at its start.
     progress : callable
         Called with (bins done, in all).
 
     Raises
     ------
     PacketError
-        Keys of section `simulation` that this router model does not know.
+        ``simulation.series_routers``: nothing is learned here.
     DeadlockError
         A standstill.
     """
     limits, settings, counters = network.config.simulation, network.settings, network.counters
-    for key in ("load_steps", "series_routers"):
-        if getattr(limits, key):
-            raise PacketError(f"simulation.{key} is for other router models than packet")
+    if limits.series_routers:
+        raise PacketError("simulation.series_routers is for other router models than packet")
     count, unit = limits.series_bins, settings.cycle_ns / 1000
-    total = max(int(network.period_cycles * settings.messages), count)
+    total = max(int(network.period_cycles * network.config.packet.messages), count)
+    steps = {step.bin: step.load for step in limits.load_steps}
     scale = network.period_cycles * network.load / settings.message_packets / network.topology.routers
-    rows = []
+    rows, begins = [], [0]
     loads = np.zeros((count, len(network.channel_packets())))
     for k in range(count):
         begin, end = total * k // count, total * (k + 1) // count
+        if k in steps:
+            network.set_load(steps[k])
+            begins.append(k)
         before, histogram, sent = counters.copy(), network.histogram.copy(), network.channel_packets()
         network.advance(end)
         network.check_conservation()
@@ -68,7 +89,11 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
     used = np.flatnonzero(network.histogram)
     middle = (used * r.BIN_CYCLES + (r.BIN_CYCLES - 1) / 2) * settings.cycle_ns
     return TimeSeries(
-        bins, pd.DataFrame(columns=["time", "router", "port", "mean", "least"]),
-        pd.DataFrame({"latency": middle, "packets": network.histogram[used]}), converged_parts(bins, [0]), "µs", "ns",
+        bins,
+        pd.DataFrame(columns=["time", "router", "port", "mean", "least"]),
+        pd.DataFrame({"latency": middle, "packets": network.histogram[used]}),
+        converged_parts(bins, begins),
+        "µs",
+        "ns",
         loads,
-    )  # fmt: skip
+    )

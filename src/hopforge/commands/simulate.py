@@ -9,6 +9,8 @@ from hopforge.commands.terminal import ConfigPath, complain, progress_bar, say_w
 from hopforge.model.seeds import MOST_SEED
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from hopforge.model.config import Config
 
 
@@ -122,7 +124,7 @@ def series(
     from hopforge.model.config import load_config
     from hopforge.model.link_frames import check_frames
     from hopforge.model.packet.network import PacketNetwork
-    from hopforge.model.packet.series import run_packet_series
+    from hopforge.model.packet.series import run_packet_series, series_network
     from hopforge.model.results import check_writable
     from hopforge.model.simulation import Simulation
     from hopforge.model.time_series import run_series, series_rows, write_series
@@ -137,7 +139,7 @@ def series(
     run: Simulation | PacketNetwork
     with progress_bar("bins") as advance:
         if checked.router.model == "packet":
-            run = PacketNetwork(checked, offered, chosen)
+            run = series_network(checked, offered, chosen)
             found = run_packet_series(run, advance)
         else:
             run = Simulation(checked, offered, chosen)
@@ -163,18 +165,22 @@ def sweep(
 ) -> None:
     """Simulate all variants, loads and seeds of section `simulation` on all cores: table and latency-load plot.
 
-    A sweep that was stopped (Ctrl-C) goes on where it was. The results do not depend on where they are computed.
+    Of a file with section `app` the program runs, with all variants and seeds (`hopforge app`). A sweep that was
+    stopped (Ctrl-C) goes on where it was. The results do not depend on where they are computed.
     """
-    from rich.table import Table
-
+    from hopforge.model.app_sweep import app_sweep_runs, is_app_sweep, write_app_sweep
     from hopforge.model.config import load_config
     from hopforge.model.results import check_writable
-    from hopforge.model.sweep import summarise, sweep_runs, write_sweep
+    from hopforge.model.sweep import sweep_runs, write_sweep
 
     checked = load_config(config)
     target = output or Path("build/sweep") / checked.name
     check_writable(target)
     kept = (0, 0)
+    of_apps = is_app_sweep(checked)
+    run, write, show = (
+        (app_sweep_runs, write_app_sweep, _show_app_sweep) if of_apps else (sweep_runs, write_sweep, _show_sweep)
+    )
     with progress_bar("runs") as advance:
 
         def count(done: int, total: int) -> None:
@@ -183,11 +189,38 @@ def sweep(
             advance(done, total)
 
         try:
-            runs = sweep_runs(checked, target, count, workers, dask)
+            runs = run(checked, target, count, workers, dask)
         except KeyboardInterrupt:
             complain(f"{kept[0]} of {kept[1]} runs are finished and kept in {target}; the same command goes on")
             raise
-    write_sweep(checked, runs, target)
+    write(checked, runs, target)
+    show(checked, runs)
+    say_written(target)
+
+
+def _show_app_sweep(checked: "Config", runs: "pd.DataFrame") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.app_sweep import summarise_apps
+
+    table = Table("variant", box=None, pad_edge=False)
+    for heading in ("makespan", "gain", "waiting", "computing", "misses", "energy"):
+        table.add_column(heading, justify="right")
+    for row in summarise_apps(runs).itertuples():
+        table.add_row(
+            str(row.variant), f"{row.makespan_s:.6g} s", f"{row.gain:.4f}", f"{row.waiting_share:.1%}",
+            f"{row.computing_share:.1%}", f"{row.miss_share:.3%}", f"{row.energy_j:.4g} J",
+        )
+    Console().print(table)
+
+
+def _show_sweep(checked: "Config", runs: "pd.DataFrame") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.sweep import summarise
+
     table = Table(box=None, pad_edge=False)
     if checked.variants:
         table.add_column("variant")
@@ -200,7 +233,7 @@ def sweep(
             f"{row.load:.4g}", latency, f"{row.latency_p99:.0f}", f"{row.accepted:.4f}", f"{row.accepted_worst:.4f}",
             f"{row.hops:.3f}",
         )  # fmt: skip
-    say_written(target)
+    Console().print(table)
 
 
 def trace(
