@@ -2,8 +2,10 @@
 
 from hopforge.model.config import Config
 from hopforge.model.energy import area_rows
-from hopforge.model.irregular.tables import MAX_ROUTERS, build_tables
+from hopforge.model.irregular.failure import linked_tables
+from hopforge.model.irregular.tables import MAX_ROUTERS
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.failed import without_failed
 
 
 def summarize(config: Config) -> list[tuple[str, str]]:
@@ -18,6 +20,7 @@ def summarize(config: Config) -> list[tuple[str, str]]:
         A network, tables or layers that are wrong.
     """
     network = build(config.topology, config.address)
+    working = without_failed(network, config.failed)
     lookup, cache, tcam = config.lookup, config.lookup.cache, config.lookup.tcam
     sets = cache.entries // cache.ways
     association = "skewed" if cache.skewed else "set-associative"
@@ -38,17 +41,17 @@ def summarize(config: Config) -> list[tuple[str, str]]:
         ("TCAM", f"{tcam.kind}, {tcam.rows} rows, {tcam.latency_cycles} cycles"),
         *area_rows(config, network.max_ports),
         ("workload", _workload(config)),
-        *_tables(config, network),
+        *_tables(config, working),
     ]
 
 
 def _tables(config: Config, network: Topology) -> list[tuple[str, str]]:
-    """Build and check tables and layers: every pair, every dependency."""
+    """Build and check tables and layers: every pair, every dependency; switches without links have failed."""
     if "tables" not in config.model_fields_set:
         return []
     if network.routers > MAX_ROUTERS:
         return [("tables", f"{config.tables.scheme}, not checked: more than {MAX_ROUTERS} routers")]
-    tables = build_tables(config.tables, network, config.seed)
+    tables = linked_tables(config.tables, network, config.seed)
     words = f"{config.tables.scheme}, {tables.entries.max()} entries at most; checked: every pair is delivered"
     return [("tables", words), ("virtual layers", tables.checked_words)]
 

@@ -95,6 +95,8 @@ def make_epochs(
     FailureError
         Parts that do not exist, or a state in which the network falls apart.
     """
+    for number, failure in enumerate(failures):
+        failed_ports(topology, failure, f"simulation.failures[{number}]")
     moments: dict[int, tuple[list[FailureConfig], list[FailureConfig]]] = {}
     for failure in failures:
         moments.setdefault(failure.cycle, ([], []))[0].append(failure)
@@ -110,7 +112,8 @@ def make_epochs(
             parts = parts + failure
         words = [f"{describe_failed(failure)} fails" for failure in failing]
         words += [f"{describe_failed(failure)} works again" for failure in repaired]
-        left = without_failed(topology, parts)
+        key = f"simulation.failures[{failures.index((failing or repaired)[0])}]"
+        left = without_failed(topology, parts, key)
         hosts = failed_hosts(topology, parts)
         ports = failed_ports(topology, parts)
         switches = failed_switches(topology, parts)

@@ -8,15 +8,44 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 
-__all__ = ["ChannelList", "TableError", "channel_list", "check_next_hops", "hop_counts", "next_channels"]
+__all__ = [
+    "ChannelList", "TableError", "WorkingSwitches", "channel_list", "check_next_hops", "hop_counts", "next_channels",
+    "whole_number",
+]  # fmt: skip
 
 
 class TableError(UserError):
-    """A table that does not deliver a pair; `router` is the one whose entries are at fault."""
+    """A table that does not deliver a pair; `router` is the one whose entries are at fault (`whole_number`)."""
 
     def __init__(self, message: str, router: int) -> None:
         super().__init__(message)
         self.router = router
+
+
+class WorkingSwitches(NamedTuple):
+    """What the numbers of the switches that work stand for, where others have failed.
+
+    Attributes
+    ----------
+    routers : int
+        Routers of the whole network.
+    numbers : ndarray, int32[router]
+        Number of each working one in it; increasing.
+    """
+
+    routers: int
+    numbers: NDArray[np.int32]
+
+    def places(self) -> NDArray[np.int32]:
+        """Place among the working ones, by the number in the whole network: int32[router + 1]; -1: failed, or none."""
+        place = np.full(self.routers + 1, -1, np.int32)
+        place[self.numbers] = np.arange(len(self.numbers), dtype=np.int32)
+        return place
+
+
+def whole_number(router: int, working: WorkingSwitches | None) -> int:
+    """Return the number of a switch in the whole network, by which the user knows it."""
+    return int(router if working is None else working.numbers[router])
 
 
 class ChannelList(NamedTuple):
@@ -65,7 +94,9 @@ def _fill_next_channels(next_hop, target, first, table):  # type: ignore[no-unty
     return -1
 
 
-def next_channels(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArray[np.int32]:
+def next_channels(
+    next_hop: NDArray[np.int32], channels: ChannelList, working: WorkingSwitches | None = None
+) -> NDArray[np.int32]:
     """Next channel for every pair.
 
     Parameters
@@ -74,6 +105,8 @@ def next_channels(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArray
         Next node.
     channels : ChannelList
         Channels of the network.
+    working : WorkingSwitches, optional
+        What nodes are called in errors.
 
     Returns
     -------
@@ -93,6 +126,7 @@ def next_channels(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArray
     if bad >= 0:
         u, d = divmod(bad, nodes)
         w = int(next_hop[u, d])
+        u, d, w = (k if k < 0 else whole_number(k, working) for k in (u, d, w))
         what = f"is missing (path {u} → ?)" if w < 0 else f"names router {w}, which is no neighbour (path {u} → {w})"
         raise TableError(f"the entry of router {u} for destination {d} {what}", u)
     return table
@@ -120,21 +154,24 @@ def _first_loop(next_hop):  # type: ignore[no-untyped-def]
     return -1
 
 
-def check_next_hops(next_hop: NDArray[np.int32], channels: ChannelList) -> NDArray[np.int32]:
-    """Check that every pair is delivered; returns `next_channels`.
+def check_next_hops(
+    next_hop: NDArray[np.int32], channels: ChannelList, working: WorkingSwitches | None = None
+) -> NDArray[np.int32]:
+    """Check that every pair is delivered; parameters and result are those of `next_channels`.
 
     Raises
     ------
     TableError
         Missing entry, wrong neighbour, or a loop: with the pair and the path.
     """
-    table = next_channels(next_hop, channels)
+    table = next_channels(next_hop, channels, working)
     bad = int(_first_loop(next_hop))
     if bad >= 0:
         s, d = divmod(bad, next_hop.shape[0])
         path = [s]
         while path.count(path[-1]) < 2:
             path.append(int(next_hop[path[-1], d]))
+        path, (s, d) = ([whole_number(k, working) for k in nodes] for nodes in (path, (s, d)))
         way = " → ".join(map(str, path))
         raise TableError(f"from router {s} to router {d} packets go in a circle: {way}", path[-2])
     return table

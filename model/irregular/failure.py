@@ -8,14 +8,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hopforge.model.config.failures import FailedConfig, describe_failed
+from hopforge.model.config.failures import FailedConfig, describe_failed, parse_failed
 from hopforge.model.config.tables import TablesConfig
 from hopforge.model.errors import UserError
+from hopforge.model.irregular.channels import WorkingSwitches
 from hopforge.model.irregular.landmarks import LandmarkTables
 from hopforge.model.irregular.loren import FloorPlan, LorenTables
 from hopforge.model.irregular.tables import RoutingTables, build_tables
 from hopforge.model.topology import Topology
-from hopforge.model.topology.failed import failed_switches, survivors, without_failed
+from hopforge.model.topology.failed import failed_ports, failed_switches, survivors, without_failed
 
 __all__ = [
     "FailureReport",
@@ -25,6 +26,7 @@ __all__ = [
     "linked_tables",
     "surviving_tables",
     "tables_after_failure",
+    "with_options",
 ]
 
 
@@ -65,7 +67,7 @@ def surviving_tables(
     FailureError
         Parts that do not exist, or a network that falls apart.
     UserError
-        As `build_tables`; a user's own tables with a failed switch.
+        As `build_tables`.
     """
     step("network")
     return _without(section, without_failed(topology, failed), failed_switches(topology, failed), seed, step)
@@ -85,16 +87,12 @@ def _without(
     if not gone.any():
         tables = build_tables(section, topology, seed, step)
         return SurvivingTables(tables, tables)
-    if section.scheme == "file":
-        raise UserError(f"tables.scheme: file names all switches; router {int(np.argmax(gone))} has failed")
     smaller, numbers = survivors(topology, gone)
     if isinstance(section.root, int):
         if gone[section.root]:
             raise UserError(f"tables.root: router {section.root} has failed; centre finds another one")
         section = section.model_copy(update={"root": int(np.searchsorted(numbers, section.root))})
-    side = round(topology.routers**0.5)
-    plan = FloorPlan(side, numbers) if side * side == topology.routers else None
-    tables = build_tables(section, smaller, seed, step, plan)
+    tables = build_tables(section, smaller, seed, step, WorkingSwitches(topology.routers, numbers))
     return SurvivingTables(tables, _named(tables, topology, numbers))
 
 
@@ -245,6 +243,27 @@ def compare_tables(before: RoutingTables, after: RoutingTables) -> TableChange:
     )
 
 
+def with_options(topology: Topology, failed: FailedConfig, links: list[str], switches: list[str]) -> FailedConfig:
+    """Add what the options --fail and --fail-switch name to section `failed`.
+
+    Raises
+    ------
+    FailureError
+        Parts that do not exist, or a network that falls apart: names the options and their values, or `failed`.
+    UserError
+        A word of another form.
+    """
+    without_failed(topology, failed)
+    options = [("--fail", word) for text in links for word in text.split(",")]
+    options += [("--fail-switch", word) for text in switches for word in text.split(",")]
+    for option, word in options:
+        one = parse_failed([word], []) if option == "--fail" else parse_failed([], [word])
+        failed_ports(topology, one, f"{option} {word.strip()}")
+        failed += one
+    without_failed(topology, failed, ", ".join(f"{option} {word.strip()}" for option, word in options) or "failed")
+    return failed
+
+
 @dataclass(frozen=True)
 class FailureReport:
     """What `hopforge route` writes of a failure.
@@ -254,7 +273,7 @@ class FailureReport:
     named : RoutingTables
         The new tables with the numbers of the whole network.
     routers : DataFrame
-        As in `TableChange`.
+        As in `TableChange`; router, entries of tables and layers from files.
     rows : list of (str, str)
         Subject and words.
     """
@@ -288,7 +307,8 @@ def tables_after_failure(
     section, seed
         As for `build_tables`.
     topology : Topology
-        The whole network, whose tables are computed, too, to be compared with.
+        The whole network, whose tables are computed, too, to be compared with; not those of a user's files, which
+        stay as they are.
     failed : FailedConfig
         What does not work.
 
@@ -298,17 +318,26 @@ def tables_after_failure(
         As `surviving_tables`.
     """
     without_failed(topology, failed)  # what cannot be is said before anything is computed
-    before = build_tables(section, topology, seed)
+    fixed = section.file is not None or section.layers_file is not None
+    before = None if fixed else build_tables(section, topology, seed)
     clock = _Clock()
     after = surviving_tables(section, topology, failed, seed, clock)
     clock("")
-    change = compare_tables(before, after.named)
-    rows = [("failed", describe_failed(failed)), *change_rows(change, clock.seconds)]
-    return after.tables, FailureReport(after.named, change.routers, rows)
+    rows = [("failed", describe_failed(failed))]
+    if before is None:
+        routers = pd.DataFrame({"router": np.arange(topology.routers), "entries": after.named.entries})
+        rows.append(("files", "fit what is left: every pair is delivered, no layers can deadlock"))
+    else:
+        change = compare_tables(before, after.named)
+        routers = change.routers
+        rows += change_rows(change)
+    words = ", ".join(f"{name} {value:.3f} s" for name, value in clock.seconds.items()) + " of processor time"
+    rows.append(("recomputed in" if before is not None else "computed in", words))
+    return after.tables, FailureReport(after.named, routers, rows)
 
 
-def change_rows(change: TableChange, seconds: dict[str, float]) -> list[tuple[str, str]]:
-    """Subject and words for the terminal; `seconds` of every step by its name."""
+def change_rows(change: TableChange) -> list[tuple[str, str]]:
+    """Subject and words for the terminal."""
     routers = change.routers
     touched = int((routers["written"] + routers["removed"] > 0).sum())
     return [
@@ -321,5 +350,4 @@ def change_rows(change: TableChange, seconds: dict[str, float]) -> list[tuple[st
         ("layers", f"{change.layers[0]} before, {change.layers[1]} after"),
         ("longest path", f"{change.longest[0]} hops before, {change.longest[1]} after"),
         ("mean path", f"{change.mean_hops[0]:.4g} hops before, {change.mean_hops[1]:.4g} after"),
-        ("recomputed in", ", ".join(f"{name} {value:.3f} s" for name, value in seconds.items()) + " of processor time"),
     ]

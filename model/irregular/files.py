@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.irregular.channels import WorkingSwitches
 from hopforge.model.irregular.dependencies import MAX_LAYERS
 from hopforge.model.irregular.layers import Layers
 
@@ -94,7 +95,9 @@ def read_next_hops(path: Path, routers: int, key: str = "tables.file") -> NextHo
     return NextHopFile(np.array(rows, np.int32), lines)
 
 
-def read_layers(path: Path, starts: NDArray[np.int64], key: str = "tables.layers_file") -> LayerFile:
+def read_layers(
+    path: Path, starts: NDArray[np.int64], working: WorkingSwitches | None = None, key: str = "tables.layers_file"
+) -> LayerFile:
     """Read virtual layers: CSV, a line ``source,destination,layer`` for every pair, or with one layer for each hop.
 
     Parameters
@@ -103,6 +106,8 @@ def read_layers(path: Path, starts: NDArray[np.int64], key: str = "tables.layers
         The file.
     starts : ndarray, int64[nodes² + 1]
         Where the hops of each path begin (`lash.path_starts`).
+    working : WorkingSwitches, optional
+        The file has the numbers of the whole network; lines from or to a switch that has failed do not count.
     key : str
         Key of the configuration that names the file, for errors.
 
@@ -112,6 +117,9 @@ def read_layers(path: Path, starts: NDArray[np.int64], key: str = "tables.layers
         With key, file and line.
     """
     nodes = round((len(starts) - 1) ** 0.5)
+    if working is None:
+        working = WorkingSwitches(nodes, np.arange(nodes, dtype=np.int32))
+    routers, place_of = working.routers, working.places()
     layer = np.full(starts[-1], -1, np.int16)
     lines = np.zeros(nodes * nodes, np.int32)
     for number, words in _number_lines(path, key, "source, destination and layers"):
@@ -119,20 +127,23 @@ def read_layers(path: Path, starts: NDArray[np.int64], key: str = "tables.layers
         if len(words) < 3:
             raise UserError(f"{place}: must have source, destination and at least one layer, not {len(words)} numbers")
         s, d, *of_hops = words
-        if not (0 <= s < nodes and 0 <= d < nodes and s != d):
-            raise UserError(f"{place}: must begin with two different routers from 0 to {nodes - 1}, not {s},{d}")
-        if lines[s * nodes + d]:
-            raise UserError(f"{place}: routers {s},{d} are already in line {lines[s * nodes + d]}")
-        begin, end = starts[s * nodes + d : s * nodes + d + 2]
+        if not (0 <= s < routers and 0 <= d < routers and s != d):
+            raise UserError(f"{place}: must begin with two different routers from 0 to {routers - 1}, not {s},{d}")
+        if place_of[s] < 0 or place_of[d] < 0:
+            continue
+        pair = int(place_of[s]) * nodes + int(place_of[d])
+        if lines[pair]:
+            raise UserError(f"{place}: routers {s},{d} are already in line {lines[pair]}")
+        begin, end = starts[pair : pair + 2]
         if len(of_hops) not in (1, end - begin):
             raise UserError(f"{place}: must have 1 or {end - begin} layers (hops of the path), not {len(of_hops)}")
         for value in of_hops:
             if not 0 <= value < MAX_LAYERS:
                 raise UserError(f"{place}: layers must be from 0 to {MAX_LAYERS - 1}, not {value}")
         layer[begin:end] = of_hops
-        lines[s * nodes + d] = number
+        lines[pair] = number
     absent = np.flatnonzero((lines == 0) & (np.diff(starts) > 0))
     if len(absent):
-        s, d = divmod(int(absent[0]), nodes)
+        s, d = working.numbers[list(divmod(int(absent[0]), nodes))]
         raise UserError(f"{key}: {path}: no line for source {s} and destination {d}")
     return LayerFile(Layers("file", int(layer.max()) + 1, layer, starts), lines)

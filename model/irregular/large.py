@@ -1,5 +1,6 @@
 """LOREN on networks too large for tables of all pairs: least tables, and delivery and path lengths of sampled pairs."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,17 @@ from numpy.typing import NDArray
 
 from hopforge.model import kernel_cache
 from hopforge.model.config import Config
+from hopforge.model.config.failures import FailedConfig, describe_failed
 from hopforge.model.errors import UserError
 from hopforge.model.irregular import loren
+from hopforge.model.irregular.channels import WorkingSwitches
 from hopforge.model.irregular.loren import LorenTables, loren_entry, loren_tables
 from hopforge.model.irregular.neighbours import neighbours_of
+from hopforge.model.irregular.tables import working_plan
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.routing_table import distances
 from hopforge.model.topology import Topology
+from hopforge.model.topology.failed import failed_switches, survivors, without_failed
 
 __all__ = ["SampledTables", "large_rows", "sample_loren", "write_large"]
 
@@ -31,32 +37,22 @@ class SampledTables:
     Attributes
     ----------
     topology : Topology
-        The network.
+        The switches that work, numbered in their order.
     tables : LorenTables
-        All entries.
+        All their entries.
+    numbers : ndarray, int32[router]
+        Number of each in the whole network.
     pairs : DataFrame
-        Columns source, destination, hops, shortest: sampled pairs, all delivered.
+        Columns source, destination (by their numbers in the whole network), hops, shortest: sampled pairs, delivered.
+    change : list of (str, str)
+        What failures changed, for the terminal.
     """
 
     topology: Topology
     tables: LorenTables
+    numbers: NDArray[np.int32]
     pairs: pd.DataFrame
-
-
-@njit(cache=True)  # type: ignore[misc]
-def _hops_from(neighbours, root, distance, queue):  # type: ignore[no-untyped-def]
-    distance[:] = -1
-    distance[root], queue[0] = 0, root
-    head, tail = 0, 1
-    while head < tail:
-        u = queue[head]
-        head += 1
-        for k in range(neighbours.shape[1]):
-            w = neighbours[u, k]
-            if w >= 0 and distance[w] < 0:
-                distance[w] = distance[u] + 1
-                queue[tail] = w
-                tail += 1
+    change: list[tuple[str, str]]
 
 
 @njit(cache=True)  # type: ignore[misc]
@@ -81,22 +77,28 @@ def sample_loren(
     Parameters
     ----------
     config : Config
-        Sections `tables` and `seed` are used.
+        Sections `tables`, `failed` and `seed` are used.
     topology : Topology
-        The network.
+        The whole network.
     progress : callable, optional
         Called with (destinations done, destinations in all).
 
     Raises
     ------
     UserError
-        As `loren_tables`; a pair that is not delivered.
+        As `loren_tables` and `without_failed`; a pair that is not delivered.
     """
-    neighbours = neighbours_of(topology)
-    tables = loren_tables(neighbours, config.tables.t_max)
+    start = time.process_time()
+    gone = failed_switches(topology, config.failed)
+    left, working = without_failed(topology, config.failed), None
+    numbers = np.arange(topology.routers, dtype=np.int32)
+    if gone.any():
+        left, numbers = survivors(left, gone)
+        working = WorkingSwitches(topology.routers, numbers)
+    tables = loren_tables(neighbours_of(left), config.tables.t_max, working_plan(working))
+    seconds = time.process_time() - start
     generator = np.random.default_rng((config.seed, 6))
-    nodes = topology.routers
-    distance, queue = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+    nodes = left.routers
     frames = []
     for number, target in enumerate(generator.choice(nodes, min(DESTINATIONS, nodes), replace=False).tolist()):
         progress(number, DESTINATIONS)
@@ -105,12 +107,48 @@ def sample_loren(
         hops = np.empty(len(sources), np.int64)
         lost = int(_follow(*tables.plan, tables.destination, tables.successor, tables.entries, sources, target, hops))
         if lost >= 0:
-            raise UserError(f"from router {lost} to router {target} packets go in a circle")
-        _hops_from(neighbours, target, distance, queue)
-        shortest: NDArray[np.int32] = distance[sources]
-        frames.append(pd.DataFrame({"source": sources, "destination": target, "hops": hops, "shortest": shortest}))
+            raise UserError(f"from router {numbers[lost]} to router {numbers[target]} packets go in a circle")
+        shortest = distances(left, np.array([target]))[0, sources]
+        pairs = {"source": numbers[sources], "destination": numbers[target], "hops": hops, "shortest": shortest}
+        frames.append(pd.DataFrame(pairs))
     progress(DESTINATIONS, DESTINATIONS)
-    return SampledTables(topology, tables, pd.concat(frames, ignore_index=True))
+    change = []
+    if not config.failed.none:
+        before = loren_tables(neighbours_of(topology), config.tables.t_max)
+        change = _change_rows(config.failed, before, tables, numbers, seconds)
+    return SampledTables(left, tables, numbers, pd.concat(frames, ignore_index=True), change)
+
+
+def _all_entries(tables: LorenTables, numbers: NDArray[np.int32]) -> pd.DataFrame:
+    """Entries of all routers by their numbers in the whole network."""
+    router, place = np.nonzero(tables.destination >= 0)
+    return pd.DataFrame(
+        {
+            "router": numbers[router],
+            "destination": numbers[tables.destination[router, place]],
+            "next_router": numbers[tables.successor[router, place]],
+            "hops": tables.hops[router, place],
+        }
+    )
+
+
+def _change_rows(
+    failed: FailedConfig, before: LorenTables, after: LorenTables, numbers: NDArray[np.int32], seconds: float
+) -> list[tuple[str, str]]:
+    nodes = len(before.entries)
+    old, new = _all_entries(before, np.arange(nodes, dtype=np.int32)), _all_entries(after, numbers)
+    old_key, new_key = (part["router"].to_numpy(np.int64) * nodes + part["destination"] for part in (old, new))
+    written = ~np.isin(new_key * nodes + new["next_router"], old_key * nodes + old["next_router"])  # < 2^60: 2^20 nodes
+    removed = ~np.isin(old_key, new_key)
+    touched = np.union1d(new["router"][written], old["router"][removed])
+    return [
+        ("failed", describe_failed(failed)),
+        (
+            "entries changed",
+            f"{written.sum():,} written and {removed.sum():,} removed in {len(touched)} of {nodes:,} switches",
+        ),
+        ("recomputed in", f"{seconds:.3f} s of processor time"),
+    ]
 
 
 def large_rows(found: SampledTables) -> list[tuple[str, str]]:
@@ -132,25 +170,16 @@ def large_rows(found: SampledTables) -> list[tuple[str, str]]:
         ("shortest paths", f"{near.mean():.4g} hops on average, {near.max()} at most, of these pairs"),
         ("stretch", f"{stretch.mean():.4g} on average, {stretch.max():.4g} at most, of these pairs"),
         ("virtual layers", "not assigned: too many pairs to check them"),
+        *found.change,
     ]
 
 
 def write_large(config: Config, found: SampledTables, folder: Path) -> None:
     """Write figures, sampled pairs and all entries (Parquet), and metadata; all or nothing."""
-    tables = found.tables
-    router, place = np.nonzero(tables.destination >= 0)
-    entries = pd.DataFrame(
-        {
-            "router": router.astype(np.int32),
-            "destination": tables.destination[router, place],
-            "next_router": tables.successor[router, place],
-            "hops": tables.hops[router, place],
-        }
-    )
     with staged(folder) as scratch:
         summary = pd.DataFrame(large_rows(found), columns=["subject", "value"])
         write_tables(scratch, {"summary": summary, "pairs": found.pairs})
-        entries.to_parquet(scratch / "entries.parquet", index=False)
+        _all_entries(found.tables, found.numbers).to_parquet(scratch / "entries.parquet", index=False)
         write_metadata(scratch, run_metadata(config))
 
 

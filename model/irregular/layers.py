@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.acro import AcroLayers, acro_layers
-from hopforge.model.irregular.channels import ChannelList
+from hopforge.model.irregular.channels import ChannelList, WorkingSwitches, whole_number
 from hopforge.model.irregular.dfsssp import dfsssp_layers
 from hopforge.model.irregular.lash import lash_layers, lash_tor_layers, path_starts
 
@@ -136,7 +136,11 @@ LAYERS = {
 
 
 def assign_layers(
-    method: str, next_channel: NDArray[np.int32], neighbours: NDArray[np.int32], channels: ChannelList
+    method: str,
+    next_channel: NDArray[np.int32],
+    neighbours: NDArray[np.int32],
+    channels: ChannelList,
+    working: WorkingSwitches | None = None,
 ) -> Layers:
     """Assign virtual layers and check them (`check_layers`).
 
@@ -150,6 +154,8 @@ def assign_layers(
         As `neighbours.neighbour_array` gives them.
     channels : ChannelList
         Channels of the network.
+    working : WorkingSwitches, optional
+        What nodes are called in errors.
 
     Raises
     ------
@@ -159,7 +165,7 @@ def assign_layers(
     if method not in LAYERS:
         raise UserError(f"unknown method of virtual layers {method!r}; known: {', '.join(LAYERS)}")
     layers = LAYERS[method](next_channel, neighbours, channels)
-    check_layers(layers, next_channel, channels)
+    check_layers(layers, next_channel, channels, working)
     return layers
 
 
@@ -239,7 +245,12 @@ def _remaining(target, first, follows):  # type: ignore[no-untyped-def]
     return waited > 0
 
 
-def check_layers(layers: Layers, next_channel: NDArray[np.int32], channels: ChannelList) -> None:
+def check_layers(
+    layers: Layers,
+    next_channel: NDArray[np.int32],
+    channels: ChannelList,
+    working: WorkingSwitches | None = None,
+) -> None:
     """Check that no packets in these layers can wait for each other in a circle.
 
     The dependencies of all hops of all paths on (layer, channel) are collected afresh, independent of the method, and
@@ -258,7 +269,9 @@ def check_layers(layers: Layers, next_channel: NDArray[np.int32], channels: Chan
     if bad >= 0:
         pair = int(np.searchsorted(layers.starts, bad, side="right")) - 1
         s, d = divmod(pair, next_channel.shape[0])
-        raise LayerError(f"from router {s} to router {d}: the layers {layers.of_path(s, d)} do not fit the path", pair)
+        found = layers.of_path(s, d)
+        s, d = whole_number(s, working), whole_number(d, working)
+        raise LayerError(f"from router {s} to router {d}: the layers {found} do not fit the path", pair)
     left = _remaining(target, first, follows)
     if not left.any():
         return
@@ -271,11 +284,12 @@ def check_layers(layers: Layers, next_channel: NDArray[np.int32], channels: Chan
     while way.count(way[-1]) < 2:
         way.append(backward[way[-1]])
     cycle = way[way.index(way[-1]) :][::-1]
-    names = (f"{source[v % number]}→{target[v % number]} layer {v // number}" for v in cycle)
+    ends = [[whole_number(node[v % number], working) for node in (source, target)] for v in cycle]
+    names = (f"{a}→{b} layer {v // number}" for (a, b), v in zip(ends, cycle, strict=True))
     s, d = _pair_with(cycle[0], cycle[1], layers, next_channel, channels)
     raise LayerError(
         f"the virtual layers can deadlock; waiting channels: {', '.join(names)}; the first waits for the second on the "
-        f"path from router {s} to router {d}",
+        f"path from router {whole_number(s, working)} to router {whole_number(d, working)}",
         s * next_channel.shape[0] + d,
     )
 

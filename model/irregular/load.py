@@ -140,7 +140,10 @@ def local_quality(
     place : ndarray, float64[router, 2]
         Floor plan.
     """
-    far = np.abs(place[:, None, :] - place[None, :, :]).sum(axis=2)
+    x, y = place.T
+    far = np.abs(np.subtract.outer(x, x)) + np.abs(np.subtract.outer(y, y))
+    far[far == 0] = far[far > 0].min(initial=np.inf)  # two at one place are as near as any
+    far[np.isinf(far)] = 1.0  # all are at one place
     np.fill_diagonal(far, np.inf)
     cumulative = np.cumsum(far**-gamma, axis=1)
     return Quality(*_patterns(patterns, 0.0, cumulative, next_channel, channels.target, generator))

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from hopforge.model.config.tables import TablesConfig
 from hopforge.model.errors import UserError
-from hopforge.model.irregular.channels import ChannelList, TableError, channel_list, check_next_hops, hop_counts
+from hopforge.model.irregular.channels import (
+    ChannelList,
+    TableError,
+    WorkingSwitches,
+    channel_list,
+    check_next_hops,
+    hop_counts,
+    whole_number,
+)
 from hopforge.model.irregular.files import read_layers, read_next_hops
 from hopforge.model.irregular.landmarks import LandmarkTables, fitting
 from hopforge.model.irregular.lash import path_starts
@@ -20,7 +28,7 @@ from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.up_down import root_node, up_down_next_hops
 from hopforge.model.topology import Topology
 
-__all__ = ["MAX_ROUTERS", "RoutingTables", "build_tables", "next_ports"]
+__all__ = ["MAX_ROUTERS", "RoutingTables", "build_tables", "next_ports", "working_plan"]
 
 MAX_ROUTERS = 8192
 """Most routers for which every pair is computed (next hops alone take 4·routers² bytes)."""
@@ -84,34 +92,64 @@ def next_ports(topology: Topology, channels: ChannelList, next_channel: NDArray[
     return port[next_channel]
 
 
-def _next_hops_of_file(path: Path, channels: ChannelList) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Next hops and next channels of a user's table; errors with key, file and line."""
-    read = read_next_hops(path, len(channels.first) - 1)
+def _next_hops_of_file(
+    path: Path, channels: ChannelList, working: WorkingSwitches | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Next hops and next channels of a user's table of the whole network; errors with key, file and line."""
+    nodes = len(channels.first) - 1
+    read = read_next_hops(path, nodes if working is None else working.routers)
+    next_hop = read.next_hop
+    if working is not None:
+        named = next_hop[np.ix_(working.numbers, working.numbers)]
+        next_hop = working.places()[named]
+        lost = (named >= 0) & (next_hop < 0) & ~np.eye(nodes, dtype=bool)
+        if lost.any():
+            u, d = map(int, np.argwhere(lost)[0])
+            router, destination = whole_number(u, working), whole_number(d, working)
+            raise UserError(
+                f"tables.file: {path}:{read.lines[router]}: the entry of router {router} for destination {destination} "
+                f"names router {named[u, d]}, which has failed"
+            )
+    np.fill_diagonal(next_hop, -1)
     try:
-        return read.next_hop, check_next_hops(read.next_hop, channels)
+        return next_hop, check_next_hops(next_hop, channels, working)
     except TableError as error:
         raise UserError(f"tables.file: {path}:{read.lines[error.router]}: {error}") from error
 
 
-def _layers_of_file(path: Path, next_channel: NDArray[np.int32], channels: ChannelList) -> Layers:
+def _layers_of_file(
+    path: Path, next_channel: NDArray[np.int32], channels: ChannelList, working: WorkingSwitches | None
+) -> Layers:
     """Virtual layers of a user's file, checked; errors with key, file and line."""
-    read = read_layers(path, path_starts(next_channel, channels))
+    read = read_layers(path, path_starts(next_channel, channels), working)
     try:
-        check_layers(read.layers, next_channel, channels)
+        check_layers(read.layers, next_channel, channels, working)
     except LayerError as error:
         raise UserError(f"tables.layers_file: {path}:{read.lines[error.pair]}: {error}") from error
     return read.layers
 
 
 def _layers(
-    section: TablesConfig, next_channel: NDArray[np.int32], neighbours: NDArray[np.int32], channels: ChannelList
+    section: TablesConfig,
+    next_channel: NDArray[np.int32],
+    neighbours: NDArray[np.int32],
+    channels: ChannelList,
+    working: WorkingSwitches | None,
 ) -> Layers:
     if section.layers_file is not None:
-        return _layers_of_file(section.layers_file, next_channel, channels)
+        return _layers_of_file(section.layers_file, next_channel, channels, working)
     if section.layers == "escape":
         way_out = up_down_next_hops(neighbours, root_node(neighbours, section.root))
         return escape_layers(next_channel, check_next_hops(way_out, channels), channels)
-    return assign_layers(section.layers, next_channel, neighbours, channels)
+    return assign_layers(section.layers, next_channel, neighbours, channels, working)
+
+
+def working_plan(working: WorkingSwitches | None) -> FloorPlan | None:
+    """Floor plan of a square network some switches of which have failed; None: the whole, or no square."""
+    if working is None:
+        return None
+    side = round(working.routers**0.5)
+    return FloorPlan(side, working.numbers) if side * side == working.routers else None
 
 
 def build_tables(
@@ -119,7 +157,7 @@ def build_tables(
     topology: Topology,
     seed: int,
     step: Callable[[str], None] = lambda _: None,
-    plan: FloorPlan | None = None,
+    working: WorkingSwitches | None = None,
 ) -> RoutingTables:
     """Build tables and their layers, and check both.
 
@@ -133,8 +171,8 @@ def build_tables(
         Of random ties and landmarks.
     step : callable, optional
         Called with the name of each step when it begins: distances, tables, virtual layers.
-    plan : FloorPlan, optional
-        `scheme: loren`: where the switches stand, if not one at every place.
+    working : WorkingSwitches, optional
+        Which switches of a larger network the routers are: for files, floor plan and errors.
 
     Raises
     ------
@@ -158,7 +196,7 @@ def build_tables(
     entries = np.full(topology.routers, topology.routers - 1, np.int64)
     entry_bits = number_bits  # a table with one entry per destination is addressed by it
     if section.scheme == "loren":
-        loren = loren_tables(neighbours, section.t_max, plan)
+        loren = loren_tables(neighbours, section.t_max, working_plan(working))
         details, next_hop, entries = loren, loren_next_hops(loren), loren.entries.astype(np.int64)
         entry_bits = loren.entry_bits()
     elif section.scheme in ("cowen", "thorup_zwick"):
@@ -171,7 +209,7 @@ def build_tables(
         next_hop = shortest_next_hops(neighbours, section.ties, generator)
     channels = channel_list(neighbours)
     if section.file is not None:
-        next_hop, next_channel = _next_hops_of_file(section.file, channels)
+        next_hop, next_channel = _next_hops_of_file(section.file, channels, working)
     else:
         next_channel = check_next_hops(next_hop, channels)
     hops = hop_counts(next_channel, channels)
@@ -186,6 +224,6 @@ def build_tables(
         near,
         entries,
         entry_bits,
-        _layers(section, next_channel, neighbours, channels),
+        _layers(section, next_channel, neighbours, channels, working),
         details,
     )

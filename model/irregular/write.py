@@ -1,8 +1,9 @@
 """What `hopforge route` shows and writes: figures of merit, tables in three formats, pictures."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, save_fig
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values, new_map, positions
 
-__all__ = ["layer_lines", "lft_dump", "quality_table", "route_rows", "write_route"]
+__all__ = ["layer_lines", "lft_lines", "quality_table", "route_rows", "write_route"]
 
 MAX_CURVE_ROUTERS = 1024
 """Most routers for which the curve of path length against entries is computed, and the layer of every hop written."""
@@ -75,46 +76,44 @@ def route_rows(tables: RoutingTables, quality: pd.DataFrame) -> list[tuple[str, 
     return rows
 
 
-def lft_dump(tables: RoutingTables) -> str:
-    """Linear forwarding tables as text in the form of OpenSM's ``dump_lfts``: LID = router + 1, out port from 1 on."""
+def lft_lines(tables: RoutingTables) -> Iterator[str]:
+    """Yield linear forwarding tables in the form of OpenSM's ``dump_lfts``: LID = router + 1, out port from 1 on."""
     topology = tables.topology
-    lines = []
     for router in range(topology.routers):
-        lines.append(f"Unicast lids [0x0001-0x{topology.routers:04x}] of switch Lid {router + 1} (router {router}):")
-        lines.append("  Lid  Out   Destination")
-        lines.append("       Port     Info")
+        yield f"Unicast lids [0x0001-0x{topology.routers:04x}] of switch Lid {router + 1} (router {router}):\n"
+        yield "  Lid  Out   Destination\n"
+        yield "       Port     Info\n"
         if not (topology.peer_router[router] >= 0).any() and topology.routers > 1:
-            lines.append("0 valid lids dumped")  # it has failed
+            yield "0 valid lids dumped\n"  # it has failed
             continue
         ports = {int(peer): port for port, peer in reversed(list(enumerate(topology.peer_router[router]))) if peer >= 0}
-        for destination in range(topology.routers):
-            hop = int(tables.next_hop[router, destination])
+        for destination, hop in enumerate(tables.next_hop[router].tolist()):
             if hop < 0 and destination != router:  # it has failed
                 continue
             port = 0 if destination == router else ports[hop] + 1
-            lines.append(f"0x{destination + 1:04x} {port:03d} : (router {destination})")
-        lines.append(f"{1 + int((tables.next_hop[router] >= 0).sum())} valid lids dumped")
-    return "\n".join(lines) + "\n"
+            yield f"0x{destination + 1:04x} {port:03d} : (router {destination})\n"
+        yield f"{1 + int((tables.next_hop[router] >= 0).sum())} valid lids dumped\n"
 
 
-def _entries(tables: RoutingTables) -> list[list[tuple[int, int]]]:
-    """Entries (destination, next router) of every router, in the order in which they are searched."""
+def _entries(tables: RoutingTables) -> Iterator[list[list[int]]]:
+    """Yield the entries (destination, next router) of every router, in the order in which they are searched."""
     details = tables.details
-    if isinstance(details, LorenTables):
-        return [
-            list(zip(details.destination[u, :count].tolist(), details.successor[u, :count].tolist(), strict=True))
-            for u, count in enumerate(details.entries)
-        ]
-    known = details.known if isinstance(details, LandmarkTables) else tables.next_hop >= 0
-    return [[(int(d), int(tables.next_hop[u, d])) for d in np.flatnonzero(known[u])] for u in range(len(known))]
+    for u, next_hop in enumerate(tables.next_hop):
+        if isinstance(details, LorenTables):
+            count = details.entries[u]
+            pairs = np.stack([details.destination[u, :count], details.successor[u, :count]], axis=1)
+        else:
+            known = np.flatnonzero(details.known[u] if isinstance(details, LandmarkTables) else next_hop >= 0)
+            pairs = np.stack([known, next_hop[known]], axis=1)
+        yield pairs.tolist()
 
 
-def _tables_json(tables: RoutingTables, config: Config) -> str:
+def _table_lines(tables: RoutingTables, config: Config) -> Iterator[str]:
+    """Yield the parts of a JSON document of the tables, a router at a time."""
     document: dict[str, object] = {
         "scheme": config.tables.scheme,
         "network": tables.topology.name,
         "routers": tables.topology.routers,
-        "entries": _entries(tables),
         "layers": {"method": tables.layers.method, "count": tables.layers.count},
     }
     if isinstance(tables.details, LandmarkTables):
@@ -124,10 +123,19 @@ def _tables_json(tables: RoutingTables, config: Config) -> str:
         ends = zip(tables.channels.source.tolist(), tables.channels.target.tolist(), strict=True)
         document["channels"] = list(ends)
         document["orders"] = tables.layers.orders.order.tolist()
+    yield json.dumps(document)[:-1]
+    yield from _rows("entries", _entries(tables))
     if tables.layers.escape is not None:
         targets = np.append(tables.channels.target, -1)
-        document["escape_next_hops"] = targets[tables.layers.escape].tolist()
-    return json.dumps(document) + "\n"
+        yield from _rows("escape_next_hops", (targets[row].tolist() for row in tables.layers.escape))
+    yield "}\n"
+
+
+def _rows(key: str, rows: Iterable[list[Any]]) -> Iterator[str]:
+    yield f', "{key}": ['
+    for number, row in enumerate(rows):
+        yield (",\n" if number else "\n") + json.dumps(row)
+    yield "]"
 
 
 def layer_lines(tables: RoutingTables) -> Iterator[str]:
@@ -229,11 +237,16 @@ def write_route(
                 frames["path_length"], tables, f"{config.tables.scheme}: path length", scratch / "path_length.png"
             )
         write_tables(scratch, frames)
-        np.savetxt(scratch / "next_hops.csv", named.next_hop, fmt="%d", delimiter=",")
-        (scratch / "tables.json").write_text(_tables_json(named, config), encoding="utf-8")
+        texts = {
+            "next_hops.csv": (",".join(map(str, row.tolist())) + "\n" for row in named.next_hop),
+            "tables.json": _table_lines(named, config),
+            "lft.txt": lft_lines(named),
+        }
         if tables.layers.escape is None and tables.topology.routers <= MAX_CURVE_ROUTERS:
-            (scratch / "layers.csv").write_text("".join(layer_lines(tables)), encoding="utf-8")
-        (scratch / "lft.txt").write_text(lft_dump(named), encoding="utf-8")
+            texts["layers.csv"] = layer_lines(named)
+        for name, lines in texts.items():
+            with (scratch / name).open("w", encoding="utf-8") as file:
+                file.writelines(lines)
         if len(load) <= 2 * MAX_DRAWN_LINKS:
             physical = tables.topology.channels()
             number = {pair: k for k, pair in enumerate(zip(channels.source, channels.target, strict=True))}

@@ -43,16 +43,16 @@ def refuse_failed(failed: FailedConfig, who: str) -> None:
         )
 
 
-def _router(topology: Topology, router: int) -> int:
+def _router(topology: Topology, router: int, key: str) -> int:
     if router >= topology.routers:
         raise FailureError(
-            f"failed: router {router} does not exist; the {topology.name} has routers 0 to {topology.routers - 1}"
+            f"{key}: router {router} does not exist; the {topology.name} has routers 0 to {topology.routers - 1}"
         )
     return router
 
 
-def failed_switches(topology: Topology, failed: FailedConfig) -> NDArray[np.bool_]:
-    """Switches that have failed: bool[router].
+def failed_switches(topology: Topology, failed: FailedConfig, key: str = "failed") -> NDArray[np.bool_]:
+    """Switches that have failed: bool[router]; `key` is what errors begin with.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def failed_switches(topology: Topology, failed: FailedConfig) -> NDArray[np.bool
     """
     found = np.zeros(topology.routers, bool)
     for router in failed.switches:
-        found[_router(topology, router)] = True
+        found[_router(topology, router, key)] = True
     return found
 
 
@@ -70,8 +70,10 @@ def failed_hosts(topology: Topology, failed: FailedConfig) -> NDArray[np.bool_]:
     return failed_switches(topology, failed)[topology.host_router]
 
 
-def failed_ports(topology: Topology, failed: FailedConfig) -> NDArray[np.bool_]:
+def failed_ports(topology: Topology, failed: FailedConfig, key: str = "failed") -> NDArray[np.bool_]:
     """Output ports whose link to another router is down: bool[router, port]; both ends of every link.
+
+    `key` is what errors begin with.
 
     Raises
     ------
@@ -81,27 +83,27 @@ def failed_ports(topology: Topology, failed: FailedConfig) -> NDArray[np.bool_]:
     peer = topology.peer_router
     down = np.zeros(peer.shape, bool)
     for a, b in failed.links:
-        here = peer[_router(topology, a)] == _router(topology, b)
+        here = peer[_router(topology, a, key)] == _router(topology, b, key)
         if not here.any():
-            raise FailureError(f"failed: there is no link between routers {a} and {b} of the {topology.name}")
+            raise FailureError(f"{key}: there is no link between routers {a} and {b} of the {topology.name}")
         down[a] |= here
     for router, port in failed.ports:
-        ports = int(topology.ports[_router(topology, router)])
+        ports = int(topology.ports[_router(topology, router, key)])
         if port >= ports or peer[router, port] < 0:
             what = "leads to a host" if port < ports and topology.host_at[router, port] >= 0 else "has no link"
-            raise FailureError(f"failed: port {port} of router {router} of the {topology.name} {what}")
+            raise FailureError(f"{key}: port {port} of router {router} of the {topology.name} {what}")
         down[router, port] = True
-    down[failed_switches(topology, failed)] = True
+    down[failed_switches(topology, failed, key)] = True
     down &= peer >= 0
     here = np.nonzero(down)
     down[peer[here], topology.peer_port[here]] = True
     return down
 
 
-def without_failed(topology: Topology, failed: FailedConfig) -> Topology:
+def without_failed(topology: Topology, failed: FailedConfig, key: str = "failed") -> Topology:
     """Return the network without the links that are down; routers, ports and hosts keep their numbers.
 
-    A switch that has failed stays, with its hosts and without links.
+    A switch that has failed stays, with its hosts and without links. `key` is what errors begin with.
 
     Raises
     ------
@@ -110,11 +112,11 @@ def without_failed(topology: Topology, failed: FailedConfig) -> Topology:
     """
     if failed.none:
         return topology
-    down, gone = failed_ports(topology, failed), failed_switches(topology, failed)
+    down, gone = failed_ports(topology, failed, key), failed_switches(topology, failed)
     peer_router = np.where(down, -1, topology.peer_router).astype(np.int32)
     left = np.flatnonzero(~gone)
     if len(left) == 0:
-        raise FailureError(f"failed: all {topology.routers} routers of the {topology.name}")
+        raise FailureError(f"{key}: all {topology.routers} routers of the {topology.name}")
     router, port = np.nonzero(peer_router >= 0)
     ends = (router, peer_router[router, port])
     graph = csr_array((np.ones(len(router), np.int8), ends), shape=(topology.routers, topology.routers))
@@ -123,7 +125,7 @@ def without_failed(topology: Topology, failed: FailedConfig) -> Topology:
     if len(apart):
         sizes = sorted((n for n in np.bincount(part[left]).tolist() if n), reverse=True)
         raise FailureError(
-            f"failed: the network falls apart: no path from router {left[0]} to router {apart[0]} "
+            f"{key}: the network falls apart: no path from router {left[0]} to router {apart[0]} "
             f"({len(sizes)} parts of {', '.join(map(str, sizes[:8]))}{', …' if len(sizes) > 8 else ''} routers)"
         )
     return replace(

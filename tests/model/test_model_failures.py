@@ -241,17 +241,18 @@ def test_a_run_without_failures_is_untouched_until_the_first() -> None:
 @pytest.mark.parametrize(
     ("failures", "message"),
     [
-        ("{cycle: 10, links: [[0, 1]]}", "no link between routers 0 and 1"),
+        ("{cycle: 10, links: [[0, 1]]}", "there is no link between routers 0 and 1"),
         ("{cycle: 10, switches: [16]}", "router 16 does not exist; .* has routers 0 to 15"),
         ("{cycle: 10, ports: [[0, 0]]}", "port 0 of router 0 .* leads to a host"),
         (
             "{cycle: 10, links: [[0, 2], [0, 3], [0, 5], [0, 13]]}",
-            r"no path from router 0 to router 1 \(2 parts of 15, 1",
+            r"the network falls apart: no path from router 0 to router 1 \(2 parts of 15, 1",
         ),
     ],
 )
 def test_impossible_failures_are_refused(failures: str, message: str) -> None:
-    with pytest.raises(FailureError, match=message):
+    failures = f"{{cycle: 5, links: [[0, 2]]}}, {failures}"
+    with pytest.raises(FailureError, match=rf"^simulation\.failures\[1\]: {message}"):
         Simulation(configure(failures=failures), 0.1, 1)
 
 

@@ -1,6 +1,8 @@
 """Tables after failures: paths followed one by one on the smaller network, and what the report counts."""
 
+import itertools
 import json
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -21,11 +23,14 @@ from hopforge.model.irregular.failure import (
     linked_tables,
     surviving_tables,
     tables_after_failure,
+    with_options,
 )
 from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import chosen_entries
 from hopforge.model.irregular.tables import RoutingTables, build_tables
+from hopforge.model.irregular.write import layer_lines
 from hopforge.model.routing.tables import prepare_tables
+from hopforge.model.summary import summarize
 from hopforge.model.tcam import NO_MATCH, Tcam, TcamRow
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import FailureError, failed_ports, survivors, without_failed
@@ -182,6 +187,110 @@ def test_a_failed_root_is_refused(section: str, message: str) -> None:
         tables_after_failure(tables, topology, FailedConfig(switches=(13,)), 1)
 
 
+@pytest.mark.parametrize(
+    ("links", "switches", "message"),
+    [
+        (["0-99"], [], r"^--fail 0-99: router 99 does not exist; the random regular graph .* has routers 0 to 19$"),
+        (["0.0"], [], r"^--fail 0\.0: port 0 of router 0 .* leads to a host$"),
+        ([], ["3, 20"], "^--fail-switch 20: router 20 does not exist"),
+        (["0-0"], [], "^--fail 0-0: there is no link between routers 0 and 0"),
+        ([], ["0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19"], "^--fail-switch 0, .*: all 20 routers"),
+    ],
+)
+def test_errors_name_the_option_and_its_value(links: list[str], switches: list[str], message: str) -> None:
+    topology, _ = network()
+    with pytest.raises(FailureError, match=message):
+        with_options(topology, FailedConfig(switches=(13,)), links, switches)
+
+
+def test_the_options_that_split_the_network_are_named() -> None:
+    topology, _ = network()
+    words = [f"7-{peer}" for peer in topology.peer_router[7] if peer >= 0]
+    alone = re.escape(", ".join(f"--fail {word}" for word in words))
+    with pytest.raises(FailureError, match=rf"^{alone}: the network falls apart: no path from router 0 to router 7 "):
+        with_options(topology, FailedConfig(), [",".join(words[:2]), *words[2:]], [])
+    with pytest.raises(FailureError, match=r"^failed: router 20 does not exist"):
+        with_options(topology, FailedConfig(switches=(20,)), words, [])
+    assert with_options(topology, FailedConfig(switches=(2,)), words[:1], ["4"]).switches == (2, 4)
+
+
+def own_files(folder: Path, avoided: int) -> str:
+    """Tables and layers that avoid a switch, as files; the section that reads them."""
+    topology, section = network("{layers: lash_tor}")
+    whole = build_tables(section, topology, 1).next_hop  # what concerns the switch itself is as it was
+    found = surviving_tables(section, topology, FailedConfig(switches=(avoided,)), 1, lambda _: None).named
+    rows = np.where(found.next_hop >= 0, found.next_hop, whole)
+    np.savetxt(folder / "hops.csv", rows, fmt="%d", delimiter=",")
+    (folder / "layers.csv").write_text("".join(layer_lines(found)) + f"{avoided},0,5\n0,{avoided},1,2,3,4,5\n")
+    return f"{{scheme: file, file: {folder}/hops.csv, layers: file, layers_file: {folder}/layers.csv, patterns: 5}}"
+
+
+def test_a_users_files_that_avoid_the_switch_are_taken_and_no_others(tmp_path: Path) -> None:
+    topology, section = network(own_files(tmp_path, 13))
+    failed = FailedConfig(switches=(13,))
+    tables, report = tables_after_failure(section, topology, failed, 1)
+    rows = dict(report.rows)
+    assert rows["files"].startswith("fit what is left") and "paths changed" not in rows
+    assert tables.topology.routers == 19 and (report.named.next_hop != 13).all() and report.named.entries[13] == 0
+    again = np.loadtxt(tmp_path / "hops.csv", delimiter=",", dtype=int)
+    for s, d in itertools.permutations([r for r in range(20) if r != 13], 2):
+        path = path_of(again, s, d)
+        assert path == path_of(report.named.next_hop, s, d) and len(report.named.layers.of_path(s, d)) == len(path) - 1
+    with pytest.raises(
+        UserError, match=r"hops.csv:\d+: the entry of router \d+ for .* names router 4, which has failed"
+    ):
+        tables_after_failure(section, topology, FailedConfig(switches=(4,)), 1)
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ((19, 0, -1), r"hops.csv:20: the entry of router 19 for destination 0 is missing \(path 19 → \?\)"),
+        ((19, 0, 13), "hops.csv:20: the entry of router 19 for destination 0 names router 13, which has failed"),
+        ((19, 0, 19), "hops.csv:20: the entry of router 19 for destination 0 names router 19, which is no neighbour"),
+    ],
+)
+def test_a_users_table_is_checked_with_the_numbers_of_the_whole_network(
+    broken: tuple[int, int, int], message: str, tmp_path: Path
+) -> None:
+    topology, section = network(own_files(tmp_path, 13))
+    rows = np.loadtxt(tmp_path / "hops.csv", delimiter=",", dtype=int)
+    rows[broken[:2]] = broken[2]
+    np.savetxt(tmp_path / "hops.csv", rows, fmt="%d", delimiter=",")
+    with pytest.raises(UserError, match=message):
+        tables_after_failure(section, topology, FailedConfig(switches=(13,)), 1)
+
+
+def test_circles_and_waiting_channels_have_the_numbers_of_the_whole_network(tmp_path: Path) -> None:
+    ring = "-1,1,1,1,1\n2,-1,2,2,2\n3,3,-1,3,3\n4,4,4,-1,4\n0,0,0,0,-1\n"  # one way round; 0 has no part in it
+    text = "name: t\ntopology: {kind: complete, routers: 5}\ntables: {scheme: file, file: hops.csv, layers: single}\n"
+    text = text.replace("kind: complete, routers: 5", "kind: edge_list, file: all.txt")
+    (tmp_path / "all.txt").write_text("".join(f"{a} {b}\n" for a in range(5) for b in range(a)))
+    (tmp_path / "hops.csv").write_text(ring.replace("0,0,0,0,-1", "0,1,1,1,-1"))
+    config = parse_config(text, "t.yml", folder=tmp_path)
+    topology = build(config.topology, config.address)
+    with pytest.raises(
+        UserError, match=r"can deadlock; waiting channels: (?=.*4→1 layer 0)(?=.*1→2)(?=.*2→3)(?=.*3→4)"
+    ):
+        tables_after_failure(config.tables, topology, FailedConfig(switches=(0,)), 1)
+    (tmp_path / "hops.csv").write_text(ring.replace("0,0,0,0,-1", "0,3,1,1,-1"))
+    with pytest.raises(UserError, match=r"hops.csv:5: from router 2 to router 1 packets go in a circle: 2 → 3 → 4 → 3"):
+        tables_after_failure(config.tables, topology, FailedConfig(switches=(0,)), 1)
+
+
+def test_a_users_table_is_simulated_without_the_switch_and_checked(tmp_path: Path) -> None:
+    text = TEXT + own_files(tmp_path, 13) + "\nfailed: {switches: [13]}\n"
+    config = parse_config(text)
+    rows = dict(summarize(config))
+    assert rows["tables"].startswith("file, 18 entries at most; checked")
+    assert "(file), checked: no cycle" in rows["virtual layers"]
+    left = without_failed(build(config.topology, config.address), config.failed)
+    named = linked_tables(config.tables, left, 1)
+    assert (named.next_hop[13] == -1).all() and named.layers.count > 1
+    with pytest.raises(FailureError, match="router 99 does not exist"):
+        summarize(config.model_copy(update={"failed": FailedConfig(switches=(99,))}))
+
+
 @pytest.mark.parametrize("words", ["3", "3-", "a-b", "3-7;4-5", "-1-2"])
 def test_words_of_another_form(words: str) -> None:
     with pytest.raises(UserError, match=r"--fail: must be routers as 3-7 or router and port as 3.2, not"):
@@ -200,6 +309,8 @@ def test_the_command_writes_the_change(tmp_path: Path) -> None:
     next_hop = np.loadtxt(out / "next_hops.csv", delimiter=",", dtype=int)
     assert next_hop.shape == (20, 20) and (next_hop[2] == -1).all() and (next_hop[0] != other).all()
     assert (out / "lft.txt").read_text().count("19 valid lids dumped") == 19
+    layers = [tuple(map(int, line.split(",")[:2])) for line in (out / "layers.csv").read_text().splitlines()]
+    assert sorted(layers) == sorted(itertools.permutations([r for r in range(20) if r != 2], 2))
     entries = json.loads((out / "tables.json").read_text())["entries"]
     assert len(entries) == 20 and entries[2] == [] and all(d != 2 for row in entries for d, _ in row)
     assert "written" in (out / "routers.csv").read_text().splitlines()[0]

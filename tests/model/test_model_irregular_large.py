@@ -12,6 +12,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular import large
 from hopforge.model.irregular.large import large_rows, sample_loren, write_large
 from hopforge.model.irregular.loren import loren_path
+from hopforge.model.routing_table import distances
 from hopforge.model.topology import build
 
 TEXT = "name: big\ntopology: {kind: layout_random, n: 12, degree: 4, length: 3, seed: 2}\ntables: {scheme: loren}\n"
@@ -55,13 +56,42 @@ def test_a_circle_is_refused_with_its_pair(found, monkeypatch):
     here, there = 0, int(broken[0, 0])
     broken[here], broken[there] = there, here
     wrong = dataclasses.replace(found.tables, successor=broken)
-    monkeypatch.setattr(large, "loren_tables", lambda neighbours, t_max: wrong)
+    monkeypatch.setattr(large, "loren_tables", lambda neighbours, t_max, plan: wrong)
     with pytest.raises(UserError, match=r"from router \d+ to router \d+ packets go in a circle"):
         sample_loren(config, build(config.topology, config.address))
 
 
-def test_shortest_distances_beyond_254_hops():
-    line = np.array([[k - 1, k + 1 if k < 299 else -1] for k in range(300)], np.int32)
-    distance, queue = np.empty(300, np.int32), np.empty(300, np.int32)
-    large._hops_from(line, 299, distance, queue)
-    assert distance.tolist() == list(range(299, -1, -1))
+def test_failures_are_named_and_counted(found, tmp_path):
+    peers = found.topology.peer_router
+    a, b = 0, int(peers[0].max())
+    config = parse_config(TEXT + f"failed: {{links: [[{a}, {b}]], switches: [77]}}\n", "test.yml")
+    left = sample_loren(config, build(config.topology, config.address))
+    write_large(config, left, tmp_path / "out")
+    after = pd.read_parquet(tmp_path / "out" / "entries.parquet")
+    assert not (after == 77)[["router", "destination", "next_router"]].any(axis=None)
+    graph = nx.Graph([(u, int(w)) for u, row in enumerate(peers) for w in row if w >= 0])
+    graph.remove_edge(a, b)
+    graph.remove_node(77)
+    assert all(graph.has_edge(u, w) for u, w in zip(after["router"], after["next_router"], strict=True))
+    far = dict(nx.all_pairs_shortest_path_length(graph))
+    for pair in left.pairs.sample(200, random_state=1).itertuples():
+        assert far[pair.source][pair.destination] == pair.shortest <= pair.hops
+    before = {
+        (u, int(d)): int(w)
+        for u, (row, ways) in enumerate(zip(found.tables.destination, found.tables.successor, strict=True))
+        for d, w in zip(row, ways, strict=True)
+        if d >= 0
+    }
+    now = {(row.router, row.destination): row.next_router for row in after.itertuples()}
+    written, removed = {k for k, w in now.items() if before.get(k) != w}, set(before) - set(now)
+    rows = dict(large_rows(left))
+    switches = len({u for u, _ in written | removed})
+    assert rows["entries changed"] == f"{len(written)} written and {len(removed)} removed in {switches} of 144 switches"
+    assert rows["failed"] == f"link {a}–{b}, switch 77"
+
+
+def test_shortest_distances_beyond_254_hops(tmp_path):
+    (tmp_path / "line.txt").write_text("".join(f"{k} {k + 1}\n" for k in range(299)))
+    config = parse_config("name: x\ntopology: {kind: edge_list, file: line.txt}\n", "test.yml", folder=tmp_path)
+    line = build(config.topology, config.address)
+    assert distances(line, np.array([299]))[0].tolist() == list(range(299, -1, -1))

@@ -10,7 +10,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular.files import read_next_hops
 from hopforge.model.irregular.load import all_to_all_load, hotspot_quality, local_quality
 from hopforge.model.irregular.tables import build_tables
-from hopforge.model.irregular.write import lft_dump, quality_table, route_rows, write_route
+from hopforge.model.irregular.write import lft_lines, quality_table, route_rows, write_route
 from hopforge.model.simulation import Simulation
 from hopforge.model.topology import build
 from hopforge.model.topology.floor_plan import positions
@@ -115,7 +115,7 @@ def test_files(tmp_path, scheme):
 
 def test_lft_names_the_port_to_the_next_switch():
     tables = _tables(_config("shortest"))
-    blocks = lft_dump(tables).split("Unicast")[1:]
+    blocks = "".join(lft_lines(tables)).split("Unicast")[1:]
     assert len(blocks) == 25
     for router, block in enumerate(blocks):
         rows = [line.split() for line in block.splitlines() if line.startswith("0x")]

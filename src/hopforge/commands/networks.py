@@ -57,8 +57,7 @@ def route(
     LOREN's tables, with sampled pairs.
     """
     from hopforge.model.config import load_config
-    from hopforge.model.config.failures import parse_failed
-    from hopforge.model.irregular.failure import tables_after_failure
+    from hopforge.model.irregular.failure import tables_after_failure, with_options
     from hopforge.model.irregular.large import large_rows, sample_loren, write_large
     from hopforge.model.irregular.tables import MAX_ROUTERS, build_tables
     from hopforge.model.irregular.write import quality_table, route_rows, write_route
@@ -66,12 +65,12 @@ def route(
     from hopforge.model.topology import build
 
     checked = load_config(config)
-    failed = checked.failed + parse_failed(fail or [], fail_switch or [])
-    checked = checked.model_copy(update={"failed": failed})
     target = output or Path("build/route") / checked.name
     check_writable(target)
     network = build(checked.topology, checked.address)
-    if network.routers > MAX_ROUTERS and failed.none and checked.tables.scheme == "loren":
+    failed = with_options(network, checked.failed, fail or [], fail_switch or [])
+    checked = checked.model_copy(update={"failed": failed})
+    if network.routers > MAX_ROUTERS and checked.tables.scheme == "loren":
         with progress_bar("destinations") as advance:
             found = sample_loren(checked, network, advance)
         write_large(checked, found, target)
