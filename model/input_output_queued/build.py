@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.input_output_queued.parts import PART_QUEUES, Parts, find_parts
 from hopforge.model.input_output_queued.records import (
     ARRAYS,
     INPUT_QUEUE,
@@ -14,11 +15,12 @@ from hopforge.model.input_output_queued.records import (
     LINE,
     NIC,
     OUTPUT_QUEUE,
+    PART,
     QUEUES,
 )
 from hopforge.model.network.arena import gather
 from hopforge.model.network.build import NetState, NetworkError, RouterParameters, SourceParameters, Tables, build_net
-from hopforge.model.network.records import HOST_VC_BITS, NOTE
+from hopforge.model.network.records import BERNOULLI, HOST_VC_BITS, NOTE, ON_OFF
 from hopforge.model.topology import Topology
 
 #: slots of the calendar of hosts
@@ -27,6 +29,8 @@ CALENDAR_SLOTS = 1024
 PACKETS_PER_HOST = 32
 #: bins of the latency histogram in a packet time
 BINS_PER_PACKET = 10
+#: delay lines of one sort, of all parts
+MAX_LINES = 65535
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class QueueParameters:
         From the begin of sending to the arrival at the other end of the link at an output port.
     nic_packets : int
         Packets that wait in the NIC of a host with an interval source.
+    part_queues : int
+        Input queues of a part of the network (`parts`): changes how fast it is simulated, and nothing else.
     """
 
     vcs: int
@@ -53,6 +59,7 @@ class QueueParameters:
     flight_cycles: Any = 125
     nic_packets: int = 20
     deadlock_cycles: int = 400_000
+    part_queues: int = PART_QUEUES
 
     def __post_init__(self) -> None:
         for name in ("input_packets", "output_packets", "nic_packets"):
@@ -178,24 +185,31 @@ def build_queues(
         state.grow_packets()
     for name, array in gather({name: state[name] for name in ("packet", "free_packet")}).items():
         state.put(name, array)
-    NI, NP = R * P * V, R * P
+    NI = R * P * V
     words = (P * V + 63) // 64
-    flight = np.broadcast_to(np.asarray(parameters.flight_cycles, np.int64), (R, P)).reshape(-1)
+    flights = np.broadcast_to(np.asarray(parameters.flight_cycles, np.int64), (R, P))
+    flight = flights.reshape(-1)
     peer = topology.peer_router.reshape(-1).astype(np.int64) * P + topology.peer_port.reshape(-1)
     here = np.flatnonzero(topology.peer_router.reshape(-1) >= 0)
     there = peer[here]
     host_port = topology.host_router.astype(np.int64) * P + topology.host_port
-    delays = np.unique(np.concatenate([flight[here], flight[host_port], [1]]))[::-1]
-    line_of = {int(delay): k for k, delay in enumerate(delays)}
-    line = np.array([line_of.get(int(delay), 0) for delay in flight], np.int64)
+    alone = source.kind in (BERNOULLI, ON_OFF, INTERVAL) and source.message_packets == 1
+    delays = np.unique(np.concatenate([flight[here], flight[host_port]]))[::-1]
+    if not len(delays):
+        delays = np.ones(1, np.int64)
+    least = max(parameters.part_queues, NI * len(delays) // MAX_LINES) if alone else NI
+    parts = find_parts(topology, flights, P * V, least)
+    kind = np.searchsorted(-delays, -flight).clip(max=len(delays) - 1)  # of a port's link, by falling delay
+    part_of = np.repeat(parts.of_router, P)  # of a port
 
     record = state.queue_record[0]
     record["packet_cycles"], record["match_cycles"] = parameters.packet_cycles, parameters.match_cycles
     record["input_depth"], record["output_depth"], record["words"] = deep, out_deep, words
-    record["port_words"], record["host_words"] = (NP + 63) // 64, (H + 63) // 64
     record["nic_depth"], record["calendar_mask"] = parameters.nic_packets, CALENDAR_SLOTS - 1
     record["bin_cycles"] = max(parameters.packet_cycles // BINS_PER_PACKET, 1)
-    record["packet_lines"] = record["credit_lines"] = len(delays)
+    record["lines"], record["parts"] = len(delays), len(parts)
+    record["window"] = window = parts.far_cycles if len(parts) > 1 else 1
+    record["reserve"] = H * (window // parameters.packet_cycles + 1)
     # credits and links may be busy for so long after the last packet
     state.record["wheel_mask"] = int(delays[0]) + parameters.packet_cycles
     if isinstance(source, IntervalSource):
@@ -207,19 +221,20 @@ def build_queues(
     inputs["router"], inputs["port"], inputs["vc"] = number // (P * V), number // V % P, number % V
     inputs["stamp"], inputs["output"] = number % (P * V) - P * V, -1
     outputs["target"], outputs["credits"] = -1, deep
-    outputs["packet_line"] = np.repeat(line, V)
     outputs["port"], outputs["router"], outputs["vc"] = number // V, number // (P * V), number % V
     outputs["number"] = number // V % P
     nic = np.zeros(max(H, 1), NIC)
     nic["next"], nic["credits"] = -1, deep
-    nic["packet_line"][:H] = nic["credit_line"][:H] = line[host_port]
+    nic["packet_line"][:H] = nic["credit_line"][:H] = part_of[host_port] * len(delays) + kind[host_port]
     for v in range(V):
         outputs["target"][here * V + v] = there * V + v
+        outputs["packet_line"][here * V + v] = part_of[there] * len(delays) + kind[here]
         inputs["credit_to"][there * V + v] = here * V + v
-        inputs["credit_line"][there * V + v] = line[here]
+        inputs["credit_line"][there * V + v] = part_of[here] * len(delays) + kind[here]
         outputs["target"][host_port * V + v] = NI + (np.arange(H) << HOST_VC_BITS) + v
         inputs["credit_to"][host_port * V + v] = NI + np.arange(H)
-        inputs["credit_line"][host_port * V + v] = line[host_port]
+        outputs["packet_line"][host_port * V + v] = part_of[host_port] * len(delays) + kind[host_port]
+        inputs["credit_line"][host_port * V + v] = part_of[host_port] * len(delays) + kind[host_port]
     allowed = state["host"]["inject_mask"][:H].astype(np.int64)
     lowest = np.array([(int(mask) & -int(mask)).bit_length() - 1 for mask in allowed], np.int64)
     nic["target"][:H], nic["output_vc"][:H] = host_port * V + lowest, host_port * V
@@ -230,51 +245,85 @@ def build_queues(
 
     arrays: dict[str, NDArray[Any]] = {"input_queue": inputs, "output_queue": outputs, "nic": nic}
     sizes = {
-        "requests": R * words, "blocked": NI * words, "following": len(state["packet"]), "ready": max(NP, H),
-        "asking": (R + 63) // 64, "pending": (NP + 63) // 64, "due_hosts": (H + 63) // 64,
+        "requests": R * words, "blocked": NI * words, "following": len(state["packet"]), "places": window,
         "order": P * V, "age": P * V, "granted": 64, "departures": H * parameters.nic_packets,
     }  # fmt: skip
     for name, size in sizes.items():
         arrays[name] = np.zeros(max(size, 1), ARRAYS[name])
-    used = np.concatenate([here, host_port])
-    rate = np.bincount(line[used], minlength=len(delays))
-    hosts = np.bincount(line[host_port], minlength=len(delays)) if H else np.zeros(len(delays), np.int64)
-    arrays["packet_line"] = np.zeros(len(delays), LINE)
-    arrays["credit_line"] = np.zeros(len(delays), LINE)
-    arrays["free_line"] = np.zeros(1, LINE)
-    parts: dict[tuple[str, int], dict[str, NDArray[Any]]] = {}
-    for k, delay in enumerate(delays.tolist()):
-        packets = (rate[k] + hosts[k]) * (delay // parameters.packet_cycles + 2)
-        credits = (rate[k] + hosts[k]) * min(delay // parameters.match_cycles + 2, V * deep)
-        learns = tables.feedback is not None
-        parts["packet_line", k] = _line_arrays(arrays["packet_line"][k : k + 1], delay, packets, notes=False)
-        parts["credit_line", k] = _line_arrays(arrays["credit_line"][k : k + 1], delay, credits, notes=learns)
-    parts["free_line", 0] = _line_arrays(arrays["free_line"], parameters.packet_cycles, 2 * NP, notes=False)
-    arrays["calendar"] = _first_calendar(state, nic, H)
-    flat = {f"{name} {k} {field}": array for (name, k), found in parts.items() for field, array in found.items()}
+    arrays |= _part_arrays(parts, P, len(delays))
+    _fill_calendars(state, nic, parts, arrays["calendar"])
+    count, lines = len(parts), len(delays)
+    both = np.bincount(part_of[host_port] * lines + kind[host_port], minlength=count * lines) * 2  # to and from hosts
+    packets = both + np.bincount(part_of[there] * lines + kind[here], minlength=count * lines)
+    credits = both + np.bincount(part_of[here] * lines + kind[here], minlength=count * lines)
+    for name, size in (("packet_line", count * lines), ("credit_line", count * lines), ("free_line", count)):
+        arrays[name] = np.zeros(size, LINE)
+    found: dict[tuple[str, int], dict[str, NDArray[Any]]] = {}
+    notes = tables.feedback is not None
+    for k in range(count * lines):
+        delay = int(delays[k % lines])
+        far = count > 1 and delay == parts.far_cycles
+        most = int(packets[k]) * (delay // parameters.packet_cycles + 2)
+        found["packet_line", k] = _line_arrays(arrays["packet_line"][k : k + 1], delay, most, far=far)
+        most = int(credits[k]) * min(delay // parameters.match_cycles + 2, V * deep)
+        found["credit_line", k] = _line_arrays(arrays["credit_line"][k : k + 1], delay, most, far=far, notes=notes)
+    for k in range(count):
+        most = 2 * P * int(np.diff(parts.first_router)[k])
+        found["free_line", k] = _line_arrays(arrays["free_line"][k : k + 1], parameters.packet_cycles, most)
+    flat = {f"{name} {k} {field}": array for (name, k), own in found.items() for field, array in own.items()}
     block = gather(arrays | flat)
     for name in arrays:
         state.put_queue(name, block[name])
-    for (name, k), found in parts.items():
-        for field in found:
-            state.queues[name][k][field] = state.keep(block[f"{name} {k} {field}"])
+    for (name, k), own in found.items():
+        line = state.queues[name][k]
+        for field in own:
+            line[field] = state.keep(block[f"{name} {k} {field}"])
+        if not line["far"]:
+            line["put_entries"], line["put_notes"] = line["entries"], line["notes"]
+    for name in ("asking", "pending", "due_hosts", "calendar"):
+        state.queues["part"][name] = state.queues[name].ctypes.data + state.queues["part"][name]
     return state
 
 
-def _line_arrays(line: NDArray[Any], delay: int, capacity: int, *, notes: bool) -> dict[str, NDArray[Any]]:
+def _part_arrays(parts: Parts, ports: int, lines: int) -> dict[str, NDArray[Any]]:
+    """Return the parts, with places in bytes in their masks and calendars, and these."""
+    part = np.zeros(len(parts), PART)
+    routers, hosts = np.diff(parts.first_router), np.diff(parts.first_host)
+    part["first_router"], part["first_port"] = parts.first_router[:-1], parts.first_router[:-1] * ports
+    part["first_host"], part["hosts"] = parts.first_host[:-1], hosts
+    part["first_line"], part["free_line"] = np.arange(len(parts)) * lines, np.arange(len(parts))
+    found: dict[str, NDArray[Any]] = {"part": part}
+    sizes = {"asking": routers, "pending": routers * ports, "due_hosts": hosts}
+    for (name, bits), field in zip(sizes.items(), ("asking_words", "pending_words", "due_words"), strict=True):
+        part[field] = (bits + 63) // 64
+        part[name] = (np.cumsum(part[field]) - part[field]) * 8
+        found[name] = np.zeros(max(int(part[field].sum()), 1), np.uint64)
+    part["calendar"] = np.arange(len(parts)) * CALENDAR_SLOTS * 4
+    found["calendar"] = np.full(len(parts) * CALENDAR_SLOTS, -1, np.int32)
+    return found
+
+
+def _line_arrays(
+    line: NDArray[Any], delay: int, capacity: int, *, far: bool = False, notes: bool = False
+) -> dict[str, NDArray[Any]]:
     """Fill in a delay line; returns the arrays that it needs by the names of their addresses."""
     size, cycles = (1 << int(max(count, 2) - 1).bit_length() for count in (capacity, delay + 1))
-    line["delay"], line["mask"], line["count_mask"] = delay, size - 1, cycles - 1
+    line["delay"], line["mask"], line["count_mask"], line["far"] = delay, size - 1, cycles - 1, far
     found: dict[str, NDArray[Any]] = {"entries": np.zeros(size, np.int64), "counts": np.zeros(cycles, np.int32)}
-    return found | ({"notes": np.zeros(size, NOTE)} if notes else {})
+    if notes:
+        found["notes"] = np.zeros(size, NOTE)
+    if far:
+        found |= {"put_entries": np.zeros(size, np.int64), "sent": np.zeros(size, np.int64)}
+        if notes:
+            found["put_notes"] = np.zeros(size, NOTE)
+    return found
 
 
-def _first_calendar(state: QueuedState, nic: NDArray[Any], hosts: int) -> NDArray[np.int32]:
+def _fill_calendars(state: QueuedState, nic: NDArray[Any], parts: Parts, calendar: NDArray[np.int32]) -> None:
     """Enter every host in the slot of its first packet (or in the last one, where it is entered again)."""
-    calendar = np.full(CALENDAR_SLOTS, -1, np.int32)
     interval = int(state["source_kind"]) == INTERVAL
-    for h in range(hosts):
-        slot = 0 if interval else min(int(state["host"]["next_time"][h]), CALENDAR_SLOTS - 1)
-        nic["next"][h] = calendar[slot]
-        calendar[slot] = h
-    return calendar
+    for k, (first, end) in enumerate(zip(parts.first_host[:-1].tolist(), parts.first_host[1:].tolist(), strict=True)):
+        for h in range(first, end):
+            slot = 0 if interval else min(int(state["host"]["next_time"][h]), CALENDAR_SLOTS - 1)
+            nic["next"][h] = calendar[k * CALENDAR_SLOTS + slot]
+            calendar[k * CALENDAR_SLOTS + slot] = h

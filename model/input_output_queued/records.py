@@ -33,10 +33,9 @@ INPUT_QUEUE = np.dtype(
         ("router", "i4"),
         ("length", "u2"),
         ("output", "i2"),  # output port · V + VC of the first packet; -1: empty
+        ("credit_line", "u2"),  # delay line of credits
         ("port", "u1"),
         ("vc", "u1"),
-        ("output_port", "u1"),  # of the first packet
-        ("credit_line", "u1"),  # delay line of credits
     ],
     align=True,
 )
@@ -51,7 +50,7 @@ OUTPUT_QUEUE = np.dtype(
         ("first", "i4"),  # packet, as above
         ("last", "i4"),
         ("length", "u2"),
-        ("packet_line", "u1"),  # delay line of packets
+        ("packet_line", "u2"),  # delay line of packets
         ("number", "u1"),  # of the port in its router
         ("vc", "u1"),
     ],
@@ -74,16 +73,43 @@ NIC = np.dtype(
     align=True,
 )
 
+#: entries for other parts wait in the line's inbox until all parts have come to the end of the window
 LINE = np.dtype(
     [
         ("delay", "i8"),  # cycles
-        ("first", "i8"),  # entries taken out since the beginning
+        ("first", "i8"),  # entries taken out
         ("last", "i8"),  # entries put in
         ("mask", "i8"),  # capacity − 1
         ("entries", "i8"),  # address of int64[capacity]: what
         ("notes", "i8"),  # address of NOTE[capacity] beside credits
         ("counts", "i8"),  # address of int32[…]: entries that come out in a cycle, modulo …
         ("count_mask", "i8"),  # … a power of two, − 1
+        ("far", "i8"),  # whether entries are put into the inbox first
+        ("put_entries", "i8"),  # address of entries or of the inbox's int64[capacity], ...
+        ("put_notes", "i8"),  # ... of notes or of the inbox's
+        ("sent", "i8"),  # address of the inbox's int64[capacity]: when they were put in
+        ("waiting", "i8"),  # entries in the inbox
+    ],
+    align=True,
+)
+_LINE_CONSTANT = [name for name in LINE.names or () if name not in ("first", "last", "waiting")]
+
+#: a part of the network (`parts`): where it begins in the arrays, and the addresses of its own
+PART = np.dtype(
+    [
+        ("first_router", "i8"),
+        ("first_port", "i8"),
+        ("first_host", "i8"),
+        ("hosts", "i8"),
+        ("first_line", "i8"),  # of packets, and of credits
+        ("asking", "i8"),  # bit per router with requests
+        ("asking_words", "i8"),
+        ("pending", "i8"),  # bit per port that may send in this cycle
+        ("pending_words", "i8"),
+        ("due_hosts", "i8"),  # bit per host that may send in this cycle
+        ("due_words", "i8"),
+        ("calendar", "i8"),  # int32[slots]: first host that wakes then
+        ("free_line", "i8"),  # number of the line of ports whose link becomes free
     ],
     align=True,
 )
@@ -94,14 +120,14 @@ _SETTINGS = [
     ("input_depth", "i8"),
     ("output_depth", "i8"),
     ("words", "i8"),  # of 64 VCs, in a router
-    ("port_words", "i8"),
-    ("host_words", "i8"),
     ("nic_depth", "i8"),
     ("interval", "i8"),  # between packets of a host, in 2^−INTERVAL_BITS cycles
     ("calendar_mask", "i8"),
     ("bin_cycles", "i8"),  # of the histogram of latencies
-    ("packet_lines", "i8"),  # number of them
-    ("credit_lines", "i8"),
+    ("lines", "i8"),  # delay lines of packets, and of credits, of a part: by falling delay
+    ("parts", "i8"),
+    ("window", "i8"),  # cycles that a part may run ahead
+    ("reserve", "i8"),  # records of packets that a window may need
 ]
 _COUNTERS = [("derouted", "i8"), ("matches", "i8"), ("blocked_requests", "i8")]
 
@@ -110,32 +136,39 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "input_queue": INPUT_QUEUE,
     "output_queue": OUTPUT_QUEUE,
     "nic": NIC,
-    "packet_line": LINE,
+    "part": PART,
+    "packet_line": LINE,  # LINE[parts, lines]
     "credit_line": LINE,
-    "free_line": LINE,  # LINE[1]: ports whose link becomes free
+    "free_line": LINE,  # LINE[parts]: ports whose link becomes free
     "following": np.dtype("int32"),  # int32[pool]: packet behind this one in the same queue
     "requests": np.dtype("uint64"),  # uint64[routers, words]: input VCs that ask for the crossbar
     "blocked": np.dtype("uint64"),  # uint64[output VCs, words]: input VCs that wait for a place in this queue
-    "asking": np.dtype("uint64"),  # bit per router with requests
-    "pending": np.dtype("uint64"),  # bit per port that may send in this cycle
-    "due_hosts": np.dtype("uint64"),  # bit per host that may send in this cycle
-    "calendar": np.dtype("int32"),  # int32[slots]: first host that wakes then
+    "asking": np.dtype("uint64"),  # of all parts
+    "pending": np.dtype("uint64"),
+    "due_hosts": np.dtype("uint64"),
+    "calendar": np.dtype("int32"),
     "departures": np.dtype("int64"),  # int64[hosts, nic_depth]: when the last packets left the queue of the NIC
     "order": np.dtype("int32"),  # scratch: requests of a router by age ...
     "age": np.dtype("int64"),
     "granted": np.dtype("int32"),  # ... and those that were granted
-    "ready": np.dtype("int32"),  # scratch: ports or hosts that may send in this cycle
+    "places": np.dtype("int64"),  # scratch, int64[window]: where entries of a cycle come in their line
 }
 
 #: settings, counters and the addresses of `ARRAYS`
 QUEUES = np.dtype([*_SETTINGS, *_COUNTERS, *((name, "i8") for name in ARRAYS)], align=True)
 QUEUES_RECORD = constant_record(QUEUES, [name for name, _ in _SETTINGS] + list(ARRAYS))
-Queues = Any  # what the kernel calls this record
+
+# what kernels call these records
+Queues = Any
+Queue = Any
+Line = Any
+Part = Any
 
 _read_input_queue = record_reader(numba.from_dtype(INPUT_QUEUE))
 _read_output_queue = record_reader(numba.from_dtype(OUTPUT_QUEUE))
 _read_nic = record_reader(numba.from_dtype(NIC))
-_read_line = record_reader(numba.from_dtype(LINE))
+_read_line = record_reader(constant_record(LINE, _LINE_CONSTANT))
+_read_part = record_reader(constant_record(PART, list(PART.names or ())))
 _read_note = record_reader(numba.from_dtype(NOTE))
 
 
@@ -164,6 +197,12 @@ def line_at(address: int, k: int) -> Any:
 
 
 @inlined
-def note_beside(line: Any, place: int) -> Any:
-    """Feedback that travels with the credit at `place` of a line."""
-    return _read_note(line.notes, place)
+def part_at(queues: Any, k: int) -> Any:
+    """Part number `k`."""
+    return _read_part(queues.part, k)
+
+
+@inlined
+def note_at(address: int, place: int) -> Any:
+    """Feedback number `place` of those at an address."""
+    return _read_note(address, place)

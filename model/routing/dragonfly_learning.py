@@ -56,9 +56,19 @@ def best_place(table: Any, memory: Any, start: int, first: int = 0) -> int:
     """Column with the smallest estimate of a row from column `first` on, the first of equal ones."""
     best, least = first, memory[start + first]
     for k in range(first + 1, table[PORTS] - table[P]):
-        if memory[start + k] < least:
-            best, least = k, memory[start + k]
+        better = memory[start + k] < least  # selections, not branches: half of them would be mispredicted
+        best = k if better else best
+        least = memory[start + k] if better else least
     return best
+
+
+@njit
+def least_time(table: Any, memory: Any, start: int) -> float:
+    """Return the smallest estimate of a row."""
+    least = memory[start]
+    for k in range(1, table[PORTS] - table[P]):
+        least = min(least, memory[start + k])
+    return least
 
 
 @njit
@@ -148,7 +158,7 @@ def _report_q_adaptive(
             return 0
     else:
         start = row_start(table, router, row)
-        rest = memory[start + best_place(table, memory, start)]
+        rest = least_time(table, memory, start)
     note.key = row
     note.value = elapsed * memory[CYCLE] + rest
     return 1
@@ -195,7 +205,7 @@ def _report_q_routing(
     rest = 0.0
     if goal != router:
         start = row_start(table, router, goal)
-        rest = memory[start + best_place(table, memory, start)]
+        rest = least_time(table, memory, start)
     note.key = goal
     note.value = elapsed * memory[CYCLE] + rest
     return 1

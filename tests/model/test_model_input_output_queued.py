@@ -12,6 +12,7 @@ from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import DragonflyConfig
 from hopforge.model.input_output_queued.build import IntervalSource, QueuedState, QueueParameters, build_queues
 from hopforge.model.input_output_queued.kernel import run_cycles
+from hopforge.model.input_output_queued.parts import find_parts
 from hopforge.model.link_times import port_values
 from hopforge.model.network.build import SourceParameters, Tables
 from hopforge.model.network.records import DONE, GROW
@@ -399,3 +400,57 @@ def golden_first(golden: GoldenQAdaptive, key: tuple[int, int, int, int]) -> flo
     first = golden.estimate(*key)
     golden.q = kept
     return first
+
+
+def test_parts_of_a_dragonfly_are_groups_or_several() -> None:
+    topology = dragonfly(2, 4, 2)
+    flight = np.asarray(port_values(topology, 25, 60, 9), np.int64)
+    parts = find_parts(topology, flight, 35, 1)
+    assert (len(parts), parts.far_cycles) == (9, 60)
+    assert parts.first_router.tolist() == list(range(0, 37, 4))
+    assert parts.first_host.tolist() == list(range(0, 73, 8))
+    assert find_parts(topology, flight, 35, 281).first_router.tolist() == [0, 12, 24, 36]
+
+
+@pytest.mark.parametrize(("local", "far", "host"), [(25, 60, 60), (60, 25, 9)])
+def test_one_part_where_order_or_links_forbid_more(local: int, far: int, host: int) -> None:
+    topology = dragonfly(2, 4, 2)
+    flight = np.asarray(port_values(topology, local, far, host), np.int64)
+    assert len(find_parts(topology, flight, 35, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "vcs", "options"),
+    [
+        ("q_adaptive", 5, {"epsilon": 0.05}),
+        ("q_adaptive", 5, {"epsilon": 0.05, "estimate_bits": 12, "estimate_rounding": "random"}),
+        ("par", 5, {}),
+    ],
+)
+@pytest.mark.parametrize("source", [IntervalSource(interval_packets=1.1), SourceParameters(packet_rate=0.7 / 16)])
+def test_parts_one_after_the_other_give_the_same(
+    algorithm: str, vcs: int, options: dict[str, Any], source: SourceParameters
+) -> None:
+    topology = dragonfly(2, 4, 2)
+    plan = ROUTING[algorithm](topology, vcs, {"router": RouterConfig(model="input_output_queued"), **options})
+    found = []
+    for least, chunks in ((1, [701, 1, 1299, 59, 61]), (10_000, [2121]), (400, [60, 2061])):
+        given = QueueParameters(
+            vcs=vcs, input_packets=3, output_packets=2, nic_packets=3, packet_cycles=16, match_cycles=4,
+            flight_cycles=port_values(topology, 25, 60, 9), part_queues=least,
+        )  # fmt: skip
+        state, run = kernel(topology, plan, given, source, 3)
+        assert (int(state.queue_record["parts"][0]) > 1) == (least < 10_000)
+        for cycles in chunks:
+            assert run(cycles) == DONE
+            assert state.flits_present == state.flits_in_flight
+        counters = [
+            int(state[name])
+            for name in ("cycle", "last_move", "packets_created", "latency_sum", "hops_sum", "measured", "notes")
+        ]
+        queues = [state.queues[name]["length"].tolist() for name in ("input_queue", "output_queue")]
+        which = [contents(state, name) for name in ("input_queue", "output_queue")]
+        streams = [state[name].tobytes() for name in ("memory", "histogram", "router_rng", "host_rng")]
+        found.append((counters, queues, which, streams))
+    assert found[0][0][5] > 1000
+    assert found[0] == found[1] == found[2]
