@@ -66,7 +66,7 @@ def _times(algorithm: str, *, full: bool) -> dict[str, float]:
     """Warm-up and measurement in µs; those that learn need longer."""
     if not full:
         return {"warmup_us": 60.0, "measure_us": 40.0}
-    return {"warmup_us": 600.0 if algorithm == "Q-adaptive" else 300.0, "measure_us": 200.0}
+    return {"warmup_us": 600.0 if algorithm == "Q-adaptive" else 250.0, "measure_us": 100.0}
 
 
 def _throughput_points(options: Options) -> list[Point]:
@@ -93,6 +93,10 @@ def _compare_throughput(data: pd.DataFrame, options: Options) -> list[Comparison
         part = _part(data, algorithm, pattern, load)
         ours = float(part["hops"].mean()) if len(part) else None
         found.append(Comparison(f"{pattern} {algorithm}, hops", "", paper, ours, spread(part["hops"])))
+    learned, drawn = (_part(data, algorithm, "ADV+1", 0.5) for algorithm in ("Q-adaptive", "VALn"))
+    if len(learned) and len(drawn):
+        ours = float(drawn["hops"].mean() / learned["hops"].mean())
+        found.append(Comparison("ADV+1, hops of VALn over those of Q-adaptive", "", 1.80, ours, spread(drawn["hops"])))
     return found
 
 
@@ -108,9 +112,11 @@ def _draw_throughput(data: pd.DataFrame, options: Options) -> Figure:
 
 def _latency_points(options: Options) -> list[Point]:
     hosts = 1056 if options.full else 72
-    times = {"warmup_us": 600.0, "measure_us": 300.0} if options.full else {"warmup_us": 200.0, "measure_us": 200.0}
+    quick = {"warmup_us": 200.0, "measure_us": 200.0}
     return [
-        make_point(hosts, algorithm, pattern, load, options.seed + k, times)
+        make_point(
+            hosts, algorithm, pattern, load, options.seed + k, _times(algorithm, full=True) if options.full else quick
+        )
         for pattern, load in _RATIOS
         if options.full or pattern == "UR"
         for algorithm in ("MIN" if pattern == "UR" else "VALn", "UGALg", "UGALn", "PAR", "Q-adaptive")
@@ -200,9 +206,12 @@ def _draw_bounds(data: pd.DataFrame, options: Options) -> Figure:
 
 def _series_points(options: Options) -> list[Point]:
     hosts, total = (1056, 900.0) if options.full else (72, 400.0)
+    high = 0.45 if options.full else 0.35
     return [
-        {"hosts": hosts, "pattern": pattern, "load": load, "measure_us": total, "seed": options.seed}
-        for pattern, load in (("UR", 0.8), ("ADV+1", 0.45 if options.full else 0.35))
+        {"hosts": hosts, "pattern": pattern, "load": load, "measure_us": total, "seed": options.seed + k}
+        for pattern, load in (("UR", 0.8), ("ADV+1", high), ("ADV+4", high))
+        if options.full or pattern != "ADV+4"
+        for k in range(SEEDS if options.full else 1)
     ]
 
 
@@ -226,11 +235,13 @@ def _compare_series(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
     for pattern in data["pattern"].unique():
         part = data[data["pattern"] == pattern]
-        after = part["converged_us"].iloc[0]
-        ours = None if after is None or pd.isna(after) else float(after)
+        after = part.groupby("seed")["converged_us"].first()
+        times = after.dropna().astype(float)
         text = f"{int(part['hosts'].iloc[0])} hosts, load {float(part['load'].iloc[0])}"
-        if ours is None:
-            text += "; did not converge in the run"
+        text += f"; {spread(times)}" if len(times) else ""
+        if len(times) < len(after):
+            text += f"; {len(after) - len(times)} of {len(after)} runs did not converge"
+        ours = float(times.mean()) if len(times) else None
         found.append(Comparison(f"convergence, {pattern}", "µs", None, ours, text, claim="within 500 µs"))
     return found
 
@@ -240,8 +251,8 @@ def _draw_series(data: pd.DataFrame, options: Options) -> Figure:
     style_axes(axes, title="Q-adaptive from an empty network", x_label="time (µs)", y_label="mean latency (ns)")
     lines = []
     for k, pattern in enumerate(data["pattern"].unique()):
-        part = data[data["pattern"] == pattern]
-        lines.append(Line(str(pattern), part["time"], part["latency"], k, marked=False))
+        means = data[data["pattern"] == pattern].groupby("time")["latency"].mean()
+        lines.append(Line(str(pattern), means.index.to_numpy(), means.to_numpy(), k, marked=False))
     draw_lines(axes, lines)
     return figure
 
@@ -253,7 +264,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         f"{SOURCE}, figure 5",
         (
             *ASSUMPTIONS,
-            "60 µs to warm up and 40 µs measured; --full: 300 (Q-adaptive: 600) and 200 µs, three seeds",
+            "60 µs to warm up and 40 µs measured; --full: 250 (Q-adaptive: 600) and 100 µs, three seeds",
         ),
         _throughput_points,
         _run,
