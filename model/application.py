@@ -21,9 +21,11 @@ from hopforge.model.lookup_measures import lookup_totals
 from hopforge.model.network.program_arrays import ProgramError
 from hopforge.model.program import waiting_text
 from hopforge.model.program_traffic import switch_visits
+from hopforge.model.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
+from hopforge.model.topology.simgrid import MAX_FULL_HOSTS
 from hopforge.model.trace import Trace
 from hopforge.model.workload import PlacedProgram, place_program, program_trace
 
@@ -39,17 +41,13 @@ class ApplicationError(UserError, ValueError):
 
 
 @dataclass(frozen=True)
-class AppMeasurement:
+class AppMeasurement(ProgramMeasurement):
     """Results of a program; times in seconds.
 
     Attributes
     ----------
-    makespan_s : float
-        When the last rank was at its end.
     messages, local_messages : int
         All messages, and those between ranks of one host.
-    backend : str
-        Of engine flow: embedded or simgrid.
     message_latency_s : float, optional
         Mean time from the call that sends a message to its arrival, messages through the network only; SimGrid does
         not tell.
@@ -63,12 +61,6 @@ class AppMeasurement:
         Processor time of the engine.
     """
 
-    program: str
-    engine: str
-    backend: str
-    seed: int
-    ranks: int
-    makespan_s: float
     messages: int
     local_messages: int
     payload_bytes: int
@@ -149,25 +141,30 @@ def _run_flow(config: Config, progress: Progress | None) -> AppRun:
     refuse_failed(config.failed, "engine: flow")
     topology = build(config.topology, config.address)
     placed = place_program(_program_workload(config), topology, config.seed)
-    run = _run_simgrid if flow_backend(config) == "simgrid" else _run_embedded
+    run = _run_simgrid if flow_backend(config, len(np.unique(placed.host))) == "simgrid" else _run_embedded
     return run(config, topology, placed, progress)
 
 
-def flow_backend(config: Config) -> str:
-    """Return what runs engine flow: ``app.backend``, or what ``auto`` means on this machine."""
+def flow_backend(config: Config, hosts: int) -> str:
+    """Return what runs engine flow on so many hosts: ``app.backend``, or what ``auto`` means on this machine."""
     if config.app.backend != "auto":
         return config.app.backend
-    return "embedded" if config.app.embedded_only or shutil.which("smpirun") is None else "simgrid"
+    can = not config.app.embedded_only and hosts <= MAX_FULL_HOSTS and shutil.which("smpirun") is not None
+    return "simgrid" if can else "embedded"
 
 
 def _run_simgrid(config: Config, topology: Topology, placed: PlacedProgram, progress: Progress | None) -> AppRun:
     from hopforge.model.smpi.replay import computed_seconds, replayed  # noqa: PLC0415  as below
 
     started = _children_seconds()
-    finish = replayed(config, topology, placed, progress)
+    try:
+        finish = replayed(config, topology, placed, progress)
+    except ProgramError:
+        _run_embedded(config, topology, placed, None)  # tells, beside the ranks, what they wait for and where
+        raise
     computing = computed_seconds(placed.program, config.app.host_gflops)
     return _result(
-        config, topology, placed, latency=None, miss_share=float(config.app.lookup != "hit"),
+        config, topology, placed, backend="simgrid", latency=None, miss_share=float(config.app.lookup != "hit"),
         cpu=_children_seconds() - started, finish=finish,
         waiting=np.maximum(finish - computing, 0.0), computing=computing,
     )
@@ -194,8 +191,8 @@ def _run_embedded(config: Config, topology: Topology, placed: PlacedProgram, pro
         )
     latency = (message["arrived"] - message["began"])[run.remote]
     return _result(
-        config, topology, placed, latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
-        computing=rank["computed"], miss_share=run.cache_use.miss_share,
+        config, topology, placed, backend="embedded", latency=latency, cpu=cpu, finish=rank["finished"],
+        waiting=rank["waited"], computing=rank["computed"], miss_share=run.cache_use.miss_share,
     )
 
 
@@ -278,30 +275,23 @@ def _result(
     waiting: Any,
     computing: Any,
     miss_share: float,
+    backend: str = "",
     visits: tuple[int, int] | None = None,
 ) -> AppRun:
     program = placed.program
-    makespan = float(finish.max(initial=0.0))
     local = placed.host[program.source] == placed.host[program.destination]
-    sent_bytes = np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64)
-    table = pd.DataFrame({
-        "rank": np.arange(program.ranks), "host": placed.host, "finish_s": finish, "waiting_s": waiting,
-        "compute_s": computing, "sent_messages": np.bincount(program.source, minlength=program.ranks),
-        "sent_bytes": sent_bytes,
-    })
-    share = 1 / makespan if makespan > 0 else 0.0
+    table = rank_table(program, placed.host, finish=finish, waiting=waiting, computing=computing)
     packets, flits = switch_visits(config, topology, placed) if visits is None else visits
     shape = shape_of(config, topology.max_ports, 8 * config.traffic.flit_bytes)
     energy = pd.DataFrame(
-        energy_rows(config, shape, topology.routers, Traffic(makespan, packets, flits, miss_share))
+        energy_rows(config, shape, topology.routers, Traffic(makespan(finish), packets, flits, miss_share))
     )
     found = AppMeasurement(
-        program=placed.trace.name, engine=config.app.engine,
-        backend=flow_backend(config) if config.app.engine == "flow" else "", seed=config.seed, ranks=program.ranks,
-        makespan_s=makespan, messages=program.messages, local_messages=int(local.sum()),
+        program=placed.trace.name, engine=config.app.engine, backend=backend, seed=config.seed, ranks=program.ranks,
+        makespan_s=makespan(finish), messages=program.messages, local_messages=int(local.sum()),
         payload_bytes=int(program.size_bytes.sum()),
         message_latency_s=None if latency is None else float(latency.mean()) if len(latency) else 0.0,
-        waiting_share=float(waiting.mean()) * share, computing_share=float(computing.mean()) * share,
+        waiting_share=mean_share(waiting, finish), computing_share=mean_share(computing, finish),
         miss_share=miss_share, energy_j=float(energy["cache_j"].iloc[-1]),
         conventional_energy_j=float(energy["conventional_j"].iloc[-1]), cpu_seconds=cpu,
     )

@@ -1,13 +1,6 @@
 """Many runs of the network simulator: variants × loads × seeds, over all cores or a Dask cluster; tables and plot."""
 
-import contextlib
-import json
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha256
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,18 +11,10 @@ from matplotlib.figure import Figure
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.kept_runs import Row, SweepError, config_key, kept_runs
 from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.simulation import Measurement, Simulation
-
-#: folder of finished runs inside the folder of results
-FINISHED = "runs"
-#: patience with a Dask scheduler
-CONNECT_SECONDS = 10
-
-
-class SweepError(UserError):
-    """A sweep that cannot run: no Dask scheduler, or a variant that does not fit its network."""
 
 
 class Job(NamedTuple):
@@ -45,38 +30,12 @@ def run_key(config: Config, load: float, seed: int) -> str:
     sections = {"topology", "failed", "address", "lookup", "router", "packet", "routing", "traffic", "simulation"}
     if config.routing.algorithm == "tables":  # random ties and landmarks come from the seed of the file
         sections |= {"tables", "seed"}
-    parts = config.model_dump(mode="json", include=sections)
-    for name in ("load", "loads", "seeds", "variants"):
-        del parts["simulation"][name]
-    for section in ("topology", "routing", "traffic", "tables"):
-        for key in ("file", "layers_file"):
-            file = getattr(getattr(config, section), key, None)
-            if file is not None and section in parts:
-                parts[section][f"{key} digest"] = sha256(Path(file).read_bytes()).hexdigest()
-    text = json.dumps([parts, load, seed], sort_keys=True)
-    return sha256(text.encode()).hexdigest()[:24]
+    return config_key(config, sections, load, seed)
 
 
-def run_one(job: Job) -> Measurement:
+def run_one(job: Job) -> Row:
     """Simulate one load and seed (in a worker process); freedom from deadlock has been proved before."""
-    return Simulation(*job, check=False).run()
-
-
-def _ignore_interrupt() -> None:
-    # Ctrl-C reaches the whole process group; only the parent decides what to do
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextlib.contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # elsewhere signals cannot be set
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return Simulation(*job, check=False).run().row()
 
 
 def sweep_jobs(config: Config) -> list[tuple[str, Job]]:
@@ -124,25 +83,14 @@ def sweep_runs(
     UserError
         The same of a configuration without variants.
     """
-    store = folder / FINISHED
-    store.mkdir(parents=True, exist_ok=True)
     named = sweep_jobs(config)
-    files = [store / f"{run_key(*job)}.json" for _, job in named]
-    rows = {file: json.loads(file.read_text()) for file in files if file.is_file()}
-    finished = sum(file in rows for file in files)
-    progress(finished, len(files))
-    # equal runs of different variants are computed once
-    missing = {file: pair for file, pair in zip(files, named, strict=True) if file not in rows}
-    _prove(missing.values(), named=bool(config.variants))
-    jobs, places = [job for _, job in missing.values()], list(missing)
-    for k, measured in _dask_results(jobs, dask) if dask is not None else _results(jobs, workers):
-        rows[places[k]] = measured.row()
-        unfinished = places[k].with_suffix(".tmp")
-        unfinished.write_text(json.dumps(rows[places[k]], default=float))
-        unfinished.replace(places[k])
-        finished += files.count(places[k])
-        progress(finished, len(files))
-    return pd.DataFrame([{"variant": name, **rows[file]} for (name, _), file in zip(named, files, strict=True)])
+    jobs = [job for _, job in named]
+    rows = kept_runs(
+        jobs, [run_key(*job) for job in jobs], run_one, folder, progress,
+        prepare=lambda missing: _prove([named[number] for number in missing], named=bool(config.variants)),
+        workers=workers, dask=dask,
+    )
+    return pd.DataFrame([{"variant": name, **row} for (name, _), row in zip(named, rows, strict=True)])
 
 
 def _prove(missing: Iterable[tuple[str, Job]], *, named: bool) -> None:
@@ -158,46 +106,6 @@ def _prove(missing: Iterable[tuple[str, Job]], *, named: bool) -> None:
             if not named:
                 raise
             raise SweepError(f"simulation.variants.{name}: {error}") from error
-
-
-def _results(jobs: list[Job], workers: int | None) -> Iterator[tuple[int, Measurement]]:
-    """Yield number and result of every job as it is finished, on processes of this machine."""
-    count = min(workers or os.cpu_count() or 1, len(jobs))
-    if count <= 1:
-        for k, job in enumerate(jobs):
-            yield k, run_one(job)
-        return
-    with _interrupts_ignored():  # also in the processes that begin here, before they come to their initializer
-        pool = multiprocessing.get_context("spawn").Pool(count, initializer=_ignore_interrupt)
-    with pool:
-        yield from pool.imap_unordered(_numbered, enumerate(jobs))
-
-
-def _numbered(numbered: tuple[int, Job]) -> tuple[int, Measurement]:
-    return numbered[0], run_one(numbered[1])
-
-
-def _dask_results(jobs: list[Job], address: str) -> Iterator[tuple[int, Measurement]]:
-    """Yield number and result of every job as it is finished, on the workers of a Dask cluster.
-
-    Files that a configuration names must stand at the same place on every machine.
-    """
-    try:
-        from distributed import Client, as_completed  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise SweepError("--dask needs the package distributed; pip install 'hopforge[sweep]'") from error
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise SweepError(f"--dask: no scheduler answers at {address!r}") from error
-    with client:
-        futures = [client.submit(run_one, job, pure=False) for job in jobs]
-        number = {future.key: k for k, future in enumerate(futures)}
-        try:
-            for future, measured in as_completed(futures, loop=client.loop, with_results=True):
-                yield number[future.key], measured
-        finally:
-            client.cancel(futures)
 
 
 MEANS = [

@@ -9,6 +9,8 @@ from hopforge.model.config.base import Problem, Section
 
 Backend = Literal["embedded", "simgrid", "auto"]
 BACKENDS: tuple[str, ...] = get_args(Backend)
+#: what SimGrid adds to every message (smpi_request.cpp)
+SIMGRID_ENVELOPE_BYTES = 16
 
 
 class AppConfig(Section):
@@ -16,9 +18,9 @@ class AppConfig(Section):
 
     engine: Literal["flow", "packet"] = "flow"
     """Messages that share the bandwidth of links (`flow`), or the router simulator, cycle by cycle (`packet`)."""
-    backend: Backend = "embedded"
-    """`flow`: hopforge's own engine, SimGrid's replay (`smpirun` must be installed), or SimGrid if it is installed
-    (`auto`)."""
+    backend: Backend = "auto"
+    """`flow`: SimGrid's replay (`smpirun` must be installed), hopforge's own engine with the same model (`embedded`),
+    or SimGrid where it is installed and can do what is asked, else hopforge's own (`auto`)."""
     host_gflops: Annotated[float, Field(gt=0)] | None = None
     """Speed of a rank in 10⁹ operations per second (default: computing takes no time)."""
     machine_gflops: Annotated[float, Field(gt=0)] | None = None
@@ -36,8 +38,8 @@ class AppConfig(Section):
     caches: Literal["cold", "warm"] = "cold"
     """For `lookup: cache`: caches are empty at the start, or have seen every destination once (no compulsory
     misses)."""
-    envelope_bytes: Annotated[int, Field(ge=0)] = 16
-    """`flow`: bytes that every message has beside its payload (SimGrid SMPI: 16)."""
+    envelope_bytes: Annotated[int, Field(ge=0)] = SIMGRID_ENVELOPE_BYTES
+    """`flow`: bytes that every message has beside its payload (SimGrid: 16)."""
     latency_factor: Annotated[float, Field(gt=0)] = 1.0
     """`flow`: factor of all latencies (SimGrid CM02: 1, LV08: 13.01)."""
     bandwidth_factor: Annotated[float, Field(gt=0, le=1)] = 1.0
@@ -46,9 +48,10 @@ class AppConfig(Section):
     """`flow`: messages share a full link in proportion to 1/latency of their routes (SimGrid's CM02), or equally."""
     injection: Literal["shared", "queued"] = "shared"
     """`flow`: messages of a host share its link (SimGrid), or leave it one after the other, each at the rate of the
-    link, as with `packet`; the next one begins when buffers hold what is left of the last one."""
+    link, as with `packet`; the next one begins when buffers and cables hold what is left of the last one."""
     buffer_bytes: Annotated[int, Field(ge=0)] | None = None
-    """For `injection: queued`: bytes of a message that the buffers of a switch hold (default: any)."""
+    """For `injection: queued`: bytes that the buffer of a virtual channel holds (default: `router.buffer_flits` times
+    `traffic.flit_bytes`)."""
     tcp_window_bytes: Annotated[int, Field(ge=1)] | None = 4194304
     """`flow`: no message is faster than this per two latencies of its route (SimGrid's TCP gamma; null: no limit)."""
 
@@ -56,7 +59,8 @@ class AppConfig(Section):
     def embedded_only(self) -> tuple[str, ...]:
         """Keys with a value that SimGrid does not have."""
         chosen = {"lookup": self.lookup == "cache", "sharing": self.sharing == "equal",
-                  "injection": self.injection == "queued"}  # fmt: skip
+                  "injection": self.injection == "queued",
+                  "envelope_bytes": self.envelope_bytes != SIMGRID_ENVELOPE_BYTES}  # fmt: skip
         return tuple(key for key, is_chosen in chosen.items() if is_chosen)
 
     def problems(self) -> Iterator[Problem]:

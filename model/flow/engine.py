@@ -94,10 +94,12 @@ class FlowRun:
         queued = app.injection == "queued"
         routes["first"], routes["last"] = network.route_first[:-1] + queued, network.route_first[1:]
         routes["host"] = pairs // topology.hosts
-        routes["room"] = np.inf if app.buffer_bytes is None else (
-            network.switches * app.buffer_bytes + latency * network.capacity.min()
-        )
+        buffer = app.buffer_bytes
+        if buffer is None:
+            buffer = config.router.buffer_flits * config.traffic.flit_bytes
+        routes["inside"] = latency + (network.switches - 1) * buffer / network.capacity.min()
         host = np.zeros(topology.hosts if queued else 0, HOST)
+        host["buffer"] = buffer
         host["first"] = host["last"] = host["sends"] = -1
         routes["latency"], routes["bound"] = latency * app.latency_factor, bound
         shares = np.where(latency > 0, latency, 1.0) if app.sharing == "latency" else np.ones(len(pairs))

@@ -20,6 +20,8 @@ IDLE, SENT, POSTED, LATENCY, MOVING, ARRIVED = range(6)
 SLICE, FINISHED, STUCK, FULL = range(4)
 #: events closer than this happen at once (a byte at 1.6 Tbit/s takes 5 ps)
 SAME_TIME = 1e-12
+#: least part of a message that keeps its host: none, but not 0, which says that it has left
+LEAST_BYTES = 1e-6
 # places in `numbers`
 EVENTS, FREE, READY, CHANGED, EPOCH, DONE = range(6)
 
@@ -39,14 +41,14 @@ RANK = np.dtype([
 ], align=True)
 """A rank: next operation, and where they end; since when it waits; seconds waited and computed; end (−1: not yet)."""
 ROUTE = np.dtype([
-    ("first", "i8"), ("last", "i8"), ("latency", "f8"), ("weight", "f8"), ("bound", "f8"), ("room", "f8"),
+    ("first", "i8"), ("last", "i8"), ("latency", "f8"), ("weight", "f8"), ("bound", "f8"), ("inside", "f8"),
     ("host", "i4"),
 ], align=True)
 """A route: its entries in `route_link`; seconds before the first byte; 1/penalty; highest rate (inf: only links set
-one); bytes of a message that find room in cables and buffers; where it begins."""
-HOST = np.dtype([("began", "f8"), ("first", "i4"), ("last", "i4"), ("sends", "i4")], align=True)
-"""A host that sends messages one after the other: when the one that leaves began; first and last that wait, and the one
-that leaves (−1: none)."""
+one); seconds that a byte is on its way behind the first switch if all buffers are full; where it begins."""
+HOST = np.dtype([("began", "f8"), ("buffer", "f8"), ("first", "i4"), ("last", "i4"), ("sends", "i4")], align=True)
+"""A host that sends messages one after the other: when the one that leaves began; bytes of it that its buffer at the
+switch holds; first and last that wait, and the one that leaves (−1: none)."""
 LINK = np.dtype([
     ("capacity", "f8"), ("left", "f8"), ("load", "f8"), ("mark", "i8"), ("users", "i4"), ("head", "i4")
 ], align=True)
@@ -272,12 +274,16 @@ def _start(s, m):  # type: ignore[no-untyped-def]
 
 @_jit
 def _inject(s, m, host):  # type: ignore[no-untyped-def]
-    """Let a message take the link of its host, until cables and buffers hold what is left of it."""
+    """Let a message take the link of its host, until buffers and cables hold what is left of it.
+
+    The buffer of its host at the first switch is its own; behind it, it has as much of the buffers and cables as of the
+    bandwidth: its rate times the time inside (Little's law).
+    """
     route = s.message[m].route
     s.host[host].sends, s.host[host].began = m, s.clock[0]
     _at(s, m, s.clock[0] + s.route[route].latency)
-    if s.message[m].remaining > s.route[route].room:
-        s.message[m].held = s.route[route].room
+    if s.message[m].remaining > s.host[host].buffer:
+        s.message[m].held = LEAST_BYTES  # until it has a rate
     else:
         _at(s, len(s.message) + len(s.rank) + host, s.clock[0] + s.message[m].remaining / s.link[host].capacity)
 
@@ -286,8 +292,8 @@ def _inject(s, m, host):  # type: ignore[no-untyped-def]
 def _let_host_go(s, m, total):  # type: ignore[no-untyped-def]
     """Note that the rest of a message fits into the network; it has left its host not before its link could do it."""
     host = s.route[s.message[m].route].host
-    s.message[m].remaining, s.message[m].touched = s.message[m].held, s.clock[0]
-    s.message[m].held = 0.0
+    s.message[m].remaining -= s.message[m].rate * (s.clock[0] - s.message[m].touched)
+    s.message[m].touched, s.message[m].held = s.clock[0], 0.0
     leaves = max(s.clock[0], s.host[host].began + total / s.link[host].capacity)
     _at(s, len(s.message) + len(s.rank) + host, leaves)
     _at(s, m, s.clock[0] + s.message[m].remaining / s.message[m].rate)
@@ -390,6 +396,8 @@ def _fix(s, m, level, hops):  # type: ignore[no-untyped-def]
     s.slot_mark[s.message[m].slot] = -1
     s.message[m].remaining -= s.message[m].rate * (s.clock[0] - s.message[m].touched)
     s.message[m].touched, s.message[m].rate = s.clock[0], rate
+    if s.message[m].held > 0:
+        s.message[m].held = max(s.host[s.route[route].host].buffer + rate * s.route[route].inside, LEAST_BYTES)
     for e in range(s.route[route].first, s.route[route].last):
         link = s.route_link[e]
         s.link[link].left -= rate

@@ -18,8 +18,6 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.network.program_arrays import ProgramError
 
-#: what SimGrid adds to every message (smpi_request.cpp)
-ENVELOPE_BYTES = 16
 #: ranks, and lines of SimGrid's own words, that an error shows
 SHOWN = 8
 _SEPARATOR = "\x1f"
@@ -67,8 +65,6 @@ def settings(config: Config) -> list[str]:
         SimGrid's model has no such setting.
     """
     app = config.app
-    if app.envelope_bytes != ENVELOPE_BYTES:
-        raise SmpiError(f"app.envelope_bytes: SimGrid has {ENVELOPE_BYTES}, not {app.envelope_bytes}")
     for key in app.embedded_only:
         raise SmpiError(f"app.{key}: SimGrid has no {getattr(app, key)}; app.backend: embedded has")
     return [

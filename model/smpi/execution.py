@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 from hopforge.model.config import Config
 from hopforge.model.config.workload import CollectivesConfig, MappingConfig, ProgramWorkload
 from hopforge.model.program import Program, compile_program
+from hopforge.model.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.smpi.command import Progress, SmpiError, run_smpi, settings
 from hopforge.model.smpi.replay import computed_seconds, own_names, write_platform
@@ -21,8 +22,8 @@ from hopforge.model.workload import map_ranks
 
 
 @dataclass(frozen=True)
-class ExecutionMeasurement:
-    """Results of a program; times in seconds. None: its calls cannot be matched (communicators of its own).
+class ExecutionMeasurement(ProgramMeasurement):
+    """Results of a compiled program. None: its calls cannot be matched (communicators of its own).
 
     Attributes
     ----------
@@ -30,12 +31,6 @@ class ExecutionMeasurement:
         Exit status of the program.
     """
 
-    program: str
-    engine: str
-    backend: str
-    seed: int
-    ranks: int
-    makespan_s: float
     messages: int | None
     payload_bytes: int | None
     waiting_share: float | None
@@ -118,10 +113,10 @@ def run_executable(
         trace = read_trace(folder / "trace_files")
     trace = Trace(executable.name, trace.actions, trace.files, trace.lines)
     table = pd.DataFrame({"rank": np.arange(count), "host": host, "finish_s": ended})
-    makespan = float(ended.max(initial=0.0))
     found = ExecutionMeasurement(
-        program=executable.name, engine="flow", backend="simgrid", seed=config.seed, ranks=count, makespan_s=makespan,
-        messages=None, payload_bytes=None, waiting_share=None, computing_share=None, status=status,
+        program=executable.name, engine="flow", backend="simgrid", seed=config.seed, ranks=count,
+        makespan_s=makespan(ended), messages=None, payload_bytes=None, waiting_share=None, computing_share=None,
+        status=status,
     )
     try:
         program = compile_program(trace, collectives)
@@ -142,16 +137,12 @@ def _with_messages(run: Execution, program: Program, config: Config) -> Executio
     finish = run.ranks["finish_s"].to_numpy()
     computing = computed_seconds(program, config.app.host_gflops)
     waiting = np.maximum(finish - computing, 0.0)
-    share = 1 / run.found.makespan_s if run.found.makespan_s > 0 else 0.0
-    found = {
-        **asdict(run.found), "messages": program.messages, "payload_bytes": int(program.size_bytes.sum()),
-        "waiting_share": float(waiting.mean()) * share, "computing_share": float(computing.mean()) * share,
-    }
-    table = run.ranks.assign(
-        waiting_s=waiting, compute_s=computing, sent_messages=np.bincount(program.source, minlength=program.ranks),
-        sent_bytes=np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64),
+    found = replace(
+        run.found, messages=program.messages, payload_bytes=int(program.size_bytes.sum()),
+        waiting_share=mean_share(waiting, finish), computing_share=mean_share(computing, finish),
     )
-    return Execution(ExecutionMeasurement(**found), table, run.trace, "")
+    table = rank_table(program, run.ranks["host"].to_numpy(), finish=finish, waiting=waiting, computing=computing)
+    return Execution(found, table, run.trace, "")
 
 
 def execution_rows(run: Execution) -> list[tuple[str, str]]:

@@ -12,9 +12,9 @@ from hopforge.model.config import Config
 from hopforge.model.config.workload import CollectivesConfig, ProgramWorkload
 from hopforge.model.network.records import COMPUTE, POST, SEND, SLEEP
 from hopforge.model.program import OPERATIONS, Program
-from hopforge.model.smpi.command import Progress, run_smpi, settings
+from hopforge.model.smpi.command import Progress, SmpiError, run_smpi, settings
 from hopforge.model.topology import Topology
-from hopforge.model.topology.simgrid import simgrid_text
+from hopforge.model.topology.simgrid import MAX_FULL_HOSTS, simgrid_text
 from hopforge.model.trace import COLLECTIVES, Action, Trace, write_trace
 from hopforge.model.workload import PlacedProgram
 
@@ -71,7 +71,16 @@ def replayed(
 
 
 def write_platform(folder: Path, config: Config, topology: Topology, host: NDArray[np.integer]) -> None:
-    """Write ``platform.xml`` and ``hosts``, for ranks on the hosts ``host[rank]``; each rank has a core of its own."""
+    """Write ``platform.xml`` and ``hosts``, for ranks on the hosts ``host[rank]``; each rank has a core of its own.
+
+    Raises
+    ------
+    SmpiError
+        Ranks on more than `MAX_FULL_HOSTS` hosts.
+    """
+    used = len(np.unique(host))
+    if used > MAX_FULL_HOSTS:
+        raise SmpiError(f"app.backend: SimGrid gets the routes of at most {MAX_FULL_HOSTS} hosts, not {used}")
     cores = int(np.bincount(host).max(initial=1))
     text = simgrid_text(topology, config, full=True, hosts=host, cores=cores)
     (folder / "platform.xml").write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from hopforge.model.trace import read_trace
 CONFIG = """name: x
 topology: {kind: mesh, radices: [2, 2]}
 workload: {kind: npb, benchmark: cg, class: S, ranks: RANKS}
-app: {host_gflops: 10}
+app: {host_gflops: 10, backend: embedded}
 """
 
 
@@ -61,7 +61,7 @@ def test_workload_is_a_trace_again(
     replay = tmp_path / "replay.yml"
     replay.write_text(
         f"name: y\ntopology: {{kind: mesh, radices: [2, 2]}}\nworkload: {{kind: trace, file: {tmp_path / 'trace'}}}\n"
-        "app: {host_gflops: 10}\n"
+        "app: {host_gflops: 10, backend: embedded}\n"
     )
     assert hopforge(monkeypatch, "app", config, "-o", tmp_path / "a") in (0, None)
     assert hopforge(monkeypatch, "app", replay, "-o", tmp_path / "b") in (0, None)

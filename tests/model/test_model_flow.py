@@ -31,7 +31,7 @@ def alone(size, routers=1):
 
 
 def config_of(workload, topology=ONE_SWITCH, app="{}", more=""):
-    app = app.replace("{", "{buffered_bytes: 65536, ") if "buffered" not in app else app
+    app = app.replace("{", "{backend: embedded, " + ("" if "buffered" in app else "buffered_bytes: 65536, "))
     return parse_config(f"name: x\ntopology: {topology}\nworkload: {workload}\n{TIMING}\napp: {app}\n{more}")
 
 
@@ -315,19 +315,22 @@ def test_queued_messages_leave_one_after_the_other(tmp_path):
     assert shared[2] == pytest.approx(latency(1) + 20000 / GB, rel=1e-9)
 
 
-@pytest.mark.parametrize(("held", "leaves_ns"), [("null", 40000), ("20000", 40000), ("10000", 59849), ("0", 79849)])
+@pytest.mark.parametrize(
+    ("held", "leaves_ns"), [("50000", 40000), ("20000", 40000), ("10000", 60000), ("null", 67200), ("0", 80000)]
+)
 def test_queued_messages_wait_until_buffers_hold_the_last_one(tmp_path, held, leaves_ns):
     """Ranks 0 and 3 send to 1 at the same time, and 0 then to 2: when the first message has left its host.
 
-    Half a byte a ns goes on of it; the rest has room in 151 ns of cables and switch, and in the buffer. The link of the
-    host takes 40 µs in any case.
+    Half a byte a ns goes on of it, from 151 ns on; the rest has room in the buffer (null: 100 flits of 64 bytes), and
+    half as much as one could send in 151 ns in cables and switch. The link of the host takes 40 µs in any case.
     """
     programs = [
         ["isend 1 0 40000 6", "isend 2 0 10000 6", "waitall 2"],
         ["irecv 0 0 40000 6", "irecv 3 0 40000 6", "waitall 2"], ["recv 0 0 10000 6"], ["send 1 0 40000 6"],
     ]
     app = f"{{envelope_bytes: 0, injection: queued, buffer_bytes: {held}}}"
-    ends = run_app(recorded(tmp_path, programs, app=app)).ranks["finish_s"]
+    more = "router: {buffer_flits: 100}\ntraffic: {flit_bytes: 64}\n"
+    ends = run_app(recorded(tmp_path, programs, app=app, more=more)).ranks["finish_s"]
     assert ends[1] == pytest.approx(latency(1) + 80000 / GB, rel=1e-9)
     assert ends[2] == pytest.approx(leaves_ns * NS + latency(1) + 10000 / GB, rel=1e-9)
 

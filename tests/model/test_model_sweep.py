@@ -9,10 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hopforge.model import sweep
+from hopforge.model import kept_runs, sweep
 from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.kept_runs import SweepError
 from hopforge.model.simulation import Simulation
-from hopforge.model.sweep import SweepError, run_key, summarise, sweep_runs, write_sweep
+from hopforge.model.sweep import run_key, summarise, sweep_runs, write_sweep
 
 TEXT = """
 name: small
@@ -207,7 +208,7 @@ def test_dask_computes_the_same(tmp_path: Path) -> None:
 
 def test_no_dask_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(sweep, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(kept_runs, "CONNECT_SECONDS", 0.5)
     for address in ("tcp://127.0.0.1:1", "nonsense://x"):
         with pytest.raises(SweepError, match=f"^--dask: no scheduler answers at '{address}'$"):
             sweep_runs(small(), tmp_path, silent, dask=address)
@@ -251,7 +252,7 @@ def test_an_interrupt_does_not_reach_the_processes(tmp_path: Path, monkeypatch: 
             seen.append(signal.getsignal(signal.SIGINT))
             return real("spawn").Pool(*arguments, **named)
 
-    monkeypatch.setattr(sweep.multiprocessing, "get_context", lambda _: Context())
+    monkeypatch.setattr(kept_runs.multiprocessing, "get_context", lambda _: Context())
     before = signal.getsignal(signal.SIGINT)
     sweep_runs(small(), tmp_path, silent, workers=2)
     assert seen == [signal.SIG_IGN] and signal.getsignal(signal.SIGINT) is before
