@@ -1,15 +1,46 @@
 """Proofs of small designs by induction, with yosys's solver."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from amaranth.back import rtlil
-from amaranth.hdl import Elaboratable, Signal
+from amaranth.hdl import Assert, ClockDomain, Elaboratable, Module, Signal, Value
 
 from hopforge.gen.yosys import run_yosys
 
-__all__ = ["induction_log", "prove"]
+__all__ = ["Proof", "at_most_one", "induction_log", "prove"]
+
+
+def at_most_one(word: Value) -> Value:
+    """Whether at most one bit is set."""
+    return (word & (word - 1)[: len(word)]) == 0
+
+
+class Proof(Elaboratable):
+    """A design that starts in the state after reset, and what is said about it.
+
+    Attributes
+    ----------
+    inputs : list of Signal
+        Free inputs, the clock first; a proof adds its own.
+    """
+
+    def __init__(self) -> None:
+        self.domain = ClockDomain("sync", reset_less=True)
+        self.inputs: list[Signal] = [self.domain.clk]
+
+    def module(self) -> Module:
+        """Return an empty module with the clock domain."""
+        m = Module()
+        m.domains.sync = self.domain
+        return m
+
+    def claim(self, m: Module, claims: Iterable[Value]) -> None:
+        """Assert each of `claims`, by a signal of its own so that a failed proof can name it."""
+        for number, claim in enumerate(claims):
+            holds = Signal(name=f"claim{number}")
+            m.d.comb += [holds.eq(claim), Assert(holds)]
 
 
 def prove(

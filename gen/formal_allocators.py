@@ -19,9 +19,9 @@ The mutants are faults with which the proofs must fail: (wire of the flattened p
 from collections.abc import Iterator
 from itertools import permutations
 
-from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, Value
 
-from hopforge.gen.formal import prove
+from hopforge.gen.formal import Proof, at_most_one, prove
 from hopforge.hw.allocator import SeparableAllocator, WavefrontAllocator, allocator
 from hopforge.hw.arbiter import ARBITERS, Arbiter, RoundRobinArbiter, TwoLevelRoundRobinArbiter
 from hopforge.hw.switch_allocator import SwitchAllocator
@@ -66,11 +66,6 @@ SWITCH_MUTANTS = {
 """Faults of a switch allocator of 2 ports with 2 VCs."""
 
 
-def _one_hot(word: Value) -> Value:
-    """Whether at most one bit is set."""
-    return (word & (word - 1)[: len(word)]) == 0
-
-
 def _total_order(arbiter: Arbiter) -> Iterator[Value]:
     """Yield what makes the priorities of an arbiter an order."""
     if isinstance(arbiter, RoundRobinArbiter):
@@ -87,20 +82,7 @@ def _total_order(arbiter: Arbiter) -> Iterator[Value]:
         yield ~(arbiter.before(i, j) & arbiter.before(j, k)) | arbiter.before(i, k)
 
 
-class _Proof(Elaboratable):
-    """A design that starts in the state after reset, and what is said about it."""
-
-    def __init__(self) -> None:
-        self.domain = ClockDomain("sync", reset_less=True)
-        self.inputs: list[Signal] = [self.domain.clk]
-
-    def _module(self) -> Module:
-        m = Module()
-        m.domains.sync = self.domain
-        return m
-
-
-class _ArbiterProof(_Proof):
+class _ArbiterProof(Proof):
     def __init__(self, kind: str, width: int) -> None:
         super().__init__()
         self.dut = (
@@ -111,12 +93,12 @@ class _ArbiterProof(_Proof):
         self.inputs += [self.dut.requests, self.dut.advance]
 
     def elaborate(self, platform: object) -> Module:
-        m = self._module()
+        m = self.module()
         m.submodules.dut = dut = self.dut
         numbers = range(dut.width)
         m.d.comb += [
             Assert((dut.grant & ~dut.requests) == 0),
-            Assert(_one_hot(dut.grant)),
+            Assert(at_most_one(dut.grant)),
             Assert(dut.grant.any() == dut.requests.any()),
         ]
         for i in numbers:
@@ -133,7 +115,7 @@ class _ArbiterProof(_Proof):
         return m
 
 
-class _AllocatorProof(_Proof):
+class _AllocatorProof(Proof):
     def __init__(self, kind: str, arbiter: str, size: int) -> None:
         super().__init__()
         self.kind = kind
@@ -144,13 +126,13 @@ class _AllocatorProof(_Proof):
         self.inputs += [self.dut.requests, self.pair]
 
     def elaborate(self, platform: object) -> Module:
-        m = self._module()
+        m = self.module()
         m.submodules.dut = dut = self.dut
         size = self.size
         m.d.comb += [dut.taken.eq(~0), Assert((dut.grants & ~dut.requests) == 0)]
         rows = [dut.grants[n * size : (n + 1) * size] for n in range(size)]
         columns = [Cat(dut.grants[n * size + o] for n in range(size)) for o in range(size)]
-        m.d.comb += [Assert(_one_hot(word)) for word in (*rows, *columns)]
+        m.d.comb += [Assert(at_most_one(word)) for word in (*rows, *columns)]
         if self.kind == "wavefront":
             for n in range(size):
                 for o in range(size):
@@ -174,21 +156,21 @@ class _AllocatorProof(_Proof):
         ]
         m.d.comb += [
             Assume(~started | (before == self.pair)),
-            Assume(self.pair.any() & _one_hot(self.pair)),
+            Assume(self.pair.any() & at_most_one(self.pair)),
             Assume((owed & ~dut.requests) == 0),
             Assert(waited != self.limit),
         ]
         return m
 
 
-class _SwitchProof(_Proof):
+class _SwitchProof(Proof):
     def __init__(self, kind: str, ports: int, vcs: int) -> None:
         super().__init__()
         self.dut = SwitchAllocator(ports=ports, vcs=vcs, kind=kind, speculation=True)
         self.inputs += [self.dut.requests, self.dut.speculative, self.dut.confirmed]
 
     def elaborate(self, platform: object) -> Module:
-        m = self._module()
+        m = self.module()
         m.submodules.dut = dut = self.dut
         ports, vcs = dut.ports, dut.vcs
         regular_sends = []
@@ -197,7 +179,7 @@ class _SwitchProof(_Proof):
             guessed = dut.speculative[n * ports : (n + 1) * ports]
             to = dut.grants[n // vcs * ports : (n // vcs + 1) * ports]
             m.d.comb += [
-                Assume(_one_hot(asked | guessed)),
+                Assume(at_most_one(asked | guessed)),
                 Assume(~(asked.any() & guessed.any())),  # a VC is active, or it waits for an output VC
                 Assert(~dut.granted_vc[n] | ((to & asked).any() | ((to & guessed).any() & dut.confirmed[n]))),
             ]
@@ -207,7 +189,7 @@ class _SwitchProof(_Proof):
             row = dut.grants[i * ports : (i + 1) * ports]
             senders = dut.granted_vc[i * vcs : (i + 1) * vcs]
             column = Cat(dut.grants[n * ports + i] for n in range(ports))
-            m.d.comb += [Assert(_one_hot(word)) for word in (row, column, senders)]
+            m.d.comb += [Assert(at_most_one(word)) for word in (row, column, senders)]
             m.d.comb += Assert(row.any() == senders.any())
         return m
 

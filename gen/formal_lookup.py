@@ -13,9 +13,9 @@ The proof is by induction over one cycle, with the invariants below; `MUTANTS` a
 
 from collections.abc import Iterator
 
-from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal, Value
 
-from hopforge.gen.formal import induction_log, prove
+from hopforge.gen.formal import Proof, at_most_one, induction_log, prove
 from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.lookup import Lookup
 from hopforge.hw.sram import Sram
@@ -63,7 +63,7 @@ class _OneRow(Sram):
         return m
 
 
-class LookupProof(Elaboratable):
+class LookupProof(Proof):
     """The engine, its surroundings as assumptions, the properties and the invariants as assertions.
 
     Parameters
@@ -82,10 +82,10 @@ class LookupProof(Elaboratable):
     """
 
     def __init__(self, params: LookupParams, *, invariants: bool = True, no_hit: bool = False):
+        super().__init__()
         self.params = params
         self.no_hit = no_hit
         self.invariants = invariants
-        self.domain = ClockDomain("sync", reset_less=True)  # the proof begins in the state after reset
         self.address = Signal(params.address_bits)
         self.row = Signal(max(1, params.index_bits))
         self.new_answer = Signal(1 + params.output_bits)
@@ -93,15 +93,15 @@ class LookupProof(Elaboratable):
         self.memories: list[_OneRow] = []
         self.dut = Lookup(params=params, memory=self._memory)
         driven = ("req_ready", "resp_", "csr_rdata", "tcam_req_valid", "tcam_req_id", "tcam_req_dst")
-        self.inputs = (
-            [self.domain.clk, self.address, self.new_answer, self.change]
-            + [
+        self.inputs += [
+            *(self.address, self.new_answer, self.change),
+            *(
                 getattr(self.dut, name)
                 for name in self.dut.signature.members
                 if name == "resp_ready" or not name.startswith(driven)
-            ]
-            + [memory.other for memory in self.memories]
-        )
+            ),
+            *(memory.other for memory in self.memories),
+        ]
 
     def _memory(self, **parameters: int) -> _OneRow:
         memory = _OneRow(self.row, **parameters)  # type: ignore[arg-type]
@@ -110,17 +110,13 @@ class LookupProof(Elaboratable):
 
     def elaborate(self, platform: object) -> Module:
         """Build the engine and everything that is said about it."""
-        m = Module()
-        m.domains.sync = self.domain
-        self._m = m
+        self._m = m = self.module()
         m.submodules.dut = self.dut
         self._symbols()
         self._surroundings()
         self._properties()
         if self.invariants:
-            for number, invariant in enumerate(self._all_invariants()):
-                holds = Signal(name=f"invariant{number}")
-                m.d.comb += [holds.eq(invariant), Assert(holds)]
+            self.claim(m, self._all_invariants())
         return m
 
     def _symbols(self) -> None:
@@ -244,7 +240,7 @@ class LookupProof(Elaboratable):
         states = (mshrs.free, mshrs.wait_issue, mshrs.issued, mshrs.wait_primary, mshrs.done, mshrs.injected)
         for i in range(p.mshrs):
             state = Cat(bits[i] for bits in states)
-            yield state.any() & ((state & (state - 1)[: len(states)]) == 0)
+            yield state.any() & at_most_one(state)
             used = ~mshrs.free[i]
             fresh = mshrs.entry_fresh[i]
             about_a = mshrs.destinations[i] == self.address
@@ -264,7 +260,7 @@ class LookupProof(Elaboratable):
                 & (mshrs.keys[i] == mshrs.keys[j])
                 for j in range(p.mshrs)
             ]
-            one = (mshrs.primaries[i] & (mshrs.primaries[i] - 1)[: p.mshrs]) == 0
+            one = at_most_one(mshrs.primaries[i])
             yield ~mshrs.wait_primary[i] | (fresh & one & Cat(primary).any())
         free = sum((mshrs.free[i] for i in range(p.mshrs)), start=Const(0, 1))
         for count in range(p.mshrs):
@@ -290,7 +286,7 @@ class LookupProof(Elaboratable):
         mshrs, cache, epoch = dut.mshrs, dut.cache, dut.epoch
         kinds = Cat(op.lookup, op.fill, op.invalidate, op.scrub)
         about_a = op.key == self.address
-        yield (kinds & (kinds - 1)[:4]) == 0
+        yield at_most_one(kinds)
         yield ~op.lookup | ((op.key == op.dst) & mshrs.free.any())
         yield ~op.lookup | (op.tag[_ABOUT_A] == about_a)
         yield ~((op.lookup | op.fill | op.invalidate) & about_a) | (op.index == self.row)
@@ -304,7 +300,7 @@ class LookupProof(Elaboratable):
                 & (Cat(op.output, op.match) == mshrs.results[i])
             )
             yield ~mshrs.injected[i] | (op.fill & same)
-        yield (mshrs.injected & (mshrs.injected - 1)[: p.mshrs]) == 0
+        yield at_most_one(mshrs.injected)
         yield ~(op.scrub & op.fresh) | (epoch.active & (op.index == epoch.row))
         for way, memory in enumerate(self.memories[: p.ways]):
             seen = Mux(cache.bypassed[way], cache.bypass_line, memory.r_data)

@@ -8,9 +8,9 @@ the hardware has in its pipeline.
 The mutants are faults with which the proofs must fail: (wire of the flattened proof, what it is tied to).
 """
 
-from amaranth.hdl import Assert, Cat, ClockDomain, Const, Elaboratable, Module, Mux, Signal, signed
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, signed
 
-from hopforge.gen.formal import prove
+from hopforge.gen.formal import Proof, at_most_one, prove
 from hopforge.hw.q_table import least_of, times
 from hopforge.model.routing.q_rule import RATE_BITS
 
@@ -20,29 +20,18 @@ MINIMUM_MUTANTS = {"the second of two is never less": ("least_less_0_0", "1'b0")
 """Faults of the tree of comparisons."""
 
 
-class _Proof(Elaboratable):
-    def __init__(self) -> None:
-        self.domain = ClockDomain("sync", reset_less=True)
-        self.inputs: list[Signal] = [self.domain.clk]
-
-    def _module(self) -> Module:
-        m = Module()
-        m.domains.sync = self.domain
-        return m
-
-
-class _MinimumProof(_Proof):
+class _MinimumProof(Proof):
     def __init__(self, columns: int, value_bits: int) -> None:
         super().__init__()
         self.words = [Signal(value_bits, name=f"word{n}") for n in range(columns)]
         self.inputs += self.words
 
     def elaborate(self, platform: object) -> Module:
-        m = self._module()
+        m = self.module()
         found = least_of(m, list(self.words), "least")
         chosen = Signal(len(self.words))
         m.d.comb += chosen.eq(Cat(found.chosen))
-        m.d.comb += [Assert(chosen.any()), Assert((chosen & (chosen - 1)[: len(chosen)]) == 0)]
+        m.d.comb += [Assert(chosen.any()), Assert(at_most_one(chosen))]
         for n, word in enumerate(self.words):
             m.d.comb += [Assert(found.value <= word), Assert(~chosen[n] | (word == found.value))]
             for before in self.words[:n]:  # the first of equal ones
@@ -50,7 +39,7 @@ class _MinimumProof(_Proof):
         return m
 
 
-class _ProductProof(_Proof):
+class _ProductProof(Proof):
     """`times` is the product, and a step of learning ends between the old estimate and the time told."""
 
     def __init__(self, value_bits: int, rate: int, broken: bool) -> None:
@@ -61,7 +50,7 @@ class _ProductProof(_Proof):
         self.inputs += [self.old, self.time, self.shift]
 
     def elaborate(self, platform: object) -> Module:
-        m = self._module()
+        m = self.module()
         width = len(self.old) + RATE_BITS + 2
         change, product, wanted = Signal(signed(len(self.old) + 1)), Signal(signed(width)), Signal(signed(width))
         new = Signal(len(self.old))

@@ -22,9 +22,9 @@ faults with which the proofs must fail.
 from collections.abc import Iterator
 from typing import Any
 
-from amaranth.hdl import Assert, Assume, Cat, ClockDomain, Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Assume, Cat, Const, Module, Mux, Signal, Value
 
-from hopforge.gen.formal import prove
+from hopforge.gen.formal import Proof, at_most_one, prove
 from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.input_unit import InputUnit
@@ -71,24 +71,6 @@ class _OnePlace(FlitBuffer):
         return m
 
 
-class _Proof(Elaboratable):
-    """A design that starts in the state after reset, and what is said about it."""
-
-    def __init__(self) -> None:
-        self.domain = ClockDomain("sync", reset_less=True)
-        self.inputs: list[Signal] = [self.domain.clk]
-
-    def _module(self) -> Module:
-        m = Module()
-        m.domains.sync = self.domain
-        return m
-
-    def _claim(self, m: Module, claims: Iterator[Value]) -> None:
-        for number, claim in enumerate(claims):
-            holds = Signal(name=f"claim{number}")
-            m.d.comb += [holds.eq(claim), Assert(holds)]
-
-
 def _router(**changes: Any) -> RouterParams:
     parameters: dict[str, Any] = {
         "ports": 2, "vcs": 2, "buffer_flits": 3, "width_bits": 5, "address_bits": 1, "tag_bits": 3,
@@ -97,7 +79,7 @@ def _router(**changes: Any) -> RouterParams:
     return RouterParams(**parameters | changes)
 
 
-class _QueueProof(_Proof):
+class _QueueProof(Proof):
     """One input unit; VC 0 is watched."""
 
     def __init__(self, params: RouterParams) -> None:
@@ -133,7 +115,7 @@ class _QueueProof(_Proof):
 
     def elaborate(self, platform: object) -> Module:
         """Build the unit, its sender and the claims."""
-        m = self._module()
+        m = self.module()
         m.submodules.dut = dut = self.dut
         p = self.params
         started, place_before = Signal(), Signal.like(self.place)
@@ -143,7 +125,7 @@ class _QueueProof(_Proof):
             Assume(self.place < p.buffer_flits),
             Assume(dut.in_flit.vc < p.vcs),
             # a grant goes to a VC that asked (or whose guess was confirmed), at most one
-            Assume((dut.sa_grant & (dut.sa_grant - 1)[: p.vcs]) == 0),
+            Assume(at_most_one(dut.sa_grant)),
         ]
         for v in range(p.vcs):
             asked = dut.sa_request[v * p.ports : (v + 1) * p.ports].any()
@@ -157,7 +139,7 @@ class _QueueProof(_Proof):
             returned = dut.credit_valid & (dut.credit_vc == v)
             m.d.comb += Assume(~arrives[v] | (credits > 0))
             m.d.sync += credits.eq(credits - arrives[v] + returned)
-        self._claim(m, self._claims(m, sender, arrives))
+        self.claim(m, self._claims(m, sender, arrives))
         return m
 
     def _claims(self, m: Module, sender: list[Signal], arrives: list[Value]) -> Iterator[Value]:
@@ -202,7 +184,7 @@ class _QueueProof(_Proof):
         yield ~gone | (dut.credit_valid & (dut.credit_vc == 0))
 
 
-class _OutputProof(_Proof):
+class _OutputProof(Proof):
     def __init__(self, params: RouterParams) -> None:
         super().__init__()
         self.params = params
@@ -212,12 +194,12 @@ class _OutputProof(_Proof):
 
     def elaborate(self, platform: object) -> Module:
         """Build the unit, its receiver and the claims."""
-        m = self._module()
+        m = self.module()
         m.submodules.dut = dut = self.dut
         p = self.params
         depth = p.credits(0)
         width = len(dut.credits) // p.vcs
-        m.d.comb += [Assume(dut.credit_vc < p.vcs), Assume((dut.sent & (dut.sent - 1)[: p.vcs]) == 0)]
+        m.d.comb += [Assume(dut.credit_vc < p.vcs), Assume(at_most_one(dut.sent))]
         claims: list[Value] = []
         for w in range(p.vcs):
             there = Signal(range(depth + 1), name=f"there{w}")  # flits that the receiver has
@@ -246,11 +228,11 @@ class _OutputProof(_Proof):
             ]
             waits = dut.tail_sent[w] if p.vc_release == "credits" else Const(0, 1)
             claims.append(dut.free[w] + owned + waits == 1)
-        self._claim(m, iter(claims))
+        self.claim(m, iter(claims))
         return m
 
 
-class _CrossbarProof(_Proof):
+class _CrossbarProof(Proof):
     def __init__(self, ports: int, width_bits: int) -> None:
         super().__init__()
         self.dut = Crossbar(inputs=ports, outputs=ports, width_bits=width_bits)
@@ -258,17 +240,17 @@ class _CrossbarProof(_Proof):
 
     def elaborate(self, platform: object) -> Module:
         """Say where the words go."""
-        m = self._module()
+        m = self.module()
         m.submodules.dut = dut = self.dut
         m.d.sync += Signal().eq(1)  # the solver wants a clock
         ports = range(dut.inputs)
         claims: list[Value] = []
         for o in ports:
             chosen = Cat(dut.select[i * dut.outputs + o] for i in ports)
-            m.d.comb += Assume((chosen & (chosen - 1)[: len(chosen)]) == 0)
+            m.d.comb += Assume(at_most_one(chosen))
             claims += [~chosen[i] | (dut.out[o] == dut.words[i]) for i in ports]
             claims.append(chosen.any() | (dut.out[o] == 0))
-        self._claim(m, iter(claims))
+        self.claim(m, iter(claims))
         return m
 
 

@@ -80,8 +80,8 @@ _STUCK_CYCLES = 1 << 15
 _WORD_BITS = 64
 
 # integers of the surroundings
-(_CYCLES, _DONE, _CLOSING, _QUIET, _SERIAL, _LONGEST, _WIDTH, _ADDRESS, _TAG, _LENGTH, _LAST_MOVE, _ROUTES,
- _COUNT) = range(13)  # fmt: skip
+(_CYCLES, _DONE, _CLOSING, _QUIET, _SERIAL, _LONGEST, _WIDTH, _ADDRESS, _TAG, _LENGTH, _LAST_MOVE, _ROUTES, _CLEAR,
+ _COUNT) = range(14)  # fmt: skip
 # of a sender's port
 (_PHASE, _WHERE, _TARGET, _LENGTHS, _IN_COUNT) = range(5)
 # of an input VC: packet being sent, its length, flits of it that are sent, credits
@@ -90,8 +90,7 @@ _WORD_BITS = 64
 (_NUMBER, _OUT, _PACKET_COUNT) = range(3)
 _RATES = np.array([0.02, 0.2, 0.5, 0.8, 1.0, 1.0])
 _KINDNESS = np.array([0.0, 0.1, 0.4, 0.8, 1.0, 1.0])
-_UNROUTABLE = 0.04
-_CLEAR_CYCLES = 200  # mean time between two clearings of the counters
+_CLEAR_CYCLES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +109,12 @@ class RouterTraffic:
         Probability per cycle that the link of a lookup engine changes.
     pool : int
         Destinations that are looked up.
+    unroutable : float
+        Share of the packets whose destination is any address, mostly one without a route.
+    clear_cycles : int
+        Mean number of cycles between two clearings of the drop counters.
+    longest_flits : int, optional
+        Longest packet; by default some more flits than a buffer has (virtual cut-through: as many as it has).
     """
 
     cycles: int
@@ -117,6 +122,9 @@ class RouterTraffic:
     quiet_cycles: int = 60
     link_failures: float = 0.0003
     pool: int = 24
+    unroutable: float = 0.04
+    clear_cycles: int = _CLEAR_CYCLES
+    longest_flits: int | None = None
 
 
 @dataclass
@@ -240,7 +248,7 @@ def held_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimulu
                 rows[i, I_CREDIT_VALID : I_CREDIT_VC + 1] = 1, owed[i].pop(int(rng.integers(len(owed[i]))))
         if rng.random() < (0.03 if enable else 0.15):
             enable = not enable
-        clear = rng.random() < 1 / _CLEAR_CYCLES
+        clear = rng.random() < 1 / traffic.clear_cycles
         golden.step([_port_inputs(row) for row in rows.tolist()], enable=enable, clear_counters=clear)
         for i in golden.dropped:
             seen[i][O_DROPPED] = 1
@@ -287,7 +295,8 @@ class _Around(NamedTuple):
 
     Per port ``senders``, ``rates`` (of packets and of flits), ``receivers`` (cycles left of the phase, VCs that get no
     credit), ``kindness``; per input VC ``vcs``; per output VC credits ``owed``; by record of the pool ``packets``,
-    ``heads`` (data words); ``visible`` flits, their VCs and credits on the outputs; ``addresses`` of destinations.
+    ``heads`` (data words); ``visible`` flits, their VCs and credits on the outputs; ``addresses`` of destinations;
+    the share of ``unroutable`` packets.
     """
 
     integers: NDArray[np.int64]
@@ -302,6 +311,7 @@ class _Around(NamedTuple):
     heads: NDArray[np.uint64]
     visible: NDArray[np.int64]
     addresses: NDArray[np.int64]
+    unroutable: float
 
 
 class _Engines(NamedTuple):
@@ -329,10 +339,12 @@ def _surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> _A
     p = params
     room = min(p.credits(o) for o in range(p.ports))
     longest = min(room, (1 << p.length_bits) - 1, 12) if p.switching == "vct" else min(2 * p.buffer_flits + 3, 16)
+    longest = longest if traffic.longest_flits is None else min(longest, traffic.longest_flits)
     integers = np.zeros(_COUNT, np.int64)
     for name, value in (
         (_CYCLES, traffic.cycles), (_LONGEST, longest), (_WIDTH, p.width_bits), (_ADDRESS, p.address_bits),
         (_TAG, p.tag_bits), (_LENGTH, p.length_bits if p.switching == "vct" else 0), (_ROUTES, len(p.routes)),
+        (_CLEAR, traffic.clear_cycles),
     ):  # fmt: skip
         integers[name] = value
     vcs = np.zeros((p.ports * p.vcs, _VC_COUNT), np.int64)
@@ -352,6 +364,7 @@ def _surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> _A
         heads=np.zeros((pool, data_words(p)), np.uint64),
         visible=np.zeros((3, p.ports), np.int64),
         addresses=known if p.rc == "lookup" else np.arange(max(1, len(p.routes))),
+        unroutable=traffic.unroutable,
     )
 
 
@@ -464,7 +477,7 @@ def _new_packet(net, a, sender):  # type: ignore[no-untyped-def]
     address = uint64(addresses[choice % len(addresses)])
     packet = packet_at(net, slot)
     packet.dst = choice % len(addresses)
-    if next_float(streams, 0) < _UNROUTABLE:
+    if next_float(streams, 0) < a.unroutable:
         address = next_word(streams, 0) & _mask(s[_ADDRESS])
         packet.dst = address if address < uint64(s[_ROUTES]) else -1
     packet.length = length
@@ -597,7 +610,7 @@ def _cycle(route, pattern, net, a, row, control, seen):  # type: ignore[no-untyp
         seen[i, O_DROPPED] = -input_port(net, i).drops
     run_cycles(route, pattern, net, 1)
     control[C_ENABLE] = 1
-    control[C_CLEAR] = next_below(a.streams, 1, _CLEAR_CYCLES) == 0
+    control[C_CLEAR] = next_below(a.streams, 1, s[_CLEAR]) == 0
     for i in range(net.ports):
         seen[i, O_DROPPED] += input_port(net, i).drops
         if control[C_CLEAR]:

@@ -54,12 +54,15 @@ class SourceError(ValueError):
 
 
 class _Composer(yaml.SafeLoader):
-    """YAML's own parser without its types: every plain scalar stays a string until `_scalar` reads it."""
+    """YAML's own parser without its types: every plain scalar stays a string until `_plain` reads it."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
+    depth = 0
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
         event = self.peek_event()
+        if self.depth > MAX_DEPTH:  # before the rest is read: that takes the square of the depth
+            raise SourceError([(event.start_mark.line + 1, "nested too deeply")])
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise SourceError(
                 [
@@ -69,7 +72,10 @@ class _Composer(yaml.SafeLoader):
                     )
                 ]
             )
-        return super().compose_node(parent, index)
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 def read_source(text: str) -> Source:
@@ -89,8 +95,6 @@ def read_source(text: str) -> Source:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise SourceError([(line, f"character {error.character!r} is not allowed in YAML text")]) from error
-    except RecursionError as error:
-        raise SourceError([(1, "nested too deeply")]) from error
     if node is None or (isinstance(node, ScalarNode) and not node.value):
         raise SourceError([(1, "the file is empty")])
     reader = _Reader()
