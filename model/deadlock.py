@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from hopforge.model.errors import UserError
 from hopforge.model.network.bits import trailing_zeros
 from hopforge.model.network.build import NetState
-from hopforge.model.network.cache import compile_cached
+from hopforge.model.network.cache import CachedKernel
 from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_port
 from hopforge.model.network.memory import floats, int32s, int64s
 from hopforge.model.network.records import (
@@ -229,10 +229,10 @@ _U2 = types.Array(types.uint8, 2, "C")
 _U1 = types.Array(types.uint8, 1, "C")
 _I1 = types.Array(types.int64, 1, "C")
 _ROUTE = types.FunctionType(ROUTE_SIGNATURE)
-_explore = compile_cached(
+_explore = CachedKernel(
     _make_explore, int64(_ROUTE, NET_RECORD, PACKET_RECORD, int64, int64, int64, int64, int64, _U2, _U1, _I1)
 )
-_indirect = compile_cached(
+_indirect = CachedKernel(
     _make_indirect, int64(_ROUTE, NET_RECORD, PACKET_RECORD, int64, int64, int64, _U2, _U1, _I1, _I1, _I1)
 )
 

@@ -11,7 +11,7 @@ from numba import int64, types
 from numpy.typing import NDArray
 
 from hopforge.model.network.build import Script
-from hopforge.model.network.cache import compile_cached
+from hopforge.model.network.cache import CachedKernel
 from hopforge.model.network.hooks import LOST, call_hook
 from hopforge.model.network.memory import int32s
 from hopforge.model.network.records import NET_RECORD, PATTERN_SIGNATURE, Net, host_at, packet_at
@@ -54,7 +54,7 @@ def _make_draw(digest: str) -> Callable[..., int]:
 
 
 _I1 = types.Array(types.int64, 1, "C")
-_draw = compile_cached(_make_draw, int64(types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, _I1, _I1, _I1, _I1))
+_draw = CachedKernel(_make_draw, int64(types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, _I1, _I1, _I1, _I1))
 
 
 def draw_packets(run: Simulation, cycles: int) -> Script:

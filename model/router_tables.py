@@ -19,7 +19,7 @@ from hopforge.model.links import Link, topology_links
 from hopforge.model.lookup_params import LookupParams
 from hopforge.model.network.bits import trailing_zeros
 from hopforge.model.network.build import NetState, RouterParameters, SourceParameters, Tables, build_net
-from hopforge.model.network.cache import compile_cached
+from hopforge.model.network.cache import CachedKernel
 from hopforge.model.network.candidates import candidate_mask, candidate_port
 from hopforge.model.network.memory import floats, int32s, int64s
 from hopforge.model.network.records import (
@@ -205,7 +205,7 @@ def _make_walk(digest: str) -> Callable[..., int]:
 
 _I1 = types.Array(types.int64, 1, "C")
 _I2 = types.Array(types.int64, 2, "C")
-walk_packets = compile_cached(
+walk_packets = CachedKernel(
     _make_walk,
     int64(types.FunctionType(ROUTE_SIGNATURE), NET_RECORD, PACKET_RECORD, int64, int64, int64, _I1, _I2, _I1),
 )

@@ -15,7 +15,7 @@ from hopforge.model.input_output_queued.hosts import inject, wake_hosts
 from hopforge.model.input_output_queued.links import free_ports, send_all, take_credits, take_packets
 from hopforge.model.input_output_queued.records import QUEUES_RECORD, Part, Queues, part_at
 from hopforge.model.network.bits import trailing_zeros
-from hopforge.model.network.cache import compile_cached, inlined
+from hopforge.model.network.cache import CachedKernel, inlined
 from hopforge.model.network.hooks import CYCLE, call_hook
 from hopforge.model.network.memory import words
 from hopforge.model.network.progress import stop_reason
@@ -115,7 +115,7 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
 
 
 #: the compiled step function
-run_cycles = compile_cached(
+run_cycles = CachedKernel(
     _make_run_cycles,
     int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, QUEUES_RECORD, int64),
     __package__,

@@ -1,6 +1,6 @@
 """How kernels are compiled: their entry points once and kept on disk, also when a file that they call into changes.
 
-numba's cache looks at the file of the cached function only. An entry point made by `compile_cached` carries the digest
+numba's cache looks at the file of the cached function only. An entry point that is a `CachedKernel` carries the digest
 of all files of this package, and of its own if that is another one, as a closure variable, which is a part of numba's
 cache key; the small functions it calls are not cached themselves.
 """
@@ -9,7 +9,7 @@ import gc
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -46,23 +46,34 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def compile_cached(make: Callable[[str], Callable[..., Any]], signature: Any, package: str = __package__) -> Any:
-    """Jit ``make(digest)`` with numba's disk cache; `make` returns a closure that mentions the digest.
+class CachedKernel:
+    """An entry point of a kernel, compiled or read from numba's disk cache when first called.
 
     Parameters
     ----------
     make : callable
-        Gets the digest of this package and of `package`.
+        Gets the digest of this package and of `package`; returns a closure that mentions it.
     signature : numba signature
         What the function takes.
     package : str
         Package whose files the function uses, too.
     """
-    with _no_collection():
-        return njit(signature, cache=True, **_OPTIONS)(make(source_digest(package)))
+
+    def __init__(self, make: Callable[[str], Callable[..., Any]], signature: Any, package: str = __package__) -> None:
+        self._make, self._signature, self._package = make, signature, package
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The dispatcher, for compiled functions that call this one."""
+        with _no_collection():
+            return njit(self._signature, cache=True, **_OPTIONS)(self._make(source_digest(self._package)))
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it."""
+        return self.compiled(*arguments)
 
 
 def compile_function(make: Callable[[str], Callable[..., Any]], signature: Any) -> Any:
-    """As `compile_cached`, for a function that the kernel calls by its address (`memory.function_at`)."""
+    """As `CachedKernel`, for a function that the kernel calls by its address (`memory.function_at`)."""
     with _no_collection():
         return cfunc(signature, cache=True, **_OPTIONS)(make(source_digest()))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from numba import int64, types
 
-from hopforge.model.network.cache import compile_cached
+from hopforge.model.network.cache import CachedKernel
 from hopforge.model.network.events import deliver, drain
 from hopforge.model.network.hooks import CYCLE, READ, WRITE, call_hook
 from hopforge.model.network.lookup_state import step_lookups
@@ -80,7 +80,7 @@ def _make_run_cycles(digest: str) -> Callable[..., int]:
 
 
 #: the compiled step function
-run_cycles = compile_cached(
+run_cycles = CachedKernel(
     _make_run_cycles,
     int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64),
 )

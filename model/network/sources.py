@@ -5,7 +5,7 @@ from collections.abc import Callable
 from numba import int64, types, uint32, uint64
 
 from hopforge.model.network.bits import first_at_or_after, trailing_zeros
-from hopforge.model.network.cache import compile_cached, inlined, inner
+from hopforge.model.network.cache import CachedKernel, inlined, inner
 from hopforge.model.network.event_log import call_log
 from hopforge.model.network.events import put_flit
 from hopforge.model.network.hooks import CREATED, DEPARTED, call_hook
@@ -71,7 +71,7 @@ def _make_schedule_first(digest: str) -> Callable[..., None]:
     return schedule_first
 
 
-schedule_first = compile_cached(_make_schedule_first, types.void(NET_RECORD))
+schedule_first = CachedKernel(_make_schedule_first, types.void(NET_RECORD))
 
 
 @inlined
