@@ -24,7 +24,7 @@ from hopforge.model.kernel_cache import forget_stale
 from hopforge.model.lookup_kernel import EngineState
 from hopforge.model.network import events, records, rng, switch_allocation, vc_allocation
 from hopforge.model.network import kernel as run_kernel
-from hopforge.model.network.kernel import run_cycles as run_cycles_kernel
+from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.memory import int32s
 from hopforge.model.network.records import (
     NET,
@@ -90,7 +90,6 @@ _WORD_BITS = 64
 (_NUMBER, _OUT, _PACKET_COUNT) = range(3)
 _RATES = np.array([0.02, 0.2, 0.5, 0.8, 1.0, 1.0])
 _KINDNESS = np.array([0.0, 0.1, 0.4, 0.8, 1.0, 1.0])
-run_cycles = run_cycles_kernel.compiled  # as compiled functions call it
 _CLEAR_CYCLES = 200
 
 

@@ -14,7 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from numba import cfunc, njit
+from numba import cfunc, njit, types
+from numba.extending import typeof_impl
 
 #: numpy's rules of division: no exception, which kernels could not handle
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
@@ -64,13 +65,19 @@ class CachedKernel:
 
     @cached_property
     def compiled(self) -> Any:
-        """The dispatcher, for compiled functions that call this one."""
+        """The dispatcher."""
         with _no_collection():
             return njit(self._signature, cache=True, **_OPTIONS)(self._make(source_digest(self._package)))
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it."""
         return self.compiled(*arguments)
+
+
+@typeof_impl.register(CachedKernel)
+def _type_of_kernel(kernel: CachedKernel, _: Any) -> types.Type:
+    """Compiled functions call it as any other."""
+    return types.Dispatcher(kernel.compiled)
 
 
 def compile_function(make: Callable[[str], Callable[..., Any]], signature: Any) -> Any:
