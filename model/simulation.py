@@ -157,7 +157,7 @@ class Simulation:
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
         if config.router.model == "packet":
-            raise UserError("router.model packet has no flits and cycles of this kind: hopforge net runs it, alone")
+            raise UserError("router.model packet has no flits: hopforge net, series and sweep run it, nothing else")
         if topology is None:
             problem = simulated_ports_problem(config.topology, MAX_PORTS)
             if problem is not None:  # before a network of thousands of links per router is built

@@ -369,5 +369,5 @@ def test_mistakes_are_told() -> None:
         parse_config("name: t\ntopology: {kind: torus, radices: [4]}\nrouter: {model: packet, vcs: 3}")
     from hopforge.model.simulation import Simulation
 
-    with pytest.raises(UserError, match=r"^router.model packet .* hopforge net runs it"):
+    with pytest.raises(UserError, match=r"^router.model packet has no flits: hopforge net, series and sweep run it"):
         Simulation(config((4, 4), "abr"), 0.1, 1)

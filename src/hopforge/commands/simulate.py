@@ -170,6 +170,7 @@ def sweep(
     """
     from hopforge.model.app_sweep import app_sweep_runs, is_app_sweep, write_app_sweep
     from hopforge.model.config import load_config
+    from hopforge.model.packet.sweep import is_packet_sweep, packet_sweep_runs, write_packet_sweep
     from hopforge.model.results import check_writable
     from hopforge.model.sweep import sweep_runs, write_sweep
 
@@ -177,10 +178,11 @@ def sweep(
     target = output or Path("build/sweep") / checked.name
     check_writable(target)
     kept = (0, 0)
-    of_apps = is_app_sweep(checked)
-    run, write, show = (
-        (app_sweep_runs, write_app_sweep, _show_app_sweep) if of_apps else (sweep_runs, write_sweep, _show_sweep)
-    )
+    run, write, show = sweep_runs, write_sweep, _show_sweep
+    if is_app_sweep(checked):
+        run, write, show = app_sweep_runs, write_app_sweep, _show_app_sweep
+    elif is_packet_sweep(checked):
+        run, write, show = packet_sweep_runs, write_packet_sweep, _show_packet_sweep
     with progress_bar("runs") as advance:
 
         def count(done: int, total: int) -> None:
@@ -212,6 +214,24 @@ def _show_app_sweep(checked: "Config", runs: "pd.DataFrame") -> None:
             str(row.variant), f"{row.makespan_s:.6g} s", f"{row.gain:.4f}", f"{row.waiting_share:.1%}",
             f"{row.computing_share:.1%}", f"{row.miss_share:.3%}", f"{row.energy_j:.4g} J",
         )
+    Console().print(table)
+
+
+def _show_packet_sweep(_checked: "Config", runs: "pd.DataFrame") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.packet.sweep import summarise_packets
+
+    table = Table("variant", box=None, pad_edge=False)
+    for heading in ("load", "lifetime", "99 %", "accepted", "links passed", "outflank", "wraparound"):
+        table.add_column(heading, justify="right")
+    for row in summarise_packets(runs).itertuples():
+        lifetime = f"{row.lifetime_ns:.0f} ns" if row.sustained else "saturated"
+        table.add_row(
+            str(row.variant), f"{row.load:.4g}", lifetime, f"{row.lifetime_p99_ns:.0f} ns", f"{row.accepted:.4f}",
+            f"{row.hops:.3f}", f"{row.outflanked:.2%}", f"{row.wrapped:.2%}",
+        )  # fmt: skip
     Console().print(table)
 
 
