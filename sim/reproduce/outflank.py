@@ -211,7 +211,7 @@ def _draw_cells(data: pd.DataFrame, _options: Options) -> Figure:
 
 def _share_points(options: Options) -> list[Point]:
     k = 16 if options.full else 8
-    loads = {pattern: (0.2 if pattern == "transpose3d" else 0.3,) for pattern in PATTERNS}
+    loads: dict[str, tuple[float, ...]] = {pattern: (0.2 if pattern == "transpose3d" else 0.3,) for pattern in PATTERNS}
     loads["butterfly_stages"] = SHARE_LOADS[k]
     return [
         {

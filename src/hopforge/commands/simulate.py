@@ -217,13 +217,14 @@ def _show_app_sweep(checked: "Config", runs: "pd.DataFrame") -> None:
     Console().print(table)
 
 
-def _show_packet_sweep(_checked: "Config", runs: "pd.DataFrame") -> None:
+def _show_packet_sweep(checked: "Config", runs: "pd.DataFrame") -> None:
     from rich.console import Console
     from rich.table import Table
 
     from hopforge.model.packet.sweep import summarise_packets
 
-    table = Table("variant", box=None, pad_edge=False)
+    table = Table(title=checked.name, box=None, pad_edge=False)
+    table.add_column("variant")
     for heading in ("load", "lifetime", "99 %", "accepted", "links passed", "outflank", "wraparound"):
         table.add_column(heading, justify="right")
     for row in summarise_packets(runs).itertuples():
