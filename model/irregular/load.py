@@ -97,7 +97,7 @@ def _patterns(patterns, share, cumulative, next_channel, target, generator):  # 
     nodes = next_channel.shape[0]
     destinations = np.empty(nodes, np.int64)
     load = np.empty(len(target), np.int64)
-    bandwidth, efficiency = 0.0, 0.0
+    bandwidth, efficiency, counted = 0.0, 0.0, 0
     for _ in range(patterns):
         hot = int(generator.random() * nodes)
         for s in range(nodes):
@@ -111,7 +111,8 @@ def _patterns(patterns, share, cumulative, next_channel, target, generator):  # 
         if pairs > 0:
             bandwidth += b / pairs
             efficiency += e / pairs
-    return bandwidth / patterns, efficiency / patterns
+            counted += 1
+    return bandwidth / max(counted, 1), efficiency / max(counted, 1)
 
 
 def hotspot_quality(
@@ -119,7 +120,8 @@ def hotspot_quality(
 ) -> Quality:
     """Bandwidth and efficiency under hotspot(β): in a pattern every switch has one destination.
 
-    It is the pattern's hot switch with probability `beta`, else any switch; pairs of a switch with itself don't count.
+    It is the pattern's hot switch with probability `beta`, else any switch. Pairs of a switch with itself don't count,
+    nor do patterns without others.
     """
     none = np.empty((0, 0))
     return Quality(*_patterns(patterns, beta, none, next_channel, channels.target, generator))
@@ -145,5 +147,6 @@ def local_quality(
     far[far == 0] = far[far > 0].min(initial=np.inf)  # two at one place are as near as any
     far[np.isinf(far)] = 1.0  # all are at one place
     np.fill_diagonal(far, np.inf)
+    far /= far.min(axis=1, keepdims=True)  # the nearest counts 1, so that no row becomes all zeros
     cumulative = np.cumsum(far**-gamma, axis=1)
     return Quality(*_patterns(patterns, 0.0, cumulative, next_channel, channels.target, generator))

@@ -7,8 +7,11 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
+from hopforge.model.irregular.channels import channel_list, check_next_hops
 from hopforge.model.irregular.files import read_next_hops
 from hopforge.model.irregular.load import all_to_all_load, hotspot_quality, local_quality
+from hopforge.model.irregular.neighbours import neighbour_array
+from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.tables import build_tables
 from hopforge.model.irregular.write import lft_lines, quality_table, route_rows, write_route
 from hopforge.model.simulation import Simulation
@@ -86,6 +89,26 @@ def test_local_quality_prefers_near_switches():
     # γ → 0: every other switch with the same probability
     off = ~np.eye(25, dtype=bool)
     assert far.efficiency == pytest.approx((1 / tables.hops[off]).mean(), rel=0.02)
+
+
+def test_patterns_without_a_pair_do_not_count():
+    neighbours = neighbour_array([[1], [0]])
+    channels = channel_list(neighbours)
+    table = check_next_hops(shortest_next_hops(neighbours), channels)
+    for beta in (0.0, 0.5, 1.0):  # both send over a link of their own or not at all
+        assert hotspot_quality(beta, 50, table, channels, np.random.default_rng(1)) == (1, 1)
+
+
+def test_switches_at_one_place_are_as_near_as_any():
+    tables = _tables(_config("shortest"))
+    off = ~np.eye(25, dtype=bool)
+    one_place = np.zeros((25, 2))
+    found = local_quality(2.0, one_place, 500, tables.next_channel, tables.channels, np.random.default_rng(1))
+    assert found.efficiency == pytest.approx((1 / tables.hops[off]).mean(), rel=0.02)
+    place = positions(tables.topology).copy()
+    place[1] = place[0]
+    close = local_quality(3000.0, 3 * place, 500, tables.next_channel, tables.channels, np.random.default_rng(1))
+    assert 0 < close.efficiency <= 1
 
 
 @pytest.mark.parametrize("scheme", ["shortest", "loren", "thorup_zwick"])
