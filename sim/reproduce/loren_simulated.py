@@ -73,13 +73,14 @@ _UNCLEAR = {
 
 
 def _points(figure: str, options: Options) -> list[Point]:
-    graphs = {8: 8, 32: 3} if options.full else {8: 2}
+    uniform = _TRAFFIC[figure] == "uniform"
+    graphs = {8: 8, 32: 3 if uniform else 1} if options.full else {8: 2}  # a curve of 1024 switches takes a minute
     return [
         {"side": side, "t_max": t_max, "scheme": scheme, "graph": graph, "pattern": _TRAFFIC[figure]}
         for side, number in graphs.items()
         for t_max in LIMITS[side]
         for graph in range(number)
-        for scheme in LABELS
+        for scheme in (LABELS if uniform or side == 8 else COMPARED)
     ]
 
 
@@ -229,6 +230,8 @@ def _compare(figure: str, data: pd.DataFrame, options: Options) -> list[Comparis
                 found.append(Comparison(quantity, "%", None, mean, note))
             for scheme, label in LABELS.items():
                 of = part[part["scheme"] == scheme]
+                if of.empty:
+                    continue
                 values = loads[scheme].to_numpy(float)
                 mean, half = interval(values)
                 means = of.groupby("graph")[["channel_bound", "vc_bound"]].first().mean()
