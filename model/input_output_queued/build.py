@@ -18,7 +18,7 @@ from hopforge.model.input_output_queued.records import (
     PART,
     QUEUES,
 )
-from hopforge.model.network.arena import gather
+from hopforge.model.network.arena import LINE_BYTES, gather
 from hopforge.model.network.build import NetState, NetworkError, RouterParameters, SourceParameters, Tables, build_net
 from hopforge.model.network.records import BERNOULLI, HOST_VC_BITS, NOTE, ON_OFF
 from hopforge.model.topology import Topology
@@ -29,6 +29,8 @@ CALENDAR_SLOTS = 1024
 PACKETS_PER_HOST = 32
 #: bins of the latency histogram in a packet time
 BINS_PER_PACKET = 10
+#: what a part touches most
+SLICES = ("memory", "input_queue", "output_queue", "output_vc", "output_port")
 #: delay lines of one sort, of all parts
 MAX_LINES = 65535
 
@@ -245,7 +247,7 @@ def build_queues(
 
     arrays: dict[str, NDArray[Any]] = {"input_queue": inputs, "output_queue": outputs, "nic": nic}
     sizes = {
-        "requests": R * words, "blocked": NI * words, "following": len(state["packet"]), "places": window,
+        "requests": R * words, "blocked": NI * words, "following": len(state["packet"]), "places": window, "slice": 1,
         "order": P * V, "age": P * V, "granted": 64, "departures": H * parameters.nic_packets,
     }  # fmt: skip
     for name, size in sizes.items():
@@ -282,7 +284,21 @@ def build_queues(
             line["put_entries"], line["put_notes"] = line["entries"], line["notes"]
     for name in ("asking", "pending", "due_hosts", "calendar"):
         state.queues["part"][name] = state.queues[name].ctypes.data + state.queues["part"][name]
+    if count > 1:
+        state.queue_record["slices"] = len(SLICES)
+        state.put_queue("slice", _slices(state, parts, window // parameters.match_cycles))
     return state
+
+
+def _slices(state: QueuedState, parts: Parts, steps: int) -> NDArray[np.int64]:
+    """Where each part finds its routers in the large arrays, which are in the order of routers."""
+    found = np.zeros((len(parts), len(SLICES), 2), np.int64)
+    for k, name in enumerate(SLICES):
+        array = state.queues[name] if name in state.queues else state[name]
+        first = parts.first_router * array.nbytes // parts.first_router[-1]
+        found[:, k, 0] = array.ctypes.data + first[:-1]
+        found[:, k, 1] = np.diff(first) // (LINE_BYTES * max(steps, 1)) + 1
+    return found
 
 
 def _part_arrays(parts: Parts, ports: int, lines: int) -> dict[str, NDArray[Any]]:

@@ -127,6 +127,7 @@ _SETTINGS = [
     ("lines", "i8"),  # delay lines of packets, and of credits, of a part: by falling delay
     ("parts", "i8"),
     ("window", "i8"),  # cycles that a part may run ahead
+    ("slices", "i8"),  # of arrays that hold what a part touches
     ("reserve", "i8"),  # records of packets that a window may need
 ]
 _COUNTERS = [("derouted", "i8"), ("matches", "i8"), ("blocked_requests", "i8")]
@@ -137,6 +138,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "output_queue": OUTPUT_QUEUE,
     "nic": NIC,
     "part": PART,
+    "slice": np.dtype("int64"),  # int64[parts, slices, 2]: address of a part's slice, cache lines of it for each match
     "packet_line": LINE,  # LINE[parts, lines]
     "credit_line": LINE,
     "free_line": LINE,  # LINE[parts]: ports whose link becomes free
