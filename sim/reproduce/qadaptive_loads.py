@@ -93,7 +93,7 @@ def _draw_steps(data: pd.DataFrame, options: Options) -> Figure:
 
 
 def _scale_points(options: Options) -> list[Point]:
-    hosts, seeds = (2550, 3) if options.full else (72, 1)
+    hosts, seeds = (2550, 2) if options.full else (72, 1)
     points = []
     for pattern, (load, _) in _SCALE.items():
         for algorithm in ("VALn" if pattern == "ADV+1" else "MIN", "UGALg", "UGALn", "PAR", "Q-adaptive"):
