@@ -81,6 +81,21 @@ def test_the_calls_of_all_recordings(name):
     assert digest.hexdigest() == known["sha256"]
 
 
+def test_messages_of_transposes_within_rows_and_columns():
+    """FT class W on 64 ranks, more than planes: whom each rank sends to, in order, in the collectives of a real run.
+
+    The digest is of lines "rank destination" of all point-to-point messages within MPI_Alltoall, recorded with
+    SimGrid (tracing/smpi/internals, smpi/alltoall:pair); the calls are of 256 and 4096 elements of 16 bytes.
+    """
+    made = npb_trace("ft", "W", 64)
+    sent = [[a for a in program if a.name == "sendRecv"] for program in made.actions]
+    digest = hashlib.sha256("".join(f"{rank} {a.peer}\n" for rank, own in enumerate(sent) for a in own).encode())
+    assert digest.hexdigest() == "1971c16b2f73bd7e00a8b3c3b2f1edf79754fd3c271f8b8b1283ac6bb1bde5a2"
+    assert all((a.count, a.recv_count, a.datatype) in ((256, 256, 43), (4096, 4096, 43)) for own in sent for a in own)
+    columns = [abs(a.peer - rank) >= 2 for rank, own in enumerate(sent) for a in own]  # 32 × 2 ranks
+    assert columns == [a.count == 256 for own in sent for a in own]
+
+
 # ---- NPB for other numbers of ranks --------------------------------------------------------------------------------
 
 SMALL = [
