@@ -13,6 +13,7 @@ from hopforge.model.crc import CrcMatrix, affine_tables, crc_tables
 from hopforge.model.csr import COUNTERS, CSR_ADDR_BITS, MODES, csr_map
 from hopforge.model.lookup import LookupInputs, LookupOutputs
 from hopforge.model.lookup_params import LookupParams
+from hopforge.model.network.cache import inner
 from hopforge.model.routing_cache import skew_matrices
 
 INPUTS = LookupInputs._fields
@@ -257,7 +258,7 @@ def _run(state, inputs, outputs):  # type: ignore[no-untyped-def]
         cycle(state, inputs[index], outputs[index])
 
 
-@njit(cache=True)
+@inner
 def _hash(state, word):  # type: ignore[no-untyped-def]
     table = state.hash_table
     result = np.uint64(0)
@@ -266,7 +267,7 @@ def _hash(state, word):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)
+@inner
 def _row(state, payload, way):  # type: ignore[no-untyped-def]
     p = state.params
     if p[P_SKEWED]:
@@ -277,7 +278,7 @@ def _row(state, payload, way):  # type: ignore[no-untyped-def]
     return np.int64(_hash(state, payload) & np.uint64(p[P_SETS] - 1))
 
 
-@njit(cache=True)
+@inner
 def _member(state, dst):  # type: ignore[no-untyped-def]
     members = state.config[C_MEMBERS]
     if state.config[C_HASH]:
@@ -285,13 +286,13 @@ def _member(state, dst):  # type: ignore[no-untyped-def]
     return np.int64(_hash(state, dst) % np.uint64(members))
 
 
-@njit(cache=True)
+@inner
 def _digit(address, bits, index):  # type: ignore[no-untyped-def]
     shift = bits * index
     return address >> shift & (1 << bits) - 1 if shift < 63 else np.int64(0)
 
 
-@njit(cache=True)
+@inner
 def _key(state, dst):  # type: ignore[no-untyped-def]
     p, c = state.params, state.config
     mode, bits, a = c[C_MODE], c[C_CHUNK], p[P_A]
@@ -331,7 +332,7 @@ def _key(state, dst):  # type: ignore[no-untyped-def]
     return mode << a | _member(state, dst) << a - 4 | kind << a - 6 | value
 
 
-@njit(cache=True)
+@inner
 def _match(state, lookup):  # type: ignore[no-untyped-def]
     lookup[T_MATCH] = 0
     lookup[T_OUTPUT] = 0
@@ -346,7 +347,7 @@ def _match(state, lookup):  # type: ignore[no-untyped-def]
             return
 
 
-@njit(cache=True)
+@inner
 def _touch(state, row, way):  # type: ignore[no-untyped-def]
     p = state.params
     if p[P_POLICY] == _LRU:
@@ -366,7 +367,7 @@ def _touch(state, row, way):  # type: ignore[no-untyped-def]
             span >>= 1
 
 
-@njit(cache=True)
+@inner
 def _victim(state, row):  # type: ignore[no-untyped-def]
     p = state.params
     if p[P_POLICY] == _LRU:
@@ -381,12 +382,12 @@ def _victim(state, row):  # type: ignore[no-untyped-def]
     return state.regs[S_LFSR] * p[P_WAYS] >> 16
 
 
-@njit(cache=True)
+@inner
 def _live(state, row, way):  # type: ignore[no-untyped-def]
     return state.valid[row, way] == 1 and state.epochs[row, way] == state.regs[S_EPOCH]
 
 
-@njit(cache=True)
+@inner
 def _find(state, key):  # type: ignore[no-untyped-def]
     payload = key & (1 << state.params[P_A]) - 1
     for way in range(state.params[P_WAYS]):
@@ -396,12 +397,12 @@ def _find(state, key):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)
+@inner
 def _usable(state, operation):  # type: ignore[no-untyped-def]
     return state.config[C_ENABLE] == 1 and state.regs[S_FLUSH_WAIT] == 0 and operation[F_FRESH] == 1
 
 
-@njit(cache=True)
+@inner
 def _respond(s, tag, output, match, hit):  # type: ignore[no-untyped-def]
     s[S_OUT_VALID] = 1
     s[S_OUT_TAG] = tag
@@ -410,7 +411,7 @@ def _respond(s, tag, output, match, hit):  # type: ignore[no-untyped-def]
     s[S_OUT_HIT] = hit
 
 
-@njit(cache=True)
+@inner
 def _first_in(mshrs, state_number, pointer):  # type: ignore[no-untyped-def]
     count = mshrs.shape[0]
     for offset in range(count):
@@ -420,7 +421,7 @@ def _first_in(mshrs, state_number, pointer):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)
+@inner
 def _complete_lookup(state, operation, answered, match, output, counts):  # type: ignore[no-untyped-def]
     s, mshrs, key = state.regs, state.mshrs, operation[F_KEY]
     counts[N_LOOKUPS] += 1
@@ -461,7 +462,7 @@ def _complete_lookup(state, operation, answered, match, output, counts):  # type
     counts[N_MISSES] += 1
 
 
-@njit(cache=True)
+@inner
 def _complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
     p, s, key = state.params, state.regs, operation[F_KEY]
     mshr = state.mshrs[operation[F_MSHR]]
@@ -502,7 +503,7 @@ def _complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
         counts[N_EVICTIONS] += 1
 
 
-@njit(cache=True)
+@inner
 def _choose(state, i, out_free, chosen):  # type: ignore[no-untyped-def]
     """Fill `chosen` with the operation that B takes; return (req_ready, taken from stage A)."""
     p, s, ops = state.params, state.regs, state.operations
@@ -549,7 +550,7 @@ def _choose(state, i, out_free, chosen):  # type: ignore[no-untyped-def]
     return ready, from_a
 
 
-@njit(cache=True)
+@inner
 def _begin(state, operation, kind, dst, tag):  # type: ignore[no-untyped-def]
     operation[:] = 0
     operation[F_KIND] = kind
@@ -581,7 +582,7 @@ def _take_shadow(state):  # type: ignore[no-untyped-def]
         c[C_RADIX0 + index] = shadow[at.radix + index]
 
 
-@njit(cache=True)
+@inner
 def _wide(state, low, high):  # type: ignore[no-untyped-def]
     value = state.shadow[low]
     if high >= 0:
@@ -589,7 +590,7 @@ def _wide(state, low, high):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True)
+@inner
 def _read(state, address):  # type: ignore[no-untyped-def]
     s, kind = state.regs, state.csr_kind[address]
     if kind == K_COUNTER:
@@ -601,7 +602,7 @@ def _read(state, address):  # type: ignore[no-untyped-def]
     return (state.csr_reset[address] & ~mask) | (state.shadow[address] & mask)
 
 
-@njit(cache=True)
+@inner
 def _topology_change(state):  # type: ignore[no-untyped-def]
     s = state.regs
     s[S_FLUSH_REQUEST] = 1
@@ -611,7 +612,7 @@ def _topology_change(state):  # type: ignore[no-untyped-def]
     state.shadow[state.addresses.mode] &= ~np.int64(7)
 
 
-@njit(cache=True)
+@inner
 def _write(state, address, data):  # type: ignore[no-untyped-def]
     s, at, kind = state.regs, state.addresses, state.csr_kind[address]
     if kind == K_NOTHING:
@@ -656,7 +657,7 @@ def _write(state, address, data):  # type: ignore[no-untyped-def]
         w[R_LAG] = data >> 16 & 1
 
 
-@njit(cache=True)
+@inner
 def _tcam_edge(state):  # type: ignore[no-untyped-def]
     s = state.regs
     s[S_ROW_EFFECTIVE] = 0
@@ -674,7 +675,7 @@ def _tcam_edge(state):  # type: ignore[no-untyped-def]
     s[S_ROW_EFFECTIVE] = 1
 
 
-@njit(cache=True)
+@inner
 def _tcam_answer(state):  # type: ignore[no-untyped-def]
     """Compare the lookup of the cycle before; return the number of the MSHR that is answered, or -1."""
     p, pipeline = state.params, state.pipeline
@@ -690,7 +691,7 @@ def _tcam_answer(state):  # type: ignore[no-untyped-def]
     return lookup[T_ID]
 
 
-@njit(cache=True)
+@inner
 def cycle(state, i, o):  # type: ignore[no-untyped-def]
     """Compute one cycle: outputs `o` (int64[10]) from inputs `i` (int64[14]), and the registers at its end."""
     p, s, ops = state.params, state.regs, state.operations
