@@ -96,6 +96,35 @@ def take(ring: Any, ends: Any, kind: int) -> int:
 
 
 @without_counts
+def _touch_answered(now: int, answers: Any, ends: Any, queue_packet: Any, queue_sent: Any) -> int:
+    """Read the queues that this cycle's answers are for, one after the other, so that the cache fetches them at once.
+
+    Most of the time goes into waiting for memory. Returns what it read, as else nothing would be read.
+    """
+    read, place = 0, ends[ANSWERS, 0]
+    for _ in range(ends[ANSWERS, 1]):
+        if answers[place, 0] != now:
+            break
+        q = (answers[place, 1] >> 1) & ((1 << 31) - 1)
+        read += queue_packet[q, 0] + int64(queue_sent[q])
+        place = (place + 1) & (answers.shape[0] - 1)
+    return int64(read)
+
+
+@without_counts
+def _touch_arrived(now: int, arrivals: Any, ends: Any, pk: Any, peer: Any) -> int:
+    """Do the same for the packets that arrive."""
+    read, place = 0, ends[ARRIVALS, 0]
+    for _ in range(ends[ARRIVALS, 1]):
+        if arrivals[place, 0] != now:
+            break
+        what = arrivals[place, 1]
+        read += pk[what >> 31, 1] + peer[(what & ((1 << 31) - 1)) // VC_STRIDE]
+        place = (place + 1) & (arrivals.shape[0] - 1)
+    return int64(read)
+
+
+@without_counts
 def _find_queue(par: Any, mask: int, node: int, to_via: bool, comes_from: int, queue_count: Any) -> int:
     """Queue that a packet in `node` may enter whose links left are `mask`; −1: none.
 
@@ -255,6 +284,7 @@ def run(
         if inside > 0 and now - counters[LAST_MOVE] > par[DEADLOCK_CYCLES]:
             return STUCK
         serving = 0
+        read = _touch_answered(now, answers, ends, queue_packet, queue_sent)
         while time_of(answers, ends, ANSWERS) == now:
             what = take(answers, ends, ANSWERS)
             accepted, q, packet = what & 1, (what >> 1) & ((1 << 31) - 1), what >> 32
@@ -262,6 +292,7 @@ def run(
             serve[serving] = q // VC_STRIDE
             serving += 1
         count = 0
+        read += _touch_arrived(now, arrivals, ends, pk, peer)
         while time_of(arrivals, ends, ARRIVALS) == now:
             what = take(arrivals, ends, ARRIVALS)
             q = what & ((1 << 31) - 1)
@@ -367,6 +398,9 @@ def run(
         while time_of(frees, ends, FREES) == now:
             serve[serving] = take(frees, ends, FREES)
             serving += 1
+        for k in range(serving):
+            read += link_free[serve[k], 0] + int64(queue_sent[serve[k] * VC_STRIDE])
+        place[0] = read
         for k in range(serving):
             _serve(par, serve[k], now, link_free, queue_packet, queue_count, queue_sent, arrivals, frees, ends,
                    counters)  # fmt: skip

@@ -60,7 +60,7 @@ def find_saturation(
 
     The search runs little where the answer is clear. At the lowest load every message is alone in the network, so
     messages with the same destinations are run once. The longest life there tells the loads at which every message is
-    still alone; from the highest of them the search goes up in steps of 2, 4, 8, … loads until one is not sustained,
+    still alone; from the highest of them the search goes up in steps of 1, 1, 2, 4, … loads until one is not sustained,
     and bisects. A run is given up when it cannot keep the limit any more.
 
     Parameters
@@ -78,7 +78,7 @@ def find_saturation(
     """
     if progress is not None:
         progress(loads[0])
-    first, lowest_ns, alone = _run_lowest(config, seed, loads[0])
+    first, lowest_ns, alone, kinds = _run_lowest(config, seed, loads[0])
     allowed = limit * lowest_ns
     runs = {0: first}
 
@@ -86,15 +86,14 @@ def find_saturation(
         if k not in runs:
             if progress is not None:
                 progress(loads[k])
-            network = PacketNetwork(config, loads[k], seed, check=False)
+            network = PacketNetwork(config, loads[k], seed, check=False, messages=kinds if loads[k] <= alone else None)
             runs[k] = run_packets(network, give_up_lifetime_ns=allowed, least_lifetime_ns=_LEAST_SHARE * lowest_ns)
         return runs[k].complete and runs[k].lifetime_ns <= allowed
 
     low = max((k for k, load in enumerate(loads) if load <= alone), default=0)
-    step = 2
-    high = low + step
+    high, steps = low + 1, 1
     while high < len(loads) and sustained(high):
-        low, high, step = high, high + 2 * step, 2 * step
+        low, high, steps = high, high + steps, 2 * steps
     high = min(high, len(loads))
     while high - low > 1:
         middle = (low + high) // 2
@@ -109,27 +108,25 @@ def find_saturation(
     return Saturation(loads[low] if first.complete else 0.0, runs[low], lowest_ns, found)
 
 
-def _run_lowest(config: Config, seed: int, load: float) -> tuple[PacketMeasurement, float, float]:
-    """Run at the lowest load: the run, the mean lifetime of all messages, and the load up to which they are alone.
+def _run_lowest(config: Config, seed: int, load: float) -> tuple[PacketMeasurement, float, float, int]:
+    """Run at the lowest load: the run, mean lifetime of all messages, up to which load they are alone, and of how many.
 
     With messages at equal distances whose destinations repeat, one of each kind is run.
     """
     network = PacketNetwork(config, load, seed)
-    messages = network.settings.messages
-    period = _period(network.destinations)
-    if config.packet.process == "periodic" and period < messages:
-        short = config.model_copy(update={"packet": config.packet.model_copy(update={"messages": period})})
-        network = PacketNetwork(short, load, seed, check=False)
-    run = run_packets(network)
+    messages, kinds = network.settings.messages, _period(network.destinations)
     if config.packet.process != "periodic":
-        return run, run.lifetime_ns, load
+        run = run_packets(network)
+        return run, run.lifetime_ns, load, messages
+    network = PacketNetwork(config, load, seed, check=False, messages=kinds)
+    run = run_packets(network)
     alone = load * network.period_cycles * network.settings.cycle_ns / run.lifetime_max_ns
     if alone < load or not run.complete:
         # they are not: what one of each kind tells is not enough
         run = run_packets(PacketNetwork(config, load, seed, check=False))
-        return run, run.lifetime_ns, load
+        return run, run.lifetime_ns, load, messages
     lifetimes = message_table(network)["lifetime_ns"].to_numpy()
-    return run, float(np.resize(lifetimes, messages).mean()), alone
+    return run, float(np.resize(lifetimes, messages).mean()), alone, kinds
 
 
 def _period(destinations: NDArray[np.int64]) -> int:
