@@ -108,11 +108,11 @@ def _touch_answered(now: int, answers: Any, ends: Any, queue_packet: Any, queue_
         q = (answers[place, 1] >> 1) & ((1 << 31) - 1)
         read += queue_packet[q, 0] + int64(queue_sent[q])
         place = (place + 1) & (answers.shape[0] - 1)
-    return int64(read)
+    return read
 
 
 @without_counts
-def _touch_arrived(now: int, arrivals: Any, ends: Any, pk: Any, peer: Any) -> int:
+def _touch_arrived(now: int, arrivals: Any, ends: Any, pk: Any, peer: Any) -> Any:
     """Do the same for the packets that arrive."""
     read, place = 0, ends[ARRIVALS, 0]
     for _ in range(ends[ARRIVALS, 1]):
@@ -121,7 +121,7 @@ def _touch_arrived(now: int, arrivals: Any, ends: Any, pk: Any, peer: Any) -> in
         what = arrivals[place, 1]
         read += pk[what >> 31, 1] + peer[(what & ((1 << 31) - 1)) // VC_STRIDE]
         place = (place + 1) & (arrivals.shape[0] - 1)
-    return int64(read)
+    return read
 
 
 @without_counts
