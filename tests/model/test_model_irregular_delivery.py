@@ -33,6 +33,7 @@ def _check(next_hop, adjacent, layers=None):
     s, d = (part.reshape(-1) for part in np.indices((nodes, nodes)))
     s, d = s[s != d], d[s != d]
     at, pair, before = s.copy(), s * nodes + d, None
+    vertices = nodes * nodes * (1 if layers is None else layers.count)
     edges = []
     for hop in range(nodes):
         after = next_hop[at, d]
@@ -42,7 +43,7 @@ def _check(next_hop, adjacent, layers=None):
             assert ((layer >= 0) & (layer < layers.count)).all()
             vertex = (layer * nodes + at) * nodes + after
             if before is not None:
-                edges.append(np.unique(np.stack([before, vertex], axis=1), axis=0))
+                edges.append(np.unique(before * vertices + vertex))
             before = vertex
         at = after
         going = at != d
@@ -54,11 +55,11 @@ def _check(next_hop, adjacent, layers=None):
             break
     assert len(at) == 0
     if edges:
-        arcs = np.unique(np.concatenate(edges), axis=0)
+        arcs = np.stack(np.divmod(np.unique(np.concatenate(edges)), vertices))
         names, ends = np.unique(arcs, return_inverse=True)
-        ends = ends.reshape(-1, 2)
-        assert (ends[:, 0] != ends[:, 1]).all()
-        graph = coo_array((np.ones(len(ends), bool), (ends[:, 0], ends[:, 1])), shape=(len(names), len(names)))
+        ends = ends.reshape(2, -1)
+        assert (ends[0] != ends[1]).all()
+        graph = coo_array((np.ones(ends.shape[1], bool), (ends[0], ends[1])), shape=(len(names), len(names)))
         count, _ = connected_components(graph, directed=True, connection="strong")
         assert count == len(names)  # no two in one circle
     return hop + 1
