@@ -17,6 +17,7 @@ from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.energy import Traffic, energy_rows, shape_of
 from hopforge.model.errors import UserError
 from hopforge.model.flow.network import switch_ns
+from hopforge.model.link_times import queued_cycle_ns
 from hopforge.model.lookup_measures import lookup_totals
 from hopforge.model.network.program_arrays import ProgramError
 from hopforge.model.program import waiting_text
@@ -222,7 +223,9 @@ ENGINES: dict[str, Callable[[Config, Progress | None], AppRun]] = {"flow": _run_
 
 
 def cycle_ns(config: Config) -> float:
-    """Return the length of a cycle of the router simulator: a flit at the rate of a link."""
+    """Return the length of a cycle of the router simulator: a flit at the rate of a link, or that of the router."""
+    if config.router.model == "input_output_queued":
+        return queued_cycle_ns(config.router)
     return config.traffic.flit_bytes * 8 / config.timing.link_gbps
 
 
@@ -230,9 +233,18 @@ def packet_config(config: Config) -> Config:
     """Return the configuration with which the router simulator runs the program in the times of `timing` and `app`.
 
     A hop takes 3 + rc_cycles + L cycles and a host link L' (router.md): L and L' are chosen so that a route through n
-    routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link.
+    routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link. Input-output-queued
+    routers keep the times in ns of section `router`.
+
+    Raises
+    ------
+    ApplicationError
+        Input-output-queued routers with another `lookup` than `hit`: they have no lookup engines.
     """
     cycle, timing, app = cycle_ns(config), config.timing, config.app
+    queued = config.router.model == "input_output_queued"
+    if queued and app.lookup != "hit":
+        raise ApplicationError(f"app.lookup: must be hit with router.model=input_output_queued, not {app.lookup}")
     in_caches = app.lookup == "cache"
     route = config.lookup.pipeline_depth + 1 if in_caches else config.router.rc_cycles
     inside = 3 + route
@@ -250,7 +262,7 @@ def packet_config(config: Config) -> Config:
         cycles = max(1, round(timing.miss_penalty_ns / cycle) - MISS_CYCLES)
         tcam = lookup.tcam.model_copy(update={"latency_cycles": cycles})
         lookup = lookup.model_copy(update={"tcam": tcam})
-    router = config.router.model_copy(update={
+    router = config.router if queued else config.router.model_copy(update={
         "route_computation": "lookup" if in_caches else config.router.route_computation,
         "rc_cycles": 0 if in_caches else config.router.rc_cycles,
         "link_latency_cycles": max(1, round(hop) - inside),

@@ -74,13 +74,24 @@ def port_values(topology: Topology, between: Any, far: Any, host: Any) -> NDArra
     return values
 
 
-def queued_times(router: RouterConfig, topology: Topology) -> LinkTimes:
-    """Turn the times of ``router.model: input_output_queued`` into cycles."""
+def _queued_ns(router: RouterConfig) -> tuple[dict[str, float], dict[str, float]]:
+    """Return times of ``router.model: input_output_queued``, and those from end to end of a link; ns."""
     ns = {
         key: default if (given := getattr(router, key)) is None else float(given) for key, default in DEFAULT_NS.items()
     }
-    flights = {key: ns[key] + 2 * ns["end_ns"] for key in ("link_ns", "global_ns", "host_ns")}
-    cycle = router.cycle_ns or common_cycle_ns([ns["flit_ns"], ns["crossbar_ns"], *flights.values()])
+    return ns, {key: ns[key] + 2 * ns["end_ns"] for key in ("link_ns", "global_ns", "host_ns")}
+
+
+def queued_cycle_ns(router: RouterConfig) -> float:
+    """Length of a cycle with ``router.model: input_output_queued``."""
+    ns, flights = _queued_ns(router)
+    return router.cycle_ns or common_cycle_ns([ns["flit_ns"], ns["crossbar_ns"], *flights.values()])
+
+
+def queued_times(router: RouterConfig, topology: Topology) -> LinkTimes:
+    """Turn the times of ``router.model: input_output_queued`` into cycles."""
+    ns, flights = _queued_ns(router)
+    cycle = queued_cycle_ns(router)
     cycles = {key: max(round(time / cycle), 1) for key, time in (ns | flights).items()}
     flight = port_values(topology, cycles["link_ns"], cycles["global_ns"], cycles["host_ns"])
     return LinkTimes(cycle, cycles["flit_ns"], cycles["crossbar_ns"], flight.astype(np.int64))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hopforge.model.application import ApplicationError, run_app
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.network.build import NetworkError
 from hopforge.model.network.program_arrays import ProgramError
@@ -104,6 +105,10 @@ def test_ping_pong_between_input_output_queued_routers(tmp_path: Path) -> None:
     assert found.makespan == now
     assert found.packets == 4 * rounds
     assert found.hops == len(flights) - 1
+    whole = text % 16 + "\napp: {engine: packet, host_gflops: 0.25, lookup: %s}\n"  # 10 cycles of 0.4 ns for a flop
+    assert run_app(parse_config(whole % "hit")).found.makespan_s == pytest.approx(now * 0.4e-9, rel=1e-9)
+    with pytest.raises(ApplicationError, match=r"app.lookup: must be hit with router.model=input_output_queued, not m"):
+        run_app(parse_config(whole % "miss"))
     with pytest.raises(NetworkError, match=r"workload.mtu_bytes must be at most traffic.flit_bytes=8 .*, not 16"):
         finish(parse_config(text % 8))
 
