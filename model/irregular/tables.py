@@ -180,7 +180,10 @@ def build_tables(
         A network too large or not connected, a table size that is too small, a broken file, too many layers.
     """
     if topology.routers > MAX_ROUTERS:
-        raise UserError(f"topology: at most {MAX_ROUTERS} routers can have routing tables, not {topology.routers}")
+        raise UserError(
+            f"topology: at most {MAX_ROUTERS} routers can have routing tables, not {topology.routers}: every pair is "
+            "followed (hopforge route with tables.scheme=loren goes further, without virtual layers)"
+        )
     if topology.routers < 2:
         raise UserError("topology: at least 2 routers are needed for routing tables, not 1")
     step("distances")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.collections import LineCollection
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
@@ -196,11 +197,13 @@ def _draw_curve(curve: pd.DataFrame, tables: RoutingTables, title: str, path: Pa
 
 
 def _draw_landmarks(tables: RoutingTables, details: LandmarkTables, path: Path) -> None:
-    figure, axes = new_map(tables.topology, f"{tables.topology.name}: landmarks (L) and the routers that use them")
+    figure, axes = new_map(tables.topology, f"{tables.topology.name}: landmarks (L), a line from every router to its own")
     place = positions(tables.topology)
     size = float(np.clip(20000 / tables.topology.routers, 3, 160))
     rank = np.searchsorted(details.landmarks, details.landmark_of)
     colours = [PALETTE[k % len(PALETTE)] for k in rank]
+    lines = np.stack([place, place[details.landmark_of]], axis=1)
+    axes.add_collection(LineCollection(list(lines), colors=colours, linewidths=1.2, zorder=2))
     axes.scatter(place[:, 0], place[:, 1], s=size, c=colours, marker="s", zorder=3)
     for landmark in details.landmarks:
         axes.annotate("L", place[landmark], ha="center", va="center", fontsize=7, fontweight="bold", zorder=5)
