@@ -197,7 +197,9 @@ def _draw_curve(curve: pd.DataFrame, tables: RoutingTables, title: str, path: Pa
 
 
 def _draw_landmarks(tables: RoutingTables, details: LandmarkTables, path: Path) -> None:
-    figure, axes = new_map(tables.topology, f"{tables.topology.name}: landmarks (L), a line from every router to its own")
+    figure, axes = new_map(
+        tables.topology, f"{tables.topology.name}: landmarks (L), a line from every router to its own"
+    )
     place = positions(tables.topology)
     size = float(np.clip(20000 / tables.topology.routers, 3, 160))
     rank = np.searchsorted(details.landmarks, details.landmark_of)
