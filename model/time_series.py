@@ -49,6 +49,7 @@ class TimeSeries:
     time_unit: str
     latency_unit: str
     channels: NDArray[np.float64]
+    load_unit: str = "of the link rate"
 
 
 def convergence(latency: NDArray[np.float64]) -> int | None:
@@ -206,7 +207,7 @@ def plot_series(series: TimeSeries, name: str, path: Path) -> None:
     figure, panels = new_figure(panels=4, width_in=4.4)
     wanted: list[tuple[str, str, list[tuple[str, str]]]] = [
         (f"Latency, {name}", f"latency ({series.latency_unit})", [("mean", "latency"), ("99 %", "latency_p99")]),
-        ("Throughput", "of the link rate", [("accepted", "accepted"), ("offered", "load")]),
+        ("Throughput", series.load_unit, [("accepted", "accepted"), ("offered", "load")]),
         ("Routers visited", "routers", [("mean", "hops")]),
         ("Detours", "share of packets", [("derouted", "derouted_share")]),
     ]

@@ -96,4 +96,5 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
         "µs",
         "ns",
         loads,
+        "load (1: uniform traffic saturates the bisection)",
     )
