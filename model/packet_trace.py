@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.input_output_queued.build import QueuedState
+from hopforge.model.input_output_queued.records import LINKED, ROUTED
 from hopforge.model.network.build import Script
 from hopforge.model.network.event_log import put_log
 from hopforge.model.network.records import ACTIVE, DRAINED, GRANTED, HEAD, RC, RECEIVED, SENT, TAIL, VA
@@ -41,6 +43,7 @@ PHASES = {
     "route computation": PALETTE[3],
     "VC allocation": PALETTE[4],
     "switch allocation": PALETTE[1],
+    "output queue": PALETTE[5],
     "crossbar and link": PALETTE[0],
     "ejected": PALETTE[2],
 }
@@ -86,7 +89,10 @@ def packet_key(text: str) -> PacketKey:
 
 @dataclass
 class _Visit:
-    """A packet in one input VC: cycles of the head, and of every flit's switch grant."""
+    """A packet in one input VC: cycles of the head, of every flit's switch grant, and of when it stands on the output.
+
+    `links` is empty in input-queued routers, where that is always two cycles after the grant.
+    """
 
     input_vc: int
     output_vc: int
@@ -94,6 +100,13 @@ class _Visit:
     routed: int | None = None
     requested: int | None = None
     granted: int | None = None
+    links: list[int] = field(default_factory=list)
+
+    def on_link(self, flit: int) -> int | None:
+        """Cycle in which a granted flit stands on the output; None: it waits in an output queue."""
+        if self.requested is not None or self.granted is not None:
+            return self.grants[flit] + 2
+        return self.links[flit] if flit < len(self.links) else None
 
 
 @dataclass
@@ -131,12 +144,12 @@ class _Stepper:
     """A simulation that is stepped cycle by cycle, with the log of each cycle."""
 
     def __init__(self, config: Config, load: float, seed: int, script: Script | None, *, check: bool) -> None:
-        if config.router.model != "input_queued":
-            raise TraceError(f"router.model must be input_queued for the life of a packet, not {config.router.model}")
+        if config.router.model == "packet":
+            raise TraceError("router.model must not be packet for the life of a packet")
         run = Simulation(config, load, seed, script=script, check=check)
         state = run.state
-        # at most one grant (or drained flit) a port, one flit sent and one taken a host in a cycle
-        capacity = 2 * int(state["routers"]) * int(state["ports"]) + 2 * int(state["hosts"])
+        # in a cycle a port grants, drains, sends and (at an arrival, after a grant) routes; a host sends and takes
+        capacity = 6 * int(state["routers"]) * int(state["ports"]) + 2 * int(state["hosts"])
         put_log(state, capacity)
         self.run = run
         self.cycle = 0
@@ -253,10 +266,11 @@ def follow(
         by_code[key.code] = PacketLife(key, int(row["dst"]), int(row["flits"]), int(row["created"]))
     codes = np.array(list(by_code))
     stepper = _Stepper(config, load, seed, script, check=False)
+    queued = isinstance(stepper.run.state, QueuedState)
     open_visits: dict[tuple[int, int], _Visit] = {}
     for _ in range(cycles):
         log = stepper.step()
-        for code, n, state in _heads(stepper.run, codes):
+        for code, n, state in [] if queued else _heads(stepper.run, codes):
             visit = open_visits.setdefault((code, n), _Visit(n, -1, []))
             if visit.grants:
                 continue
@@ -274,9 +288,15 @@ def follow(
                 life.received.append(cycle)
             elif kind == DRAINED:
                 life.dropped.append(cycle)
+            elif kind == ROUTED:
+                open_visits[code, source] = _Visit(source, target, [], routed=cycle)
+            elif kind == LINKED:
+                life.visits[-1].links.append(cycle)
             elif kind == GRANTED:
                 visit = open_visits.setdefault((code, source), _Visit(source, -1, []))
-                if not visit.grants:
+                if queued:
+                    life.visits.append(visit)
+                elif not visit.grants:
                     visit.output_vc = target
                     # with speculation a head can get both in its first cycle
                     visit.requested = cycle if visit.requested is None else visit.requested
@@ -349,7 +369,9 @@ def _events(run: Simulation, life: PacketLife) -> Iterable[tuple[Any, ...]]:
             yield name, visit.granted, "VC granted", 0, *here, out_port, out_vc
         for flit, cycle in enumerate(visit.grants):
             yield name, cycle, "switch granted", flit, *here, out_port, out_vc
-            yield name, cycle + 2, "link", flit, *here, out_port, out_vc
+            on_link = visit.on_link(flit)
+            if on_link is not None:
+                yield name, on_link, "link", flit, *here, out_port, out_vc
     for flit, cycle in enumerate(life.received):
         yield name, cycle, "ejected", flit, *host
     for flit, cycle in enumerate(life.dropped):
@@ -367,10 +389,16 @@ def _place(run: Simulation, n: int) -> tuple[int, int, int]:
 def _arrivals(run: Simulation, life: PacketLife) -> list[list[int]]:
     """Cycles in which the flits stand on the input of each router of the path (docs/router.md, Stages of a flit)."""
     state = run.state
+    if isinstance(state, QueuedState):
+        delay = state.queues["packet_line"]["delay"]
+        first = int(delay[state.queues["nic"]["packet_line"][life.key.host]])
+        lines = state.queues["output_queue"]["packet_line"]
+        arrived = [[cycle + first for cycle in life.sent]]
+        return arrived + [[cycle + int(delay[lines[v.output_vc]]) for cycle in v.links] for v in life.visits]
     found = [[cycle + int(state["host"]["flit_time"][life.key.host]) - 1 for cycle in life.sent]]
     for visit in life.visits[:-1]:
-        delay = int(state["output_port"]["flit_time"][visit.output_vc // int(state["vcs"])]) - 1
-        found.append([cycle + delay for cycle in visit.grants])
+        time = int(state["output_port"]["flit_time"][visit.output_vc // int(state["vcs"])]) - 1
+        found.append([cycle + time for cycle in visit.grants])
     return found
 
 
@@ -408,7 +436,7 @@ def life_text(run: Simulation, life: PacketLife) -> str:
         tail = visit.grants[-1] if len(visit.grants) == life.flits else None
         first = visit.grants[0] if visit.grants else None
         cells = [router, port, vc, arrived[0], visit.routed, visit.requested, visit.granted, first, tail]
-        cells += [None, None, None] if first is None else [first + 2, out_port, out_vc]
+        cells += [None, None, None] if first is None else [visit.on_link(0), out_port, out_vc]
         rows.append(tuple("-" if cell is None else str(cell) for cell in cells))
     widths = [max(len(row[k]) for row in rows) for k in range(len(titles))]
     lines += ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
@@ -434,10 +462,25 @@ def bars(run: Simulation, life: PacketLife) -> list[Bar]:
         found.append(Bar(0, flit, "crossbar and link", cycle, arrivals[0][flit]))
     for stop, (visit, arrived) in enumerate(zip(life.visits, arrivals, strict=False), start=1):
         if not visit.grants:
-            found += _waiting(visit, stop, arrived[0], int(run.state["cycle"]))
+            now = int(run.state["cycle"])
+            if isinstance(run.state, QueuedState):
+                assert visit.routed is not None
+                found.append(Bar(stop, 0, "buffer", arrived[0], visit.routed))
+                found.append(Bar(stop, 0, "switch allocation", visit.routed, now))
+            else:
+                found += _waiting(visit, stop, arrived[0], now)
         following = arrivals[stop] if stop < len(life.visits) else life.received
         for flit, granted in enumerate(visit.grants):
-            waits = arrived[flit]
+            waits, on_link = arrived[flit], visit.on_link(flit)
+            if visit.requested is None:  # queues at the output
+                assert visit.routed is not None
+                leaves = int(run.state["cycle"]) if on_link is None else on_link
+                found.append(Bar(stop, flit, "buffer", waits, visit.routed))
+                found.append(Bar(stop, flit, "switch allocation", visit.routed, granted))
+                found.append(Bar(stop, flit, "output queue", granted, leaves))
+                if flit < len(following):
+                    found.append(Bar(stop, flit, "crossbar and link", leaves, following[flit]))
+                continue
             if flit == 0:
                 assert visit.requested is not None
                 assert visit.granted is not None

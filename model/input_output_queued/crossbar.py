@@ -10,6 +10,7 @@ from hopforge.model.input_output_queued.queue_lists import append, ask, let_send
 from hopforge.model.input_output_queued.records import (
     ELAPSED_BITS,
     OUTPUT_QUEUE,
+    ROUTED,
     Part,
     Queues,
     input_queue,
@@ -20,10 +21,11 @@ from hopforge.model.input_output_queued.records import (
 from hopforge.model.network.bits import bit_of, trailing_zeros
 from hopforge.model.network.cache import inlined, inner
 from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_port
+from hopforge.model.network.event_log import call_log
 from hopforge.model.network.feedback import REPORT_SIGNATURE
 from hopforge.model.network.hooks import LOST, call_hook
 from hopforge.model.network.memory import floats, function_at, int32s, int64s, prefetch, words
-from hopforge.model.network.records import OUTPUT_VC, PACKET, Net, output_vc, packet_at
+from hopforge.model.network.records import DRAINED, GRANTED, HEAD, OUTPUT_VC, PACKET, TAIL, Net, output_vc, packet_at
 
 OUTPUT_QUEUE_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_QUEUE.itemsize, OUTPUT_VC.itemsize, PACKET.itemsize
 _call_report = function_at(REPORT_SIGNATURE)
@@ -82,9 +84,13 @@ def route_head(net: Net, queues: Queues, part: Part, route: Callable[..., int], 
             prefetch(net.output_vc + m * OUTPUT_VC_BYTES)
             queue.output = output
             ask(net, queues, part, queue)
+            if net.log_event != 0:
+                call_log(net.log_event, net, ROUTED, now, n, int64(m), (p << 2) | HEAD | TAIL)
             return
         take_first(queues, queue)
         put(line_at(queues.credit_line, queue.credit_line), now, int64(queue.credit_to) << 1)
+        if net.log_event != 0:
+            call_log(net.log_event, net, DRAINED, now, n, int64(-1), (p << 2) | HEAD | TAIL)
         net.flits_dropped += 1
         net.packets_dropped += 1
         if net.messages != 0:
@@ -169,6 +175,8 @@ def match(net: Net, queues: Queues, part: Part, route: Callable[..., int], route
         granted[grants] = n
         grants += 1
         p = leave(net, queues, n, now)
+        if net.log_event != 0:
+            call_log(net.log_event, net, GRANTED, now, n, m, (p << 2) | HEAD | TAIL)
         append(queues, output, p)
         output_vc(net, m).credits -= 1
         if output.length == 1 and output.credits > 0:

@@ -17,9 +17,10 @@ from hopforge.model.input_output_queued.records import (
 )
 from hopforge.model.network.bits import bit_of
 from hopforge.model.network.cache import inlined
+from hopforge.model.network.event_log import call_log
 from hopforge.model.network.hooks import DEPARTED, call_hook
 from hopforge.model.network.memory import int32s, int64s, words
-from hopforge.model.network.records import PROGRAM, Net, host_at, packet_at
+from hopforge.model.network.records import HEAD, PROGRAM, SENT, TAIL, Net, host_at, packet_at
 from hopforge.model.network.sources import create_packet
 
 #: a cycle after all others
@@ -101,6 +102,8 @@ def inject(net: Net, queues: Queues, part: Part, pattern: Callable[..., int], h:
     packet = packet_at(net, p)
     packet.sent = now
     packet.unused = now << ELAPSED_BITS
+    if net.log_event != 0:
+        call_log(net.log_event, net, SENT, now, h, int64(nic.target - nic.output_vc), (p << 2) | HEAD | TAIL)
     nic.credits = nic.credits - 1
     nic.busy_until = now + queues.packet_cycles
     host.flits_sent += 1

@@ -10,6 +10,7 @@ from hopforge.model.input_output_queued.queue_lists import append, let_send, tak
 from hopforge.model.input_output_queued.records import (
     ELAPSED_BITS,
     INPUT_QUEUE,
+    LINKED,
     Part,
     Queues,
     input_queue,
@@ -20,13 +21,17 @@ from hopforge.model.input_output_queued.records import (
 )
 from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zeros
 from hopforge.model.network.cache import inlined, inner
+from hopforge.model.network.event_log import call_log
 from hopforge.model.network.feedback import LEARN_SIGNATURE
 from hopforge.model.network.hooks import ARRIVED, call_hook
 from hopforge.model.network.memory import floats, function_at, int32s, int64s, prefetch, words
 from hopforge.model.network.records import (
+    HEAD,
     HISTOGRAM_BINS,
     HOST_VC_BITS,
     HOST_VC_MASK,
+    RECEIVED,
+    TAIL,
     Net,
     host_at,
     output_port,
@@ -89,6 +94,8 @@ def receive(net: Net, queues: Queues, h: int, v: int, p: int, now: int) -> None:
     """Let host `h` take a packet: credit back at once, statistics, its record becomes free."""
     nic = nic_at(queues, h)
     put(line_at(queues.credit_line, nic.credit_line), now, int64(nic.output_vc + v) << 1)
+    if net.log_event != 0:
+        call_log(net.log_event, net, RECEIVED, now, h, v, (p << 2) | HEAD | TAIL)
     host_at(net, h).flits_received += 1
     net.flits_ejected += 1
     net.last_move = max(net.last_move, now)
@@ -145,6 +152,8 @@ def send(net: Net, queues: Queues, part: Part, q: int, now: int) -> None:
     m = q * net.vcs + v
     output = output_queue(queues, m)
     p = take_first(queues, output)
+    if net.log_event != 0:
+        call_log(net.log_event, net, LINKED, now, m, m, (p << 2) | HEAD | TAIL)
     output.credits = output.credits - 1
     if output.length == 0 or output.credits == 0:
         port.free_mask = port.free_mask & ~(uint32(1) << uint32(v))

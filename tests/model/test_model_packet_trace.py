@@ -225,3 +225,64 @@ def test_the_command(tmp_path: Path) -> None:
     assert run.stdout.startswith("packet 3.1: host 3 to host ")
     assert run.stdout.count("packet ") == 2
     assert (tmp_path / "out" / "packet_3.1.png").is_file()
+
+
+QUEUED = (
+    "topology: {kind: dragonfly, p: 2, a: 2, h: 1}",
+    "address: {chunk_bits: 4}",
+    "router: {model: input_output_queued, vcs: 5, buffer_flits: 2, output_buffer_flits: 2}",
+    "routing: {algorithm: q_adaptive}",
+)
+
+
+def test_every_cycle_of_a_lonely_packet_between_queues() -> None:
+    """docs/router-models.md: cycles of 0.4 ns, matches each 8, flights of 75, 125 and 800."""
+    checked = config(*QUEUED)
+    listed = list_packets(checked, 0.1, 1, 1300, script=script((0, 3, 11, 1)))
+    run, (life,) = follow(checked, 0.1, 1, 1300, listed, [PacketKey(0, 0)], script=script((0, 3, 11, 1)))
+    table = event_table(run, [life])
+    routers = table[table["event"] == "link"]["router"].tolist()
+    flights = [125 if x // 2 == y // 2 else 800 for x, y in itertools.pairwise(routers)]
+    arrived, granted = [3 + 75], []
+    for flight in [*flights, 75]:
+        granted.append(-(-arrived[-1] // 8) * 8)
+        arrived.append(granted[-1] + flight)
+    assert (routers[0], routers[-1], sorted(flights)[-1]) == (0, 5, 800)
+    assert (cycles(table, "created"), cycles(table, "injected"), cycles(table, "ejected")) == ([3], [3], [arrived[-1]])
+    assert cycles(table, "arrived") == cycles(table, "route computation") == arrived[:-1]
+    assert cycles(table, "switch granted") == cycles(table, "link") == granted
+    assert life_text(run, life).count("\n") == 2 + len(routers)
+
+
+def test_lives_between_queues_under_load(tmp_path: Path) -> None:
+    checked = config(*QUEUED, "traffic: {source: interval, pattern: adversarial, shift: 1}")
+    packets = list_packets(checked, 0.9, 5, 2600)
+    keys = slowest(packets, 3)
+    latest = packets[packets["arrived"] < 0].iloc[-1:]
+    keys += [PacketKey(int(host), int(number)) for host, number in zip(latest["host"], latest["number"], strict=True)]
+    run, found = follow(checked, 0.9, 5, 2600, packets, keys)
+    table = event_table(run, found)
+    waited = 0
+    for life in found[:3]:
+        mine = table[table["packet"] == str(life.key)]
+        assert life.latency == packets[packets["arrived"] >= 0]["latency"].sort_values().iloc[-1 - found.index(life)]
+        arrived, routed = cycles(mine, "arrived"), cycles(mine, "route computation")
+        granted, linked = cycles(mine, "switch granted"), cycles(mine, "link")
+        assert len(arrived) == len(routed) == len(granted) == len(linked) == len(life.visits)
+        for at, first, grant, leave in zip(arrived, routed, granted, linked, strict=True):
+            assert at <= first <= grant <= leave
+            assert grant % 8 == 0
+            waited += leave - grant
+        assert set(np.diff([*arrived, life.received[0]]) - np.array(linked) + np.array(arrived)) <= {75, 125, 800}
+        drawn = sorted(bars(run, life), key=lambda bar: bar.start)
+        assert all(one.end == other.start for one, other in itertools.pairwise(drawn))
+        assert (drawn[0].start, drawn[-1].end) == (life.created, life.received[0] + 1)
+    assert waited > 0
+    write_trace(run, found, packets, tmp_path / "out")
+    assert len(list((tmp_path / "out").glob("packet_*.png"))) == len(found)
+
+
+def test_store_and_forward_routers_have_no_lives() -> None:
+    checked = config("topology: {kind: torus, radices: [4, 4]}", "router: {model: packet}", "routing: {algorithm: por}")
+    with pytest.raises(TraceError, match=r"router.model must not be packet for the life of a packet"):
+        list_packets(checked, 0.1, 1, 10)
