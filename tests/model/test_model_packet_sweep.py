@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from hopforge.cli import app
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.packet.network import PacketNetwork
@@ -72,6 +74,17 @@ def test_curves_of_two_algorithms(tmp_path: Path) -> None:
 def test_mistakes_name_the_variant(variants: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
         packet_sweep_runs(parse_config(CONFIG % variants), tmp_path, count, workers=1)
+
+
+def test_the_command_shows_what_is_sustained(tmp_path: Path) -> None:
+    (tmp_path / "c.yml").write_text(CONFIG % "minimal: {routing.algorithm: abr}")
+    ran = CliRunner().invoke(app, ["sweep", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out"), "--workers", "1"])
+    assert ran.exit_code == 0, ran.output
+    curve = pd.read_csv(tmp_path / "out" / "curve.csv")
+    lines = [line.split() for line in ran.output.splitlines() if line.startswith("minimal")]
+    assert [line[1] for line in lines] == ["0.1", "0.4", "1"]
+    for line, row in zip(lines, curve.itertuples(), strict=True):
+        assert line[2] == (f"{row.lifetime_ns:.0f}" if row.sustained else "saturated")
 
 
 def test_flits_have_another_sweep() -> None:
