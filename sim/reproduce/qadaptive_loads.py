@@ -95,11 +95,12 @@ def _draw_steps(data: pd.DataFrame, options: Options) -> Figure:
 def _scale_points(options: Options) -> list[Point]:
     hosts, seeds = (2550, 2) if options.full else (72, 1)
     points = []
-    for pattern, (load, _) in _SCALE.items():
-        for algorithm in ("VALn" if pattern == "ADV+1" else "MIN", "UGALg", "UGALn", "PAR", "Q-adaptive"):
-            warmup = (500.0 if algorithm == "Q-adaptive" else 150.0) if options.full else 100.0
-            times = {"warmup_us": warmup, "measure_us": 80.0 if options.full else 40.0}
-            points += [make_point(hosts, algorithm, pattern, load, options.seed + k, times) for k in range(seeds)]
+    for k in range(seeds):
+        for pattern, (load, _) in _SCALE.items():
+            for algorithm in ("VALn" if pattern == "ADV+1" else "MIN", "UGALg", "UGALn", "PAR", "Q-adaptive"):
+                warmup = (500.0 if algorithm == "Q-adaptive" else 150.0) if options.full else 100.0
+                times = {"warmup_us": warmup, "measure_us": 80.0 if options.full else 40.0}
+                points.append(make_point(hosts, algorithm, pattern, load, options.seed + k, times))
     return points
 
 
