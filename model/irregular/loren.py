@@ -273,7 +273,9 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None, plan: 
         entries = np.zeros(nodes, np.int32)
         failed = int(_near_entries(neighbours, *plan, destination, successor, hops, entries))
         if failed <= -2:
-            raise UserError(f"the network is not connected: router {-2 - failed} cannot be reached from all others")
+            raise UserError(
+                f"topology: the network is not connected: router {-2 - failed} cannot be reached from all others"
+            )
         if failed == -1:
             break
         capacity *= 2

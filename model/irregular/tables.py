@@ -141,7 +141,10 @@ def _layers(
     if section.layers == "escape":
         way_out = up_down_next_hops(neighbours, root_node(neighbours, section.root))
         return escape_layers(next_channel, check_next_hops(way_out, channels), channels)
-    return assign_layers(section.layers, next_channel, neighbours, channels, working)
+    try:
+        return assign_layers(section.layers, next_channel, neighbours, channels, working)
+    except LayerError as error:  # of `single`; what the other methods find has no cycle
+        raise UserError(f"tables.layers: {section.layers}: {error}") from error
 
 
 def working_plan(working: WorkingSwitches | None) -> FloorPlan | None:

@@ -110,7 +110,7 @@ def test_overloaded_network_goes_on(tables, vcs):
 
 
 def test_one_layer_of_shortest_paths_is_refused():
-    with pytest.raises(UserError, match="can deadlock; waiting channels"):
+    with pytest.raises(UserError, match=r"^tables.layers: single: the virtual layers can deadlock; waiting channels"):
         Simulation(_config("{layers: single}", 2), 0.1, 1)
     with pytest.raises(UserError, match=r"router.vcs must be at least 2 for escape"):
         Simulation(_config("{layers: escape}", 1), 0.1, 1)
