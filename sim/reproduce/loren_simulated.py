@@ -369,7 +369,7 @@ def _draw_cause(data: pd.DataFrame, options: Options) -> Figure:
 
 
 def _bound_points(options: Options) -> list[Point]:
-    graphs = {8: 100, 32: 3} if options.full else {8: 20}
+    graphs = {8: 100, 32: 10} if options.full else {8: 20}
     return [
         {"side": side, "t_max": t_max, "scheme": scheme, "graph": graph}
         for side, number in graphs.items()
