@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,10 @@ Progress = Callable[[int, int], None]
 
 #: cycles that a miss takes in the lookup engine beside those of the TCAM (docs/lookup-engine.md)
 MISS_CYCLES = 3
+#: flits of a file that does not say
+FLIT_BYTES = 64
+#: most flits of a buffer
+MOST_FLITS = 65535
 
 
 class ApplicationError(UserError, ValueError):
@@ -80,6 +85,8 @@ class AppRun:
 
     Attributes
     ----------
+    config : Config
+        What ran: the configuration with the flits and buffers of `sized_router`.
     found : AppMeasurement
         The whole program.
     ranks : DataFrame
@@ -88,6 +95,7 @@ class AppRun:
         Of each part of the switches: part, J and nJ per packet and switch, with caches and without.
     """
 
+    config: Config
     found: AppMeasurement
     ranks: pd.DataFrame
     energy: pd.DataFrame
@@ -113,7 +121,7 @@ def run_app(config: Config, progress: Progress | None = None) -> AppRun:
         The program does not fit the network.
     """
     _program_workload(config)
-    return ENGINES[config.app.engine](config, progress)
+    return ENGINES[config.app.engine](sized_router(config), progress)
 
 
 def checked_program(config: Config) -> Trace:
@@ -229,6 +237,22 @@ def cycle_ns(config: Config) -> float:
     return config.traffic.flit_bytes * 8 / config.timing.link_gbps
 
 
+def sized_router(config: Config) -> Config:
+    """Return the configuration with flits and buffers that keep links busy, where the file leaves them open.
+
+    ``traffic.flit_bytes``: 64. ``router.buffer_flits``: the next power of two to what a link carries while a flit goes
+    to the next router and its credit comes back, twice a switch and a cable.
+    """
+    if "flit_bytes" not in config.traffic.model_fields_set:
+        traffic = config.traffic.model_copy(update={"flit_bytes": FLIT_BYTES})
+        config = config.model_copy(update={"traffic": traffic})
+    if "buffer_flits" not in config.router.model_fields_set:
+        flits = 2 * (switch_ns(config) + config.timing.cable_ns) / cycle_ns(config)
+        router = config.router.model_copy(update={"buffer_flits": min(1 << ceil(log2(max(flits, 1.0))), MOST_FLITS)})
+        config = config.model_copy(update={"router": router})
+    return config
+
+
 def packet_config(config: Config) -> Config:
     """Return the configuration with which the router simulator runs the program in the times of `timing` and `app`.
 
@@ -253,6 +277,8 @@ def packet_config(config: Config) -> Config:
     traffic = config.traffic.model_copy(update={
         "source": "program",
         "rendezvous_bytes": max(app.eager_bytes - 1, 0),
+        "matched_bytes": app.buffered_bytes,
+        "injection": "messages" if app.injection == "queued" else "packets",
         "eager_bytes": app.eager_bytes,
         "cycles_per_flop": 0.0 if app.host_gflops is None else 1 / (app.host_gflops * cycle),
         "cycles_per_second": 1e9 / cycle,
@@ -307,7 +333,7 @@ def _result(
         miss_share=miss_share, energy_j=float(energy["cache_j"].iloc[-1]),
         conventional_energy_j=float(energy["conventional_j"].iloc[-1]), cpu_seconds=cpu,
     )
-    return AppRun(found, table, energy)
+    return AppRun(config, found, table, energy)
 
 
 def app_rows(run: AppRun) -> list[tuple[str, str]]:
@@ -341,10 +367,10 @@ def trace_rows(trace: Trace) -> list[tuple[str, str]]:
     ]
 
 
-def write_app(config: Config, run: AppRun, folder: Path) -> None:
+def write_app(run: AppRun, folder: Path) -> None:
     """Write the measurement and the times of the ranks (CSV, Parquet), and the metadata to repeat it (JSON)."""
     with staged(folder) as scratch:
         write_tables(scratch, {
             "app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks, "energy": run.energy,
         })
-        write_metadata(scratch, {**run_metadata(config), "found": asdict(run.found)})
+        write_metadata(scratch, {**run_metadata(run.config), "found": asdict(run.found)})

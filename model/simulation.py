@@ -166,7 +166,7 @@ class Simulation:
         self.topology = without_failed(whole, config.failed)
         routing = config.routing
         if not config.failed.none or config.simulation.failures:
-            check_algorithm(routing.algorithm, during_run=bool(config.simulation.failures))
+            check_algorithm(routing.algorithm)
         self.plan = routing_plan(config, self.topology) if plan is None else plan
         traffic = config.traffic
         pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
@@ -219,14 +219,15 @@ class Simulation:
     def _reconfiguration(self, whole: Topology, *, check: bool) -> Reconfiguration:
         """Prepare the failures of section `simulation`: the routing of every state that the network comes to."""
         config = self.config
-        if self.plan.feedback is not None or self.plan.memory.size > 1:
-            raise RoutingError("simulation.failures: a routing algorithm that learns cannot be reprogrammed")
+        if self.plan.estimates is None and (self.plan.feedback is not None or self.plan.memory.size > 1):
+            raise RoutingError("simulation.failures: a routing algorithm that learns must say where its estimates are")
 
         def plan_for(topology: Topology, hosts: NDArray[np.bool_]) -> RoutingPlan:
             plan = routing_plan(config, topology)
             if config.routing.check and check:
                 net = build_net(topology, self._router_parameters(topology, plan), SourceParameters(), Tables(
                     routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask,
+                    memory=plan.memory,
                 ), self.seed)  # fmt: skip
                 net["host"]["inject_mask"][hosts] = 0
                 check_routing(topology, plan, net, config.routing.algorithm, ~hosts)
@@ -248,6 +249,9 @@ class Simulation:
         """Put the routing of `epoch` in force in all routers at once, and flush their lookup engines."""
         self.plan, state = epoch.plan, self.state
         state.put("table", np.ascontiguousarray(self.plan.table, np.int32))
+        if self.plan.estimates is not None:  # ports that lead on now and did before keep what they have learned
+            both = np.isfinite(self.plan.memory) & np.isfinite(state["memory"])
+            state["memory"][:] = np.where(both, state["memory"], self.plan.memory)
         if state.lookup is not None:
             reprogram_engines(state.lookup, route_lookup(self.config, epoch.topology, self.plan))
 
@@ -627,6 +631,8 @@ def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:
         mtu_bytes=workload.mtu_bytes,
         flit_bytes=traffic.flit_bytes,
         rendezvous_bytes=traffic.rendezvous_bytes,
+        matched_bytes=traffic.matched_bytes,
+        interleaved=traffic.injection == "packets",
         eager_bytes=traffic.eager_bytes,
         cycles_per_flop=traffic.cycles_per_flop,
         cycles_per_second=traffic.cycles_per_second,

@@ -62,7 +62,12 @@ class TrafficConfig(Section):
     eager_bytes: Annotated[int, Field(ge=0)] = 0
     """`program`: the sender of a smaller message goes on at once, of another when it has left the host."""
     rendezvous_bytes: Annotated[int, Field(ge=0)] | None = None
-    """`program`: messages of more bytes than that are sent when their receive is posted (default: all at once)."""
+    """`program`: messages of more bytes than that are sent when their receive is posted, which they ask for (default:
+    none)."""
+    matched_bytes: Annotated[int, Field(ge=0)] | None = None
+    """`program`: of the others, those of so many bytes and more are, too, but know it at once (default: none)."""
+    injection: Literal["messages", "packets"] = "messages"
+    """`program`: a host sends one message after the other, or packets of all that it has in turn."""
     cycles_per_flop: Annotated[float, Field(ge=0)] = 0.0
     """`program`: cycles that computing takes for each recorded flop; 0 = no time."""
     cycles_per_second: Annotated[float, Field(ge=0)] = 0.0

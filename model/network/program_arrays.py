@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.network.programs import compiled_run_ranks
-from hopforge.model.network.records import COMPUTE, MESSAGE, POST, PROGRAM, RANK, RANK_BITS, SLEEP
+from hopforge.model.network.records import COMPUTE, MATCHED, MESSAGE, POST, PROGRAM, RANK, RANK_BITS, RENDEZVOUS, SLEEP
 from hopforge.model.program import Program
 
 if TYPE_CHECKING:
@@ -36,7 +36,11 @@ class ProgramSource:
     flit_bytes : int
         Payload of a flit.
     rendezvous_bytes : int, optional
-        Messages of more bytes are sent when their receive is posted (None: all are sent at once).
+        Messages of more bytes are sent when their receive is posted, which they ask for (None: none asks).
+    matched_bytes : int, optional
+        Of the others, those of so many bytes and more, too, without asking (None: all others are sent at once).
+    interleaved : bool
+        A host sends packets of its messages in turn, not one message after the other.
     eager_bytes : int
         A sender does not wait until a smaller message has left its host.
     cycles_per_flop, cycles_per_second : float
@@ -48,6 +52,8 @@ class ProgramSource:
     mtu_bytes: int
     flit_bytes: int
     rendezvous_bytes: int | None = None
+    matched_bytes: int | None = None
+    interleaved: bool = False
     eager_bytes: int = 0
     cycles_per_flop: float = 0.0
     cycles_per_second: float = 0.0
@@ -87,11 +93,13 @@ def put_program(state: "NetState", source: ProgramSource) -> None:
     view["last_flits"] = np.maximum(1, -(-rest // source.flit_bytes))
     view["started"] = view["arrived"] = view["next"] = -1
     view["departed"] = program.size_bytes < source.eager_bytes
+    # which message a wild receive gets is not recorded: such messages have no receive to wait for
+    has_receive = np.zeros(program.messages, bool)
+    has_receive[program.operand[program.kind == POST]] = True
+    if source.matched_bytes is not None:
+        view["start"][(program.size_bytes >= source.matched_bytes) & has_receive] = MATCHED
     if source.rendezvous_bytes is not None:
-        # which message a wild receive gets is not recorded: such messages have no receive to wait for
-        has_receive = np.zeros(program.messages, bool)
-        has_receive[program.operand[program.kind == POST]] = True
-        view["rendezvous"] = (program.size_bytes > source.rendezvous_bytes) & has_receive
+        view["start"][(program.size_bytes > source.rendezvous_bytes) & has_receive] = RENDEZVOUS
     rank = np.zeros(max(ranks, 1), RANK)
     rank["at"][:ranks], rank["last"][:ranks] = program.first[:-1], program.first[1:]
     rank["waits"] = rank["since"] = rank["finished"] = -1
@@ -105,6 +113,7 @@ def put_program(state: "NetState", source: ProgramSource) -> None:
     state.put("departed", np.zeros(max(hosts, 1), np.int32))
     s = state.record
     s["source_kind"], s["full_flits"] = PROGRAM, source.full_flits
+    s["interleaved"] = source.interleaved
     s["timers"] = s["ranks_running"] = ranks
     hook = compiled_run_ranks()
     state.functions.append(hook)

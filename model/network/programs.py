@@ -16,9 +16,11 @@ from hopforge.model.network.records import (
     COMPUTE,
     DATA,
     FINISHED,
+    MATCHED,
     POST,
     RANK_BITS,
     RECEIVE,
+    RENDEZVOUS,
     REQUEST,
     REQUESTED,
     SEND,
@@ -100,6 +102,11 @@ def next_packet(net: Net, p: int, h: int) -> None:
         message.to_send -= 1
         packet.length = net.full_flits if message.to_send > 0 else message.last_flits
         if message.to_send > 0:
+            if net.interleaved != 0 and message.next >= 0:
+                host.queue_first = message.next
+                message_at(net, host.queue_last).next = m
+                message.next = -1
+                host.queue_last = m
             return
     elif message.stage == ANSWER:
         packet.dst = message.source
@@ -148,8 +155,10 @@ def hand_over(net: Net, m: int, now: int) -> None:
         message.departed = 1
         message.arrived = now
         resume(net, message.receiver, m, now)
-    elif message.rendezvous != 0:
+    elif message.start == RENDEZVOUS:
         queue_message(net, message.source, m, REQUEST, now)
+    elif message.start == MATCHED and message.posted == 0:
+        message.stage = REQUESTED
     else:
         queue_message(net, message.source, m, DATA, now)
 
@@ -192,7 +201,9 @@ def run_rank(net: Net, rank: int, now: int) -> None:
             hand_over(net, operand, now)
         elif kind == POST:
             message.posted = 1
-            if message.stage == REQUESTED:
+            if message.stage == REQUESTED and message.start == MATCHED:
+                queue_message(net, message.source, operand, DATA, now)
+            elif message.stage == REQUESTED:
                 queue_message(net, message.target, operand, ANSWER, now)
         elif (kind == WAIT_SENT and message.departed == 0) or (kind == RECEIVE and message.arrived < 0):
             state.waits = operand

@@ -33,6 +33,9 @@ GRANTED, DRAINED, SENT, RECEIVED = range(4)
 SEND, WAIT_SENT, POST, RECEIVE, COMPUTE, SLEEP = range(6)
 #: where a message is: its data, a request to send (rendezvous) on its way or waiting for the receive, or the answer
 DATA, REQUEST, REQUESTED, ANSWER = range(4)
+#: when a message starts: as soon as it is sent; when its receive is posted, which a request asks for and an answer
+#: tells (rendezvous); or which the sender knows at once (matched)
+AT_ONCE, RENDEZVOUS, MATCHED = range(3)
 #: bits of a time in an entry of the heap of timers that are taken by the rank
 RANK_BITS = 20
 #: bins of the latency histogram, one cycle each; the last one holds all above
@@ -160,7 +163,7 @@ MESSAGE = np.dtype(
         ("left", "i4"),  # packets that have not arrived
         ("last_flits", "i4"),  # length of the last packet
         ("stage", "u1"),
-        ("rendezvous", "u1"),
+        ("start", "u1"),  # AT_ONCE, RENDEZVOUS or MATCHED
         ("posted", "u1"),  # its receive
         ("departed", "u1"),  # its last tail has left the host
         ("lost", "u1"),  # packets of it were dropped
@@ -235,6 +238,7 @@ _SETTINGS = [
     ("script_flits", "i8"),
     ("message_packets", "i8"),  # packets of a message (Bernoulli, on/off)
     ("full_flits", "i8"),  # length of all packets of a program's message but the last one
+    ("interleaved", "i8"),  # a host sends packets of its messages in turn
     ("log_capacity", "i8"),  # events
     ("log_event", "i8"),  # addresses of functions, 0: absent (model.network.hooks) ...
     ("speculation", "i8"),

@@ -376,7 +376,7 @@ def test_results_are_written(tmp_path):
     config = config_of("{kind: npb, benchmark: ep, class: S}", app="{host_gflops: 1}")
     run = run_app(config)
     assert run.ranks["sent_messages"].sum() == run.found.messages
-    write_app(config, run, tmp_path / "out")
+    write_app(run, tmp_path / "out")
     assert {item.name for item in (tmp_path / "out").iterdir()} == {
         "app.csv", "app.parquet", "ranks.csv", "ranks.parquet", "energy.csv", "energy.parquet", "metadata.json"
     }

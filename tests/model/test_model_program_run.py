@@ -186,6 +186,29 @@ def test_rendezvous_waits_for_the_receive(tmp_path: Path) -> None:
     assert rank_table(run).finish_cycle[0] == 20
 
 
+@pytest.mark.parametrize(("least", "starts"), [(200, 1000), (201, 0)])
+def test_matched_messages_start_with_their_receive(tmp_path: Path, least: int, starts: int) -> None:
+    """Without asking: no request and no answer."""
+    ranks = [["send 1 0 200"], ["compute 1000", "recv 0 0 200"]]
+    run, found = finish(traced(tmp_path, ranks, more=f", cycles_per_flop: 1, matched_bytes: {least}"))
+    assert rank_table(run).finish_cycle.tolist() == [starts + 20, max(1000, starts + base(2) + 19)]
+    assert found.packets == 5
+    # a receive that is there already: at once
+    ranks = [["compute 1000", "send 1 0 200"], ["recv 0 0 200"]]
+    run, _ = finish(traced(tmp_path, ranks, more=f", cycles_per_flop: 1, matched_bytes: {least}"))
+    assert rank_table(run).finish_cycle.tolist() == [1020, 1000 + base(2) + 19]
+
+
+@pytest.mark.parametrize(("injection", "long", "short"), [("messages", 39, 43), ("packets", 43, 7)])
+def test_messages_of_a_host_one_after_the_other_or_packets_in_turn(
+    tmp_path: Path, injection: str, long: int, short: int
+) -> None:
+    """40 flits in 10 packets to the next host, then 4 in one to the one behind it: when their last flits leave."""
+    ranks = [["isend 1 0 400", "isend 2 0 40", "waitall 2"], ["recv 0 0 400"], ["recv 0 0 40"]]
+    run, _ = finish(traced(tmp_path, ranks, more=f", injection: {injection}"))
+    assert rank_table(run).finish_cycle.tolist() == [44, long + base(2), short + base(3)]
+
+
 # ---- the dependency rules, event by event ---------------------------------------------------------------------------
 
 

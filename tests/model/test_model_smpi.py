@@ -254,7 +254,7 @@ def test_results_are_those_of_the_other_engines(tmp_path: Path) -> None:
     config = config_of("{kind: collective, operation: alltoall, bytes: 100}")
     for backend in ("embedded", "simgrid"):
         run = run_app(by(config, backend))
-        write_app(config, run, tmp_path / backend)
+        write_app(run, tmp_path / backend)
     ours, theirs = ({item.name for item in (tmp_path / name).iterdir()} for name in ("embedded", "simgrid"))
     assert "app.csv" in ours
     assert ours == theirs

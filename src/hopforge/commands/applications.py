@@ -70,7 +70,7 @@ def app(
 
     with progress_bar("running") as advance:
         done = run_app(checked, advance)
-    write_app(checked, done, target)
+    write_app(done, target)
     show_rows(app_rows(done))
     say_written(target)
 
