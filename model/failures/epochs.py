@@ -13,7 +13,7 @@ from hopforge.model.topology.failed import failed_hosts, failed_ports, failed_sw
 
 #: algorithms that find their way by the links that are there; the others reckon with coordinates
 GRAPH_ALGORITHMS = ("tables", "shortest", "up_down", "shortest_escape", "file")
-#: algorithms of dragonflies that go around links between groups that are down from the beginning
+#: algorithms of dragonflies that go around links between groups that are down
 GROUP_ALGORITHMS = ("dragonfly_min", "valiant_group", "valiant_node", "ugal_group", "ugal_node", "par", "q_adaptive")
 
 
@@ -56,15 +56,15 @@ class Epoch:
         return np.where(self.hosts, np.uint32(0), np.asarray(mask, np.uint32)).astype(np.uint32)
 
 
-def check_algorithm(algorithm: str, *, during_run: bool = True) -> None:
-    """Refuse a routing algorithm that cannot go around what is down, or (`during_run`) goes down in the run.
+def check_algorithm(algorithm: str) -> None:
+    """Refuse a routing algorithm that cannot go around what is down.
 
     Raises
     ------
     RoutingError
         Naming those that can.
     """
-    known = GRAPH_ALGORITHMS if during_run else (*GRAPH_ALGORITHMS, *GROUP_ALGORITHMS)
+    known = (*GRAPH_ALGORITHMS, *GROUP_ALGORITHMS)
     if algorithm not in known:
         raise RoutingError(
             f"routing.algorithm: must be one of {', '.join(known)} for a network with failures, not {algorithm}"

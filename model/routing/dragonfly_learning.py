@@ -90,7 +90,9 @@ def explore(net: Net, table: Any, memory: Any, router: int, start: int, port: in
 
 @njit
 def learn(net: Net, memory: Any, router: int, place: int, target: float, slower: float) -> None:
-    """Move an estimate towards `target`, by `slower` of the difference where that is longer."""
+    """Move an estimate towards `target`, by `slower` of the difference where that is longer (without a link: not)."""
+    if memory[place] == np.inf:  # the link has failed with the note under way
+        return
     step, largest = memory[STEP], memory[LARGEST]
     if step == 0.0:
         memory[place] = learned(memory[place], target, memory[ALPHA], slower)

@@ -289,3 +289,51 @@ def test_coordinates_cannot_go_around_a_failure() -> None:
 def test_mistakes_in_the_section(failures: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         configure(failures=failures)
+
+
+DRAGONFLY = (
+    "name: t\ntopology: {kind: dragonfly, p: 2, a: 3, h: 1}\naddress: {chunk_bits: 4}\n"
+    "router: {vcs: %d, link_latency_cycles: 3, global_latency_cycles: 9}\nrouting: {algorithm: %s}\n"
+    "simulation: {warmup_cycles: 500, max_cycles: 3000, failures: [{cycle: 900, links: [%s], detection_cycles: 100, "
+    "reprogram_cycles: 200, repair_cycles: 1100}]}\n"
+)
+
+
+@pytest.mark.parametrize(("algorithm", "vcs"), [("valiant_group", 3), ("ugal_node", 4), ("par", 5), ("q_adaptive", 5)])
+def test_dragonflies_lose_and_regain_a_link_between_groups(algorithm: str, vcs: int) -> None:
+    """Learned times of other ports are kept, the failed one has none until it works again."""
+    run = Simulation(parse_config(DRAGONFLY % (vcs, algorithm, "[0, 3]")), 0.4, 3)
+    topology, failures = run.topology, run.reconfiguration
+    assert failures is not None
+    dead = [(0, topology.peer_router[0].tolist().index(3)), (3, topology.peer_router[3].tolist().index(0))]
+
+    def times(router: int, port: int) -> np.ndarray:
+        first, shape = run.plan.estimates or (0, ())
+        return run.state["memory"][first:].reshape(shape)[router, :, port - 2]
+
+    kept = 0
+    for step in range(120):
+        old, waiting = run.state["memory"].copy(), failures.records and failures.records[0].reprogrammed_cycle < 0
+        run.advance(25)
+        check_state(run)
+        assert not np.isnan(run.state["memory"]).any()
+        if waiting and failures.records[0].reprogrammed_cycle >= 0:
+            kept = int(((run.state["memory"] == old) & (old != run.plan.memory)).sum())
+        if step == 60:
+            assert failures.records[0].reprogrammed_cycle > 0
+            before = [int(run.state["output_port"]["flits"][r * topology.max_ports + o]) for r, o in dead]
+        if step == 75:
+            assert before == [int(run.state["output_port"]["flits"][r * topology.max_ports + o]) for r, o in dead]
+            if algorithm == "q_adaptive":
+                assert np.isinf(times(*dead[0])).all() and np.isinf(times(*dead[1])).all()
+    failed, repaired = failures.records
+    assert failed.flits_on_links > 0 and repaired.flits_lost == 0 and repaired.reprogrammed_cycle > 0
+    assert int(run.state["output_port"]["flits"][dead[0][0] * topology.max_ports + dead[0][1]]) > before[0]
+    assert int(run.state["flits_ejected"]) > 10_000
+    if algorithm == "q_adaptive":
+        assert kept > 50 and np.isfinite(times(*dead[0])).all()
+
+
+def test_dragonflies_need_their_links_inside_a_group() -> None:
+    with pytest.raises(RoutingError, match=r"only links between groups may fail, not that of routers 0 and 1"):
+        Simulation(parse_config(DRAGONFLY % (5, "q_adaptive", "[0, 1]")), 0.4, 3)
