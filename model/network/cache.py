@@ -17,10 +17,18 @@ from typing import Any
 from numba import cfunc, njit, types
 from numba.extending import typeof_impl
 
+from hopforge.model.network.part_compiler import PartCompiler
+
 #: numpy's rules of division: no exception, which kernels could not handle
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
-_INNER = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-#: decorators of functions that only kernels call: they compile faster without an entry for Python
+_INNER = {
+    **_OPTIONS,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,  # nothing is allocated
+    "pipeline_class": PartCompiler,
+}
+#: decorators of functions that only kernels call, Python cannot
 inner = njit(**_INNER)
 inlined = njit(forceinline=True, **_INNER)
 

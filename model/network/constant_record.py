@@ -35,6 +35,10 @@ class ConstantRecord(types.Record):  # type: ignore[misc]
         text = f"{self.name} {sorted(self.constant)}"
         self.name = f"ConstantRecord({hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
+    def __repr__(self) -> str:
+        """Return the name: numba asks for it thousands of times, and would list all fields."""
+        return str(self.name)
+
 
 def constant_record(dtype: np.dtype[Any], constant: Iterable[str]) -> ConstantRecord:
     """Return the type; kernels whose argument it is take a numpy record of `dtype`.
