@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.special import stdtrit
 
 from hopforge.model.config import Config
+from hopforge.model.plots import draw_grouped_bars, new_figure, style_axes
 from hopforge.model.simulation import Simulation
-from hopforge.sim.reproduce.registry import Point, Row, integer, number
+from hopforge.model.time_series import run_series
+from hopforge.sim.reproduce.registry import Options, Point, Row, integer, number
 
 #: hosts → hosts of a router, routers of a group, global links of a router
 SHAPES = {72: (2, 4, 2), 1056: (4, 8, 4), 2550: (5, 10, 5)}
@@ -97,6 +100,57 @@ def measure(point: Point, **changes: Any) -> list[Row]:
             "derouted_share": found.derouted_share, "cpu_seconds": found.cpu_seconds,
         }
     ]  # fmt: skip
+
+
+def run_point(point: Point, options: Options) -> list[Row]:
+    """Measure a point as it stands."""
+    return measure(point)
+
+
+def run_bins(point: Point, load: float, **simulation: Any) -> tuple[list[Row], list[float | None]]:
+    """Run Q-adaptive from the empty network in bins of time.
+
+    Parameters
+    ----------
+    point : Point
+        hosts, pattern, measure_us, seed.
+    load : float
+        At the beginning.
+    simulation : dict
+        Keys to add to section `simulation`.
+
+    Returns
+    -------
+    list of Row
+        For each bin: the point, and time (µs), load, latency (ns), accepted.
+    list of float
+        For each part with one load: after how many µs the latency converged, None: it did not.
+    """
+    config = study_config(
+        integer(point, "hosts"), "Q-adaptive", str(point["pattern"]), load, 1.0, number(point, "measure_us"),
+        simulation=simulation,
+    )  # fmt: skip
+    found = run_series(Simulation(config, load, integer(point, "seed")), lambda _done, _all: None)
+    rows: list[Row] = [
+        {**point, **{key: float(row[key]) for key in ("time", "load", "latency", "accepted")}}
+        for row in found.bins.to_dict("records")
+    ]
+    return rows, [None if np.isnan(after) else after for _, after in found.converged]
+
+
+def draw_latencies(data: pd.DataFrame) -> Figure:
+    """Draw mean, 95th and 99th percentile of every algorithm, a panel for each pattern."""
+    patterns = list(data["pattern"].unique())
+    figure, panels = new_figure(panels=len(patterns))
+    for axes, pattern in zip(panels, patterns, strict=True):
+        part = data[data["pattern"] == pattern]
+        means = part.groupby("algorithm")[["latency", "latency_p95", "latency_p99"]].mean() / 1000
+        where = f"load {float(part['load'].iloc[0])}, {int(part['hosts'].iloc[0])} hosts"
+        style_axes(axes, title=f"{pattern.replace('_', ' ')}, {where}", x_label="", y_label="latency (µs)")
+        columns = {"mean": "latency", "95 %": "latency_p95", "99 %": "latency_p99"}
+        series = {text: means[key].tolist() for text, key in columns.items()}
+        draw_grouped_bars(axes, groups=[str(name) for name in means.index], series=series)
+    return figure
 
 
 def spread(values: Sequence[float] | pd.Series) -> str:

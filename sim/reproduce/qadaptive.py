@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -16,10 +15,17 @@ from hopforge.model.channel_loads import (
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig
 from hopforge.model.plots import Line, draw_grouped_bars, draw_lines, new_figure, style_axes
-from hopforge.model.simulation import Simulation
-from hopforge.model.time_series import run_series
 from hopforge.model.topology import build
-from hopforge.sim.reproduce.dragonfly_runs import ASSUMPTIONS, SHAPES, SOURCE, make_point, measure, spread, study_config
+from hopforge.sim.reproduce.dragonfly_runs import (
+    ASSUMPTIONS,
+    SHAPES,
+    SOURCE,
+    draw_latencies,
+    make_point,
+    run_bins,
+    run_point,
+    spread,
+)
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
 
 #: runs of each point with --full
@@ -56,10 +62,6 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "ADV+h VALg": (0.194, 0.163),
     "ADV+h VALn": (0.484, 0.490),
 }
-
-
-def _run(point: Point, options: Options) -> list[Row]:
-    return measure(point)
 
 
 def _times(algorithm: str, *, full: bool) -> dict[str, float]:
@@ -151,20 +153,6 @@ def _compare_latency(data: pd.DataFrame, options: Options) -> list[Comparison]:
     return found
 
 
-def _draw_latency(data: pd.DataFrame, options: Options) -> Figure:
-    patterns = list(data["pattern"].unique())
-    figure, panels = new_figure(panels=len(patterns))
-    for axes, pattern in zip(panels, patterns, strict=True):
-        part = data[data["pattern"] == pattern]
-        means = part.groupby("algorithm")[["latency", "latency_p95", "latency_p99"]].mean() / 1000
-        title = f"Latency at {pattern} {float(part['load'].iloc[0])}, {int(part['hosts'].iloc[0])} hosts"
-        style_axes(axes, title=title, x_label="", y_label="µs")
-        columns = {"mean": "latency", "95 %": "latency_p95", "99 %": "latency_p99"}
-        series = {text: means[key].tolist() for text, key in columns.items()}
-        draw_grouped_bars(axes, groups=[str(name) for name in means.index], series=series)
-    return figure
-
-
 def _bound_points(options: Options) -> list[Point]:
     return [{"hosts": hosts, "case": case} for hosts in (1056, 2550) for case in _BOUNDS]
 
@@ -216,19 +204,8 @@ def _series_points(options: Options) -> list[Point]:
 
 
 def _series(point: Point, options: Options) -> list[Row]:
-    load = number(point, "load")
-    config = study_config(
-        integer(point, "hosts"), "Q-adaptive", str(point["pattern"]), load, 1.0, number(point, "measure_us")
-    )
-    found = run_series(Simulation(config, load, integer(point, "seed")), lambda _done, _all: None)
-    after = found.converged[0][1]
-    return [
-        {
-            **point, "time": float(row["time"]), "latency": float(row["latency"]), "accepted": float(row["accepted"]),
-            "converged_us": None if np.isnan(after) else after,
-        }
-        for row in found.bins.to_dict("records")
-    ]  # fmt: skip
+    rows, (after,) = run_bins(point, number(point, "load"))
+    return [{**row, "converged_us": after} for row in rows]
 
 
 def _compare_series(data: pd.DataFrame, options: Options) -> list[Comparison]:
@@ -267,7 +244,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
             "60 µs to warm up and 40 µs measured; --full: 250 (Q-adaptive: 600) and 100 µs, three seeds",
         ),
         _throughput_points,
-        _run,
+        run_point,
         _compare_throughput,
         _draw_throughput,
         parallel=True,
@@ -278,9 +255,9 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         f"{SOURCE}, figure 6 and section 5.4",
         ASSUMPTIONS,
         _latency_points,
-        _run,
+        run_point,
         _compare_latency,
-        _draw_latency,
+        lambda data, options: draw_latencies(data),
         parallel=True,
     ),
     Reproduction(

@@ -2,15 +2,20 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.plots import Line, draw_grouped_bars, draw_lines, new_figure, style_axes
-from hopforge.model.simulation import Simulation
-from hopforge.model.time_series import run_series
-from hopforge.sim.reproduce.dragonfly_runs import ASSUMPTIONS, SOURCE, make_point, measure, spread, study_config
-from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
+from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.sim.reproduce.dragonfly_runs import (
+    ASSUMPTIONS,
+    SOURCE,
+    draw_latencies,
+    make_point,
+    run_bins,
+    run_point,
+    spread,
+)
+from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row
 
 #: pattern → loads of the three parts of the run
 _STEPS = {"UR": (0.4, 0.8, 0.4), "ADV+4": (0.2, 0.4, 0.2)}
@@ -41,22 +46,10 @@ def _step_points(options: Options) -> list[Point]:
 
 
 def _steps(point: Point, options: Options) -> list[Row]:
-    pattern = str(point["pattern"])
-    first, *others = _STEPS[pattern]
+    first, *others = _STEPS[str(point["pattern"])]
     steps = tuple({"bin": _BINS // 3 * (k + 1), "load": load} for k, load in enumerate(others))
-    config = study_config(
-        integer(point, "hosts"), "Q-adaptive", pattern, first, 1.0, number(point, "measure_us"),
-        simulation={"series_bins": _BINS, "load_steps": steps},
-    )  # fmt: skip
-    found = run_series(Simulation(config, first, integer(point, "seed")), lambda _done, _all: None)
-    converged = [None if np.isnan(after) else after for _, after in found.converged]
-    return [
-        {
-            **point, "time": float(row["time"]), "load": float(row["load"]), "accepted": float(row["accepted"]),
-            "latency": float(row["latency"]), "converged_us": converged[k * 3 // _BINS],
-        }
-        for k, row in enumerate(found.bins.to_dict("records"))
-    ]  # fmt: skip
+    rows, converged = run_bins(point, first, series_bins=_BINS, load_steps=steps)
+    return [{**row, "converged_us": converged[k * 3 // _BINS]} for k, row in enumerate(rows)]
 
 
 def _compare_steps(data: pd.DataFrame, options: Options) -> list[Comparison]:
@@ -104,10 +97,6 @@ def _scale_points(options: Options) -> list[Point]:
     return points
 
 
-def _run(point: Point, options: Options) -> list[Row]:
-    return measure(point)
-
-
 def _compare_scale(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
     hosts = int(data["hosts"].iloc[0])
@@ -139,19 +128,6 @@ def _compare_scale(data: pd.DataFrame, options: Options) -> list[Comparison]:
     return found
 
 
-def _draw_scale(data: pd.DataFrame, options: Options) -> Figure:
-    figure, panels = new_figure(panels=len(_SCALE), width_in=6.2)
-    for axes, pattern in zip(panels, _SCALE, strict=True):
-        part = data[data["pattern"] == pattern]
-        means = part.groupby("algorithm")[["latency", "latency_p95", "latency_p99"]].mean() / 1000
-        title = f"{pattern.replace('_', ' ')}, load {_SCALE[pattern][0]}, {int(part['hosts'].iloc[0])} hosts"
-        style_axes(axes, title=title, x_label="", y_label="latency (µs)")
-        columns = {"mean": "latency", "95 %": "latency_p95", "99 %": "latency_p99"}
-        series = {text: means[key].tolist() for text, key in columns.items()}
-        draw_grouped_bars(axes, groups=[str(name) for name in means.index], series=series)
-    return figure
-
-
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "qadaptive.fig8",
@@ -173,9 +149,9 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         f"{SOURCE}, figure 9",
         (*ASSUMPTIONS, "the paper does not state the loads: UR and ADV+1 as in figure 6, stencil 0.6, the others 0.8"),
         _scale_points,
-        _run,
+        run_point,
         _compare_scale,
-        _draw_scale,
+        lambda data, options: draw_latencies(data),
         parallel=True,
     ),
 )
