@@ -276,7 +276,6 @@ def packet_config(config: Config) -> Config:
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
     traffic = config.traffic.model_copy(update={
         "source": "program",
-        "rendezvous_bytes": max(app.eager_bytes - 1, 0),
         "matched_bytes": app.buffered_bytes,
         "injection": "messages" if app.injection == "queued" else "packets",
         "eager_bytes": app.eager_bytes,

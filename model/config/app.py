@@ -30,8 +30,8 @@ class AppConfig(Section):
     """The sender of a smaller message goes on; with another it waits until the message has arrived (SimGrid:
     smpi/send-is-detached-thresh)."""
     buffered_bytes: Annotated[int, Field(ge=0)] = 0
-    """`flow`: smaller messages start when they are sent, others when their receive is posted, too; at most
-    `eager_bytes` (SimGrid: smpi/async-small-thresh). With `packet` all below `eager_bytes` start at once."""
+    """Smaller messages start when they are sent, others when their receive is posted, too; at most `eager_bytes`
+    (SimGrid: smpi/async-small-thresh)."""
     lookup: Literal["hit", "miss", "conventional", "cache"] = "hit"
     """Delay of a switch: `timing.switch_base_ns`, with `miss_penalty_ns`, `conventional_switch_ns`, or by `cache`:
     every hop pays the penalty as often as its input port misses when the program is replayed (section `lookup`)."""
@@ -47,8 +47,8 @@ class AppConfig(Section):
     sharing: Literal["latency", "equal"] = "latency"
     """`flow`: messages share a full link in proportion to 1/latency of their routes (SimGrid's CM02), or equally."""
     injection: Literal["shared", "queued"] = "shared"
-    """`flow`: messages of a host share its link (SimGrid), or leave it one after the other, each at the rate of the
-    link, as with `packet`; the next one begins when buffers and cables hold what is left of the last one."""
+    """Messages of a host share its link (SimGrid; with `packet` their packets take turns), or leave it one after the
+    other; in `flow` the next one begins when buffers and cables hold what is left of the last one."""
     buffer_bytes: Annotated[int, Field(ge=0)] | None = None
     """For `injection: queued`: bytes that the buffer of a virtual channel holds (default: `router.buffer_flits` times
     `traffic.flit_bytes`)."""

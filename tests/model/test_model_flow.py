@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopforge.model.application import app_rows, run_app, write_app
+from hopforge.model.application import app_rows, run_app, sized_router, write_app
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.flow import engine
@@ -302,6 +302,35 @@ def test_engines_on_one_switch(tmp_path, engine, size):
             f" collectives: {{{operation}: {algorithm}}}}}", app=app, more=more,
         )
         assert makespan(config) == pytest.approx(rounds * once, rel=0.01)
+
+
+@pytest.mark.parametrize("injection", ["shared", "queued"])
+@pytest.mark.parametrize(("program", "ranks", "topology"), [
+    ("is", 16, "{kind: torus, radices: [4, 4]}"), ("mg", 16, "{kind: torus, radices: [4, 4]}"),
+    ("cg", 16, "{kind: dragonfly, p: 1, a: 4, h: 1}"), ("ft", 8, "{kind: torus, radices: [2, 2, 2]}"),
+])
+def test_routers_and_flows_take_as_long(program, ranks, topology, injection):
+    """Nothing but program and network is said: flits and buffers that keep links busy, SimGrid's rules in both."""
+    text = (
+        f"name: x\ntopology: {topology}\napp: {{injection: {injection}, backend: embedded}}\n"
+        f"workload: {{kind: npb, benchmark: {program}, class: S, ranks: {ranks}, iterations: 2}}\n"
+    )
+    flow = parse_config(text)
+    if flow.topology.kind == "dragonfly":
+        flow = parse_config(text + "routing: {algorithm: dragonfly_min}\n")
+    packet = flow.model_copy(update={"app": flow.app.model_copy(update={"engine": "packet"})})
+    assert makespan(packet) == pytest.approx(makespan(flow), rel=0.10)
+
+
+def test_the_size_of_routers_of_files_that_leave_it_open():
+    """A hop of 101 ns is 19.7 cycles of 64 bytes: 40 there and back, 64 flits; at 1.6 Tbit/s 632."""
+    text = "name: x\ntopology: {kind: mesh, radices: [2]}\n"
+    text += "timing: {switch_base_ns: 51, cable_ns: 50, link_gbps: RATE}\n"
+    for rate, flits in (("100", 64), ("1600", 1024)):
+        config = sized_router(parse_config(text.replace("RATE", rate)))
+        assert (config.traffic.flit_bytes, config.router.buffer_flits) == (64, flits)
+    said = parse_config(text.replace("RATE", "100") + "router: {buffer_flits: 3}\ntraffic: {flit_bytes: 8}\n")
+    assert sized_router(said) == said
 
 
 def test_queued_messages_leave_one_after_the_other(tmp_path):
