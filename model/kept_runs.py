@@ -4,6 +4,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from hopforge.model.errors import UserError
 FINISHED = "runs"
 #: patience with a Dask scheduler
 CONNECT_SECONDS = 10
+_ADDRESS = re.compile(r"(\w+://)?[^\s/]+:\d+")
 
 Job = TypeVar("Job")
 Row = dict[str, Any]
@@ -94,16 +96,17 @@ def kept_runs(
     finished = sum(file in rows for file in files)
     progress(finished, len(files))
     missing = [number for number, file in enumerate(files) if file not in rows and files.index(file) == number]
-    prepare(missing)
     chosen = [jobs[number] for number in missing]
-    for k, row in _dask_results(work, chosen, dask) if dask is not None else _results(work, chosen, workers):
-        place = files[missing[k]]
-        rows[place] = row
-        unfinished = place.with_suffix(".tmp")
-        unfinished.write_text(json.dumps(row, default=float))
-        unfinished.replace(place)
-        finished += files.count(place)
-        progress(finished, len(files))
+    with contextlib.nullcontext() if dask is None else _dask_client(dask) as client:  # before anything is computed
+        prepare(missing)
+        for k, row in _results(work, chosen, workers) if client is None else _dask_results(work, chosen, client):
+            place = files[missing[k]]
+            rows[place] = row
+            unfinished = place.with_suffix(".tmp")
+            unfinished.write_text(json.dumps(row, default=float))
+            unfinished.replace(place)
+            finished += files.count(place)
+            progress(finished, len(files))
     return [rows[file] for file in files]
 
 
@@ -142,24 +145,31 @@ def _numbered(numbered: tuple[Callable[[Job], Row], int, Job]) -> tuple[int, Row
     return k, work(job)
 
 
-def _dask_results(work: Callable[[Job], Row], jobs: list[Job], address: str) -> Iterator[tuple[int, Row]]:
+def _dask_client(address: str) -> Any:
+    """Connect to a scheduler."""
+    if _ADDRESS.fullmatch(address) is None:
+        raise SweepError(f"--dask must be the address of a scheduler, such as tcp://127.0.0.1:8786, not {address!r}")
+    try:
+        from distributed import Client  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise SweepError("--dask needs the package distributed; pip install 'hopforge[sweep]'") from error
+    try:
+        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise SweepError(f"--dask: no scheduler answers at {address!r}") from error
+
+
+def _dask_results(work: Callable[[Job], Row], jobs: list[Job], client: Any) -> Iterator[tuple[int, Row]]:
     """Yield number and result of every job as it is finished, on the workers of a Dask cluster.
 
     Files that a configuration names must stand at the same place on every machine.
     """
+    from distributed import as_completed  # noqa: PLC0415 - an extra
+
+    futures = [client.submit(work, job, pure=False) for job in jobs]
+    number = {future.key: k for k, future in enumerate(futures)}
     try:
-        from distributed import Client, as_completed  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise SweepError("--dask needs the package distributed; pip install 'hopforge[sweep]'") from error
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise SweepError(f"--dask: no scheduler answers at {address!r}") from error
-    with client:
-        futures = [client.submit(work, job, pure=False) for job in jobs]
-        number = {future.key: k for k, future in enumerate(futures)}
-        try:
-            for future, row in as_completed(futures, loop=client.loop, with_results=True):
-                yield number[future.key], row
-        finally:
-            client.cancel(futures)
+        for future, row in as_completed(futures, loop=client.loop, with_results=True):
+            yield number[future.key], row
+    finally:
+        client.cancel(futures)

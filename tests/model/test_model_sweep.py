@@ -209,9 +209,11 @@ def test_dask_computes_the_same(tmp_path: Path) -> None:
 def test_no_dask_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr(kept_runs, "CONNECT_SECONDS", 0.5)
-    for address in ("tcp://127.0.0.1:1", "nonsense://x"):
+    for address in ("tcp://127.0.0.1:1", "nonsense://x:1"):
         with pytest.raises(SweepError, match=f"^--dask: no scheduler answers at '{address}'$"):
             sweep_runs(small(), tmp_path, silent, dask=address)
+    with pytest.raises(SweepError, match=r"^--dask must be .* such as tcp://127\.0\.0\.1:8786, not 'nonsense'$"):
+        sweep_runs(small(), tmp_path, silent, dask="nonsense")
 
 
 @pytest.mark.parametrize("command", ["net", "sweep"])
