@@ -91,7 +91,8 @@ def _scale_points(options: Options) -> list[Point]:
     for k in range(seeds):
         for pattern, (load, _) in _SCALE.items():
             for algorithm in ("VALn" if pattern == "ADV+1" else "MIN", "UGALg", "UGALn", "PAR", "Q-adaptive"):
-                warmup = (500.0 if algorithm == "Q-adaptive" else 150.0) if options.full else 100.0
+                learning = 1000.0 if pattern == "ADV+1" else 500.0
+                warmup = (learning if algorithm == "Q-adaptive" else 150.0) if options.full else 100.0
                 times = {"warmup_us": warmup, "measure_us": 80.0 if options.full else 40.0}
                 points.append(make_point(hosts, algorithm, pattern, load, options.seed + k, times))
     return points
