@@ -20,12 +20,12 @@ from hopforge.hw.controlled_router import ControlledRouter
 from hopforge.model.config import Config
 from hopforge.model.csr import CSR_ADDR_BITS, csr_map
 from hopforge.model.errors import UserError
+from hopforge.model.network_parameters import routing_plan
 from hopforge.model.network_topology import network_topology
 from hopforge.model.router_csr import all_engines_address, engine_address, router_csr_map
 from hopforge.model.router_params import RouterParams
 from hopforge.model.router_program import RouterProgram, router_program
 from hopforge.model.router_tables import RouterTables, compile_tables, network_params
-from hopforge.model.simulation import routing_plan
 from hopforge.model.topology import Topology
 
 __all__ = [

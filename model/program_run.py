@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hopforge.model.measurement import channel_table, plot_channels
 from hopforge.model.network.program_arrays import ProgramError
 from hopforge.model.network.records import FINISHED, STUCK
 from hopforge.model.program import waiting_text
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.simulation import Simulation, channel_table, percentile, plot_channels
+from hopforge.model.run_statistics import percentile
+from hopforge.model.simulation import Simulation
 from hopforge.model.workload import PlacedProgram
 
 #: cycles between two looks at the keyboard

@@ -33,9 +33,9 @@ from hopforge.model.network.records import (
     input_vc,
     output_vc,
 )
+from hopforge.model.network_parameters import router_parameters
 from hopforge.model.router_params import CLASS_BITS, PORT_BITS, Route, RouterParams, Rule
 from hopforge.model.routing import RoutingError, RoutingPlan
-from hopforge.model.simulation import router_parameters
 from hopforge.model.topology import Topology
 
 __all__ = ["RouterTables", "compile_tables", "network_links", "network_params"]

@@ -1,17 +1,13 @@
 """One run of the network simulator: from a configuration to measured latency, throughput, hops and channel loads."""
 
-import dataclasses
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from hopforge.model.config import Config
 from hopforge.model.config.limits import simulated_ports_problem
@@ -21,11 +17,10 @@ from hopforge.model.errors import UserError
 from hopforge.model.failures.epochs import Epoch, check_algorithm, make_epochs
 from hopforge.model.failures.flush import reprogram_engines
 from hopforge.model.failures.reconfiguration import Reconfiguration
-from hopforge.model.failures.report import failure_tables, plot_series
 from hopforge.model.input_output_queued.build import IntervalSource, QueuedState
-from hopforge.model.link_times import input_queued_cycles, port_values
-from hopforge.model.lookup_measures import lookup_table, lookup_totals
+from hopforge.model.lookup_measures import lookup_totals
 from hopforge.model.lookup_routing import check_keys, route_lookup
+from hopforge.model.measurement import Measurement
 from hopforge.model.network.build import (
     MAX_PORTS,
     NetState,
@@ -37,17 +32,15 @@ from hopforge.model.network.build import (
     build_net,
 )
 from hopforge.model.network.kernel import run_cycles
-from hopforge.model.network.program_arrays import ProgramSource
-from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, ON_OFF, PROGRAM, SCRIPT
+from hopforge.model.network.records import BERNOULLI, DEADLOCK, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.sources import NEVER
-from hopforge.model.network_topology import network_topology, over_members, routing_network
-from hopforge.model.plots import draw_heat_map, new_figure, save_figure, style_axes
-from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.network_parameters import program_source, router_parameters, routing_plan, source_parameters
+from hopforge.model.network_topology import network_topology
 from hopforge.model.router_models import Built, build_model
-from hopforge.model.routing import RoutingError, RoutingPlan, prepare_routing
+from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.run_statistics import BATCHES, batch_interval, mser5, percentile
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_hosts, without_failed
-from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
 from hopforge.model.traffic import TrafficError, prepare_traffic
 from hopforge.model.workload import PlacedProgram, place_program
 
@@ -55,66 +48,8 @@ from hopforge.model.workload import PlacedProgram, place_program
 SAMPLE_CYCLES = 500
 #: samples of the warm-up before it is judged, and at most
 WARMUP_SAMPLES, MAX_WARMUP_SAMPLES = 10, 60
-BATCHES = 20
 #: growth of the source queues' delay, cycles per cycle, beyond which a run counts as saturated
 SATURATED_GROWTH = 0.005
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Results of one run; latencies in cycles, rates in flits per host and cycle.
-
-    Attributes
-    ----------
-    latency_interval : float
-        Half width of the 95 % interval of the mean latency (batch means).
-    message_latency : float
-        Mean from the creation of a message to the arrival of its last tail.
-    accepted, accepted_worst : float
-        Mean over hosts, and the host that received the least.
-    stop : str
-        Why the run ended: ``precision``, ``max_cycles`` or ``saturated``.
-    """
-
-    load: float
-    seed: int
-    saturated: bool
-    stop: str
-    warmup_cycles: int
-    cycles: int
-    packets: int
-    latency: float
-    latency_interval: float
-    latency_median: float
-    latency_p95: float
-    latency_p99: float
-    latency_max: int
-    network_latency: float
-    hops: float
-    derouted_share: float
-    message_latency: float
-    message_latency_median: float
-    message_latency_p95: float
-    message_latency_p99: float
-    message_latency_max: int
-    accepted: float
-    accepted_worst: float
-    channel_load_max: float
-    channel_load_mean: float
-    dropped_packets: int
-    lookups: int
-    hit_rate: float
-    merges: int
-    compulsory: int
-    capacity: int
-    conflict: int
-    unmatched: int
-    cycle_ns: float
-    cpu_seconds: float
-
-    def row(self) -> dict[str, Any]:
-        """As a row of a table."""
-        return asdict(self)
 
 
 class Simulation:
@@ -498,203 +433,5 @@ class Simulation:
         }
 
 
-def mser5(means: list[float]) -> int:
-    """Find the truncation point (in samples) that minimises the squared standard error of what remains.
-
-    White 1997, batches of 5 samples merged.
-
-    Examples
-    --------
-    >>> mser5([9.0] * 5 + [1.0, 1.1] * 20)
-    5
-    """
-    values = np.asarray(means, float)
-    size = 5 if len(values) >= 50 else 1
-    batches = values[: len(values) // size * size].reshape(-1, size).mean(axis=1)
-    best, best_score = 0, np.inf
-    for d in range(max(len(batches) - 2, 1)):
-        rest = batches[d:]
-        score = float(rest.var() / len(rest))
-        if score < best_score:
-            best, best_score = d, score
-    return best * size
-
-
-def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
-    """Mean latency and the half width of its 95 % interval by batch means.
-
-    Parameters
-    ----------
-    samples : list of (packets, sum of latencies)
-        Consecutive samples; they are merged into 20 batches of equal length, the oldest remainder is left out of the
-        interval only.
-    """
-    packets = np.array([p for p, _ in samples], float)
-    totals = np.array([s for _, s in samples], float)
-    if packets.sum() == 0:
-        return 0.0, 0.0
-    mean = float(totals.sum() / packets.sum())
-    count = min(BATCHES, len(samples))
-    size = len(samples) // count
-    p = packets[len(samples) - count * size :].reshape(count, size).sum(axis=1)
-    s = totals[len(samples) - count * size :].reshape(count, size).sum(axis=1)
-    if count < 2 or (p == 0).any():
-        return mean, float("inf")
-    deviations = (s - mean * p) / p.mean()
-    half = float(stdtrit(count - 1, 0.975) * np.sqrt((deviations**2).sum() / (count - 1) / count))
-    return mean, half
-
-
-def percentile(histogram: NDArray[np.int64], share: float, largest: int, bin_cycles: int = 1) -> float:
-    """Smallest latency that `share` of the packets do not exceed; `largest` if it lies in the last bin.
-
-    With bins of several cycles the middle of the bin.
-
-    Examples
-    --------
-    >>> percentile(np.array([0, 1, 2, 1]), 0.5, 3)
-    2.0
-    """
-    total = int(histogram.sum())
-    if total == 0:
-        return 0.0
-    k = int(np.searchsorted(np.cumsum(histogram), share * total))
-    return float(largest if k >= len(histogram) - 1 else k * bin_cycles + (bin_cycles - 1) / 2)
-
-
 def _run_input_queued(state: NetState, route: Any, pattern: Any, cycles: int) -> int:
     return int(run_cycles(route, pattern, state.record[0], cycles))
-
-
-def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
-    """Section `routing`, made ready for the network."""
-    routing = config.routing
-    algorithm = str(routing.file) if routing.file is not None else routing.algorithm
-    options = routing.model_dump(exclude={"algorithm", "file", "check"})
-    options |= {"tables": config.tables, "seed": config.seed, "router": config.router}
-    plan = prepare_routing(routing_network(topology), config.router.vcs, algorithm, options)
-    return over_members(config, topology, plan)
-
-
-def router_parameters(config: Config, topology: Topology) -> RouterParameters:
-    """Section `router` with the latency of every link."""
-    router = config.router
-    cycles = input_queued_cycles(router)
-    between = cycles.get("link_latency_cycles", router.link_latency_cycles)
-    far = cycles.get("global_latency_cycles", router.global_latency_cycles)
-    latency: Any = between
-    if topology.kind == "dragonfly" and far is not None:
-        latency = port_values(topology, between, far, between)
-    if topology.link_cycles is not None:
-        latency = np.where(topology.link_cycles > 0, topology.link_cycles, between)
-    simulated = {field.name for field in dataclasses.fields(RouterParameters)} - {"link_latency_cycles"}
-    values = router.model_dump(include=simulated) | {k: v for k, v in cycles.items() if k in simulated}
-    return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)
-
-
-def source_parameters(config: Config, load: float) -> SourceParameters:
-    """Section `traffic` at `load` flits per host and cycle."""
-    traffic = config.traffic
-    rate = load / traffic.mean_flits()
-    lengths: Any = traffic.packet_range or (traffic.packet_flits, traffic.packet_flits)
-    if traffic.packet_lengths:
-        lengths = np.zeros(max(traffic.packet_lengths))
-        for length, weight in zip(traffic.packet_lengths, traffic.packet_weights, strict=True):
-            lengths[length - 1] += weight
-    if traffic.source == "interval":
-        return IntervalSource(interval_packets=1 / load)
-    if traffic.source == "bernoulli":
-        return SourceParameters(
-            kind=BERNOULLI, packet_rate=rate, lengths=lengths, message_packets=traffic.message_packets
-        )
-    if traffic.burst_load <= load:
-        raise TrafficError(f"traffic.burst_load must be above the load {load}, not {traffic.burst_load}")
-    to_off = 1 / traffic.burst_cycles
-    duty = load / traffic.burst_load
-    return SourceParameters(
-        kind=ON_OFF,
-        packet_rate=traffic.burst_load / traffic.mean_flits(),
-        on_to_off=to_off,
-        off_to_on=min(to_off * duty / (1 - duty), 1.0),
-        lengths=lengths,
-        message_packets=traffic.message_packets,
-    )
-
-
-def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:
-    """Section `traffic` for the program of section `workload`."""
-    traffic, workload = config.traffic, config.workload
-    assert isinstance(workload, ProgramWorkload), "checked by model.config"
-    return ProgramSource(
-        program=placed.program,
-        host=placed.host,
-        mtu_bytes=workload.mtu_bytes,
-        flit_bytes=traffic.flit_bytes,
-        rendezvous_bytes=traffic.rendezvous_bytes,
-        matched_bytes=traffic.matched_bytes,
-        interleaved=traffic.injection == "packets",
-        eager_bytes=traffic.eager_bytes,
-        cycles_per_flop=traffic.cycles_per_flop,
-        cycles_per_second=traffic.cycles_per_second,
-    )
-
-
-def channel_table(run: Simulation, cycles: int) -> pd.DataFrame:
-    """Load of every channel between routers in flits per cycle: columns router, port, to_router, load."""
-    channels = run.topology.channels()
-    number = channels.src_router.astype(np.int64) * run.topology.max_ports + channels.src_port
-    load = run.state["output_port"]["flits"][number] * (run.built.flit_cycles / max(cycles, 1))
-    return pd.DataFrame(
-        {"router": channels.src_router, "port": channels.src_port, "to_router": channels.dst_router, "load": load}
-    )
-
-
-def plot_channels(run: Simulation, channels: pd.DataFrame, path: Path) -> None:
-    """Draw the load of every channel between routers as colours.
-
-    Meshes and tori of two dimensions: one panel per direction with the routers in their places; others: curves on the
-    floor plan, with too many channels a map of output port over router.
-    """
-    largest = max(float(channels["load"].max()), 1e-9) if len(channels) else 1.0
-    topology = run.topology
-    logical, group = routing_network(topology), channels["port"].to_numpy()
-    if topology.aggregation is not None:
-        group = topology.aggregation.group[channels["router"], group]
-    table = np.full((logical.max_ports, topology.routers), np.nan)
-    table[group, channels["router"]] = 0
-    np.add.at(table, (group, channels["router"]), channels["load"])
-    label = "flits per cycle" if topology.aggregation is None else "flits per cycle, all members"
-    if topology.kind in ("mesh", "torus") and len(topology.params["radices"]) == 2:
-        largest = max(float(np.nanmax(table)), 1e-9)
-        first, (width, height) = logical.max_ports - 4, topology.params["radices"]
-        figure, panels = new_figure(panels=4, width_in=4.4, height_in=3.8)
-        for axes, port, name in zip(panels, range(first, first + 4), ("+x", "−x", "+y", "−y"), strict=True):
-            style_axes(axes, title=f"Channels to {name}", x_label="x of the router", y_label="y of the router")
-            draw_heat_map(axes, table[port].reshape(int(height), int(width)), label=label, largest=largest)
-    elif 0 < len(channels) <= 2 * MAX_DRAWN_LINKS:
-        draw_channel_values(
-            topology, channels["load"], title=f"Channels between routers, {topology.name}", label=label, path=path
-        )
-        return
-    else:
-        figure, (axes,) = new_figure(width_in=9.0)
-        style_axes(axes, title="Channels between routers", x_label="router", y_label="output port")
-        draw_heat_map(axes, table, label=label, largest=largest)
-    save_figure(figure, path)
-
-
-def write_measurement(run: Simulation, found: Measurement, folder: Path) -> None:
-    """Write the measurement, the loads of all channels (CSV, Parquet; PNG) and the metadata (JSON)."""
-    channels = channel_table(run, found.cycles)
-    tables = {"measurement": pd.DataFrame([found.row()]), "channels": channels}
-    if run.state.lookup is not None:
-        tables["lookups"] = lookup_table(run.topology, run.state.lookup)
-    failures = run.reconfiguration
-    if failures is not None:
-        tables |= failure_tables(failures)
-    with staged(folder) as scratch:
-        write_tables(scratch, tables)
-        plot_channels(run, channels, scratch / "channels.png")
-        if failures is not None and len(failures.series):
-            plot_series(failures, run.topology.name, scratch / "series.png")
-        write_metadata(scratch, run_metadata(run.config))

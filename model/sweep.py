@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.kept_runs import Row, SweepError, config_key, kept_runs
+from hopforge.model.measurement import Measurement
 from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.simulation import Measurement, Simulation
+from hopforge.model.simulation import Simulation
 
 
 class Job(NamedTuple):

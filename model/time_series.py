@@ -13,7 +13,8 @@ from hopforge.model.config import Config
 from hopforge.model.link_frames import write_frames
 from hopforge.model.plots import Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.simulation import Simulation, percentile
+from hopforge.model.run_statistics import percentile
+from hopforge.model.simulation import Simulation
 from hopforge.model.topology import Topology
 from hopforge.model.traffic import TrafficError
 

@@ -18,8 +18,10 @@ from hopforge.model.config import Config
 from hopforge.model.irregular.landmarks import LandmarkTables, cowen, landmark_tables
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.tables import RoutingTables
+from hopforge.model.measurement import Measurement
+from hopforge.model.network_parameters import routing_plan
 from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
-from hopforge.model.simulation import Measurement, Simulation, routing_plan
+from hopforge.model.simulation import Simulation
 from hopforge.model.traffic import prepare_traffic
 from hopforge.sim.reproduce.loren_networks import (
     COLOURS,

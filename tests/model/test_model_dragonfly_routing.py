@@ -21,8 +21,9 @@ from hopforge.model.config.topology import DragonflyConfig
 from hopforge.model.deadlock import DeadlockError, check_routing
 from hopforge.model.link_times import LinkTimeError, common_cycle_ns, queued_times
 from hopforge.model.network.build import RouterParameters, SourceParameters, Tables, build_net
+from hopforge.model.network_parameters import router_parameters
 from hopforge.model.routing import ROUTING, RoutingError, RoutingPlan
-from hopforge.model.simulation import Simulation, router_parameters
+from hopforge.model.simulation import Simulation
 from hopforge.model.time_series import run_series, write_series
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import FailureError, without_failed

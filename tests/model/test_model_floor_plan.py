@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 from hopforge.model.config import AddressConfig, TopologyConfig, parse_config
+from hopforge.model.measurement import channel_table, plot_channels
 from hopforge.model.routing_table import hop_statistics
-from hopforge.model.simulation import Simulation, channel_table, plot_channels
+from hopforge.model.simulation import Simulation
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.export import describe
 from hopforge.model.topology.floor_plan import cabling, draw_floor_plan, link_ends, positions

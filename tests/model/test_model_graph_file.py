@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import AddressConfig, EdgeListConfig, parse_config
-from hopforge.model.simulation import Simulation, router_parameters
+from hopforge.model.network_parameters import router_parameters
+from hopforge.model.simulation import Simulation
 from hopforge.model.topology import Topology, TopologyError, build
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
-from hopforge.model.simulation import Simulation, channel_table
+from hopforge.model.measurement import channel_table
+from hopforge.model.simulation import Simulation
 
 K = 8
 

@@ -8,18 +8,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from hopforge.model import simulation
+from hopforge.model import measurement
 from hopforge.model.config import Config, parse_config
+from hopforge.model.measurement import channel_table, plot_channels, write_measurement
 from hopforge.model.routing.graph import distances
-from hopforge.model.simulation import (
-    Simulation,
-    batch_interval,
-    channel_table,
-    mser5,
-    percentile,
-    plot_channels,
-    write_measurement,
-)
+from hopforge.model.run_statistics import batch_interval, mser5, percentile
+from hopforge.model.simulation import Simulation
 
 MESH = "topology: {kind: mesh, radices: [4, 3]}"
 TORUS = "topology: {kind: torus, radices: [5, 4]}"
@@ -114,7 +108,7 @@ def test_results_are_written(tmp_path) -> None:
 
 def test_channel_loads_are_drawn_where_they_belong(tmp_path: Path, monkeypatch) -> None:
     drawn = []
-    monkeypatch.setattr(simulation, "draw_heat_map", lambda _axes, values, **_: drawn.append(np.array(values)))
+    monkeypatch.setattr(measurement, "draw_heat_map", lambda _axes, values, **_: drawn.append(np.array(values)))
     run = Simulation(config(TORUS), 0.3, 1)
     run.advance(500)
     table = channel_table(run, 500)
@@ -126,7 +120,7 @@ def test_channel_loads_are_drawn_where_they_belong(tmp_path: Path, monkeypatch) 
 
 def test_channel_loads_of_other_networks_are_drawn_on_the_floor_plan(tmp_path: Path, monkeypatch) -> None:
     drawn = []
-    monkeypatch.setattr(simulation, "draw_channel_values", lambda _topology, values, **_: drawn.append(list(values)))
+    monkeypatch.setattr(measurement, "draw_channel_values", lambda _topology, values, **_: drawn.append(list(values)))
     run = Simulation(config("topology: {kind: torus, radices: [3, 3, 3]}"), 0.3, 1)
     run.advance(500)
     table = channel_table(run, 500)

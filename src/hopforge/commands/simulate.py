@@ -59,9 +59,10 @@ def net(
     """
     from hopforge.model.config import load_config
     from hopforge.model.failures.report import failure_rows
+    from hopforge.model.measurement import write_measurement
     from hopforge.model.program_run import program_rows, run_program, write_program
     from hopforge.model.results import check_writable
-    from hopforge.model.simulation import Simulation, write_measurement
+    from hopforge.model.simulation import Simulation
     from hopforge.model.sweep import measurement_rows
 
     checked = load_config(config)

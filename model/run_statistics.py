@@ -1,0 +1,72 @@
+"""What a run's samples say: the end of its start-up, the mean with its interval, percentiles."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+#: batches of the interval; they are made of whole samples
+BATCHES = 20
+
+
+def mser5(means: list[float]) -> int:
+    """Find the truncation point (in samples) that minimises the squared standard error of what remains.
+
+    White 1997, batches of 5 samples merged.
+
+    Examples
+    --------
+    >>> mser5([9.0] * 5 + [1.0, 1.1] * 20)
+    5
+    """
+    values = np.asarray(means, float)
+    size = 5 if len(values) >= 50 else 1
+    batches = values[: len(values) // size * size].reshape(-1, size).mean(axis=1)
+    best, best_score = 0, np.inf
+    for d in range(max(len(batches) - 2, 1)):
+        rest = batches[d:]
+        score = float(rest.var() / len(rest))
+        if score < best_score:
+            best, best_score = d, score
+    return best * size
+
+
+def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
+    """Mean latency and the half width of its 95 % interval by batch means.
+
+    Parameters
+    ----------
+    samples : list of (packets, sum of latencies)
+        Consecutive samples; they are merged into 20 batches of equal length, the oldest remainder is left out of the
+        interval only.
+    """
+    packets = np.array([p for p, _ in samples], float)
+    totals = np.array([s for _, s in samples], float)
+    if packets.sum() == 0:
+        return 0.0, 0.0
+    mean = float(totals.sum() / packets.sum())
+    count = min(BATCHES, len(samples))
+    size = len(samples) // count
+    p = packets[len(samples) - count * size :].reshape(count, size).sum(axis=1)
+    s = totals[len(samples) - count * size :].reshape(count, size).sum(axis=1)
+    if count < 2 or (p == 0).any():
+        return mean, float("inf")
+    deviations = (s - mean * p) / p.mean()
+    half = float(stdtrit(count - 1, 0.975) * np.sqrt((deviations**2).sum() / (count - 1) / count))
+    return mean, half
+
+
+def percentile(histogram: NDArray[np.int64], share: float, largest: int, bin_cycles: int = 1) -> float:
+    """Smallest latency that `share` of the packets do not exceed; `largest` if it lies in the last bin.
+
+    With bins of several cycles the middle of the bin.
+
+    Examples
+    --------
+    >>> percentile(np.array([0, 1, 2, 1]), 0.5, 3)
+    2.0
+    """
+    total = int(histogram.sum())
+    if total == 0:
+        return 0.0
+    k = int(np.searchsorted(np.cumsum(histogram), share * total))
+    return float(largest if k >= len(histogram) - 1 else k * bin_cycles + (bin_cycles - 1) / 2)
