@@ -148,7 +148,10 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         "qadaptive.fig9",
         "Latency on the dragonfly of 2550 hosts, patterns of HPC programs too",
         f"{SOURCE}, figure 9",
-        (*ASSUMPTIONS, "the paper does not state the loads: UR and ADV+1 as in figure 6, stencil and random neighbours 0.8, many-to-many 0.5"),
+        (
+            *ASSUMPTIONS,
+            "the paper does not state the loads: UR and ADV+1 as in figure 6, stencil and neighbours 0.8, all-to-all 0.5",
+        ),
         _scale_points,
         run_point,
         _compare_scale,
