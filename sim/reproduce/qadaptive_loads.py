@@ -150,7 +150,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         f"{SOURCE}, figure 9",
         (
             *ASSUMPTIONS,
-            "the paper does not state the loads: UR and ADV+1 as in figure 6, stencil and neighbours 0.8, all-to-all 0.5",
+            "loads are not stated: UR and ADV+1 as in figure 6, stencil and neighbours 0.8, all-to-all 0.5",
         ),
         _scale_points,
         run_point,
