@@ -14,6 +14,7 @@ from hopforge.gen.synth_power import cycle_energy_pj
 from hopforge.gen.synth_q_table import q_table_block
 from hopforge.model.plots import draw_grouped_bars, new_figure, style_axes
 from hopforge.model.q_table import QTableParams
+from hopforge.model.routing.q_rule import step_and_largest
 from hopforge.model.simulation import Simulation
 from hopforge.sim.reproduce.cacti import WAY_45NM
 from hopforge.sim.reproduce.dragonfly_runs import SHAPES, study_config
@@ -75,16 +76,19 @@ def _notes(point: Point, options: Options) -> list[Row]:
     return [{**point, "hops": hops, "notes": notes, "band_share": share}]
 
 
+def table_params(hosts: int, bits: int) -> QTableParams:
+    """Return the table of a router, estimates of so many bits up to about 4096 ns."""
+    p, a, h = SHAPES[hosts]
+    step, _ = step_and_largest(bits)
+    return QTableParams(
+        groups=a * h + 1, hosts=p, local_ports=a - 1, global_ports=h, value_bits=bits, near=round(300 / step),
+        far=round(330 / step),
+    )  # fmt: skip
+
+
 def _gates(point: Point, options: Options) -> list[Row]:
     assert options.liberty is not None
-    hosts, bits = integer(point, "hosts"), integer(point, "value_bits")
-    p, a, h = SHAPES[hosts]
-    step = max(1, 1 << 12 - bits)
-    params = QTableParams(
-        groups=a * h + 1, hosts=p, local_ports=a - 1, global_ports=h, value_bits=bits,
-        near=round(300 / step) if bits <= 12 else 300 << bits - 12,
-        far=round(330 / step) if bits <= 12 else 330 << bits - 12,
-    )  # fmt: skip
+    params = table_params(integer(point, "hosts"), integer(point, "value_bits"))
     library, block = read_library(options.liberty), q_table_block(params)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

@@ -65,6 +65,12 @@ def test_costs_are_those_of_the_tables() -> None:
     assert cost.notes_per_packet(72, "UR", 6 / 71 + 64 / 71 * (1 + 2 * 3 / 4)) == pytest.approx(64 / 71 * 1.75)
 
 
+def test_tables_of_all_widths_begin_with_the_times_without_load() -> None:
+    found = {bits: cost.table_params(1056, bits) for bits in cost.WIDTHS}
+    assert [(found[bits].near, found[bits].far) for bits in (16, 12, 8)] == [(4800, 5280), (300, 330), (19, 21)]
+    assert found[16].table_bits == 128 * 11 * 16
+
+
 def test_costs_are_compared_and_drawn() -> None:
     reproduction, options = REPRODUCTIONS["qadaptive.cost"], Options()
     points = list(reproduction.points(options))
