@@ -17,9 +17,9 @@ def forget_stale(kernel: Callable[..., Any], *modules: ModuleType) -> None:
     kernel : numba dispatcher
         Any kernel of the file, compiled with ``cache=True``; none of them called yet.
     modules : module
-        What its kernels use.
+        What its kernels use; a package stands for all its files.
     """
-    changed = max(Path(str(module.__file__)).stat().st_mtime for module in modules)
+    changed = max(path.stat().st_mtime for module in modules for path in _files(module))
     stem = Path(inspect.getfile(inspect.unwrap(kernel))).stem
     for index in Path(kernel.stats.cache_path).glob(f"{stem}.*.nbi"):  # type: ignore[attr-defined]
         try:
@@ -27,3 +27,8 @@ def forget_stale(kernel: Callable[..., Any], *modules: ModuleType) -> None:
                 index.unlink()
         except FileNotFoundError:
             pass  # another process was faster
+
+
+def _files(module: ModuleType) -> list[Path]:
+    path = Path(str(module.__file__))
+    return list(path.parent.glob("*.py")) if hasattr(module, "__path__") else [path]

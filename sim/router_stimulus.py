@@ -18,12 +18,11 @@ from numba import from_dtype, int64, njit, typeof, types, uint64
 from numpy.typing import NDArray
 
 from hopforge.model import lookup_kernel as lk
+from hopforge.model import network
 from hopforge.model import single_router as twin
 from hopforge.model.csr import COUNTERS, csr_map
 from hopforge.model.kernel_cache import forget_stale
 from hopforge.model.lookup_kernel import EngineState
-from hopforge.model.network import events, records, rng, switch_allocation, vc_allocation
-from hopforge.model.network import kernel as run_kernel
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.memory import int32s
 from hopforge.model.network.records import (
@@ -741,4 +740,4 @@ def _compiled(play: Callable[..., int], arguments: tuple[types.Type, ...]) -> Ca
 
 
 _PLAIN_NET = from_dtype(NET)
-_KERNELS: tuple[ModuleType, ...] = (events, run_kernel, records, rng, switch_allocation, twin, vc_allocation)
+_KERNELS: tuple[ModuleType, ...] = (network, twin)
