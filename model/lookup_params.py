@@ -114,7 +114,7 @@ class LookupParams:
             If the hardware can't do what `config` wants.
         """
         lookup, cache, tcam = config.lookup, config.lookup.cache, config.lookup.tcam
-        for problem in hardware_problems(lookup):
+        for problem in hardware_problems(config.address, lookup):
             raise ValueError(str(problem))
         kind = tcam.kind
         if kind == "auto":

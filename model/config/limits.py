@@ -89,10 +89,7 @@ def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: Lo
         yield Problem("lookup.functions", f"must contain topology.kind={topology.kind!r}")
     if address.chunk_bits not in lookup.chunk_bits:
         yield Problem("lookup.chunk_bits", f"must contain address.chunk_bits={address.chunk_bits}")
-    widest = max(lookup.chunk_bits)
-    if widest > address.width_bits - KEY_KIND_BITS:
-        limit = f"address.width_bits - {KEY_KIND_BITS} = {address.width_bits - KEY_KIND_BITS}"
-        yield Problem("lookup.chunk_bits", f"must be at most {limit}, not {widest}")
+    yield from _chunk_width_problems(address, lookup)
     digits = _deciding_digits(topology)
     if digits > lookup.comparators:
         yield Problem(
@@ -100,8 +97,20 @@ def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: Lo
         )
 
 
-def hardware_problems(lookup: LookupConfig) -> Iterator[Problem]:
-    """Return what the functional model can do and the hardware cannot; keys are from the root of the file."""
+def _chunk_width_problems(address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:
+    widest = max(lookup.chunk_bits)
+    if widest > address.width_bits - KEY_KIND_BITS:
+        limit = f"address.width_bits - {KEY_KIND_BITS} = {address.width_bits - KEY_KIND_BITS}"
+        yield Problem("lookup.chunk_bits", f"must be at most {limit}, not {widest}")
+
+
+def hardware_problems(address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:
+    """Return what the functional model can do and the hardware cannot; keys are from the root of the file.
+
+    The hardware can split addresses into chunks of every width of `lookup.chunk_bits`, whether keys are reduced or not.
+    """
+    if not lookup.reduction:  # else `engine_problems` has said so
+        yield from _chunk_width_problems(address, lookup)
     if not lookup.cache.enabled:
         yield Problem("lookup.cache.enabled", "must be true for a lookup engine in hardware, not false")
     if lookup.cache.skewed and lookup.cache.policy != "random":

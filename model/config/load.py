@@ -99,7 +99,7 @@ def _checked(read: Source, source: str, folder: Path | None, *, hardware: bool, 
         config = Config.model_validate_json(json.dumps(read.data), context={"folder": folder})
     except ValidationError as error:
         raise _error(source, [(line, prefix + reason) for line, reason in explain(error, read, Config)]) from error
-    problems = list(hardware_problems(config.lookup)) if hardware else []
+    problems = list(hardware_problems(config.address, config.lookup)) if hardware else []
     if problems:
         raise _error(source, [(read.line(undotted(problem.key)), prefix + str(problem)) for problem in problems])
     return config

@@ -114,7 +114,7 @@ class Config(Section):
         """Check what concerns several sections."""
         yield from address_problems(self.topology, self.address)
         yield from engine_problems(self.topology, self.address, self.lookup)
-        yield from route_computation_problems(self.router, self.lookup)
+        yield from route_computation_problems(self.router, self.address, self.lookup)
         yield from router_model_problems(self.router, self.traffic)
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from hopforge.model.config.base import Problem
 from hopforge.model.config.limits import hardware_problems
-from hopforge.model.config.lookup import LookupConfig
+from hopforge.model.config.lookup import AddressConfig, LookupConfig
 from hopforge.model.config.router import RouterConfig
 
 
-def route_computation_problems(router: RouterConfig, lookup: LookupConfig) -> Iterator[Problem]:
+def route_computation_problems(router: RouterConfig, address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:
     """Return what of the lookup engine does not fit the router; keys are from the root of the file.
 
     A cache that is off is an engine that is not enabled: every lookup asks the TCAM.
@@ -28,4 +28,4 @@ def route_computation_problems(router: RouterConfig, lookup: LookupConfig) -> It
     if lookup.cache.second_level is not None:
         yield Problem("lookup.cache.second_level", "is not in the engines of router.route_computation=lookup")
     cache = lookup.cache.model_copy(update={"enabled": True})
-    yield from hardware_problems(lookup.model_copy(update={"cache": cache}))
+    yield from hardware_problems(address, lookup.model_copy(update={"cache": cache}))

@@ -268,6 +268,14 @@ def test_digits_must_fit_a_narrow_address() -> None:
     ]
 
 
+def test_chunks_must_fit_a_narrow_address_in_hardware_without_reduction_too() -> None:
+    text = "name: x\naddress: {width_bits: 12}\nlookup: {reduction: false}\ntopology: {kind: mesh, radices: [3]}\n"
+    expected = "x.yml:3: lookup.chunk_bits: must be at most address.width_bits - 6 = 6, not 8"
+    assert complaint(text, hardware=True) == expected
+    assert complaint(text + "router: {route_computation: lookup}\n") == expected
+    assert parse_config(text).address.width_bits == 12
+
+
 def test_group_number_must_fit_the_value_field_of_a_key() -> None:
     # 12-bit address, 2-bit digits: 8 bits of group in the address, but 6 bits of value in a key
     text = (
