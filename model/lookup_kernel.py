@@ -13,8 +13,10 @@ from hopforge.model.crc import CrcMatrix, affine_tables, crc_tables
 from hopforge.model.csr import COUNTERS, CSR_ADDR_BITS, MODES, csr_map
 from hopforge.model.lookup import LookupInputs, LookupOutputs
 from hopforge.model.lookup_params import LookupParams
-from hopforge.model.network.cache import inner
 from hopforge.model.routing_cache import skew_matrices
+
+#: functions that only kernels call: they compile faster without an entry for Python
+_inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 INPUTS = LookupInputs._fields
 OUTPUTS = LookupOutputs._fields
@@ -258,7 +260,7 @@ def _run(state, inputs, outputs):  # type: ignore[no-untyped-def]
         cycle(state, inputs[index], outputs[index])
 
 
-@inner
+@_inner
 def _hash(state, word):  # type: ignore[no-untyped-def]
     table = state.hash_table
     result = np.uint64(0)
@@ -267,7 +269,7 @@ def _hash(state, word):  # type: ignore[no-untyped-def]
     return result
 
 
-@inner
+@_inner
 def _row(state, payload, way):  # type: ignore[no-untyped-def]
     p = state.params
     if p[P_SKEWED]:
@@ -278,7 +280,7 @@ def _row(state, payload, way):  # type: ignore[no-untyped-def]
     return np.int64(_hash(state, payload) & np.uint64(p[P_SETS] - 1))
 
 
-@inner
+@_inner
 def _member(state, dst):  # type: ignore[no-untyped-def]
     members = state.config[C_MEMBERS]
     if state.config[C_HASH]:
@@ -286,13 +288,13 @@ def _member(state, dst):  # type: ignore[no-untyped-def]
     return np.int64(_hash(state, dst) % np.uint64(members))
 
 
-@inner
+@_inner
 def _digit(address, bits, index):  # type: ignore[no-untyped-def]
     shift = bits * index
     return address >> shift & (1 << bits) - 1 if shift < 63 else np.int64(0)
 
 
-@inner
+@_inner
 def _key(state, dst):  # type: ignore[no-untyped-def]
     p, c = state.params, state.config
     mode, bits, a = c[C_MODE], c[C_CHUNK], p[P_A]
@@ -332,7 +334,7 @@ def _key(state, dst):  # type: ignore[no-untyped-def]
     return mode << a | _member(state, dst) << a - 4 | kind << a - 6 | value
 
 
-@inner
+@_inner
 def _match(state, lookup):  # type: ignore[no-untyped-def]
     lookup[T_MATCH] = 0
     lookup[T_OUTPUT] = 0
@@ -347,7 +349,7 @@ def _match(state, lookup):  # type: ignore[no-untyped-def]
             return
 
 
-@inner
+@_inner
 def _touch(state, row, way):  # type: ignore[no-untyped-def]
     p = state.params
     if p[P_POLICY] == _LRU:
@@ -367,7 +369,7 @@ def _touch(state, row, way):  # type: ignore[no-untyped-def]
             span >>= 1
 
 
-@inner
+@_inner
 def _victim(state, row):  # type: ignore[no-untyped-def]
     p = state.params
     if p[P_POLICY] == _LRU:
@@ -382,12 +384,12 @@ def _victim(state, row):  # type: ignore[no-untyped-def]
     return state.regs[S_LFSR] * p[P_WAYS] >> 16
 
 
-@inner
+@_inner
 def _live(state, row, way):  # type: ignore[no-untyped-def]
     return state.valid[row, way] == 1 and state.epochs[row, way] == state.regs[S_EPOCH]
 
 
-@inner
+@_inner
 def _find(state, key):  # type: ignore[no-untyped-def]
     payload = key & (1 << state.params[P_A]) - 1
     for way in range(state.params[P_WAYS]):
@@ -397,12 +399,12 @@ def _find(state, key):  # type: ignore[no-untyped-def]
     return -1
 
 
-@inner
+@_inner
 def _usable(state, operation):  # type: ignore[no-untyped-def]
     return state.config[C_ENABLE] == 1 and state.regs[S_FLUSH_WAIT] == 0 and operation[F_FRESH] == 1
 
 
-@inner
+@_inner
 def _respond(s, tag, output, match, hit):  # type: ignore[no-untyped-def]
     s[S_OUT_VALID] = 1
     s[S_OUT_TAG] = tag
@@ -411,7 +413,7 @@ def _respond(s, tag, output, match, hit):  # type: ignore[no-untyped-def]
     s[S_OUT_HIT] = hit
 
 
-@inner
+@_inner
 def _first_in(mshrs, state_number, pointer):  # type: ignore[no-untyped-def]
     count = mshrs.shape[0]
     for offset in range(count):
@@ -421,7 +423,7 @@ def _first_in(mshrs, state_number, pointer):  # type: ignore[no-untyped-def]
     return -1
 
 
-@inner
+@_inner
 def _complete_lookup(state, operation, answered, match, output, counts):  # type: ignore[no-untyped-def]
     s, mshrs, key = state.regs, state.mshrs, operation[F_KEY]
     counts[N_LOOKUPS] += 1
@@ -462,7 +464,7 @@ def _complete_lookup(state, operation, answered, match, output, counts):  # type
     counts[N_MISSES] += 1
 
 
-@inner
+@_inner
 def _complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
     p, s, key = state.params, state.regs, operation[F_KEY]
     mshr = state.mshrs[operation[F_MSHR]]
@@ -503,7 +505,7 @@ def _complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
         counts[N_EVICTIONS] += 1
 
 
-@inner
+@_inner
 def _choose(state, i, out_free, chosen):  # type: ignore[no-untyped-def]
     """Fill `chosen` with the operation that B takes; return (req_ready, taken from stage A)."""
     p, s, ops = state.params, state.regs, state.operations
@@ -550,7 +552,7 @@ def _choose(state, i, out_free, chosen):  # type: ignore[no-untyped-def]
     return ready, from_a
 
 
-@inner
+@_inner
 def _begin(state, operation, kind, dst, tag):  # type: ignore[no-untyped-def]
     operation[:] = 0
     operation[F_KIND] = kind
@@ -582,7 +584,7 @@ def _take_shadow(state):  # type: ignore[no-untyped-def]
         c[C_RADIX0 + index] = shadow[at.radix + index]
 
 
-@inner
+@_inner
 def _wide(state, low, high):  # type: ignore[no-untyped-def]
     value = state.shadow[low]
     if high >= 0:
@@ -590,7 +592,7 @@ def _wide(state, low, high):  # type: ignore[no-untyped-def]
     return value
 
 
-@inner
+@_inner
 def _read(state, address):  # type: ignore[no-untyped-def]
     s, kind = state.regs, state.csr_kind[address]
     if kind == K_COUNTER:
@@ -602,7 +604,7 @@ def _read(state, address):  # type: ignore[no-untyped-def]
     return (state.csr_reset[address] & ~mask) | (state.shadow[address] & mask)
 
 
-@inner
+@_inner
 def _topology_change(state):  # type: ignore[no-untyped-def]
     s = state.regs
     s[S_FLUSH_REQUEST] = 1
@@ -612,7 +614,7 @@ def _topology_change(state):  # type: ignore[no-untyped-def]
     state.shadow[state.addresses.mode] &= ~np.int64(7)
 
 
-@inner
+@_inner
 def _write(state, address, data):  # type: ignore[no-untyped-def]
     s, at, kind = state.regs, state.addresses, state.csr_kind[address]
     if kind == K_NOTHING:
@@ -657,7 +659,7 @@ def _write(state, address, data):  # type: ignore[no-untyped-def]
         w[R_LAG] = data >> 16 & 1
 
 
-@inner
+@_inner
 def _tcam_edge(state):  # type: ignore[no-untyped-def]
     s = state.regs
     s[S_ROW_EFFECTIVE] = 0
@@ -675,7 +677,7 @@ def _tcam_edge(state):  # type: ignore[no-untyped-def]
     s[S_ROW_EFFECTIVE] = 1
 
 
-@inner
+@_inner
 def _tcam_answer(state):  # type: ignore[no-untyped-def]
     """Compare the lookup of the cycle before; return the number of the MSHR that is answered, or -1."""
     p, pipeline = state.params, state.pipeline
@@ -691,7 +693,7 @@ def _tcam_answer(state):  # type: ignore[no-untyped-def]
     return lookup[T_ID]
 
 
-@inner
+@_inner
 def cycle(state, i, o):  # type: ignore[no-untyped-def]
     """Compute one cycle: outputs `o` (int64[10]) from inputs `i` (int64[14]), and the registers at its end."""
     p, s, ops = state.params, state.regs, state.operations
