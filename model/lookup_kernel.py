@@ -4,7 +4,7 @@ State lives in arrays (`EngineState`); `cycle` computes the outputs of one cycle
 `model.lookup.LookupEngine` in every cycle. 64-bit words are kept as int64 bit patterns.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,7 +16,8 @@ from hopforge.model.lookup_params import LookupParams
 from hopforge.model.routing_cache import skew_matrices
 
 #: functions that only kernels call: they compile faster without an entry for Python
-_inner = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_INNER: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_inner = njit(**_INNER)
 
 INPUTS = LookupInputs._fields
 OUTPUTS = LookupOutputs._fields
