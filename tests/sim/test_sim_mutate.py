@@ -180,6 +180,7 @@ def test_mutants_are_drawn_by_seed_and_clocks_are_left_alone(tmp_path: Path) -> 
         netlist.verilog(first[1:3])
 
 
+@pytest.mark.study
 def test_benches_kill_mutants_of_the_routing_cache(tmp_path: Path) -> None:
     config = load_config(CONFIGS / "torus.yml", hardware=True)
     steps: list[str] = []
