@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 
 from hopforge.model.application import run_app
 from hopforge.model.config import Config
-from hopforge.model.errors import UserError
-from hopforge.model.kept_runs import Row, SweepError, config_key, kept_runs
+from hopforge.model.kept_runs import Row, config_key, kept_runs, naming_variant
 from hopforge.model.plots import draw_grouped_bars, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 
@@ -38,16 +37,8 @@ def app_sweep_runs(
 
     Parameters
     ----------
-    config : Config
-        Seeds and variants stand in its section `simulation`; without variants it is one itself.
-    folder : Path
-        Each finished run is kept at once in ``folder/runs/``.
-    progress : callable
-        Called with (finished, in all).
-    workers : int, optional
-        Processes; by default one per core.
-    dask : str, optional
-        Address of a Dask scheduler, whose workers are used instead of processes here.
+    config, folder, progress, workers, dask
+        As of `model.sweep.sweep_runs`; loads play no part.
 
     Returns
     -------
@@ -80,12 +71,8 @@ def app_key(config: Config) -> str:
 def run_variant(job: tuple[str, Config]) -> Row:
     """Run a program; errors name the variant, if it has a name."""
     name, config = job
-    try:
+    with naming_variant(name):
         return asdict(run_app(config).found)
-    except UserError as error:
-        if not name:
-            raise
-        raise SweepError(f"simulation.variants.{name}: {error}") from error
 
 
 def summarise_apps(runs: pd.DataFrame) -> pd.DataFrame:

@@ -29,6 +29,17 @@ class SweepError(UserError):
     """A sweep that cannot run: no Dask scheduler, or a variant that does not fit its network."""
 
 
+@contextlib.contextmanager
+def naming_variant(name: str) -> Iterator[None]:
+    """Let mistakes say of which variant of a sweep they are (`name` is empty where there are no variants)."""
+    try:
+        yield
+    except UserError as error:
+        if not name:
+            raise
+        raise SweepError(f"simulation.variants.{name}: {error}") from error
+
+
 def config_key(config: Config, sections: set[str], *extra: Any) -> str:
     """Return a name for what some sections of a configuration (and the contents of their files) and `extra` decide."""
     parts = config.model_dump(mode="json", include=sections)

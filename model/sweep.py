@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hopforge.model.config import Config
-from hopforge.model.errors import UserError
-from hopforge.model.kept_runs import Row, SweepError, config_key, kept_runs
+from hopforge.model.kept_runs import Row, config_key, kept_runs, naming_variant
 from hopforge.model.measurement import Measurement
 from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
@@ -101,12 +100,8 @@ def _prove(missing: Iterable[tuple[str, Job]], *, named: bool) -> None:
         if name in seen:
             continue
         seen.add(name)
-        try:
-            Simulation(*job)
-        except UserError as error:
-            if not named:
-                raise
-            raise SweepError(f"simulation.variants.{name}: {error}") from error
+        with naming_variant(name if named else ""):
+            Simulation(*job).advance(0)
 
 
 MEANS = [

@@ -6,8 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from hopforge.model.config import Config
-from hopforge.model.errors import UserError
-from hopforge.model.kept_runs import Row, SweepError, kept_runs
+from hopforge.model.kept_runs import Row, SweepError, kept_runs, naming_variant
 from hopforge.model.packet.network import PacketNetwork
 from hopforge.model.packet.saturation import LIFETIME_LIMIT
 from hopforge.model.packet.simulation import run_packets
@@ -60,14 +59,10 @@ def run_one(job: Job) -> Row:
 def _check(jobs: dict[str, Job], *, named: bool) -> None:
     """Prepare a run of every variant: mistakes, and the proof of deadlock freedom."""
     for name, job in jobs.items():
-        try:
+        with naming_variant(name if named else ""):
             if job.config.router.model != "packet":
                 raise SweepError(f"router.model must be packet as in other variants, not {job.config.router.model}")
             PacketNetwork(*job)
-        except UserError as error:
-            if not named:
-                raise
-            raise SweepError(f"simulation.variants.{name}: {error}") from error
 
 
 def summarise_packets(runs: pd.DataFrame) -> pd.DataFrame:

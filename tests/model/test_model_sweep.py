@@ -12,8 +12,9 @@ import pytest
 from hopforge.model import kept_runs, sweep
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.kept_runs import SweepError
+from hopforge.model.network.kernel import run_cycles
 from hopforge.model.simulation import Simulation
-from hopforge.model.sweep import run_key, summarise, sweep_runs, write_sweep
+from hopforge.model.sweep import run_key, summarise, sweep_jobs, sweep_runs, write_sweep
 
 TEXT = """
 name: small
@@ -79,6 +80,12 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytes
 def test_processes_do_not_change_results(tmp_path: Path) -> None:
     one, two = (sweep_runs(small(), tmp_path / str(n), silent, workers=n) for n in (1, 2))
     pd.testing.assert_frame_equal(without_times(one), without_times(two))
+
+
+def test_the_kernel_is_compiled_once_before_the_processes_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(vars(run_cycles), "compiled", raising=False)
+    sweep._prove(sweep_jobs(small()), named=False)
+    assert "compiled" in vars(run_cycles)
 
 
 def test_the_key_names_all_that_decides_the_result(tmp_path: Path) -> None:
