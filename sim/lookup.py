@@ -1,6 +1,6 @@
 """The whole engine as a replay: random traffic with the outputs of the golden engine."""
 
-from hopforge.model.lookup_kernel import INPUTS, OUTPUTS
+from hopforge.model.lookup_kernel.layout import INPUTS, OUTPUTS
 from hopforge.model.lookup_params import LookupParams
 from hopforge.sim.replay import Output, Replay, as_words
 from hopforge.sim.stimulus import Stimulus

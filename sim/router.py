@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model import lookup_kernel as lk
+from hopforge.model.lookup_kernel.layout import INPUTS, OUTPUTS
 from hopforge.model.router_params import RouterParams
 from hopforge.sim.replay import WORD_BITS, Output, Replay
 from hopforge.sim.router_stimulus import (
@@ -38,8 +38,8 @@ def router_replay(stimulus: RouterStimulus) -> Replay:
         ins += _inputs(stimulus, port)
         outs += _outputs(stimulus, port)
         if stimulus.params.rc == "lookup":
-            ins += _engine(stimulus.params, f"control__{port}", lk.INPUTS, stimulus.engine_inputs[:, port])
-            outs += _engine(stimulus.params, f"control__{port}", lk.OUTPUTS, stimulus.engine_outputs[:, port])
+            ins += _engine(stimulus.params, f"control__{port}", INPUTS, stimulus.engine_inputs[:, port])
+            outs += _engine(stimulus.params, f"control__{port}", OUTPUTS, stimulus.engine_outputs[:, port])
     dropped = stimulus.outputs[:, :, O_DROPPED] << np.arange(stimulus.params.ports)
     outs.append(("dropped", None, _bits(dropped.sum(axis=1))))
     return Replay(

@@ -17,12 +17,13 @@ import numpy as np
 from numba import from_dtype, int64, njit, typeof, types, uint64
 from numpy.typing import NDArray
 
-from hopforge.model import lookup_kernel as lk
-from hopforge.model import network
+from hopforge.model import lookup_kernel, network
 from hopforge.model import single_router as twin
 from hopforge.model.csr import COUNTERS, csr_map
 from hopforge.model.kernel_cache import forget_stale
-from hopforge.model.lookup_kernel import EngineState
+from hopforge.model.lookup_kernel import layout as lk
+from hopforge.model.lookup_kernel.kernel import cycle
+from hopforge.model.lookup_kernel.state import EngineState, engine_state
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.network.memory import int32s
 from hopforge.model.network.records import (
@@ -136,7 +137,8 @@ class RouterStimulus:
         int64[cycle, port, column]: columns ``I_…`` and ``O_…``, then the data of the flit in words of 64 bits as bit
         patterns, the lowest first.
     engine_inputs, engine_outputs : ndarray
-        int64[cycle, port, column] of the lookup engines (`model.lookup_kernel.INPUTS`, `OUTPUTS`); no port without.
+        int64[cycle, port, column] of the lookup engines (`INPUTS` and `OUTPUTS` of
+        `model.lookup_kernel.layout`); no port without.
     control : ndarray
         int64[cycle, 2]: ``enable`` and ``clear_drops``.
     packets, drops : int
@@ -223,8 +225,8 @@ def held_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimulu
     rng = np.random.default_rng((traffic.seed, 15))
     golden = RouterModel(p)
     queues = [[deque[NDArray[np.int64]]() for _ in range(p.vcs)] for _ in range(p.ports)]
-    for cycle, i in np.argwhere(given.inputs[:, :, I_VALID] == 1).tolist():
-        row = given.inputs[cycle, i]
+    for now, i in np.argwhere(given.inputs[:, :, I_VALID] == 1).tolist():
+        row = given.inputs[now, i]
         queues[i][row[I_VC]].append(row)
     credits = np.full((p.ports, p.vcs), p.buffer_flits)
     owed: list[list[int]] = [[] for _ in range(p.ports)]
@@ -372,7 +374,7 @@ def _engines(params: RouterParams, traffic: RouterTraffic) -> _Engines:
     assert lookup is not None
     registers = csr_map(lookup)
     rng = np.random.default_rng((traffic.seed, 13))
-    states = [lk.engine_state(lookup) for _ in range(p.ports)]
+    states = [engine_state(lookup) for _ in range(p.ports)]
     stack: dict[str, Any] = {
         name: states[0].addresses if name == "addresses" else np.stack([getattr(one, name) for one in states])
         for name in EngineState._fields
@@ -684,7 +686,7 @@ def _engine_cycle(net, a, g, i, row, seen):  # type: ignore[no-untyped-def]
     answer_tcam(state, e, rates, waiting, rng, row, now, closing)
     if row[lk.I_TCAM_MATCH]:
         row[lk.I_TCAM_OUTPUT] = g.answers[row[lk.I_TCAM_OUTPUT] % len(g.answers)]
-    lk.cycle(state, row, seen)
+    cycle(state, row, seen)
     if v >= 0 and seen[lk.O_REQ_READY]:
         g.asking[i * net.vcs + v] = 0
         g.turn[i] = (v + 1) % net.vcs
@@ -734,7 +736,7 @@ def _call(play: Callable[..., int], *arguments: object) -> int:
 @cache
 def _compiled(play: Callable[..., int], arguments: tuple[types.Type, ...]) -> Callable[..., int]:
     functions = types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE)
-    forget_stale(njit(cache=True)(play), lk, engine_stimulus, *_KERNELS)
+    forget_stale(njit(cache=True)(play), lookup_kernel, engine_stimulus, *_KERNELS)
     kernel: Callable[..., int] = njit(int64(*functions, *arguments), cache=True)(play)
     return kernel
 

@@ -11,9 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
-from hopforge.model import lookup_kernel as lk
+from hopforge.model import lookup_kernel
 from hopforge.model.csr import COUNTERS, CSR_ADDR_BITS, MODES, CsrMap, csr_map
 from hopforge.model.kernel_cache import forget_stale
+from hopforge.model.lookup_kernel import layout as lk
+from hopforge.model.lookup_kernel.kernel import cycle
+from hopforge.model.lookup_kernel.state import engine_state
 from hopforge.model.lookup_params import LookupParams
 
 _BLOCK_CYCLES = 1 << 14
@@ -76,7 +79,8 @@ class Stimulus:
     Attributes
     ----------
     inputs, outputs : ndarray
-        int64[cycle, column]; columns `model.lookup_kernel.INPUTS` and `OUTPUTS`. Words of 64 bits are bit patterns.
+        int64[cycle, column]; columns `INPUTS` and `OUTPUTS` of `model.lookup_kernel.layout`. Words of 64 bits are bit
+        patterns.
     totals : dict
         Counters of the golden engine, as if nobody had cleared them on the way.
     """
@@ -111,7 +115,7 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
         Ends with nothing left in the engine and all counters read.
     """
     rng = np.random.default_rng(traffic.seed)
-    state = lk.engine_state(params)
+    state = engine_state(params)
     centres = rng.integers(0, 1 << params.address_bits, traffic.centres)
     program, repeat_from = bus_program(params, traffic, setup, rng, centres)
     destinations = _destinations(params, traffic, rng, centres)
@@ -337,7 +341,7 @@ def _surround(  # type: ignore[no-untyped-def]
         answer_tcam(state, e, rates, waiting, rng, i, now, closing)
 
         o = outputs[index]
-        lk.cycle(state, i, o)
+        cycle(state, i, o)
         if i[lk.I_REQ_VALID] and o[lk.O_REQ_READY]:
             e[E_ACCEPTED] += 1
             e[E_LAST_MOVE] = now
@@ -410,4 +414,4 @@ def answer_tcam(state, e, rates, waiting, rng, i, now, closing):  # type: ignore
         waiting[number, 0] = -1
 
 
-forget_stale(_surround, lk)
+forget_stale(_surround, lookup_kernel)

@@ -7,9 +7,11 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopforge.model import lookup_kernel as lk
 from hopforge.model.kernel_cache import forget_stale
 from hopforge.model.lookup import LookupEngine, LookupInputs
+from hopforge.model.lookup_kernel import layout as lk
+from hopforge.model.lookup_kernel.kernel import run
+from hopforge.model.lookup_kernel.state import engine_state
 from hopforge.model.lookup_params import LookupParams
 from hopforge.sim.stimulus import Traffic, stimulus
 
@@ -84,8 +86,8 @@ def test_same_seed_same_cycles() -> None:
 def test_run_repeats_the_outputs() -> None:
     params = LookupParams(entries=8, ways=2)
     recorded = stimulus(params, Traffic(lookups=200))
-    state = lk.engine_state(params)
-    assert np.array_equal(lk.run(state, recorded.inputs), recorded.outputs)
+    state = engine_state(params)
+    assert np.array_equal(run(state, recorded.inputs), recorded.outputs)
     assert state.total_values() == recorded.totals
 
 
