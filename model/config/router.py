@@ -115,7 +115,7 @@ class RoutingConfig(Section):
     """The routing algorithm."""
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
-    """dor, star_channel, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca
+    """dor, star_channel, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca, anca
     (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
     (dragonfly); shortest, up_down, shortest_escape, tables (any network); or `file`."""
     file: ConfigPath | None = None
@@ -125,7 +125,7 @@ class RoutingConfig(Section):
     dateline."""
     ties: Literal["plus", "random", "key"] = "plus"
     """Dimension order on a torus: direction when both are equally long; `key`: by the sign of the difference, as in
-    the keys of node reduction."""
+    the keys of node reduction. nca: `random` draws the port up, as in BookSim; otherwise credits decide."""
     ejection: Literal["any", "class"] = "any"
     """dragonfly_min: virtual channels on the link to the host: any, or those of the packet's class as in BookSim."""
     bias: float = 0.0

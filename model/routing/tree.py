@@ -1,12 +1,14 @@
 """Routing on k-ary trees: up to a common ancestor, then down."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 from hopforge.model.network.candidates import candidate
-from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, register, relation
+from hopforge.model.network.records import Net, output_vc
+from hopforge.model.routing.plan import RoutingPlan, all_vcs, draw_below, need_kind, register, relation
 from hopforge.model.topology import Topology
 
 # table: 0 k, 1 n, 2 all VCs, 3 switches a level, then powers k^0 … k^(n+1)
@@ -47,6 +49,37 @@ def _adaptive_up(
     return k
 
 
+def _random_up(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    port = _down_or_minus(router, packet.dst, table)
+    if port < 0:
+        port = table[_KARY] + draw_below(net, router, table[_KARY])
+    out[0] = candidate(port, table[_ALL])
+    return 1
+
+
+@njit
+def _used_credits(net: Net, router: int, port: int) -> int:
+    first = (router * net.ports + port) * net.vcs
+    used = 0
+    for v in range(net.vcs):
+        output = output_vc(net, first + v)
+        used += output.depth - output.credits
+    return used
+
+
+def _better_of_two_up(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    port = _down_or_minus(router, packet.dst, table)
+    if port < 0:
+        k = table[_KARY]
+        port, other = k + draw_below(net, router, k), k + draw_below(net, router, k)
+        if _used_credits(net, router, port) > _used_credits(net, router, other):
+            port = other
+    out[0] = candidate(port, table[_ALL])
+    return 1
+
+
 def _tree_table(topology: Topology, vcs: int) -> Any:
     k, n = int(topology.params["k"]), int(topology.params["n"])
     return np.array([k, n, all_vcs(vcs), k**n, *(k**i for i in range(n + 2))], np.int32)
@@ -61,6 +94,22 @@ def prepare_d_mod_k(topology: Topology, vcs: int, options: dict[str, Any]) -> Ro
 
 @register("nca")
 def prepare_nca(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-    """Nearest common ancestor: VA chooses the up port by credits, then down."""
+    """Nearest common ancestor: VA chooses the up port by credits, then down. ``ties: random`` draws the up port."""
     need_kind(topology, "nca", "fat_tree")
+    if options.get("ties", "plus") == "random":
+        return _drawn(_random_up, topology, vcs)
     return RoutingPlan(relation(_adaptive_up), _tree_table(topology, vcs), max_candidates=int(topology.params["k"]))
+
+
+@register("anca")
+def prepare_anca(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Nearest common ancestor: of two up ports drawn at random the one with fewer used credits, then down."""
+    need_kind(topology, "anca", "fat_tree")
+    return _drawn(_better_of_two_up, topology, vcs)
+
+
+def _drawn(function: Callable[..., int], topology: Topology, vcs: int) -> RoutingPlan:
+    k = int(topology.params["k"])
+    return RoutingPlan(
+        relation(function), _tree_table(topology, vcs), max_candidates=k, random=True, every=relation(_adaptive_up)
+    )

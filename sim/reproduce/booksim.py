@@ -1,21 +1,18 @@
 """Our network simulator beside BookSim 2 (Jiang et al. 2013) on the same networks: latency, throughput, hops.
 
-The reference is a measurement with BookSim 2 (last commit of 2017-06-27), kept in ``model/data/booksim_reference.csv``;
-our networks are those of ``configs/booksim/``.
+The shipped reference is a measurement with BookSim 2 (last commit of 2017-06-27), ``model/data/booksim_reference.csv``;
+our networks are those of ``configs/booksim/``. Other references and folders can be given.
 """
 
+import hashlib
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
-from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-import hopforge
-from hopforge.model.config import Config, load_config
 from hopforge.model.plots import Line, draw_lines, draw_paper_points, new_figure, style_axes
 from hopforge.model.simulation import Simulation
+from hopforge.sim.reproduce.booksim_reference import Reference, load_reference
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
 
 CASES = {
@@ -31,47 +28,30 @@ OVERLOAD_CYCLES = 15000
 PROMISED_SHARE = 0.8
 
 
-@cache
-def reference() -> pd.DataFrame:
-    """BookSim's runs, one row per case, load, seed and kind of run."""
-    with (resources.files("hopforge.model") / "data" / "booksim_reference.csv").open() as file:
-        return pd.read_csv(file)
-
-
-def reference_curve(case: str) -> pd.DataFrame:
-    """Means over the seeds of the runs that ended: columns offered_flits, sim_type, pkt_lat, acc_flit_rate, hops."""
-    runs = reference()
-    ended = runs[(runs["config"] == case) & (runs["stable"] == 1)].rename(columns={"router_hops": "hops"})
-    means = ended.groupby(["sim_type", "offered_flits"])[["pkt_lat", "acc_flit_rate", "hops"]].mean()
-    return means.reset_index()
-
-
-def knee(case: str) -> float:
-    """Rate that BookSim accepted at the highest load at which its latency settled, in flits per host and cycle.
-
-    Beyond it single hosts fall behind; the mean over hosts may still grow (transpose), which says nothing of latency.
-    """
-    curve = reference_curve(case)
-    return float(curve.loc[curve["sim_type"] == "latency", "acc_flit_rate"].max())
-
-
-def case_config(case: str) -> Config:
-    """Load ``configs/booksim/CASE.yml``."""
-    return load_config(Path(hopforge.__file__).parent / "configs" / "booksim" / f"{case}.yml")
+def _reference(options: Options) -> Reference:
+    return load_reference(options.reference, options.configs)
 
 
 def _points(case: str, options: Options) -> list[Point]:
     seeds = 10 if options.full else 3
+    reference = _reference(options)
+    config = hashlib.sha256((reference.configs / f"{case}.yml").read_bytes()).hexdigest()[:16]
     return [
-        {"case": case, "kind": str(row.sim_type), "load": float(row.offered_flits), "seed": options.seed + k}  # type: ignore[arg-type]
-        for row in reference_curve(case).itertuples()
+        {
+            "case": case,
+            "kind": str(row.sim_type),
+            "load": float(row.offered_flits),  # type: ignore[arg-type]
+            "seed": options.seed + k,
+            "config": config,
+        }
+        for row in reference.curve(case).itertuples()
         for k in range(seeds if row.sim_type == "latency" else 1)
     ]
 
 
-def measure_point(point: Point, _options: Options) -> list[Row]:
+def measure_point(point: Point, options: Options) -> list[Row]:
     """Run one load and seed of a case as the reference was run."""
-    config = case_config(str(point["case"]))
+    config = _reference(options).config(str(point["case"]))
     if point["kind"] == "throughput":
         limits = {"warmup_cycles": OVERLOAD_CYCLES, "min_cycles": OVERLOAD_CYCLES, "max_cycles": OVERLOAD_CYCLES}
         config = config.model_copy(update={"simulation": config.simulation.model_copy(update=limits)})
@@ -95,8 +75,9 @@ def _ours(data: pd.DataFrame, kind: str) -> pd.DataFrame:
     return chosen.groupby("load")[["latency", "accepted", "hops"]].mean()
 
 
-def _compare(case: str, data: pd.DataFrame, _options: Options) -> list[Comparison]:
-    curve, limit = reference_curve(case), knee(case)
+def _compare(case: str, data: pd.DataFrame, options: Options) -> list[Comparison]:
+    reference = _reference(options)
+    curve, limit = reference.curve(case), reference.knee(case)
     below, beyond = (curve[curve["sim_type"] == kind].set_index("offered_flits") for kind in ("latency", "throughput"))
     ours, ours_beyond = _ours(data, "latency"), _ours(data, "throughput")
     result = []
@@ -108,46 +89,60 @@ def _compare(case: str, data: pd.DataFrame, _options: Options) -> list[Compariso
         result.append(
             Comparison(f"latency at {load}", "cycles", float(row["pkt_lat"]), float(ours.loc[load, "latency"]), note)  # type: ignore[index, arg-type]
         )
-    result.append(
-        Comparison(
-            "routers visited", "", float(below["hops"].mean()), float(ours["hops"].mean()), "mean of all loads above"
-        )
-    )
+    if not below.empty:
+        hops = float(below["hops"].mean()), float(ours["hops"].mean())
+        result.append(Comparison("routers visited", "", *hops, "mean of all loads above"))
     for load, row in beyond.iterrows():
         accepted = float(ours_beyond.loc[load, "accepted"])  # type: ignore[index, arg-type]
         note = f"offered {load}; {OVERLOAD_CYCLES} cycles after {OVERLOAD_CYCLES} of warm-up"
         result.append(Comparison(f"accepted at {load}", "", float(row["acc_flit_rate"]), accepted, note))
     highest = float(curve["acc_flit_rate"].max())
-    best = max(float(ours["accepted"].max()), float(ours_beyond["accepted"].max()))
+    best = float(pd.concat([ours["accepted"], ours_beyond["accepted"]]).max())
     result.append(Comparison("saturation throughput", "", highest, best, "largest accepted rate of all loads"))
     return result
 
 
-def _draw(case: str, data: pd.DataFrame, _options: Options) -> Figure:
-    curve, ours = reference_curve(case), _ours(data, "latency")
+def _draw(case: str, data: pd.DataFrame, options: Options) -> Figure:
+    curve, ours = _reference(options).curve(case), _ours(data, "latency")
     below = curve[curve["sim_type"] == "latency"]
     figure, (axes,) = new_figure()
-    style_axes(axes, title=CASES[case], x_label="offered load (flits per host and cycle)", y_label="latency (cycles)")
-    draw_lines(axes, [Line("hopforge", ours.index.to_numpy(), ours["latency"])])
-    draw_paper_points(axes, below["offered_flits"], below["pkt_lat"], label="BookSim 2", offset=(-10, 6))
+    title = CASES.get(case, case)
+    style_axes(axes, title=title, x_label="offered load (flits per host and cycle)", y_label="latency (cycles)")
+    if not below.empty:
+        draw_lines(axes, [Line("hopforge", ours.index.to_numpy(), ours["latency"])])
+        draw_paper_points(axes, below["offered_flits"], below["pkt_lat"], label="BookSim 2", offset=(-10, 6))
     return figure
 
 
-def _reproduction(case: str, title: str) -> Reproduction:
+def _reproduction(case: str, title: str, uses: tuple[str, ...]) -> Reproduction:
+    folder = "" if uses else "configs/booksim/"
     return Reproduction(
         f"booksim.{case}",
         title,
-        "BookSim 2, last commit of 2017-06-27",
+        "BookSim 2, last commit of 2017-06-27" if not uses else "BookSim 2, runs of your own",
         (
-            "same network, buffers, allocators, delays and VC rule: configs/booksim/" + case + ".yml",
-            "loads are flits per host and cycle; the reference is the mean of one to three seeds of 15 000 cycles",
+            f"same network, buffers, allocators, delays and VC rule: {folder}{case}.yml",
+            "loads are flits per host and cycle; the reference is the mean of its seeds",
         ),
         lambda options: _points(case, options),
         measure_point,
         lambda data, options: _compare(case, data, options),
         lambda data, options: _draw(case, data, options),
+        uses=uses,
         aliases=("booksim",),
     )
 
 
-REPRODUCTIONS: Sequence[Reproduction] = tuple(_reproduction(case, title) for case, title in CASES.items())
+def own_reproductions(options: Options) -> list[Reproduction]:
+    """Reproductions of the cases of ``options.reference`` with the files of ``options.configs``.
+
+    Raises
+    ------
+    ReferenceError
+        One of the two does not fit (`load_reference`).
+    """
+    uses = tuple(name for name in ("reference", "configs") if getattr(options, name) is not None)
+    return [_reproduction(case, CASES.get(case, case), uses) for case in _reference(options).cases]
+
+
+REPRODUCTIONS: Sequence[Reproduction] = tuple(_reproduction(case, title, ()) for case, title in CASES.items())

@@ -29,12 +29,16 @@ class Options:
         Cell library for the figures with gates; None: generic gates and levels.
     traces
         Folder with more recorded programs than the shipped ones; None: the shipped ones only.
+    reference, configs
+        Other runs of BookSim (CSV), and the folder of our configurations for them; None: the shipped ones.
     """
 
     full: bool = False
     seed: int = 1
     liberty: Path | None = None
     traces: Path | None = None
+    reference: Path | None = None
+    configs: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,11 @@ def markdown_section(outcome: Outcome, options: Options) -> str:
 def markdown_page(outcomes: Sequence[Outcome], patterns: Sequence[str], options: Options) -> str:
     """Page of all outcomes; it names the command that wrote it, with bare file names."""
     quoted = [f"'{pattern}'" if set(pattern) & set("*?[") else pattern for pattern in patterns]
-    flags = [f"--{name} {path.name}" for name in ("liberty", "traces") if (path := getattr(options, name))]
+    flags = [
+        f"--{name} {path.name}"
+        for name in ("liberty", "traces", "reference", "configs")
+        if (path := getattr(options, name))
+    ]
     full = ["--full"] if options.full else []
     command = " ".join(["hopforge reproduce", *quoted, *flags, *full, "--page FILE"])
     return "\n".join([_PAGE_HEAD.format(command=command), *(markdown_section(o, options) for o in outcomes)])

@@ -29,6 +29,8 @@ def config(*lines: str) -> Config:
     [TORUS, "routing: {algorithm: valiant}", "router: {vcs: 4}"],
     ["topology: {kind: fat_tree, k: 3, n: 2}", "routing: {algorithm: d_mod_k}", "router: {vcs: 1}"],
     ["topology: {kind: fat_tree, k: 2, n: 3}", "routing: {algorithm: nca}", "router: {vcs: 1}"],
+    ["topology: {kind: fat_tree, k: 3, n: 2}", "routing: {algorithm: nca, ties: random}", "router: {vcs: 1}"],
+    ["topology: {kind: fat_tree, k: 3, n: 2}", "routing: {algorithm: anca}", "router: {vcs: 1}"],
     ["topology: {kind: dragonfly, p: 2, a: 4, h: 2}", "routing: {algorithm: dragonfly_min}", "router: {vcs: 2}"],
     ["topology: {kind: dragonfly, p: 2, a: 4, h: 2}", "routing: {algorithm: shortest}", "router: {vcs: 3}"],
     [TORUS, "routing: {algorithm: up_down}", "router: {vcs: 1}"],
@@ -52,12 +54,23 @@ def test_minimal_routing_takes_shortest_paths() -> None:
         assert int(run.state["hops_sum"]) / int(run.state["measured"]) == pytest.approx(distance.mean() + 1, rel=0.02)
 
 
+@pytest.mark.parametrize("routing, spread", [("nca, ties: random", 0.03), ("anca", 0.03)])
+def test_ways_up_that_are_drawn_carry_equal_shares(routing: str, spread: float) -> None:
+    run = Simulation(config("topology: {kind: fat_tree, k: 3, n: 2}", f"routing: {{algorithm: {routing}}}"), 0.4, 1)
+    run.advance(20000)
+    flits = run.state["output_port"]["flits"].reshape(-1, run.topology.max_ports)
+    up = flits[:18, 3:6]  # levels 0 and 1; level l: 27 hosts, of which 3^(l+1) stand below
+    assert up.mean(axis=1)[:9] == pytest.approx(0.4 * 20000 * 24 / 27, rel=0.05)
+    assert up.mean(axis=1)[9:] == pytest.approx(0.4 * 20000 * 18 / 27, rel=0.05)
+    assert up.std(axis=1).max() / up.mean() < spread
+
+
 def test_networks_and_vcs_that_do_not_fit_are_one_clear_line() -> None:
     with pytest.raises(RoutingError, match=r"^router.vcs must be at least 2 for routing.algorithm dor .*, not 1$"):
         Simulation(config(TORUS, "router: {vcs: 1}"), 0.1, 1)
     with pytest.raises(RoutingError, match=r"^routing.algorithm d_mod_k needs a topology of kind fat_tree, not mesh$"):
         Simulation(config(MESH, "routing: {algorithm: d_mod_k}"), 0.1, 1)
-    with pytest.raises(RoutingError, match=r"^routing.algorithm must be one of d_mod_k, dor, .* not nonsense$"):
+    with pytest.raises(RoutingError, match=r"^routing.algorithm must be one of anca, d_mod_k, dor, .* not nonsense$"):
         Simulation(config(MESH, "routing: {algorithm: nonsense}"), 0.1, 1)
     with pytest.raises(RoutingError, match=r"^routing.root must be a router from 0 to 11, not 12$"):
         Simulation(config(MESH, "routing: {algorithm: up_down, root: 12}"), 0.1, 1)

@@ -19,6 +19,12 @@ def reproduce(
         Path | None, typer.Option(help="Cell library (.lib, .lib.gz) for areas and delays; without: gates, levels.")
     ] = None,
     traces: Annotated[Path | None, typer.Option(help="Folder with more recorded programs (*.tar.xz).")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="booksim: other runs of BookSim 2 to compare with.")
+    ] = None,
+    configs: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="booksim: folder with a CASE.yml for each case of the runs.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Figures that draw at random: more trials.")] = False,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of every random draw.")] = 1,
     page: Annotated[Path | None, typer.Option(help="Write all comparisons to this file, as Markdown.")] = None,
@@ -30,12 +36,13 @@ def reproduce(
     """
     from rich.console import Console
 
-    from hopforge.sim.reproduce import REPRODUCTIONS, Options
+    from hopforge.sim.reproduce import Options, known_reproductions
     from hopforge.sim.reproduce.report import list_table, run_and_show
 
     console = Console()
+    options = Options(full=full, seed=seed, liberty=liberty, traces=traces, reference=reference, configs=configs)
+    known = known_reproductions(options)
     if show_list or not names:
-        console.print(list_table(REPRODUCTIONS))
+        console.print(list_table(known))
         return
-    options = Options(full=full, seed=seed, liberty=liberty, traces=traces)
-    run_and_show(names, output, options, REPRODUCTIONS, console, page)
+    run_and_show(names, output, options, known, console, page)

@@ -1,0 +1,131 @@
+"""Runs of BookSim 2 as a CSV file, checked, and the configurations of ours that belong to them."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import pandas as pd
+
+import hopforge
+from hopforge.model.config import Config, load_config
+from hopforge.model.errors import UserError
+
+SHIPPED = Path(str(resources.files("hopforge.model"))) / "data" / "booksim_reference.csv"
+SHIPPED_CONFIGS = Path(hopforge.__file__).parent / "configs" / "booksim"
+KINDS = ("latency", "throughput")
+#: columns that are compared; others may be there
+COLUMNS = ("config", "offered_flits", "sim_type", "stable", "pkt_lat", "acc_flit_rate", "router_hops")
+_CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+class ReferenceError(UserError, ValueError):
+    """A reference that cannot be used: names the file, the row or key, the limit and the value."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """BookSim's runs, one row per case, load, seed and kind of run, and the folder of our configurations.
+
+    Attributes
+    ----------
+    file, configs : Path
+        The CSV, and the folder with a ``CASE.yml`` for every case.
+    runs : DataFrame
+        At least the columns `COLUMNS`.
+    """
+
+    file: Path
+    configs: Path
+    runs: pd.DataFrame
+
+    @property
+    def cases(self) -> list[str]:
+        """Names of the cases, in the order of the file."""
+        return list(dict.fromkeys(self.runs["config"]))
+
+    def curve(self, case: str) -> pd.DataFrame:
+        """Mean over the seeds of ended runs: columns offered_flits, sim_type, pkt_lat, acc_flit_rate, hops."""
+        runs = self.runs
+        ended = runs[(runs["config"] == case) & (runs["stable"] == 1)].rename(columns={"router_hops": "hops"})
+        means = ended.groupby(["sim_type", "offered_flits"])[["pkt_lat", "acc_flit_rate", "hops"]].mean()
+        return means.reset_index()
+
+    def knee(self, case: str) -> float:
+        """Rate that BookSim accepted at the highest load at which its latency settled, in flits per host and cycle.
+
+        Beyond it single hosts fall behind; the mean over hosts may still grow (transpose), which says nothing of
+        latency. NaN without runs of latency.
+        """
+        curve = self.curve(case)
+        return float(curve.loc[curve["sim_type"] == "latency", "acc_flit_rate"].max())
+
+    def config(self, case: str) -> Config:
+        """Load ``CASE.yml``."""
+        return load_config(self.configs / f"{case}.yml")
+
+
+@cache
+def load_reference(file: Path | None = None, configs: Path | None = None) -> Reference:
+    """Read and check a reference; by default the shipped one and ``configs/booksim``.
+
+    Raises
+    ------
+    ReferenceError
+        The file is missing, is no such CSV, or a case has no configuration, or one with other packets.
+    """
+    path, folder = file or SHIPPED, configs or SHIPPED_CONFIGS
+    reference = Reference(path, folder, _read_runs(path))
+    for case in reference.cases:
+        _check_case(reference, case)
+    return reference
+
+
+def _read_runs(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise ReferenceError(f"--reference: no such file: {path}")
+    try:
+        runs = pd.read_csv(path, dtype={"config": str, "sim_type": str}, skipinitialspace=True)
+    except (ValueError, UnicodeDecodeError) as error:  # pandas' own errors are ValueErrors
+        raise ReferenceError(f"--reference {path}: no CSV file: {error}") from error
+    missing = [name for name in COLUMNS if name not in runs.columns]
+    if missing:
+        raise ReferenceError(
+            f"--reference {path}: columns {', '.join(missing)} are missing; it needs {', '.join(COLUMNS)}"
+        )
+    if runs.empty:
+        raise ReferenceError(f"--reference {path}: holds no runs")
+    _check_column(path, runs, "config", runs["config"].astype(str).str.fullmatch(_CASE_NAME.pattern), "a name")
+    _check_column(path, runs, "sim_type", runs["sim_type"].isin(KINDS), " or ".join(KINDS))
+    for name in COLUMNS:
+        if name not in ("config", "sim_type"):
+            numbers = pd.to_numeric(runs[name], errors="coerce")
+            needed = (runs["stable"].astype(str) != "0") | (name in ("offered_flits", "stable"))
+            _check_column(path, runs, name, ~needed | numbers.notna(), "a number")
+            runs[name] = numbers
+    _check_column(path, runs, "stable", runs["stable"].isin((0, 1)), "0 or 1")
+    _check_column(path, runs, "offered_flits", runs["offered_flits"].between(0, 1, inclusive="right"), "in (0, 1]")
+    return runs
+
+
+def _check_column(path: Path, runs: pd.DataFrame, name: str, good: "pd.Series[bool]", wanted: str) -> None:
+    for row in runs.index[~good.astype(bool)]:
+        raise ReferenceError(f"--reference {path}: line {row + 2}: {name} must be {wanted}, not {runs.loc[row, name]}")
+
+
+def _check_case(reference: Reference, case: str) -> None:
+    path = reference.configs / f"{case}.yml"
+    if not path.is_file():
+        raise ReferenceError(f"--configs: no such file: {path}, for case {case} of {reference.file.name}")
+    config = reference.config(case)
+    if reference.curve(case).empty:
+        raise ReferenceError(f"--reference {reference.file}: case {case} has no run with stable = 1")
+    traffic, runs = config.traffic, reference.runs
+    if "packet_size" not in runs.columns or traffic.packet_lengths or traffic.packet_range is not None:
+        return
+    for size in runs.loc[runs["config"] == case, "packet_size"].unique():
+        if str(size) != str(traffic.packet_flits):
+            raise ReferenceError(
+                f"{path}: traffic.packet_flits is {traffic.packet_flits}, packet_size of the reference {size}"
+            )
