@@ -5,7 +5,7 @@ our networks are those of ``configs/booksim/``. Other references and folders can
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -13,7 +13,16 @@ from matplotlib.figure import Figure
 from hopforge.model.plots import Line, draw_lines, draw_paper_points, new_figure, style_axes
 from hopforge.model.simulation import Simulation
 from hopforge.sim.reproduce.booksim_reference import Reference, load_reference
-from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
+from hopforge.sim.reproduce.registry import (
+    Comparison,
+    Options,
+    Point,
+    Reproduction,
+    Row,
+    index_by_name,
+    integer,
+    number,
+)
 
 CASES = {
     "mesh8x8_uniform_p1": "8×8 mesh, uniform, 1 flit",
@@ -133,8 +142,8 @@ def _reproduction(case: str, title: str, uses: tuple[str, ...]) -> Reproduction:
     )
 
 
-def own_reproductions(options: Options) -> list[Reproduction]:
-    """Reproductions of the cases of ``options.reference`` with the files of ``options.configs``.
+def own_reproductions(options: Options) -> Mapping[str, Reproduction]:
+    """Return the reproductions, by name, of the cases of ``options.reference`` with the files of ``options.configs``.
 
     Raises
     ------
@@ -142,7 +151,7 @@ def own_reproductions(options: Options) -> list[Reproduction]:
         One of the two does not fit (`load_reference`).
     """
     uses = tuple(name for name in ("reference", "configs") if getattr(options, name) is not None)
-    return [_reproduction(case, CASES.get(case, case), uses) for case in _reference(options).cases]
+    return index_by_name([_reproduction(case, CASES.get(case, case), uses) for case in _reference(options).cases])
 
 
 REPRODUCTIONS: Sequence[Reproduction] = tuple(_reproduction(case, title, ()) for case, title in CASES.items())

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
-from hopforge.sim.reproduce import REPRODUCTIONS, Options, known_reproductions, select
-from hopforge.sim.reproduce.booksim import CASES, measure_point
+from hopforge.sim.reproduce import REPRODUCTIONS, Options, select
+from hopforge.sim.reproduce.booksim import CASES, measure_point, own_reproductions
 from hopforge.sim.reproduce.booksim_reference import ReferenceError, load_reference
 
 SHIPPED = load_reference()
@@ -88,7 +88,7 @@ def test_other_runs_are_compared_with_the_configurations_given_for_them(tmp_path
     assert found.loc["latency at 0.05", "paper"] == pytest.approx(16.2)
     assert found.loc["latency at 0.05", "ours"] == pytest.approx(16.1, rel=0.02)
     assert found.loc["accepted at 0.95", "ours"] == pytest.approx(0.7667, rel=0.03)
-    known = known_reproductions(Options(reference=tmp_path / "runs.csv", configs=tmp_path))
+    known = own_reproductions(Options(reference=tmp_path / "runs.csv", configs=tmp_path))
     assert list(known) == ["booksim.tiny"]
 
 

@@ -36,12 +36,13 @@ def reproduce(
     """
     from rich.console import Console
 
-    from hopforge.sim.reproduce import Options, known_reproductions
+    from hopforge.sim.reproduce import REPRODUCTIONS, Options
+    from hopforge.sim.reproduce.booksim import own_reproductions
     from hopforge.sim.reproduce.report import list_table, run_and_show
 
     console = Console()
     options = Options(full=full, seed=seed, liberty=liberty, traces=traces, reference=reference, configs=configs)
-    known = known_reproductions(options)
+    known = REPRODUCTIONS if reference is None and configs is None else own_reproductions(options)
     if show_list or not names:
         console.print(list_table(known))
         return
