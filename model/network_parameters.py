@@ -45,8 +45,8 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
     return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)
 
 
-def source_parameters(config: Config, load: float) -> SourceParameters:
-    """Section `traffic` at `load` flits per host and cycle."""
+def source_parameters(config: Config, load: float, round_packets: tuple[int, int]) -> SourceParameters:
+    """Section `traffic` at `load` flits per host and cycle; `round_packets`: those of the pattern."""
     traffic = config.traffic
     rate = load / traffic.mean_flits()
     lengths: Any = traffic.packet_range or (traffic.packet_flits, traffic.packet_flits)
@@ -56,6 +56,8 @@ def source_parameters(config: Config, load: float) -> SourceParameters:
             lengths[length - 1] += weight
     if traffic.source == "interval":
         return IntervalSource(interval_packets=1 / load)
+    if traffic.source == "rounds":
+        return IntervalSource(interval_packets=sum(round_packets) / 2 / load, round_packets=round_packets)
     if traffic.source == "bernoulli":
         return SourceParameters(
             kind=BERNOULLI, packet_rate=rate, lengths=lengths, message_packets=traffic.message_packets

@@ -16,7 +16,9 @@ from hopforge.model.deadlock import DeadlockError, channel_name, check_routing, 
 from hopforge.model.errors import UserError
 from hopforge.model.failures.epochs import Epoch, check_algorithm, make_epochs
 from hopforge.model.failures.flush import reprogram_engines
-from hopforge.model.failures.reconfiguration import Reconfiguration
+from hopforge.model.failures.input_output_queued import InputOutputQueuedFailures
+from hopforge.model.failures.input_queued import InputQueuedFailures
+from hopforge.model.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.model.input_output_queued.build import IntervalSource, QueuedState
 from hopforge.model.lookup_measures import lookup_totals
 from hopforge.model.lookup_routing import check_keys, route_lookup
@@ -115,7 +117,7 @@ class Simulation:
             self.placed = place_program(config.workload, self.topology, seed)
             source = SourceParameters(kind=PROGRAM, program=program_source(config, self.placed))
         else:
-            source = source_parameters(config, load)
+            source = source_parameters(config, load, self.traffic.round_packets)
         tables = Tables(
             routing=self.plan.table,
             memory=self.plan.memory,
@@ -170,14 +172,21 @@ class Simulation:
                     check_keys(config, topology, plan, net)
             return plan
 
-        failures = config.simulation.failures
+        failing: FailingNetwork
+        if isinstance(self.state, QueuedState):
+            failing = InputOutputQueuedFailures(self.state, self.topology, self.seed)
+        else:
+            failing = InputQueuedFailures(self.state, self.seed)
+        per_flit, runs = self.built.flit_cycles, config.simulation
         return Reconfiguration(
             self.state,
-            make_epochs(whole, failures, config.failed, plan_for),
+            failing,
+            make_epochs(whole, runs.failures, config.failed, plan_for, per_flit),
             self._run_kernel,
             self._install,
-            config.simulation.failure_series_cycles,
-            self.seed,
+            runs.failure_series_cycles * per_flit,
+            per_flit,
+            self.built.cycle_ns,
         )
 
     def _install(self, epoch: Epoch) -> None:
@@ -277,16 +286,17 @@ class Simulation:
         Raises
         ------
         TrafficError
-            The source is neither `bernoulli` nor `interval`.
+            The source is none of `bernoulli`, `interval` and `rounds`.
         """
-        source = source_parameters(self.config, load)
+        source = source_parameters(self.config, load, self.traffic.round_packets)
         if isinstance(source, IntervalSource) and isinstance(self.state, QueuedState):
             self.state.set_interval(source.interval_packets)
         elif source.kind == BERNOULLI:
             self.state.record["log_failure"] = np.log1p(-source.packet_rate / self.built.flit_cycles)
         else:
             raise TrafficError(
-                f"simulation.load_steps need traffic.source bernoulli or interval, not {self.config.traffic.source}"
+                "simulation.load_steps need traffic.source bernoulli, interval or rounds, "
+                f"not {self.config.traffic.source}"
             )
         self.load = load
 

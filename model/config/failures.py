@@ -37,7 +37,7 @@ class FailedConfig(Section):
 
 
 class FailureConfig(FailedConfig):
-    """Links and switches that fail in one cycle of a run."""
+    """Links and switches that fail in one cycle of a run (`input_output_queued`: cycles are packet times)."""
 
     cycle: Number
     """In which they fail, counted from the start of the run with its warm-up."""
@@ -74,8 +74,8 @@ def failure_problems(
     """Return what of ``simulation.failures`` does not fit the other sections; keys are from the root of the file."""
     if not failures:
         return
-    if router.model != "input_queued":
-        yield Problem("simulation.failures", f"need router.model=input_queued, not {router.model}")
+    if router.model == "packet":
+        yield Problem("simulation.failures", "need router.model=input_queued or input_output_queued, not packet")
     if traffic.source == "program":
         yield Problem("simulation.failures", "need a source with a load: a program waits for ever for a lost message")
     for number, failure in enumerate(failures):

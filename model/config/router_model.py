@@ -23,5 +23,5 @@ def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Itera
                 "traffic.packet_flits",
                 f"must be 1 with router.model=packet (packet.packet_bytes is the size), not {traffic.longest_flits()}",
             )
-    elif traffic.source == "interval":
-        yield Problem("traffic.source", f"interval needs router.model=input_output_queued, not {router.model}")
+    elif traffic.source in ("interval", "rounds"):
+        yield Problem("traffic.source", f"{traffic.source} needs router.model=input_output_queued, not {router.model}")

@@ -36,13 +36,16 @@ class TrafficConfig(Section):
     """`random_neighbours`: fewest partners."""
     high: Annotated[int, Field(ge=1)] = 20
     """`random_neighbours`: most partners."""
+    partners: Literal["once", "each_round"] = "once"
+    """`random_neighbours`: drawn at the beginning, each packet for one of them; or anew for each round."""
     order: Literal["cyclic", "random"] = "cyclic"
     """`all_to_all`: order of the destinations."""
-    source: Literal["bernoulli", "on_off", "interval", "program"] = "bernoulli"
+    source: Literal["bernoulli", "on_off", "interval", "rounds", "program"] = "bernoulli"
     """A message with the same probability in every cycle; in bursts; in fixed intervals, all hosts at the same time
-    (`input_output_queued`); or hosts run the program of section `workload`."""
+    (`input_output_queued`); the same, and each time a packet for every partner of the pattern; or hosts run the program
+    of section `workload`."""
     nic_packets: Annotated[int, Field(ge=1, le=65535)] = 20
-    """`interval`: packets that wait in a host; the source stands still while they are so many."""
+    """`interval`, `rounds`: packets that wait in a host; the source stands still while they are so many."""
     burst_cycles: Annotated[float, Field(ge=1)] = 100.0
     """`on_off`: mean length of a burst."""
     burst_load: Annotated[float, Field(gt=0, le=1)] = 1.0
@@ -83,6 +86,8 @@ class TrafficConfig(Section):
             yield Problem("packet_range", f"must go from short to long, not {list(self.packet_range)}")
         if self.packet_range is not None and self.packet_lengths:
             yield Problem("packet_lengths", "cannot stand together with packet_range")
+        if self.pattern == "random_neighbours" and (self.source == "rounds") != (self.partners == "each_round"):
+            yield Problem("partners", f"must be each_round with source=rounds, else once, not {self.partners}")
         if self.source == "program" and self.pattern != "uniform":
             yield Problem("pattern", f"is for source=bernoulli or on_off only, not source={self.source}")
         if self.source == "program" and self.message_packets != 1:

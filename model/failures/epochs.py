@@ -76,6 +76,7 @@ def make_epochs(
     failures: tuple[FailureConfig, ...],
     always: FailedConfig,
     plan_for: Callable[[Topology, NDArray[np.bool_]], RoutingPlan],
+    flit_cycles: int = 1,
 ) -> list[Epoch]:
     """Put failures and repairs into their order, and find the routing of each state.
 
@@ -89,6 +90,8 @@ def make_epochs(
         What is down during the whole run.
     plan_for : callable
         Routing of a network, given it and the hosts that are down; proves it.
+    flit_cycles : int
+        Cycles of the simulator for each that the failures count.
 
     Raises
     ------
@@ -121,14 +124,14 @@ def make_epochs(
         causes = [*failing, *repaired]
         epochs.append(
             Epoch(
-                cycle,
+                cycle * flit_cycles,
                 "; ".join(words),
                 left,
                 ports,
                 switches,
                 hosts,
-                min(cause.detection_cycles for cause in causes),
-                max(cause.reprogram_cycles for cause in causes),
+                min(cause.detection_cycles for cause in causes) * flit_cycles,
+                max(cause.reprogram_cycles for cause in causes) * flit_cycles,
                 plan_for(left, hosts),
             )
         )

@@ -189,12 +189,13 @@ def remove_packets(state: NetState, gone: Bools) -> int:
     if state.lookup is not None:
         for port in routing.tolist():
             restart_engine(state, port)
-    _free_records(state, np.flatnonzero(gone))
+    free_records(state, np.flatnonzero(gone))
     refresh(state)
     return int(out_of_buffer.sum() + off_link.sum())
 
 
-def _free_records(state: NetState, packets: Numbers) -> None:
+def free_records(state: NetState, packets: Numbers) -> None:
+    """Return the records of packets that are no more to the pool; their messages are lost."""
     if state["messages"]:
         for p in packets.tolist():
             _lose_message(state, p)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from hopforge.model.failures.reconfiguration import FailureRecord, Reconfiguration
+from hopforge.model.failures.reconfiguration import Reconfiguration
+from hopforge.model.failures.record import FailureRecord
 from hopforge.model.plots import GREY, Line, draw_lines, new_figure, save_figure, style_axes
 
 __all__ = ["failure_rows", "failure_tables", "plot_series"]
@@ -17,12 +18,17 @@ def failure_tables(failures: Reconfiguration) -> dict[str, pd.DataFrame]:
 
 def failure_rows(failures: Reconfiguration) -> list[tuple[str, str]]:
     """Subject and words for the terminal: one row for each failure and repair."""
-    rows = [(f"cycle {record.cycle:,}", _words(record)) for record in failures.records]
-    rows += [(f"cycle {epoch.cycle:,}", f"not reached: {epoch.what}") for epoch in failures.to_come]
+    rows = [(_moment(failures, record.cycle), _words(failures, record)) for record in failures.records]
+    rows += [(_moment(failures, epoch.cycle), f"not reached: {epoch.what}") for epoch in failures.to_come]
     return rows
 
 
-def _words(record: FailureRecord) -> str:
+def _moment(failures: Reconfiguration, cycle: int) -> str:
+    """Say a moment of the run: in µs where the file does not count cycles of the simulator."""
+    return f"cycle {cycle:,}" if failures.flit_cycles == 1 else f"{cycle * failures.cycle_ns / 1000:.6g} µs"
+
+
+def _words(failures: Reconfiguration, record: FailureRecord) -> str:
     words = [record.what]
     if record.packets_lost:
         words.append(
@@ -37,7 +43,12 @@ def _words(record: FailureRecord) -> str:
         if count:
             words.append(f"{count} {what}")
     if record.reprogrammed_cycle >= 0:
-        words.append(f"empty in cycle {record.empty_cycle:,}, new tables in cycle {record.reprogrammed_cycle:,}")
+        empty, ready = (_moment(failures, cycle) for cycle in (record.empty_cycle, record.reprogrammed_cycle))
+        words.append(
+            f"empty in {empty}, new tables in {ready}"
+            if failures.flit_cycles == 1
+            else f"empty at {empty}, new tables at {ready}"
+        )
     else:
         words.append("the run ended before the new tables")
     return "; ".join(words)
@@ -47,12 +58,15 @@ def plot_series(failures: Reconfiguration, title: str, path: Path) -> None:
     """Draw sent and accepted flits over time; a line where something fails or works again."""
     series = failures.series
     figure, (axes,) = new_figure(width_in=9.0)
-    style_axes(axes, title=title, x_label="cycle", y_label="flits per host and cycle")
+    scale, labels = 1.0, ("cycle", "flits per host and cycle")
+    if failures.flit_cycles != 1:
+        scale, labels = failures.cycle_ns / 1000, ("time (µs)", "share of the injection bandwidth")
+    style_axes(axes, title=title, x_label=labels[0], y_label=labels[1])
     for record in failures.records:
-        axes.axvline(record.cycle, color=GREY, linewidth=0.9, linestyle=":")
+        axes.axvline(record.cycle * scale, color=GREY, linewidth=0.9, linestyle=":")
         if record.reprogrammed_cycle >= 0:
-            axes.axvspan(record.stopped_cycle, record.reprogrammed_cycle, color="#eeeeee", linewidth=0)
-    middle = series["cycle"] + (series["cycle"].diff().median() if len(series) > 1 else 0) / 2
+            axes.axvspan(record.stopped_cycle * scale, record.reprogrammed_cycle * scale, color="#eeeeee", linewidth=0)
+    middle = (series["cycle"] + (series["cycle"].diff().median() if len(series) > 1 else 0) / 2) * scale
     draw_lines(
         axes,
         [

@@ -76,15 +76,18 @@ class QueueParameters:
 
 @dataclass(frozen=True)
 class IntervalSource(SourceParameters):
-    """Every host creates a packet in fixed intervals, the first one at cycle 0.
+    """Every host creates a packet, or a round of several, in fixed intervals, the first one at cycle 0.
 
     Attributes
     ----------
     interval_packets : float
-        Packet times between two packets.
+        Packet times between the last packet of a round and the first of the next one.
+    round_packets : tuple of int
+        Fewest and most packets of a round; sizes are drawn uniformly.
     """
 
     interval_packets: float = 1.0
+    round_packets: tuple[int, int] = (1, 1)
 
 
 class QueuedState(NetState):
@@ -96,13 +99,15 @@ class QueuedState(NetState):
         By the names of `records.ARRAYS`.
     queue_record : ndarray
         ``QUEUES[1]``: settings, counters and addresses.
+    lines : dict of dict of ndarray
+        By array and number of a delay line: the arrays whose addresses its record has, by field.
     """
 
     def __init__(self, net: NetState) -> None:
         self.__dict__.update(net.__dict__)
         self.queues: dict[str, NDArray[Any]] = {}
         self.queue_record = np.zeros(1, QUEUES)
-        self._kept: list[NDArray[Any]] = []
+        self.lines: dict[tuple[str, int], dict[str, NDArray[Any]]] = {}
 
     def put_queue(self, name: str, array: NDArray[Any]) -> None:
         """Set the array `name` of `records.ARRAYS`."""
@@ -111,10 +116,14 @@ class QueuedState(NetState):
         self.queues[name] = array
         self.queue_record[name] = array.ctypes.data
 
-    def keep(self, array: NDArray[Any]) -> int:
-        """Keep an array alive; returns its address."""
-        self._kept.append(array)
-        return int(array.ctypes.data)
+    def put_line(self, name: str, number: int, arrays: dict[str, NDArray[Any]]) -> None:
+        """Set the arrays of a delay line."""
+        self.lines[name, number] = arrays
+        line = self.queues[name][number]
+        for field, array in arrays.items():
+            line[field] = array.ctypes.data
+        if not line["far"]:
+            line["put_entries"], line["put_notes"] = line["entries"], line["notes"]
 
     def grow_packets(self) -> None:
         """Double the pool of packet records."""
@@ -135,7 +144,7 @@ class QueuedState(NetState):
         return queued + int((line["last"] - line["first"]).sum())
 
     def set_interval(self, packets: float) -> None:
-        """Set the packet times between two packets of every host (from the packet after the next one on)."""
+        """Set the packet times between two rounds of every host (from the one after the next one on)."""
         cycles = packets * int(self.queue_record["packet_cycles"][0])
         self.queue_record["interval"] = round(cycles * (1 << INTERVAL_BITS))
 
@@ -217,6 +226,8 @@ def build_queues(
     if isinstance(source, IntervalSource):
         state.record["source_kind"] = INTERVAL
         state.set_interval(source.interval_packets)
+        low, high = source.round_packets
+        record["round_low"], record["round_span"] = low, high - low + 1
 
     inputs, outputs = np.zeros(NI, INPUT_QUEUE), np.zeros(NI, OUTPUT_QUEUE)
     number = np.arange(NI)
@@ -277,11 +288,7 @@ def build_queues(
     for name in arrays:
         state.put_queue(name, block[name])
     for (name, k), own in found.items():
-        line = state.queues[name][k]
-        for field in own:
-            line[field] = state.keep(block[f"{name} {k} {field}"])
-        if not line["far"]:
-            line["put_entries"], line["put_notes"] = line["entries"], line["notes"]
+        state.put_line(name, k, {field: block[f"{name} {k} {field}"] for field in own})
     for name in ("asking", "pending", "due_hosts", "calendar"):
         state.queues["part"][name] = state.queues[name].ctypes.data + state.queues["part"][name]
     if count > 1:

@@ -21,6 +21,7 @@ from hopforge.model.network.event_log import call_log
 from hopforge.model.network.hooks import DEPARTED, call_hook
 from hopforge.model.network.memory import int32s, int64s, words
 from hopforge.model.network.records import HEAD, PROGRAM, SENT, TAIL, Net, host_at, packet_at
+from hopforge.model.network.rng import next_below
 from hopforge.model.network.sources import create_packet
 
 #: a cycle after all others
@@ -94,7 +95,12 @@ def inject(net: Net, queues: Queues, part: Part, pattern: Callable[..., int], h:
     if net.source_kind == INTERVAL:
         int64s(queues.departures)[h * queues.nic_depth + nic.place] = now
         nic.place = nic.place + 1 if nic.place + 1 < queues.nic_depth else 0
-        nic.due = max(nic.due, created << INTERVAL_BITS) + queues.interval
+        if nic.round_left == 0:
+            nic.round_left = queues.round_low
+            if queues.round_span > 1:
+                nic.round_left = nic.round_left + next_below(words(net.host_rng), h, queues.round_span)
+        nic.round_left = nic.round_left - 1
+        nic.due = max(nic.due, created << INTERVAL_BITS) + (queues.interval if nic.round_left == 0 else 0)
     p = int64(host.packet)
     host.packet = -1
     if net.messages != 0:

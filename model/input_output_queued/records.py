@@ -71,6 +71,7 @@ NIC = np.dtype(
         ("credit_line", "i4"),  # of credits from this host
         ("next", "i4"),  # host in the same slot of the calendar; -1: none
         ("place", "u2"),  # in the ring of departures
+        ("round_left", "u2"),  # packets of the round of an interval source that are still to come
         ("waiting", "u1"),  # for a credit
     ],
     align=True,
@@ -124,7 +125,9 @@ _SETTINGS = [
     ("output_depth", "i8"),
     ("words", "i8"),  # of 64 VCs, in a router
     ("nic_depth", "i8"),
-    ("interval", "i8"),  # between packets of a host, in 2^−INTERVAL_BITS cycles
+    ("interval", "i8"),  # between rounds of a host, in 2^−INTERVAL_BITS cycles
+    ("round_low", "i8"),  # fewest packets of a round
+    ("round_span", "i8"),  # that many sizes of a round, from `round_low` on
     ("calendar_mask", "i8"),
     ("bin_cycles", "i8"),  # of the histogram of latencies
     ("lines", "i8"),  # delay lines of packets, and of credits, of a part: by falling delay

@@ -37,11 +37,14 @@ class TrafficPlan:
         Its data.
     silent : ndarray of bool, optional
         Hosts that send nothing.
+    round_packets : tuple of int
+        Fewest and most packets of a round (``source: rounds``): one for each partner of a host.
     """
 
     pattern: Any
     table: NDArray[np.int32]
     silent: NDArray[np.bool_] | None = None
+    round_packets: tuple[int, int] = (1, 1)
 
 
 #: name → prepare(topology, options, generator)
@@ -274,7 +277,7 @@ def prepare_stencil(topology: Topology, options: dict[str, Any], generator: np.r
             near += [host + ((x + 1) % k - x) * weight, host + ((x - 1) % k - x) * weight]
             weight *= k
         lists.append(np.array(near))
-    return TrafficPlan(destination_rule(_in_turn), _lists(lists))
+    return TrafficPlan(destination_rule(_in_turn), _lists(lists), round_packets=(2 * len(grid),) * 2)
 
 
 @register("many_to_many")
@@ -288,18 +291,25 @@ def prepare_many_to_many(topology: Topology, options: dict[str, Any], generator:
     for host in range(topology.hosts):
         mates = host % step + step * np.arange(line)
         lists.append(np.roll(mates, -(host // step))[1:])
-    return TrafficPlan(destination_rule(_in_turn), _lists(lists))
+    return TrafficPlan(destination_rule(_in_turn), _lists(lists), round_packets=(line - 1,) * 2)
 
 
 @register("random_neighbours")
 def prepare_random_neighbours(
     topology: Topology, options: dict[str, Any], generator: np.random.Generator
 ) -> TrafficPlan:
-    """Every host draws ``low`` … ``high`` partners (6 … 20) once and sends to a random one of them."""
+    """``low`` … ``high`` partners (6 … 20): each host draws them once and sends to a random one of them.
+
+    With ``partners: each_round`` it draws how many, and each of them among all others, anew in each round.
+    """
     low, high = int(options.get("low", 6)), int(options.get("high", 20))
     if not 1 <= low <= high < topology.hosts:
         raise TrafficError(
             f"traffic.low and high must satisfy 1 ≤ low ≤ high < {topology.hosts} hosts, not {low} and {high}"
+        )
+    if options.get("partners") == "each_round":
+        return TrafficPlan(
+            destination_rule(_uniform_others), np.array([topology.hosts], np.int32), round_packets=(low, high)
         )
     lists = []
     for host in range(topology.hosts):
@@ -316,7 +326,8 @@ def prepare_all_to_all(topology: Topology, options: dict[str, Any], generator: n
     lists = [np.roll(np.arange(topology.hosts), -host)[1:] for host in range(topology.hosts)]
     if options.get("order", "cyclic") == "random":
         lists = [generator.permutation(one) for one in lists]
-    return TrafficPlan(destination_rule(_in_turn), _lists(lists))
+    rounds = (topology.hosts - 1,) * 2
+    return TrafficPlan(destination_rule(_in_turn), _lists(lists), round_packets=rounds)
 
 
 def prepare_traffic(

@@ -43,8 +43,8 @@ def check_state(run: Simulation) -> None:
     target, flying, _ = flying_flits(state)
     packets = [*(flit >> 2).tolist(), *(flying >> 2).tolist()]
     host = state["host"]["packet"]
-    held = [p for kept in failures._resend.values() for p in kept]
-    inside = {*packets, *host[host >= 0].tolist(), *failures._aside}
+    held = [p for kept in failures.network.resend.values() for p in kept]
+    inside = {*packets, *host[host >= 0].tolist(), *failures.network.aside}
     assert not inside & set(held)
     free = state["free_packet"][: int(state["free_packets"])].tolist()
     assert sorted([*free, *inside, *held]) == list(range(len(state["packet"])))
@@ -140,7 +140,7 @@ def test_only_packets_of_the_failed_link_are_lost() -> None:
     drain(run, 1500)
     record = failures.records[0]
     assert record.packets_lost == len(cut) > 0
-    assert state.flits_in_flight == 0 and failures.set_aside == 0 and record.packets_set_aside > 0
+    assert state.flits_in_flight == 0 and failures.network.set_aside == 0 and record.packets_set_aside > 0
     assert int(state["packets_created"]) == int(state["packets_ejected"]) + len(cut)
     assert int(state["flits_dropped"]) == record.flits_lost >= record.flits_on_links > 0
     assert int(state["flits_injected"]) == int(state["flits_ejected"]) + int(state["flits_dropped"])
@@ -259,9 +259,9 @@ def test_impossible_failures_are_refused(failures: str, message: str) -> None:
 def test_programs_and_other_routers_are_refused() -> None:
     section = "simulation: {failures: [{cycle: 5, links: [[0, 2]], detection_cycles: 20000, repair_cycles: 30000}]}"
     with pytest.raises(ConfigError) as error:
-        parse_config(f"{BASE}router: {{model: input_output_queued}}\ntraffic: {{source: program}}\n{section}")
+        parse_config(f"{BASE}router: {{model: packet}}\ntraffic: {{source: program}}\n{section}")
     for words in (
-        "simulation.failures: need router.model=input_queued, not input_output_queued",
+        "simulation.failures: need router.model=input_queued or input_output_queued, not packet",
         "simulation.failures: need a source with a load",
         r"simulation.failures[0].detection_cycles: must be below simulation.deadlock_cycles=10000, not 20000",
     ):

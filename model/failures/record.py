@@ -1,0 +1,44 @@
+"""What a failure or repair did to a run."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class FailureRecord:
+    """What one failure or repair did.
+
+    Attributes
+    ----------
+    flits_on_links, flits_in_switches : int
+        Lost because they were on a link that failed, or in a switch that failed or between it and its hosts.
+    flits_of_cut_packets : int
+        Lost elsewhere in the network: the rest of packets that lost a flit, or that a failed link cut in two.
+    packets_lost : int
+        All packets of these flits.
+    packets_unsent : int
+        Created at a host whose switch failed and not sent.
+    packets_set_aside : int
+        That stood before a failed link and were taken by a host of their switch, to be sent again.
+    packets_without_host : int
+        The same at a switch without hosts: dropped.
+    stopped_cycle, empty_cycle, reprogrammed_cycle : int
+        When the hosts stopped sending, the network was empty, and the new tables were in force; −1: not yet.
+    """
+
+    cycle: int
+    what: str
+    flits_on_links: int = 0
+    flits_in_switches: int = 0
+    flits_of_cut_packets: int = 0
+    packets_lost: int = 0
+    packets_unsent: int = 0
+    packets_set_aside: int = 0
+    packets_without_host: int = 0
+    stopped_cycle: int = -1
+    empty_cycle: int = -1
+    reprogrammed_cycle: int = -1
+
+    @property
+    def flits_lost(self) -> int:
+        """All causes together."""
+        return self.flits_on_links + self.flits_in_switches + self.flits_of_cut_packets
