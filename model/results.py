@@ -102,7 +102,7 @@ def write_metadata(folder: Path, metadata: Mapping[str, Any], name: str = "metad
 def command_words() -> list[str]:
     """Return the command line of this process, its program as a bare name."""
     program = Path(sys.argv[0])
-    name = "hopforge" if program.stem in ("cli", "hopforge") else program.name  # python -m hopforge.cli
+    name = "hopforge" if program.stem in ("__main__", "hopforge") else program.name  # python -m hopforge
     return [name, *sys.argv[1:]]
 
 

@@ -94,6 +94,7 @@ app.add_typer(bench_app, name="bench", rich_help_panel="To networks")
 bench_app.command("lookup")(bench.bench_lookup)
 bench_app.command("net")(bench.bench_net)
 bench_app.command("route")(bench.bench_route)
+bench_app.command("app")(bench.bench_app)
 
 
 def _words(error: UserError | OSError | MemoryError) -> str:
@@ -143,7 +144,3 @@ def main() -> NoReturn:
         complain(f"error in hopforge itself: {type(error).__name__}: {error}; please report it (--debug shows where)")
         sys.exit(1)
     sys.exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -21,7 +21,7 @@ OWN = "hopforge: error in hopforge itself: ZeroDivisionError: by 0; please repor
 def hopforge(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "hopforge.cli", *arguments],
+        [sys.executable, "-m", "hopforge", *arguments],
         capture_output=True,
         text=True,
         timeout=120,
@@ -197,7 +197,7 @@ def test_interrupt_of_a_running_command(tmp_path: Path) -> None:
 
 def test_closed_output_is_no_error() -> None:
     run = subprocess.run(
-        f"set -o pipefail; {sys.executable} -m hopforge.cli schema | head -1", shell=True, executable="/bin/bash",
+        f"set -o pipefail; {sys.executable} -m hopforge schema | head -1", shell=True, executable="/bin/bash",
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert run.stdout == "{\n"

@@ -218,7 +218,7 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "c.yml").write_text("\n".join(("name: x", *LOADED)))
     arguments = ["trace", str(tmp_path / "c.yml"), "--cycles", "300", "--packet", "3.1", "--slowest", "1"]
     run = subprocess.run(
-        [sys.executable, "-m", "hopforge.cli", *arguments, "-o", str(tmp_path / "out")],
+        [sys.executable, "-m", "hopforge", *arguments, "-o", str(tmp_path / "out")],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr

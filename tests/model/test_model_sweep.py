@@ -192,7 +192,7 @@ def test_a_mistake_in_a_variant_names_its_line(lines: str, message: str) -> None
 
 def test_a_variant_that_does_not_fit_its_network_is_told_before_any_run(tmp_path: Path) -> None:
     (tmp_path / "c.yml").write_text(VARIANTS + "    wrong: {routing.algorithm: nca}\n")
-    arguments = [sys.executable, "-m", "hopforge.cli", "sweep", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")]
+    arguments = [sys.executable, "-m", "hopforge", "sweep", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")]
     run = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 2
     assert run.stderr == (
@@ -231,7 +231,7 @@ def test_no_dask_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
 ])  # fmt: skip
 def test_mistakes_are_one_line_and_status_2(tmp_path: Path, command: str, lines: str, message: str) -> None:
     (tmp_path / "c.yml").write_text(TEXT + lines)
-    arguments = [sys.executable, "-m", "hopforge.cli", command, str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")]
+    arguments = [sys.executable, "-m", "hopforge", command, str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")]
     run = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 2
     assert run.stderr.count("\n") == 1
@@ -243,7 +243,7 @@ def test_net_prints_and_writes(tmp_path: Path) -> None:
     (tmp_path / "c.yml").write_text(TEXT)
     arguments = ["net", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out"), "--load", "0.2", "--seed", "7"]
     run = subprocess.run(
-        [sys.executable, "-m", "hopforge.cli", *arguments], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "hopforge", *arguments], capture_output=True, text=True, timeout=120, check=False
     )
     assert run.returncode == 0, run.stderr
     assert "offered load" in run.stdout

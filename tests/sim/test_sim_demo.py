@@ -233,7 +233,7 @@ def command(
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
     return subprocess.run(
-        [sys.executable, "-m", "hopforge.cli", "demo", *arguments],
+        [sys.executable, "-m", "hopforge", "demo", *arguments],
         capture_output=True, text=True, timeout=300, check=False, preexec_fn=limit,
         env=None if path is None else {"PATH": path},
     )  # fmt: skip
