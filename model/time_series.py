@@ -10,8 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.failures.reconfiguration import Reconfiguration
+from hopforge.model.failures.report import failure_rows
 from hopforge.model.link_frames import write_frames
-from hopforge.model.plots import Line, draw_lines, new_figure, save_figure, style_axes
+from hopforge.model.plots import GREY, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.run_statistics import percentile
 from hopforge.model.simulation import Simulation
@@ -38,9 +40,12 @@ class TimeSeries:
     distribution : DataFrame
         Latencies of all packets: `latency` (middle of a bin), `packets`.
     converged : list of (float, float)
-        For each load: when it began, and after what time the latency had converged (nan: it did not).
+        For each load, and from each failure or repair on: when it began, and after what time the latency had converged
+        (nan: it did not).
     channels : float[bin, channel]
         Load of each channel between routers, in the order of `Topology.channels`; no bins if they were not wanted.
+    failures : Reconfiguration, optional
+        What failed during the run.
     """
 
     bins: pd.DataFrame
@@ -51,6 +56,7 @@ class TimeSeries:
     latency_unit: str
     channels: NDArray[np.float64]
     load_unit: str = "of the link rate"
+    failures: Reconfiguration | None = None
 
 
 def convergence(latency: NDArray[np.float64]) -> int | None:
@@ -76,7 +82,10 @@ def convergence(latency: NDArray[np.float64]) -> int | None:
 
 
 def converged_parts(bins: pd.DataFrame, begins: list[int]) -> list[tuple[float, float]]:
-    """Say for each part of a run, by its first bin, when it began and after what time its latency had converged."""
+    """Say for each part of a run, by its first bin, when it began and after what time its latency had converged.
+
+    A part ends where the next one begins.
+    """
     times = np.concatenate([[0.0], bins["time"].to_numpy()])
     found = []
     for begin, end in zip(begins, [*begins[1:], len(bins)], strict=True):
@@ -148,16 +157,20 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         largest = max(largest, int(state["latency_max"]))
         progress(k + 1, count)
     bins = pd.DataFrame(rows)
+    failures = run.reconfiguration
+    if failures is not None:
+        begins += [record.cycle * count // total for record in failures.records]
     used = np.flatnonzero(whole)
     middle = (used * built.bin_cycles + (built.bin_cycles - 1) / 2) * scale
     return TimeSeries(
         bins,
         pd.DataFrame(estimates, columns=["time", "router", "port", "mean", "least"]),
         pd.DataFrame({"latency": middle, "packets": whole[used]}),
-        converged_parts(bins, begins),
+        converged_parts(bins, sorted(set(begins))),
         "µs" if built.cycle_ns else "cycles",
         "ns" if built.cycle_ns else "cycles",
         loads,
+        failures=failures,
     )
 
 
@@ -196,14 +209,24 @@ def series_rows(series: TimeSeries) -> list[tuple[str, str]]:
         text = "latency did not converge" if np.isnan(after) else f"latency converged after {after:.4g} {unit}"
         load = float(bins["load"][bins["time"] > begin].iloc[0])
         rows.append((f"load {load:.4g} from {begin:.4g} {unit} on", text))
+    if series.failures is not None:
+        rows += failure_rows(series.failures)
     rows.append(("accepted at the end", f"{last['accepted']:.4g}"))
     rows.append(("latency at the end", f"{last['latency']:.1f} {series.latency_unit}, 99 % {last['latency_p99']:.1f}"))
     rows.append(("routers visited", f"{last['hops']:.3f}, derouted {100 * last['derouted_share']:.2f} %"))
     return rows
 
 
+def failure_times(series: TimeSeries) -> list[float]:
+    """When something failed or worked again, in the unit of the series."""
+    if series.failures is None:
+        return []
+    scale = series.failures.cycle_ns / 1000 if series.failures.cycle_ns else 1.0
+    return [record.cycle * scale for record in series.failures.records]
+
+
 def plot_series(series: TimeSeries, name: str, path: Path) -> None:
-    """Draw latency, throughput, hops and derouted share over time."""
+    """Draw latency, throughput, hops and derouted share over time; a line where something fails or works again."""
     bins, time = series.bins, f"time ({series.time_unit})"
     figure, panels = new_figure(panels=4, width_in=4.4)
     wanted: list[tuple[str, str, list[tuple[str, str]]]] = [
@@ -214,6 +237,8 @@ def plot_series(series: TimeSeries, name: str, path: Path) -> None:
     ]
     for axes, (title, label, columns) in zip(panels, wanted, strict=True):
         style_axes(axes, title=title, x_label=time, y_label=label)
+        for moment in failure_times(series):
+            axes.axvline(moment, color=GREY, linewidth=0.9, linestyle=":")
         draw_lines(
             axes,
             [
@@ -290,6 +315,8 @@ def write_series(
     tables = {"series": series.bins, "distribution": series.distribution}
     if len(series.estimates):
         tables["estimates"] = series.estimates
+    if series.failures is not None:
+        tables["failures"] = series.failures.table()
     with staged(folder) as scratch:
         write_tables(scratch, tables)
         plot_series(series, config.name, scratch / "series.png")

@@ -26,6 +26,7 @@ from hopforge.sim.reproduce import (
     qadaptive_beyond,
     qadaptive_cost,
     qadaptive_loads,
+    qadaptive_outage,
     table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
@@ -51,6 +52,7 @@ REPRODUCTIONS = index_by_name(
     qadaptive_cost.REPRODUCTIONS,
     qadaptive_loads.REPRODUCTIONS,
     qadaptive_beyond.REPRODUCTIONS,
+    qadaptive_outage.REPRODUCTIONS,
     table_cache.REPRODUCTIONS,
     apps_figures.REPRODUCTIONS,
     apps_study.REPRODUCTIONS,

@@ -35,13 +35,23 @@ ASSUMPTIONS = (
 
 
 def pattern_keys(pattern: str, hosts: int) -> dict[str, Any]:
-    """Section `traffic` of a pattern: UR, ADV+i, stencil, many_to_many or random_neighbours."""
+    """Section `traffic` of a pattern.
+
+    UR, ADV+i, stencil, many_to_many, random_neighbours (in rounds); or stencil_rounds, many_to_many_rounds,
+    random_neighbours_once.
+    """
     if pattern == "UR":
         return {}
     if pattern.startswith("ADV+"):
         return {"pattern": "adversarial", "shift": int(pattern.removeprefix("ADV+"))}
-    own: dict[str, Any] = {"stencil": {"grid": GRIDS[hosts]}, "many_to_many": {"line": GRIDS[hosts][-1]}}
-    return {"pattern": pattern} | own.get(pattern, {})
+    name = pattern.removesuffix("_rounds").removesuffix("_once")
+    own: dict[str, Any] = {
+        "stencil": {"grid": GRIDS[hosts]},
+        "many_to_many": {"line": GRIDS[hosts][-1]},
+        "random_neighbours": {} if pattern.endswith("_once") else {"partners": "each_round"},
+    }
+    rounds = pattern.endswith("_rounds") or pattern == "random_neighbours"
+    return {"pattern": name} | own[name] | ({"source": "rounds"} if rounds else {})
 
 
 def study_config(
@@ -108,12 +118,12 @@ def run_point(point: Point, options: Options) -> list[Row]:
 
 
 def run_bins(point: Point, load: float, **simulation: Any) -> tuple[list[Row], list[float | None]]:
-    """Run Q-adaptive from the empty network in bins of time.
+    """Run from the empty network in bins of time.
 
     Parameters
     ----------
     point : Point
-        hosts, pattern, measure_us, seed.
+        hosts, pattern, measure_us, seed; algorithm (Q-adaptive if there is none).
     load : float
         At the beginning.
     simulation : dict
@@ -122,19 +132,25 @@ def run_bins(point: Point, load: float, **simulation: Any) -> tuple[list[Row], l
     Returns
     -------
     list of Row
-        For each bin: the point, and time (µs), load, latency (ns), accepted.
+        For each bin: the point, and time (µs), load, latency (ns), accepted; with failures also the packets that they
+        cost (lost), and those that hosts kept and sent again (kept).
     list of float
-        For each part with one load: after how many µs the latency converged, None: it did not.
+        For each part with one load, and from each failure on: after how many µs the latency converged, None: it did
+        not.
     """
     config = study_config(
-        integer(point, "hosts"), "Q-adaptive", str(point["pattern"]), load, 1.0, number(point, "measure_us"),
-        simulation=simulation,
+        integer(point, "hosts"), str(point.get("algorithm", "Q-adaptive")), str(point["pattern"]), load, 1.0,
+        number(point, "measure_us"), simulation=simulation,
     )  # fmt: skip
     found = run_series(Simulation(config, load, integer(point, "seed")), lambda _done, _all: None)
     rows: list[Row] = [
         {**point, **{key: float(row[key]) for key in ("time", "load", "latency", "accepted")}}
         for row in found.bins.to_dict("records")
     ]
+    if found.failures is not None:
+        records = found.failures.records
+        counts = {"lost": sum(r.packets_lost for r in records), "kept": sum(r.packets_set_aside for r in records)}
+        rows = [{**row, **counts} for row in rows]
     return rows, [None if np.isnan(after) else after for _, after in found.converged]
 
 
