@@ -54,20 +54,31 @@ def replayed(
     ProgramError
         Ranks wait for each other.
     """
+    with tempfile.TemporaryDirectory(prefix="hopforge-smpi-") as name:
+        folder = Path(name)
+        words = write_replay(folder, config, topology, placed)
+        return run_smpi(words, placed.trace.ranks, folder, progress).ended
+
+
+def write_replay(folder: Path, config: Config, topology: Topology, placed: PlacedProgram) -> list[str]:
+    """Write platform, hosts and trace (folder ``trace``), and return what `smpirun` is called with in `folder`.
+
+    Raises
+    ------
+    SmpiError
+        SimGrid cannot do what the configuration says, or ranks are on too many hosts.
+    """
     trace, workload = placed.trace, config.workload
     assert isinstance(workload, ProgramWorkload), "it has been placed"
     own = own_names(trace.ranks, workload.collectives)
     chosen = [f"--cfg={item}" for item in (*settings(config), *own)]
     by_simgrid = {item.removeprefix("smpi/").partition(":")[0] for item in own}
-    with tempfile.TemporaryDirectory(prefix="hopforge-smpi-") as name:
-        folder = Path(name)
-        write_platform(folder, config, topology, placed.host)
-        computing = config.app.host_gflops is not None
-        write_trace(simgrid_trace(trace, placed.program, by_simgrid, computing=computing), folder / "trace")
-        texts = (f"trace/rank-{rank + 1}.txt\n" for rank in range(trace.ranks))
-        (folder / "replay").write_text("".join(texts), encoding="utf-8")
-        files = ["-hostfile", "hosts", "-platform", "platform.xml", "-replay", "replay"]
-        return run_smpi([*files, *chosen], trace.ranks, folder, progress).ended
+    write_platform(folder, config, topology, placed.host)
+    computing = config.app.host_gflops is not None
+    write_trace(simgrid_trace(trace, placed.program, by_simgrid, computing=computing), folder / "trace")
+    texts = (f"trace/rank-{rank + 1}.txt\n" for rank in range(trace.ranks))
+    (folder / "replay").write_text("".join(texts), encoding="utf-8")
+    return ["-hostfile", "hosts", "-platform", "platform.xml", "-replay", "replay", *chosen]
 
 
 def write_platform(folder: Path, config: Config, topology: Topology, host: NDArray[np.integer]) -> None:

@@ -124,3 +124,47 @@ def bench_route(
         )  # fmt: skip
     console.print(table)
     say_written(output)
+
+
+def bench_app(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/bench/app"),
+    repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each case; the medians count.")] = 3,
+    full: Annotated[bool, typer.Option("--full", help="The large programs, too: minutes.")] = False,
+    trace: Annotated[
+        list[Path] | None, typer.Option(help="Another recorded program of at most 64 ranks (repeat for more).")
+    ] = None,
+) -> None:
+    """Time programs by engine flow and, where it is installed, by SimGrid in turn; by engine packet, too.
+
+    Processor time of engine flow alone, and with the reading of the trace, which is part of SimGrid's, too; how many
+    times as long SimGrid takes; how far the makespans are apart; and processor time of engine packet.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.results import check_writable
+    from hopforge.sim.bench_app import chosen_cases, measure_app, write_bench_app
+
+    cases = chosen_cases(full, trace or [])
+    check_writable(output)
+    console, rows = Console(), []
+    with console.status("measuring") as status:
+        for row in measure_app(cases, repetitions):
+            rows.append(row)
+            status.update(f"measured {len(rows)} of {len(cases)}")
+    write_bench_app(rows, output)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("program", no_wrap=True)
+    for heading in ("engine s", "+ reading", "SimGrid s", "ratio", "+ reading", "apart", "packet s"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        beside = (
+            f"{row['simgrid_s']:.3g}", f"{row['engine_ratio']:.3g}", f"{row['whole_ratio']:.3g}",
+            f"{abs(row['deviation_percent']):.1g} %",
+        ) if "simgrid_s" in row else ("",) * 4  # fmt: skip
+        table.add_row(
+            str(row["case"]), f"{row['engine_s']:.3g}", f"{row['whole_s']:.3g}", *beside,
+            f"{row['packet_s']:.3g}" if "packet_s" in row else "",
+        )
+    console.print(table)
+    say_written(output)
