@@ -6,6 +6,7 @@ so.
 
 from hopforge.sim.reproduce import (
     acro,
+    apps_engines,
     apps_figures,
     apps_study,
     booksim,
@@ -56,6 +57,7 @@ REPRODUCTIONS = index_by_name(
     table_cache.REPRODUCTIONS,
     apps_figures.REPRODUCTIONS,
     apps_study.REPRODUCTIONS,
+    apps_engines.REPRODUCTIONS,
 )
 
 __all__ = [

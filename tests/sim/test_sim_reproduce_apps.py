@@ -1,10 +1,13 @@
-"""Figures of applications: workloads that exist, gains that multiply, caches between conventional switches and hits."""
+"""Figures of applications: workloads that exist, gains that multiply, caches between hits and misses, equal engines."""
+
+import shutil
 
 import pandas as pd
 import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.sim.reproduce import REPRODUCTIONS, Options
+from hopforge.sim.reproduce.apps_engines import calculated_s
 from hopforge.sim.reproduce.apps_figures import workload_text
 
 FIGURES = [name for name in REPRODUCTIONS if name.startswith("apps.fig")]
@@ -59,3 +62,40 @@ def test_a_point_of_the_study(place):
     missed = rows.groupby("lookup")["miss_share"].first()
     # one all-to-all: whole addresses miss once for each destination of an input, keys once for each output
     assert 0 < missed["cache, node reduction"] < missed["cache, whole addresses"] < 1
+
+
+def test_engines_beside_each_other():
+    """Exchanges take what one calculates in every engine that is there, programs as long in routers as in flows."""
+    figure = REPRODUCTIONS["apps.engines"]
+    points = figure.points(Options())
+    exchanges = [point for point in points if point["network"] == "one switch"]
+    assert [point["program"] for point in exchanges] == ["ping-pong", "ring", "all-to-all"]
+    assert {(point["program"], point["network"]) for point in points if point not in exchanges} == {
+        (program, network) for program in ("is", "cg", "mg", "ft") for network in ("4×4×4 torus", "dragonfly")
+    }
+    small = [
+        {"network": network, "program": program, "class": "S", "ranks": ranks, "start": start, "simgrid": False}
+        for network, program, ranks, start in (("4×4×4 torus", "is", 16, "received"), ("dragonfly", "mg", 8, "sent"))
+    ]
+    installed = shutil.which("smpirun") is not None
+    rows = pd.DataFrame(row for point in (*exchanges, *small) for row in figure.measure(point, Options()))
+    known = rows[rows["network"] == "one switch"].set_index("program")
+    # 50 016 bytes at 1 GB/s, a switch of 51 ns, two cables of 50 ns
+    assert calculated_s("ping-pong") == pytest.approx(4 * 50.167e-6)
+    for program, steps in (("ping-pong", 4), ("ring", 14), ("all-to-all", 7)):
+        for engine in ("flow", "packet", *(["simgrid"] if installed else [])):
+            assert known[f"{engine}_s"][program] == pytest.approx(steps * 50.167e-6, rel=0.01)
+    programs = rows[rows["network"] != "one switch"]
+    assert programs["packet_over_flow"].tolist() == pytest.approx([1, 1], abs=0.10)
+    compared = {each.quantity: each for each in figure.compare(rows, Options())}
+    assert len(compared) == 3 * (2 + installed) + 2
+    beside = compared["IS, 4×4×4 torus: packet"]
+    assert beside.paper == 1e3 * programs["flow_s"].iloc[0]
+    assert beside.deviation_percent == pytest.approx(programs["deviation_percent"].iloc[0])
+    assert "MG, dragonfly, messages one after the other: packet" in compared
+
+
+def test_full_engines_also_send_at_once():
+    points = REPRODUCTIONS["apps.engines"].points(Options(full=True))
+    assert [point.get("start") for point in points] == [None] * 3 + ["received"] * 8 + ["sent"] * 8
+    assert not any(point["simgrid"] for point in points if point.get("start") == "sent")
