@@ -25,6 +25,10 @@ from hopforge.model.errors import UserError
 SHIPPED = "shipped:"
 ANY_SOURCE, ANY_TAG, PROC_NULL = -555, -444, -666  # SimGrid's mpi.h
 MAX_RANKS = 1 << 20
+#: most elements of a message
+MAX_COUNT = 1 << 48
+#: most characters of a bad word that an error shows
+_SHOWN = 40
 
 #: size in bytes of SimGrid's datatype numbers (id → MPI name, bytes), x86-64
 DATATYPES: dict[int, tuple[str, int]] = {
@@ -192,8 +196,9 @@ def read_trace(source: str | Path) -> Trace:
             head, _, rest = line.strip().partition(" ")
             if not head or head.startswith("#"):
                 continue
-            if not (head.isascii() and head.isdigit()):
-                raise TraceError(f"{file}:{number}: expected a rank, not {head!r}")
+            if not (head.isascii() and head.isdigit() and len(head) <= _SHOWN):
+                shown = head if len(head) <= _SHOWN else f"{head[:_SHOWN]}…"
+                raise TraceError(f"{file}:{number}: expected a rank, not {shown!r}")
             rank = int(head)
             if files.setdefault(rank, file) != file:
                 raise TraceError(f"{file}:{number}: rank {rank} has lines in {files[rank]} already")
@@ -388,12 +393,21 @@ def _count(key: str, word: str) -> int:
     value = int(word) if word.isdigit() else math.trunc(_float(key, word))  # SimGrid takes 5e8 too
     if value < 0:
         raise ValueError(f"{key} must not be negative, not {word}")
+    if value > MAX_COUNT:
+        raise ValueError(f"{key} must be at most {MAX_COUNT}, not {word}")
+    return value
+
+
+def _amount(word: str, name: str) -> float:
+    value = _float("amount", word)
+    if value < 0 and name in ("compute", "sleep"):
+        raise ValueError(f"amount must not be negative, not {word}")
     return value
 
 
 def _field(key: str, word: str, ranks: int, name: str) -> int | float:
     if key == "amount":
-        return _float(key, word)
+        return _amount(word, name)
     if key in ("count", "recv_count"):
         # a receive may have a negative size: unknown to the receiver
         return math.trunc(_float(key, word)) if name in ("recv", "irecv") else _count(key, word)

@@ -90,6 +90,7 @@ def test_the_word_run_may_stand_before_the_configuration(tmp_path: Path, monkeyp
     ("words", "message"),
     [
         (["--backend", "fluid"], "--backend must be one of embedded, simgrid, auto, not fluid"),
+        (["--backend", "embedded", "--engine", "packet"], "--backend is for engine flow, not packet"),
         (["-n", "4"], "-n is for --program"),
         (["extra"], "ARGUMENTS is for --program"),
         (["--program", "a.out", "--engine", "flow"], "--program runs in SimGrid"),

@@ -149,6 +149,10 @@ def test_default_datatype_is_that_of_init(tmp_path):
         ("compute", r"compute needs 1 arguments on 2 ranks, not 0"),
         ("location here", r"location needs 2 arguments, not 1"),
         ("", r"expected an action after the rank"),
+        ("send 1 0 1e300 6", r"count must be at most 281474976710656, not 1e300"),
+        ("alltoallv 1 1 281474976710657 1 1 1", r"counts must be at most 281474976710656, not 281474976710657"),
+        ("compute -5", r"amount must not be negative, not -5"),
+        ("sleep -0.1", r"amount must not be negative, not -0.1"),
     ],
 )
 def test_malformed_lines_are_told_by_file_and_line(tmp_path, line, message):
@@ -173,6 +177,10 @@ def test_bad_files(tmp_path):
     (folder / "rank-2.txt").write_text("x init\n")
     with pytest.raises(TraceError, match=r"rank-2.txt:1: expected a rank, not 'x'"):
         read_trace(folder)
+    for letter in "x7":
+        (folder / "rank-2.txt").write_text(letter * 5000)
+        with pytest.raises(TraceError, match=rf"rank-2.txt:1: expected a rank, not '{letter * 40}…'$"):
+            read_trace(folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(TraceError, match=r"empty: holds no trace"):
         read_trace(tmp_path / "empty")

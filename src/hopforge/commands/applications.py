@@ -85,6 +85,9 @@ def _chosen_engine(config: "Config", engine: str | None, backend: str | None) ->
             if value not in known:
                 raise typer.BadParameter(f"--{option} must be one of {', '.join(known)}, not {value}")
             chosen[option] = value
+    used = engine or config.app.engine
+    if backend is not None and used != "flow":
+        raise typer.BadParameter(f"--backend is for engine flow, not {used}")
     return config.model_copy(update={"app": config.app.model_copy(update=chosen)})
 
 
