@@ -95,11 +95,18 @@ def _scale_points(options: Options) -> list[Point]:
     for k in range(seeds):
         for pattern, (load, _) in _SCALE.items():
             for algorithm in ("VALn" if pattern == "ADV+1" else "MIN", "UGALg", "UGALn", "PAR", "Q-adaptive"):
-                learning = 1000.0 if pattern == "ADV+1" else 500.0
-                warmup = (learning if algorithm == "Q-adaptive" else 150.0) if options.full else 100.0
-                times = {"warmup_us": warmup, "measure_us": 80.0 if options.full else 40.0}
+                warmup, measure = _scale_times(pattern, algorithm) if options.full else (100.0, 40.0)
+                times = {"warmup_us": warmup, "measure_us": measure}
                 points.append(runs.make_point(hosts, algorithm, pattern, load, options.seed + k, times))
     return points
+
+
+def _scale_times(pattern: str, algorithm: str) -> tuple[float, float]:
+    """Warm-up and measurement in µs with 2550 hosts."""
+    learns = algorithm == "Q-adaptive"
+    if pattern == "ADV+1":
+        return (1000.0 if learns else 150.0), 80.0
+    return (500.0, 60.0) if learns else (100.0, 40.0)
 
 
 def _otherwise_points(options: Options) -> list[Point]:
