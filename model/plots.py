@@ -58,13 +58,17 @@ class Line:
     """Half width of the error bar at every point, in the unit of y."""
 
 
-def new_figure(*, panels: int = 1, width_in: float = 7.2, height_in: float = 4.3) -> tuple[Figure, list[Axes]]:
-    """Make a figure with `panels` axes side by side; the size is that of one panel."""
+def new_figure(
+    *, panels: int = 1, columns: int | None = None, width_in: float = 7.2, height_in: float = 4.3
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure with `panels` axes, `columns` (default: all) side by side; the size is that of one panel."""
     if panels < 1:
         raise ValueError(f"panels must be at least 1, not {panels}")
-    figure = Figure(figsize=(width_in * panels, height_in), dpi=150, layout="constrained")
+    across = columns or panels
+    down = -(-panels // across)
+    figure = Figure(figsize=(width_in * across, height_in * down), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = [figure.add_subplot(1, panels, i + 1) for i in range(panels)]
+    axes = [figure.add_subplot(down, across, i + 1) for i in range(panels)]
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)
     engine.set(wspace=0.1)  # the labels at the right ends of a panel's curves must not touch the next panel
