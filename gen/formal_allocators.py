@@ -53,9 +53,9 @@ ALLOCATOR_MUTANTS = {
     "outputs do not hear what inputs picked": ("input_first", "dut.of_inputs", "9'b111111111"),
     "an output favours nobody": ("input_first", "dut.output1.advance", "1'b0"),
     "the diagonal stands still": ("wavefront", "dut.used", "1'b0"),
-    "a row stays free": ("wavefront", "dut.row_left_0_0", "1'b1"),
-    "a column stays free": ("wavefront", "dut.column_left_0_0", "1'b1"),
-    "a cell is dead": ("wavefront", "dut.cell_1_0", "1'b0"),
+    "a row stays free": ("wavefront", "dut.diagonal0.row_left", "3'b111"),
+    "a column stays free": ("wavefront", "dut.diagonal0.column_left", "3'b111"),
+    "a diagonal is dead": ("wavefront", "dut.diagonal1.grants", "3'b000"),
 }
 """Faults of an allocator of 3."""
 

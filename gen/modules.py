@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 from amaranth.back import rtlil
 from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, UnusedElaboratable, Value
@@ -45,8 +45,12 @@ class ModulePool:
         self._text: list[str] = []
         warnings.simplefilter("ignore", UnusedElaboratable)  # of equal components only the first is elaborated
 
-    def instance(self, component: Component, key: Hashable) -> Elaboratable | Instance:
+    def instance(
+        self, component: Component, key: Hashable, inputs: Mapping[str, Value] | None = None
+    ) -> Elaboratable | Instance:
         """Return an instance of the module of all components of this class and key; see `hopforge.hw.shared`.
+
+        Its inputs are connected to the values of `inputs`, by name, and else to the ports of `component`.
 
         A component stays what it is if it is without logic, only wires, because a module of it would be empty, or if it
         has too many ports to be converted alone.
@@ -60,9 +64,9 @@ class ModulePool:
         name, clocked = made
         pins: dict[str, Value] = {}
         for path, member, signal in component.signature.flatten(component):
-            side = "i" if member.flow is In else "o"
+            side, port = "i" if member.flow is In else "o", "__".join(map(str, path))
             if len(Value.cast(signal)):  # a module has no ports of 0 bits
-                pins[f"{side}_{'__'.join(map(str, path))}"] = Value.cast(signal)
+                pins[f"{side}_{port}"] = (inputs or {}).get(port, Value.cast(signal))
         if clocked:
             pins |= {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         return Instance(name, **pins)

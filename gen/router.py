@@ -17,6 +17,7 @@ from hopforge.gen.package import (
     write_package,
 )
 from hopforge.hw.controlled_router import ControlledRouter
+from hopforge.hw.vc_allocator import check_input_vcs
 from hopforge.model.config import Config
 from hopforge.model.csr import CSR_ADDR_BITS, csr_map
 from hopforge.model.errors import UserError
@@ -81,6 +82,10 @@ def network_design(config: Config) -> NetworkDesign:
     if config.router.route_computation == "lookup":
         lookup = engine_parameters(config)
     topology = network_topology(config)
+    try:
+        check_input_vcs(topology.max_ports, config.router.vcs, config.router.va, config.router.arbiter)
+    except ValueError as error:
+        raise UserError(f"router.{error}") from error
     plan = routing_plan(config, topology)
     tables = compile_tables(topology, plan, config.router.vcs, config.routing.algorithm)
     return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup))

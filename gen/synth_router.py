@@ -28,7 +28,7 @@ _AIMS_UM2_NS = {(5, 4, 64, 4): (55174.0, 0.9)}
 
 _PORTS = (5, 8, 16)
 _VCS = (1, 2, 4)
-_LARGEST_VC_ALLOCATOR = {"input_first": 32, "output_first": 32, "wavefront": 20}
+_LARGEST_VC_ALLOCATOR = {"input_first": 64, "output_first": 64, "wavefront": 20}
 """Output VCs up to which a VC allocator is in the table: its gates grow with the square."""
 
 

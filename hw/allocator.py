@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.arbiter import ARBITERS, Arbiter
-from hopforge.hw.shared import shared
+from hopforge.hw.shared import place, shared
 
 __all__ = ["ALLOCATORS", "Allocator", "SeparableAllocator", "WavefrontAllocator", "allocator"]
 
@@ -188,7 +188,7 @@ class SeparableAllocator(Allocator):
 class WavefrontAllocator(Allocator):
     """Grant along the diagonals (n + m) mod S, beginning with the diagonal d, whatever is still unmatched.
 
-    The matching is maximal. If a grant is used, d (0 after reset) moves to the next diagonal, modulo S. The rows are
+    The matching is maximal. If a grant is used, d (0 after reset) moves to the next diagonal, modulo S. Each row is
     rotated by d, so that the order of the cells is fixed and no combinational loop exists.
 
     Parameters
@@ -213,26 +213,21 @@ class WavefrontAllocator(Allocator):
         """Rotate, match, rotate back."""
         m = Module()
         size, diagonal = self.size, self.diagonal
-        rows = self._rotated(m, [self._row(self.requests, n) for n in range(size)], diagonal, step=1)
-        matched: list[list[Value]] = [[Const(0, 1)] * size for _ in range(size)]
-        row_free: list[Value] = [Const(1, 1)] * size
-        column_free: list[Value] = [Const(1, 1)] * size
+        rows = self._rotated(m, platform, [self._row(self.requests, n) for n in range(size)], step=1)
+        matched: list[Value] = []
+        row_free: Value = Const(-1, size)
+        column_free: Value = Const(-1, size)  # column o has bit -o (mod size), so that diagonals are rotations of it
         for k in range(size):
-            for n in range(size):
-                o = (k - n) % size
-                grant = Signal(name=f"cell_{n}_{o}")
-                row_left = Signal(name=f"row_left_{n}_{o}")
-                column_left = Signal(name=f"column_left_{n}_{o}")
-                m.d.comb += [
-                    grant.eq(rows[n][o] & row_free[n] & column_free[o]),
-                    row_left.eq(row_free[n] & ~rows[n][o] | row_free[n] & ~column_free[o]),
-                    column_left.eq(column_free[o] & ~rows[n][o] | column_free[o] & ~row_free[n]),
-                ]
-                matched[n][o], row_free[n], column_free[o] = grant, row_left, column_left
-        granted = self._rotated(m, [Cat(*row) for row in matched], diagonal, step=-1)
+            requests = Cat(rows[n][(k - n) % size] for n in range(size))
+            free = Cat(column_free[size - k :], column_free[: size - k])
+            cells = Diagonal(size=size)
+            place(m, f"diagonal{k}", cells, platform, size, requests=requests, row_free=row_free, column_free=free)
+            matched.append(cells.grants)
+            row_free, column_free = cells.row_left, Cat(cells.column_left[k:], cells.column_left[:k])
+        unrotated = [Cat(matched[(n + o) % size][n] for o in range(size)) for n in range(size)]
         used = Signal()
         m.d.comb += [
-            self.grants.eq(Cat(*granted)),
+            self.grants.eq(Cat(*self._rotated(m, platform, unrotated, step=-1))),
             self.row_granted.eq(self._any_by_row(self.grants)),
             self.column_granted.eq(self._any_by_column(self.grants)),
             used.eq(self._used_rows().any() if self.refusable else self.requests.any()),  # it is maximal
@@ -242,16 +237,81 @@ class WavefrontAllocator(Allocator):
                 m.d.sync += diagonal.eq(Mux(diagonal == size - 1, 0, diagonal + 1))
         return m
 
-    def _rotated(self, m: Module, rows: Sequence[Value], diagonal: Value, *, step: int) -> Sequence[Value]:
-        """Return rows of which number n is the row n + step·diagonal."""
-        size = self.size
-        for bit in range(ceil_log2(size)):
-            distance = step << bit
-            stage = [Signal(size, name=f"rotated_{'up' if step > 0 else 'down'}{bit}_{n}") for n in range(size)]
-            for n, row in enumerate(stage):
-                m.d.comb += row.eq(Mux(diagonal[bit], rows[(n + distance) % size], rows[n]))
-            rows = stage
-        return rows
+    def _rotated(self, m: Module, platform: object, rows: Sequence[Value], *, step: int) -> list[Value]:
+        """Return rows of which the column o is the column o + step·diagonal."""
+        rotations = [Rotation(width=self.size, step=step) for _ in rows]
+        for n, (rotation, row) in enumerate(zip(rotations, rows, strict=True)):
+            name = f"{'up' if step > 0 else 'down'}{n}"
+            place(m, name, rotation, platform, self.size, step, word=row, distance=self.diagonal)
+        return [rotation.out for rotation in rotations]
+
+
+class Diagonal(wiring.Component):
+    """Cells of a wavefront that have neither a row nor a column in common. Combinational.
+
+    Bit n of each word belongs to row n and to the column of its cell: ``requests``, what is still free, ``grants``, and
+    what is left free.
+
+    Parameters
+    ----------
+    size : int
+        Number of cells.
+    """
+
+    requests: Signal
+    row_free: Signal
+    column_free: Signal
+    grants: Signal
+    row_left: Signal
+    column_left: Signal
+
+    def __init__(self, *, size: int):
+        inputs, outputs = ("requests", "row_free", "column_free"), ("grants", "row_left", "column_left")
+        super().__init__({name: In(size) for name in inputs} | {name: Out(size) for name in outputs})
+
+    def elaborate(self, platform: object) -> Module:
+        """Grant what is requested and free."""
+        m = Module()
+        requests, row, column = self.requests, self.row_free, self.column_free
+        m.d.comb += [
+            self.grants.eq(requests & row & column),
+            self.row_left.eq(row & ~requests | row & ~column),
+            self.column_left.eq(column & ~requests | column & ~row),
+        ]
+        return m
+
+
+class Rotation(wiring.Component):
+    """Bit n of ``out`` is the bit n + step·``distance`` (mod width) of ``word``. Combinational.
+
+    Parameters
+    ----------
+    width : int
+        Bits of the word; ``distance`` is below it.
+    step : int
+        1 or -1.
+    """
+
+    word: Signal
+    distance: Signal
+    out: Signal
+
+    def __init__(self, *, width: int, step: int):
+        self.width = width
+        self.step = step
+        super().__init__({"word": In(width), "distance": In(max(1, ceil_log2(width))), "out": Out(width)})
+
+    def elaborate(self, platform: object) -> Module:
+        """One rank of multiplexers for each bit of the distance."""
+        m = Module()
+        word: Value = self.word
+        for bit in range(ceil_log2(self.width)):
+            shift = (self.step << bit) % self.width
+            rotated = Signal(self.width, name=f"rotated{bit}")
+            m.d.comb += rotated.eq(Mux(self.distance[bit], Cat(word[shift:], word[:shift]), word))
+            word = rotated
+        m.d.comb += self.out.eq(word)
+        return m
 
 
 def allocator(kind: str, *, size: int, arbiter: str = "round_robin", refusable: bool = True) -> Allocator:

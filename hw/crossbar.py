@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.shared import shared
+from hopforge.hw.shared import place
 
 __all__ = ["Crossbar", "OneHotMux"]
 
@@ -53,9 +53,9 @@ class Crossbar(wiring.Component):
         m = Module()
         for o in range(self.outputs):
             mux = OneHotMux(inputs=self.inputs, width_bits=self.width_bits)
-            m.submodules[f"output{o}"] = shared(mux, platform, self.inputs, self.width_bits)
-            m.d.comb += mux.select.eq(Cat(self.select[i * self.outputs + o] for i in range(self.inputs)))
-            m.d.comb += [word.eq(given) for word, given in zip(mux.words, self.words, strict=True)]
+            inputs = {"select": self.select[o :: self.outputs]}
+            inputs |= {f"words__{i}": word for i, word in enumerate(self.words)}
+            place(m, f"output{o}", mux, platform, self.inputs, self.width_bits, **inputs)
             m.d.comb += self.out[o].eq(mux.out)
         return m
 

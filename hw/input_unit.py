@@ -12,7 +12,7 @@ from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.lookup import Lookup, lookup_ports
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
-from hopforge.hw.shared import shared
+from hopforge.hw.shared import place, shared
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
 from hopforge.model.lookup_params import LookupParams
 from hopforge.model.router_params import CLASS_BITS, PORT_BITS, RouterParams
@@ -171,11 +171,9 @@ class InputUnit(wiring.Component):
         else:
             self._from_table(m, requests, va, draining, ended)
         for v, request in enumerate(requests):
-            m.submodules[f"request{v}"] = shared(request, platform, p.structure, request.rules)
+            place(m, f"request{v}", request, platform, p.structure, request.rules, free=self.free, credits=self.credits)
             m.d.comb += [
                 request.valid.eq(va[v]),
-                request.free.eq(self.free),
-                request.credits.eq(self.credits),
                 self._pairs(self.va_request, v).eq(request.request),
                 self._of(self.va_port, v, p.ports).eq(request.asked_port),
             ]

@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from hopforge.hw.route_table import RouteTable
 from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
+from hopforge.hw.vc_allocator import check_input_vcs
 from hopforge.model.router_params import RouterParams
 
 __all__ = ["Router"]
@@ -31,6 +32,11 @@ class Router(wiring.Component):
     ----------
     params : RouterParams
         The router; its own checks name what is wrong.
+
+    Raises
+    ------
+    ValueError
+        A VC allocator that is too large, see `hopforge.hw.vc_allocator.check_input_vcs`.
     """
 
     port: Sequence[Any]
@@ -41,6 +47,7 @@ class Router(wiring.Component):
 
     def __init__(self, *, params: RouterParams):
         self.params = params
+        check_input_vcs(params.ports, params.vcs, params.va, params.arbiter)
         super().__init__(router_members(params))
 
     def elaborate(self, platform: object) -> Module:

@@ -12,7 +12,7 @@ from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit_layout
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.route_table import route_layout
-from hopforge.hw.shared import shared
+from hopforge.hw.shared import place, shared
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
 from hopforge.model.router_params import RouterParams
@@ -107,8 +107,13 @@ class RouterCore(wiring.Component):
                 sa.speculative.eq(Cat(unit.guess_request for unit in self.inputs)),
                 sa.confirmed.eq(Cat(unit.guess_confirmed for unit in self.inputs)),
             ]
+        beyond = {  # what all inputs see of the outputs
+            "free": Cat(output.free for output in self.outputs),
+            "credits": Cat(output.credits for output in self.outputs),
+            "nonzero": Cat(output.nonzero for output in self.outputs),
+        }
         for i, unit in enumerate(self.inputs):
-            m.submodules[f"input{i}"] = shared(unit, platform, p.structure, unit.rules)
+            place(m, f"input{i}", unit, platform, p.structure, unit.rules, **beyond)
             self._input(m, i, unit, va, sa.granted_vc)
             if p.rc == "table":
                 m.d.comb += unit.route.eq(self.route[i])
@@ -129,9 +134,6 @@ class RouterCore(wiring.Component):
             unit.enable.eq(self.enable),
             unit.clear_drops.eq(self.clear_drops),
             self.dropped[i].eq(unit.dropped),
-            unit.free.eq(Cat(output.free for output in self.outputs)),
-            unit.credits.eq(Cat(output.credits for output in self.outputs)),
-            unit.nonzero.eq(Cat(output.nonzero for output in self.outputs)),
             va.requests[i].eq(unit.va_request),
             va.asked_port[i].eq(unit.va_port),
             unit.va_granted.eq(va.granted[i]),
@@ -156,12 +158,10 @@ class RouterCore(wiring.Component):
         """Grants, a cycle later the crossbar, a cycle later the output."""
         p = self.params
         crossbar = Crossbar(inputs=p.ports, outputs=p.ports, width_bits=flit_layout(p).size)
-        m.submodules.crossbar = shared(crossbar, platform, p.structure)
         crossing = Signal(p.ports * p.ports)
         m.d.sync += crossing.eq(sa_grants)
-        m.d.comb += crossbar.select.eq(crossing)
-        for i, unit in enumerate(self.inputs):
-            m.d.comb += crossbar.words[i].eq(unit.word)
+        words = {f"words__{i}": Value.cast(unit.word) for i, unit in enumerate(self.inputs)}
+        place(m, "crossbar", crossbar, platform, p.structure, select=crossing, **words)
         for o, port in enumerate(self.port):
             flit = Signal.like(port.out_flit, name=f"out_flit{o}", reset_less=True)
             m.d.comb += port.out_flit.eq(flit)

@@ -8,7 +8,7 @@ from hopforge.hw.allocator import ALLOCATORS, Allocator, SeparableAllocator, all
 from hopforge.hw.arbiter import ARBITERS, one_hot_lowest
 from hopforge.hw.crossbar import OneHotMux
 from hopforge.hw.round_robin import select
-from hopforge.hw.shared import shared
+from hopforge.hw.shared import place
 
 __all__ = ["SwitchAllocator", "VcChoice"]
 
@@ -139,9 +139,8 @@ class SwitchAllocator(wiring.Component):
             return Const(0, 0)
         muxes = [OneHotMux(inputs=ports, width_bits=bits) for _ in range(ports)]
         for o, mux in enumerate(muxes):
-            m.submodules[f"{name}{o}"] = shared(mux, platform, ports, bits)
-            m.d.comb += mux.select.eq(Cat(matched[i * ports + o] for i in range(ports)))
-            m.d.comb += [word.eq(labels[i][o * bits : (o + 1) * bits]) for i, word in enumerate(mux.words)]
+            words = {f"words__{i}": label[o * bits : (o + 1) * bits] for i, label in enumerate(labels)}
+            place(m, f"{name}{o}", mux, platform, ports, bits, select=matched[o::ports], **words)
         return Cat(mux.out for mux in muxes)
 
     def _matching(
@@ -161,13 +160,17 @@ class SwitchAllocator(wiring.Component):
             chosen.eq(Cat(choice.chosen for choice in choices)),
         ]
         for i, choice in enumerate(choices):
-            m.submodules[f"{name}_choice{i}"] = shared(choice, platform, ports, vcs, per_output, bits)
-            m.d.comb += [
-                choice.requests.eq(requests[i * vcs * ports : (i + 1) * vcs * ports]),
-                choice.at_or_after.eq(at_or_after[i]),
-                choice.matched.eq(matched[i * ports : (i + 1) * ports]),
-                choice.labels.eq(self.labels[i * vcs * bits : (i + 1) * vcs * bits]),
-            ]
+            place(
+                m,
+                f"{name}_choice{i}",
+                choice,
+                platform,
+                *(ports, vcs, per_output, bits),
+                requests=requests[i * vcs * ports : (i + 1) * vcs * ports],
+                at_or_after=at_or_after[i],
+                matched=matched[i * ports : (i + 1) * ports],
+                labels=self.labels[i * vcs * bits : (i + 1) * vcs * bits],
+            )
         if self.kind == "input_first":
             inner: Allocator = SeparableAllocator(
                 inputs=ports,

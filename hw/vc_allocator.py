@@ -10,9 +10,38 @@ from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.allocator import ALLOCATORS, WavefrontAllocator
 from hopforge.hw.arbiter import ARBITERS, GROUP_ARBITERS, grouped_arbiter
-from hopforge.hw.shared import shared
+from hopforge.hw.shared import place, shared
 
-__all__ = ["VcAllocator"]
+__all__ = ["INPUT_VCS_MAX", "VcAllocator", "check_input_vcs"]
+
+INPUT_VCS_MAX = {"wavefront": 512, "matrix": 256}
+"""Input VCs of a router (ports · VCs) up to which these are built; what else there is takes any number."""
+
+
+def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str) -> None:
+    """Refuse a VC allocator of which the hardware is too large to be generated, before any of it is made.
+
+    A wavefront has a cell for each of the (ports·vcs)² pairs, the matrix arbiters have about (ports·vcs)³ / 2
+    flip-flops.
+
+    Parameters
+    ----------
+    ports, vcs, kind, arbiter
+        As in `VcAllocator`.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, its limit and its value.
+    """
+    name, value = ("va", kind) if kind == "wavefront" else ("arbiter", arbiter)
+    limit = INPUT_VCS_MAX.get(value)
+    if limit is not None and ports * vcs > limit:
+        other = "another va" if name == "va" else "round_robin"
+        raise ValueError(
+            f"{name}: {value} takes at most {limit} input VCs (ports · vcs), not {ports} · {vcs} = {ports * vcs}; "
+            f"{other} takes all"
+        )
 
 
 class VcAllocator(wiring.Component):
@@ -48,7 +77,7 @@ class VcAllocator(wiring.Component):
     Raises
     ------
     ValueError
-        An unknown name, a number below 1.
+        An unknown name, a number below 1, more input VCs than `INPUT_VCS_MAX`.
     """
 
     requests: Sequence[Signal]
@@ -67,6 +96,7 @@ class VcAllocator(wiring.Component):
         for name, value in (("ports", ports), ("vcs", vcs)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
+        check_input_vcs(ports, vcs, kind, arbiter)
         self.ports = ports
         self.vcs = vcs
         self.kind = kind
@@ -98,29 +128,27 @@ class VcAllocator(wiring.Component):
         inputs, outputs = [VcInput(*kind) for _ in range(ports)], [VcOutput(*kind) for _ in range(ports)]
         pairs = vcs * vcs
         accepted = Signal(ports * pairs)  # by input VC: its choice among what it is offered
-        offered = Signal(ports * pairs)  # by input VC: VCs of the port it asks that have picked it
-        m.d.comb += [
-            accepted.eq(Cat(unit.accepted for unit in inputs)),
-            offered.eq(reduce(or_, (unit.picked for unit in outputs))),
-        ]
+        m.d.comb += accepted.eq(Cat(unit.accepted for unit in inputs))
         for i, unit in enumerate(inputs):
-            m.submodules[f"input{i}"] = shared(unit, platform, *kind)
+            of_input = slice(i * pairs, (i + 1) * pairs)
+            offers = {f"picked__{o}": output.picked[of_input] for o, output in enumerate(outputs)}
+            if not unit.outputs_first:
+                offers["requests"] = self.requests[i]
+            place(m, f"input{i}", unit, platform, *kind, asked_port=self.asked_port[i], **offers)
             m.d.comb += [
-                unit.requests.eq(self.requests[i]),
-                unit.asked_port.eq(self.asked_port[i]),
-                unit.offered.eq(offered[i * pairs : (i + 1) * pairs]),
                 self.granted[i].eq(unit.granted),
                 self.granted_vc[i].eq(unit.accepted),
                 self.out_port[i].eq(unit.out_port),
                 self.out_vc[i].eq(unit.out_vc),
             ]
         for o, output in enumerate(outputs):
-            m.submodules[f"output{o}"] = shared(output, platform, *kind)
-            m.d.comb += [
-                output.requests.eq(Cat(unit.passed[o * pairs : (o + 1) * pairs] for unit in inputs)),
-                output.accepted.eq(accepted),
-                self.given[o].eq(output.given),
-            ]
+            if output.outputs_first:
+                starts = range(o * vcs, ports * pairs, ports * vcs)
+                asking = {"requests": Cat(word[start : start + vcs] for word in self.requests for start in starts)}
+            else:
+                asking = {"asked": Cat(word[o::ports] for word in self.asked_port)}
+            place(m, f"output{o}", output, platform, *kind, accepted=accepted, **asking)
+            m.d.comb += self.given[o].eq(output.given)
 
     def _wavefront(self, m: Module) -> None:
         ports, vcs = self.ports, self.vcs
@@ -141,24 +169,23 @@ class VcAllocator(wiring.Component):
 class VcInput(wiring.Component):
     """Arbiters of the VCs of an input port, and what was granted to them last. Combinational from input to output.
 
-    ``requests`` and ``asked_port`` as in `VcAllocator`, the same for ``granted``, ``out_port``, ``out_vc``. ``passed``
-    are the requests that the output ports see, bit (o·vcs + v)·vcs + w; ``offered`` says who has picked the VCs,
-    ``accepted`` which of the candidates each VC takes, both with bit v·vcs + w.
+    ``requests`` and ``asked_port`` as in `VcAllocator`, the same for ``granted``, ``out_port``, ``out_vc``.
+    ``picked[o]`` says which VCs of output port o have picked the VCs of this port, ``accepted`` which of the candidates
+    each VC takes, both with bit v·vcs + w.
 
     Parameters
     ----------
     ports, vcs : int
         As in `VcAllocator`.
     outputs_first : bool
-        The VCs choose among what they are offered; else among what they request.
+        The VCs choose among those that have picked them; else among what they request (``requests`` exists).
     arbiter : str
         As in `VcAllocator`.
     """
 
     requests: Signal
     asked_port: Signal
-    passed: Signal
-    offered: Signal
+    picked: Sequence[Signal]
     accepted: Signal
     granted: Signal
     out_port: Signal
@@ -169,18 +196,17 @@ class VcInput(wiring.Component):
         self.vcs = vcs
         self.outputs_first = outputs_first
         self.arbiter = arbiter
-        super().__init__(
-            {
-                "requests": In(vcs * ports * vcs),
-                "asked_port": In(vcs * ports),
-                "passed": Out(ports * vcs * vcs),
-                "offered": In(vcs * vcs),
-                "accepted": Out(vcs * vcs),
-                "granted": Out(vcs),
-                "out_port": Out(vcs * ports),
-                "out_vc": Out(vcs * vcs),
-            }
-        )
+        members = {
+            "asked_port": In(vcs * ports),
+            "picked": In(vcs * vcs).array(ports),
+            "accepted": Out(vcs * vcs),
+            "granted": Out(vcs),
+            "out_port": Out(vcs * ports),
+            "out_vc": Out(vcs * vcs),
+        }
+        if not outputs_first:
+            members["requests"] = In(vcs * ports * vcs)
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """One arbiter per VC, among the VCs of the port that it asks."""
@@ -188,26 +214,26 @@ class VcInput(wiring.Component):
         ports, vcs = self.ports, self.vcs
         size = ports * vcs
         asked = [self.asked_port[v * ports : (v + 1) * ports] for v in range(vcs)]
+        offered = Signal(vcs * vcs)
+        m.d.comb += offered.eq(reduce(or_, self.picked))
         arbiters = [GROUP_ARBITERS[self.arbiter](groups=ports, group_width=vcs) for _ in range(vcs)]
         for v, arbiter in enumerate(arbiters):
             m.submodules[f"vc{v}"] = shared(arbiter, platform, ports, vcs)
-            own = self.requests[v * size : (v + 1) * size]
-            offered = self.offered[v * vcs : (v + 1) * vcs]
+            if self.outputs_first:
+                candidates: Value = offered[v * vcs : (v + 1) * vcs]
+            else:
+                own = self.requests[v * size : (v + 1) * size]
+                candidates = Cat(own[w::vcs].any() for w in range(vcs))
             m.d.comb += [
-                arbiter.requests.eq(offered if self.outputs_first else Cat(own[w::vcs].any() for w in range(vcs))),
+                arbiter.requests.eq(candidates),
                 arbiter.group.eq(asked[v]),
                 arbiter.last_group.eq(self.out_port[v * ports : (v + 1) * ports]),
                 arbiter.last_member.eq(self.out_vc[v * vcs : (v + 1) * vcs]),
                 arbiter.advance.eq(self.granted[v]),
             ]
-        if self.outputs_first:
-            passed = [self.requests[v * size + o * vcs :][:vcs] for o in range(ports) for v in range(vcs)]
-        else:
-            passed = [arbiters[v].member & asked[v][o].replicate(vcs) for o in range(ports) for v in range(vcs)]
         m.d.comb += [
-            self.passed.eq(Cat(*passed)),
             self.accepted.eq(Cat(arbiter.member for arbiter in arbiters)),
-            self.granted.eq(Cat(self.offered[v * vcs : (v + 1) * vcs].any() for v in range(vcs))),
+            self.granted.eq(Cat(offered[v * vcs : (v + 1) * vcs].any() for v in range(vcs))),
         ]
         _remember(m, self.granted, (self.asked_port, self.out_port), (self.accepted, self.out_vc))
         return m
@@ -216,20 +242,22 @@ class VcInput(wiring.Component):
 class VcOutput(wiring.Component):
     """Arbiters of the VCs of an output port. Combinational.
 
-    Bit n·vcs + w of ``requests`` says that input VC n asks for VC w, of ``picked`` that w has picked n; ``accepted`` is
-    what each input VC takes of what it is offered, ``given`` the VCs that are granted.
+    Bit n·vcs + w of ``picked`` says that VC w has picked input VC n; ``given`` are the VCs that are granted.
+    ``accepted`` (the same bits) is what each input VC takes of what it is offered.
 
     Parameters
     ----------
     ports, vcs : int
         As in `VcAllocator`.
     outputs_first : bool
-        A VC is given if its pick accepts it; else if it picks.
+        The VCs pick among ``requests`` (bit n·vcs + w), and one is given if its pick accepts it. Else they pick among
+        what the input VCs accept that ask this port (bit n of ``asked``), and one is given if it picks.
     arbiter : str
         As in `VcAllocator`.
     """
 
     requests: Signal
+    asked: Signal
     picked: Signal
     accepted: Signal
     given: Signal
@@ -240,18 +268,25 @@ class VcOutput(wiring.Component):
         self.outputs_first = outputs_first
         self.arbiter = arbiter
         pairs = ports * vcs * vcs
-        super().__init__({"requests": In(pairs), "picked": Out(pairs), "accepted": In(pairs), "given": Out(vcs)})
+        members = {"picked": Out(pairs), "accepted": In(pairs), "given": Out(vcs)}
+        members |= {"requests": In(pairs)} if outputs_first else {"asked": In(ports * vcs)}
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """One arbiter per VC, among all input VCs."""
         m = Module()
         ports, vcs = self.ports, self.vcs
+        requests = Signal(ports * vcs * vcs)
         used = Signal(ports * vcs * vcs)
-        m.d.comb += used.eq(self.picked & self.accepted if self.outputs_first else self.requests)
+        if self.outputs_first:
+            m.d.comb += [requests.eq(self.requests), used.eq(self.picked & self.accepted)]
+        else:
+            asked = Cat(self.asked[n].replicate(vcs) for n in range(ports * vcs))
+            m.d.comb += [requests.eq(self.accepted & asked), used.eq(requests)]
         arbiters = [grouped_arbiter(self.arbiter, groups=ports, group_width=vcs) for _ in range(vcs)]
         for w, arbiter in enumerate(arbiters):
             m.submodules[f"vc{w}"] = shared(arbiter, platform, ports, vcs)
-            m.d.comb += [arbiter.requests.eq(self.requests[w::vcs]), arbiter.advance.eq(self.given[w])]
+            m.d.comb += [arbiter.requests.eq(requests[w::vcs]), arbiter.advance.eq(self.given[w])]
         m.d.comb += [
             self.picked.eq(Cat(arbiter.grant[n] for n in range(ports * vcs) for arbiter in arbiters)),
             self.given.eq(Cat(used[w::vcs].any() for w in range(vcs))),

@@ -155,7 +155,8 @@ class VcRequest(wiring.Component):
         width = credit_bits(p)
         players: list[tuple[Value, Value, Value]] = []  # takes part, credits, one-hot
         for o in range(p.ports):
-            terms = [Mux(masks[o][w], self.credits[(o * p.vcs + w) * width :][:width], 0) for w in range(p.vcs)]
+            starts = [(o * p.vcs + w) * width for w in range(p.vcs)]
+            terms = [Mux(masks[o][w], self.credits[n : n + width], 0) for w, n in enumerate(starts)]
             total = Signal(width + ceil_log2(p.vcs), name=f"total{o}")
             m.d.comb += total.eq(sum(terms, start=Const(0, 1)))
             players.append((usable[o], total, Const(1 << o, p.ports)))

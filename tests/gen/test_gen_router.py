@@ -166,6 +166,13 @@ def test_shared_parts_are_the_same_gates(tmp_path: Path) -> None:
             0,
             "router.switching must be wormhole or vct in hardware, not",
         ),
+        (
+            TABLE.replace("vcs: 2", "vcs: 16, va: wavefront").replace(
+                "mesh, radices: [2, 2]", "fully_connected, routers: 33"
+            ),
+            0,
+            "router.va: wavefront takes at most 512 input VCs (ports · vcs), not 33 · 16 = 528; another va takes all",
+        ),
     ],
 )
 def test_what_cannot_be_built_is_named(text: str, router: int, message: str, tmp_path: Path) -> None:

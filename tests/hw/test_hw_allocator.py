@@ -7,9 +7,11 @@ from amaranth.sim import Simulator
 
 from hopforge.hw.allocator import ALLOCATORS, SeparableAllocator, allocator
 from hopforge.hw.arbiter import ARBITERS
+from hopforge.hw.router import Router
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
 from hopforge.model.allocators import allocation, first_at_or_after
+from hopforge.model.router_params import RouterParams
 
 KINDS = [
     (kind, arbiter) for kind in ALLOCATORS for arbiter in ARBITERS if kind != "wavefront" or arbiter == "round_robin"
@@ -206,6 +208,11 @@ def test_bad_parameters() -> None:
         VcAllocator(ports=2, vcs=0)
     with pytest.raises(ValueError, match="arbiter must be one of round_robin, matrix, not 'lottery'"):
         VcAllocator(ports=2, vcs=1, arbiter="lottery")
+    with pytest.raises(ValueError, match=r"va: wavefront takes at most 512 input VCs .*, not 33 · 16 = 528"):
+        VcAllocator(ports=33, vcs=16, kind="wavefront", arbiter="matrix")
+    large = RouterParams(ports=64, vcs=5, buffer_flits=1, arbiter="matrix")
+    with pytest.raises(ValueError, match=r"arbiter: matrix takes at most 256 input VCs .*, not 64 · 5 = 320"):
+        Router(params=large)
     with pytest.raises(ValueError, match="inputs must be at least 1, not 0"):
         SeparableAllocator(inputs=0, outputs=2, first="input")
     with pytest.raises(ValueError, match="first must be one of input, output, not 'both'"):
