@@ -513,6 +513,8 @@ def network_params(
         raise UserError(f"router.cycles_per_flit must be 1 in hardware, not {router.cycles_per_flit}")
     if router.switching == "saf":
         raise UserError("router.switching must be wormhole or vct in hardware, not saf")
+    if router.speculation == "shared":
+        raise UserError("router.speculation must be false or true in hardware, not shared")
     given: dict[str, Any] = router.model_dump(
         include={
             "vcs", "buffer_flits", "switching", "arbiter", "speculation", "vc_release", "credit_delay_cycles",

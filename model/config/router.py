@@ -50,8 +50,9 @@ class RouterConfig(Section):
     """Switch allocator; `islip` is another name of `output_first`."""
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     """Arbiters of the separable allocators; `matrix` = least recently granted."""
-    speculation: bool = False
-    """Head flits ask for the switch while they ask for a virtual channel."""
+    speculation: bool | Literal["shared"] = False
+    """Head flits ask for the switch while they ask for a virtual channel, in an allocator of their own after all
+    others; or, `shared`, in the same one (`sa: islip`, not in hardware), as in BookSim by default."""
     vc_release: Literal["tail", "credits"] = "tail"
     """A virtual channel is free when the tail has left, or when all its credits are back."""
     credit_delay_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
@@ -97,6 +98,8 @@ class RouterConfig(Section):
             for key in sorted(given - {"model"}):
                 yield Problem(key, f"is for other models than model={self.model}; see section packet")
             return
+        if self.speculation == "shared" and self.sa not in ("output_first", "islip"):
+            yield Problem("sa", f"must be islip or output_first with speculation=shared, not {self.sa}")
         if self.model == "input_output_queued":
             for key in sorted(given & INPUT_QUEUED_KEYS):
                 yield Problem(key, f"is for model=input_queued only, not model={self.model}")

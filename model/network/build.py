@@ -32,6 +32,7 @@ from hopforge.model.network.records import (
     WAVEFRONT,
 )
 from hopforge.model.network.rng import seed_streams
+from hopforge.model.network.shared_switch import compiled_shared_switch
 from hopforge.model.network.sources import NEVER, schedule_first
 from hopforge.model.network.speculation import compiled_speculation
 from hopforge.model.network.switch_match import compiled_switch_match
@@ -72,7 +73,7 @@ class RouterParameters:
     va: str = "output_first"
     sa: str = "output_first"
     arbiter: str = "round_robin"
-    speculation: bool = False
+    speculation: bool | str = False
     vc_release: str = "tail"
     credit_delay_cycles: int = 0
     link_latency_cycles: Any = 1
@@ -89,6 +90,7 @@ class RouterParameters:
             ("va", self.va in ALLOCATORS, ", ".join(ALLOCATORS), self.va),
             ("sa", self.sa in ALLOCATORS, ", ".join(ALLOCATORS), self.sa),
             ("arbiter", self.arbiter in ("round_robin", "matrix"), "round_robin or matrix", self.arbiter),
+            ("speculation", self.speculation in (False, True, "shared"), "false, true or shared", self.speculation),
             ("vc_release", self.vc_release in ("tail", "credits"), "tail or credits", self.vc_release),
             ("rc_cycles", self.rc_cycles >= 0, "at least 0", self.rc_cycles),
             ("credit_delay_cycles", self.credit_delay_cycles >= 0, "at least 0", self.credit_delay_cycles),
@@ -356,6 +358,7 @@ def build_net(
         "granted": NI,
         "spec_vc": speculative,
         "spec_port": speculative,
+        "spec_mask": speculative,
         "request_vc": width,
         "request_port": width,
         "request_mask": width,
@@ -406,11 +409,15 @@ def build_net(
     s["script_flits"] = int(script[2].sum()) if source.kind == SCRIPT else 0
     if log_events:
         put_log(state, log_events)
-    if router.speculation:
+    if router.speculation == "shared":
+        begin, match = compiled_shared_switch()
+        state.put_function("speculation", begin)
+        state.put_function("switch_match", match)
+    elif router.speculation:
         state.put_function("speculation", compiled_speculation())
     if ALLOCATORS[router.va] == WAVEFRONT:
         state.put_function("wavefront", compiled_wavefront())
-    if matrix or ALLOCATORS[router.sa] != OUTPUT_FIRST:
+    if router.speculation != "shared" and (matrix or ALLOCATORS[router.sa] != OUTPUT_FIRST):
         state.put_function("switch_match", compiled_switch_match())
     if source.message_packets > 1:
         put_message_slots(state)

@@ -327,7 +327,8 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "sa_recent": np.dtype("int64"),
     "granted": np.dtype("int32"),  # input VCs that VA served in this cycle
     "spec_vc": np.dtype("int32"),  # speculative switch requests of this cycle: input VC ...
-    "spec_port": np.dtype("int32"),  # ... and output port
+    "spec_port": np.dtype("int32"),  # ... output port ...
+    "spec_mask": np.dtype("int32"),  # ... and VCs
     "request_vc": np.dtype("int64"),  # of one router in VA: requesting VC ...
     "request_port": np.dtype("int64"),  # ... output port
     "request_mask": np.dtype("int64"),  # ... mask of output VCs

@@ -175,8 +175,11 @@ def match_ports(net: Net, router: int, requested: Any, speculative: int) -> int:
 
 
 @inner
-def match_switch(net: Net, router: int, now: int) -> None:
-    """SA of one router in cycle `now`, without the speculative requests, by any allocator and arbiters."""
+def collect_requests(net: Net, router: int, now: int) -> tuple[Any, Any]:
+    """List in ``net.match_input`` and so on, by increasing input and VC, who asks for which output without speculation.
+
+    Returns the number of requests, and the mask of inputs and outputs (in one) that have several.
+    """
     ports = net.ports
     first = router * ports * net.vcs
     match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
@@ -201,6 +204,15 @@ def match_switch(net: Net, router: int, now: int) -> None:
                 shared |= (inputs & bit_of(i)) | (outputs & bit_of(o))
                 inputs |= bit_of(i)
                 outputs |= bit_of(o)
+    return pairs, shared
+
+
+@inner
+def match_switch(net: Net, router: int, now: int) -> None:
+    """SA of one router in cycle `now`, without the speculative requests, by any allocator and arbiters."""
+    ports = net.ports
+    match_input, match_output, match_vc = int64s(net.match_input), int64s(net.match_output), int64s(net.match_vc)
+    pairs, shared = collect_requests(net, router, now)
     if pairs == 0:
         return
     if shared != uint64(0) or net.sa_kind != OUTPUT_FIRST:  # otherwise every request is a grant

@@ -215,6 +215,7 @@ def allocate_vcs(net: Net, router: int, now: int) -> None:
                 if net.speculation != 0:
                     int32s(net.spec_vc)[net.speculative] = first + number
                     int32s(net.spec_port)[net.speculative] = output
+                    int32s(net.spec_mask)[net.speculative] = mask
                     net.speculative += 1
     if net.wavefront != 0 and requests > 0:
         call_hook(net.wavefront, net, int64(router), requests, now)

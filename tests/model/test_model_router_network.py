@@ -5,7 +5,7 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.links import End, topology_hosts, topology_links
-from hopforge.model.router import PortInputs
+from hopforge.model.router import PortInputs, RouterModel
 from hopforge.model.router_network import HostModel, NetworkModel, Packet
 from hopforge.model.router_params import Route, RouterParams
 from hopforge.model.simulation import Simulation
@@ -69,7 +69,7 @@ def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency:
         RouterParams(
             ports=ports, tag_bits=16, width_bits=72, routes=mesh_routes(topology, r, adaptive),
             vc_rule=rule if adaptive else (),
-            escape_rule=escape, **settings,
+            escape_rule=escape, **(settings | {"speculation": bool(settings.get("speculation"))}),
         )
         for r in range(topology.routers)
     ]  # fmt: skip
@@ -118,6 +118,50 @@ ROUTERS = {
 @pytest.mark.parametrize("name", list(ROUTERS))
 def test_simulator_equals_golden_routers(name: str, load: float) -> None:
     run_both(BASE | ROUTERS[name], seed=len(name), adaptive=False, load=load, latency=1 + len(name) % 2)
+
+
+class SharedSwitchRouter(RouterModel):
+    """``speculation: shared``: heads in VA ask the allocator of all others, behind what asks for the same output."""
+
+    def _switch_requests(self) -> list[dict[int, int]]:
+        """Return, for each input, the output of each VC that requests one, heads in VA included."""
+        self.sure = super()._switch_requests()
+        vcs = self.params.vcs
+        requests = [dict(asked) for asked in self.sure]
+        for n, members in self._vc_requests().items():
+            i, v, o = n // vcs, n % vcs, min(members) // vcs
+            credits = any(self.outputs[o][m % vcs].credits > 0 for m in members)
+            if credits and o not in self.sure[i].values():
+                requests[i][v] = o
+        return requests
+
+    def _late_sends(
+        self, requests: dict[int, set[int]], allocated: dict[int, int], sends: dict[int, tuple[int, int]]
+    ) -> dict[int, tuple[int, int]]:
+        """Move what was matched for heads in VA out of `sends`, and return what of it is sent."""
+        late = {i: (o, v) for i, (o, v) in sends.items() if v not in self.sure[i]}
+        self._sa.take({i: o for i, (o, _) in late.items()})
+        for i, (_, v) in late.items():
+            del sends[i]
+            self._vc_pointer[i] = (v + 1) % self.params.vcs
+        vcs = self.params.vcs
+        given = {i: allocated.get(i * vcs + v) for i, (_, v) in late.items()}
+        return {
+            i: (o, v)
+            for i, (o, v) in late.items()
+            if (m := given[i]) is not None and self.outputs[o][m % vcs].credits > 0
+        }
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5])
+@pytest.mark.parametrize(
+    "more", [{"credit_delay_cycles": 2}, {"vcs": 3, "va": "wavefront"}, {"arbiter": "matrix"}, {"switching": "vct"}]
+)
+def test_speculative_requests_in_the_allocator_of_all_others(
+    monkeypatch: pytest.MonkeyPatch, more: dict, load: float
+) -> None:
+    monkeypatch.setattr("hopforge.model.router_network.RouterModel", SharedSwitchRouter)
+    run_both(BASE | {"speculation": "shared"} | more, seed=4, adaptive=False, load=load, latency=1)
 
 
 @pytest.mark.parametrize("more", [{}, {"vcs": 3, "speculation": True, "va": "wavefront"}, {"switching": "vct"}])
