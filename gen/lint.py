@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hopforge.gen.verilator import run_verilator
-from hopforge.model.errors import UserError
 
-__all__ = ["WAIVERS", "LintError", "LintReport", "lint_file", "lint_text", "waiver_file"]
+__all__ = ["WAIVERS", "LintReport", "lint_text", "waiver_file"]
 
 WAIVERS: dict[str, str] = {
     "DECLFILENAME": "one file holds the engine and all its parts, so that only one module can have its name",
@@ -22,10 +21,6 @@ WAIVERS: dict[str, str] = {
 """Verilator warnings that are turned off, each with its reason."""
 
 _MESSAGE = re.compile(r"^%(Error|Warning)(?:-([A-Z0-9]+))?: (.*)$", re.MULTILINE)
-
-
-class LintError(UserError):
-    """Verilator found something that is not waived; the message is its first finding."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +47,7 @@ def waiver_file() -> str:
     return "\n".join(lines) + "\n"
 
 
-def lint_file(path: Path, top: str, *, timeout_s: float = 300) -> LintReport:
-    """Run ``verilator --lint-only -Wall`` on a file; see `lint_text`."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot read: {error.strerror or error}") from None
-    return lint_text(text, top, timeout_s=timeout_s)
-
-
-def lint_text(text: str, top: str, *, timeout_s: float = 300) -> LintReport:
+def lint_text(text: str, top: str, *, timeout_s: float = 1800) -> LintReport:
     """Run ``verilator --lint-only -Wall`` on Verilog text.
 
     Parameters
