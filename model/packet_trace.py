@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.input_output_queued.build import QueuedState
-from hopforge.model.input_output_queued.records import LINKED, ROUTED
+from hopforge.model.input_output_queued.records import LINKED, ROUTED, SENT_AGAIN
 from hopforge.model.network.build import Script
 from hopforge.model.network.event_log import put_log
 from hopforge.model.network.records import ACTIVE, DRAINED, GRANTED, HEAD, RC, RECEIVED, SENT, TAIL, VA
@@ -91,7 +91,8 @@ def packet_key(text: str) -> PacketKey:
 class _Visit:
     """A packet in one input VC: cycles of the head, of every flit's switch grant, and of when it stands on the output.
 
-    `links` is empty in input-queued routers, where that is always two cycles after the grant.
+    `links` is empty in input-queued routers, where that is always two cycles after the grant. `again`: the host of this
+    router that has set the packet aside before a failed link (input-output-queued routers), and when it sent it again.
     """
 
     input_vc: int
@@ -101,6 +102,7 @@ class _Visit:
     requested: int | None = None
     granted: int | None = None
     links: list[int] = field(default_factory=list)
+    again: tuple[int, int] | None = None
 
     def on_link(self, flit: int) -> int | None:
         """Cycle in which a granted flit stands on the output; None: it waits in an output queue."""
@@ -292,6 +294,8 @@ def follow(
                 open_visits[code, source] = _Visit(source, target, [], routed=cycle)
             elif kind == LINKED:
                 life.visits[-1].links.append(cycle)
+            elif kind == SENT_AGAIN:
+                life.visits[-1].again = source, cycle
             elif kind == GRANTED:
                 visit = open_visits.setdefault((code, source), _Visit(source, -1, []))
                 if queued:
@@ -391,10 +395,14 @@ def _arrivals(run: Simulation, life: PacketLife) -> list[list[int]]:
     state = run.state
     if isinstance(state, QueuedState):
         delay = state.queues["packet_line"]["delay"]
-        first = int(delay[state.queues["nic"]["packet_line"][life.key.host]])
-        lines = state.queues["output_queue"]["packet_line"]
-        arrived = [[cycle + first for cycle in life.sent]]
-        return arrived + [[cycle + int(delay[lines[v.output_vc]]) for cycle in v.links] for v in life.visits]
+        lines, from_host = state.queues["output_queue"]["packet_line"], state.queues["nic"]["packet_line"]
+        arrived = [[cycle + int(delay[from_host[life.key.host]]) for cycle in life.sent]]
+        for visit in life.visits:
+            line, cycles = lines[visit.output_vc], visit.links
+            if visit.again is not None:
+                line, cycles = from_host[visit.again[0]], [visit.again[1]]
+            arrived.append([cycle + int(delay[line]) for cycle in cycles])
+        return arrived
     found = [[cycle + int(state["host"]["flit_time"][life.key.host]) - 1 for cycle in life.sent]]
     for visit in life.visits[:-1]:
         time = int(state["output_port"]["flit_time"][visit.output_vc // int(state["vcs"])]) - 1

@@ -13,7 +13,8 @@ from hopforge.model.failures.purge import free_records
 from hopforge.model.failures.record import FailureRecord
 from hopforge.model.input_output_queued.build import QueuedState
 from hopforge.model.input_output_queued.line_contents import keep_entries, line_contents, put_entry
-from hopforge.model.input_output_queued.records import ELAPSED_BITS, INTERVAL, INTERVAL_BITS
+from hopforge.model.input_output_queued.records import ELAPSED_BITS, INTERVAL, INTERVAL_BITS, SENT_AGAIN
+from hopforge.model.network.event_log import note_event
 from hopforge.model.network.records import HOST_VC_BITS, HOST_VC_MASK
 from hopforge.model.topology import Topology
 
@@ -217,6 +218,7 @@ class InputOutputQueuedFailures:
             state["host"]["flits_sent"][h] += 1
             state.record["flits_injected"] += 1
             state.record["last_move"] = now
+            note_event(state, SENT_AGAIN, h, -1, p)
             put_entry(state, "packet_line", int(nic["packet_line"][h]), int(nic["target"][h]) << 32 | p)
             if not packets:
                 del self.resend[h]

@@ -19,8 +19,8 @@ from hopforge.model.network.records import NOTE
 #: source of packets in fixed intervals, beside those of `model.network.records`
 INTERVAL = 4
 #: events of the log beside those of `model.network.records`: a packet's route is computed (input VC, output VC); an
-#: output port begins to send it (output VC)
-ROUTED, LINKED = 4, 5
+#: output port begins to send it (output VC); a host sends again what it has set aside
+ROUTED, LINKED, SENT_AGAIN = 4, 5, 6
 #: times of an interval source are counted in 2^−20 cycles
 INTERVAL_BITS = 20
 #: low bits of ``packet.unused``: cycles between the arrivals at the router before and at this one; above: the latter

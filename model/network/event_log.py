@@ -9,7 +9,7 @@ from numba import int64
 
 from hopforge.model.network.cache import compile_function
 from hopforge.model.network.memory import function_at, int64s
-from hopforge.model.network.records import NET_RECORD, Net, packet_at
+from hopforge.model.network.records import HEAD, NET_RECORD, TAIL, Net, packet_at
 
 if TYPE_CHECKING:
     from hopforge.model.network.build import NetState
@@ -28,6 +28,17 @@ def put_log(state: "NetState", capacity: int) -> None:
     state.put_function("log_event", _compiled_log())
     state.record["log_capacity"] = capacity
     state.put("log", np.zeros(6 * capacity, np.int64))
+
+
+def note_event(state: "NetState", kind: int, source: int, target: int, packet: int) -> None:
+    """Append an event of a packet of one flit between two cycles, if there is a log."""
+    row = int(state["log_length"])
+    if not state["log_event"] or row >= int(state["log_capacity"]):
+        return
+    sent = state["packet"][packet]
+    code = (int(sent["src"]) << 40) | int(sent["number"])
+    state["log"].reshape(-1, 6)[row] = int(state["cycle"]), kind, source, target, code, HEAD | TAIL
+    state.record["log_length"] = row + 1
 
 
 def _make_log_event(digest: str) -> Callable[..., int]:

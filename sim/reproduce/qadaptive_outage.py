@@ -25,7 +25,7 @@ _DETECTION_US, _REPROGRAM_US = 1.0, 2.0
 
 
 def _points(options: Options) -> list[Point]:
-    hosts, seeds, total = (1056, 3, 900.0) if options.full else (72, 2, 300.0)
+    hosts, seeds, total = (1056, 3, 900.0) if options.full else (72, 5, 300.0)
     return [
         {
             "hosts": hosts, "algorithm": algorithm, "pattern": pattern, "load": loads[options.full],

@@ -13,6 +13,7 @@ from hopforge.model.input_output_queued.line_contents import line_contents
 from hopforge.model.link_times import queued_times
 from hopforge.model.network.records import HOST_VC_BITS
 from hopforge.model.network_topology import network_topology
+from hopforge.model.packet_trace import follow, life_text, list_packets, slowest
 from hopforge.model.routing import RoutingError
 from hopforge.model.simulation import Simulation
 
@@ -254,3 +255,21 @@ def test_links_inside_a_group_and_q_routing_are_refused() -> None:
         Simulation(configure(DRAGONFLY % (4, 2), "q_adaptive", 5, LINKS % "[0, 1]"), 0.4, 3)
     with pytest.raises(RoutingError, match=r"routing.algorithm: must be one of tables, .* not q_routing"):
         Simulation(configure(DRAGONFLY % (4, 2), "q_routing", 5, LINKS % "[0, 4]"), 0.4, 3)
+
+
+def test_a_trace_tells_where_a_packet_was_set_aside() -> None:
+    config = configure(DRAGONFLY % (2, 2), "ugal_node", 4, (LINKS % "[0, 2]").replace("21", "12", 1))
+    packets = list_packets(config, 0.3, 1, 1000)
+    run, lives = follow(config, 0.3, 1, 1000, packets, slowest(packets, 8))
+    kept = [life for life in lives if any(visit.again is not None for visit in life.visits)]
+    assert kept
+    for life in kept:
+        assert len(life.sent) == len(life.received) == 1
+        at = next(k for k, visit in enumerate(life.visits) if visit.again is not None)
+        before, after = life.visits[at], life.visits[at + 1]
+        host, cycle = before.again or (-1, -1)
+        router, port = int(run.topology.host_router[host]), int(run.topology.host_port[host])
+        assert before.input_vc // 4 // run.topology.max_ports == router  # the host is one of the same router
+        assert after.input_vc // 4 == router * run.topology.max_ports + port
+        assert not before.links and after.grants[0] >= cycle + 9
+        assert f"{router:8}  {port:4}   0  {cycle + 9:7}" in life_text(run, life)
