@@ -102,10 +102,6 @@ class EngineState(NamedTuple):
     hash_table: np.ndarray
     skew_table: np.ndarray
 
-    def counter_values(self) -> dict[str, int]:
-        """Return every counter by name."""
-        return {name: int(value) for name, value in zip(COUNTER_NAMES, self.counters, strict=True)}
-
     def total_values(self) -> dict[str, int]:
         """Return what every counter would be if nobody had cleared it, by name."""
         return {name: int(value) for name, value in zip(COUNTER_NAMES, self.totals, strict=True)}

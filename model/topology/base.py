@@ -132,19 +132,6 @@ class Topology:
             router.astype(np.int32), port.astype(np.int32), self.peer_router[router, port], self.peer_port[router, port]
         )
 
-    def host_of_address(self, address: int) -> int:
-        """Host with destination address `address`.
-
-        Raises
-        ------
-        TopologyError
-            No host has this address.
-        """
-        found = np.flatnonzero(self.host_address == address)
-        if len(found) == 0:
-            raise TopologyError("address", f"no host of the {self.name} has the address {address:#x}")
-        return int(found[0])
-
 
 def check_size(key: str, routers: int, ports: int) -> None:
     """Refuse a network that does not fit in memory before any array is made.
