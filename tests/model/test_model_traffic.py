@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopforge.model.config import Config, parse_config
+from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.packet_trace import list_packets
 from hopforge.model.simulation import Simulation
 from hopforge.model.traffic import PATTERNS, TrafficError
 
@@ -111,6 +112,43 @@ def test_adversarial_traffic_goes_to_the_next_group() -> None:
     lines = ["topology: {kind: dragonfly, p: 2, a: 4, h: 2}", "routing: {algorithm: dragonfly_min}"]
     for host, found in destinations(*lines, "traffic: {pattern: adversarial, shift: 2}").items():
         assert {target // 8 for target in found} == {(host // 8 + 2) % 9}
+
+
+@pytest.mark.parametrize("pattern, sizes", [
+    ("random_neighbours, partners: each_round, low: 3, high: 5", {3, 4, 5}),
+    ("stencil, grid: [2, 4, 9]", {6}),
+    ("many_to_many, line: 9", {8}),
+    ("uniform", {1}),
+])  # fmt: skip
+def test_rounds_have_a_packet_for_every_partner(pattern: str, sizes: set[int]) -> None:
+    lines = [
+        "topology: {kind: dragonfly, p: 2, a: 4, h: 2}", "routing: {algorithm: dragonfly_min, ejection: class}",
+        "router: {model: input_output_queued, vcs: 2, buffer_flits: 20, output_buffer_flits: 20}",
+        f"traffic: {{source: rounds, include_self: false, pattern: {pattern}}}",
+    ]  # fmt: skip
+    packets = list_packets(config(*lines), 0.5, 1, 4000)
+    counts = packets.groupby(["host", "created"]).size().unstack(fill_value=0)
+    times = np.array(sorted(packets["created"].unique()))[:-1]  # the last round may still wait in the hosts
+    mean = (min(sizes) + max(sizes)) / 2
+    assert len(times) >= 3
+    assert times.tolist() == [round(k * mean * 80 / 0.5) for k in range(len(times))]  # 80 cycles for a packet
+    assert set(counts[times].to_numpy().flat) == sizes
+    whole = packets[packets["created"].isin(times)]
+    assert (whole["dst"] != whole["host"]).all()
+    if "random" in pattern:
+        assert whole.groupby("host")["dst"].nunique().max() > 5  # others in each round
+    elif len(sizes) == 1 and sizes != {1}:
+        near = whole.groupby(["host", "created"])["dst"].apply(frozenset)
+        assert near.groupby("host").nunique().eq(1).all()
+
+
+def test_rounds_need_their_router_and_partners() -> None:
+    with pytest.raises(ConfigError, match=r"traffic.source: rounds needs router.model=input_output_queued, not"):
+        config(MESH, "traffic: {source: rounds}")
+    for keys, wrong in (("source: rounds", "once"), ("partners: each_round", "each_round")):
+        reason = rf"traffic.partners: must be each_round with source=rounds, else once, not {wrong}"
+        with pytest.raises(ConfigError, match=reason):
+            config(MESH, f"traffic: {{pattern: random_neighbours, {keys}}}")
 
 
 @pytest.mark.parametrize("source", ["bernoulli", "on_off"])
