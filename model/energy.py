@@ -67,7 +67,7 @@ def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[st
         * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
         "crossbar": p * p * shape.word * energy.crossbar_um2_per_bit,
         "VC allocator": (p * shape.vcs) ** 2 * energy.vc_allocator_um2,
-        "switch allocator": p * p * shape.vcs * energy.switch_allocator_um2,
+        "switch allocator": p * p * (energy.switch_allocator_um2 + shape.vcs * energy.switch_allocator_vc_um2),
         "port control": p * energy.port_um2,
         "lookup engines": p * energy.engine_um2 if cached else 0.0,
         "caches": p * lookup.cache.entries * LINE_BYTES * energy.cache_um2_per_byte if cached else 0.0,

@@ -31,9 +31,11 @@ class EnergyConfig(Section):
     crossbar_um2_per_bit: NonNegative = 2.98
     """Crossbar, for each bit, input and output port (own synthesis: 5061 µm² for 5 ports of 68 bits)."""
     vc_allocator_um2: NonNegative = 24.2
-    """VC allocator, for each pair of an input and an output VC (own synthesis: 9691 µm² for 5 ports of 4 VCs)."""
-    switch_allocator_um2: NonNegative = 12.8
-    """Switch allocator, for each pair of ports and each VC (own synthesis: 1277 µm² for 5 ports of 4 VCs)."""
+    """VC allocator, for each pair of an input and an output VC (own synthesis: 9681 µm² for 5 ports of 4 VCs)."""
+    switch_allocator_um2: NonNegative = 7.5
+    """Switch allocator, for each pair of ports (fitted to own synthesis of nine sizes)."""
+    switch_allocator_vc_um2: NonNegative = 10.0
+    """Switch allocator, for each pair of ports and each VC (fitted likewise)."""
     port_um2: NonNegative = 3300.0
     """Control of the two sides of a port: what else is in a router (own synthesis: 47 049 µm² in all)."""
     engine_um2: NonNegative = 22901.0
