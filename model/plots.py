@@ -7,6 +7,7 @@ display is needed.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -223,7 +224,7 @@ def draw_grouped_bars(
     groups: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
 ) -> None:
-    """Draw bars side by side per group, each with its value on top.
+    """Draw bars side by side per group, each with its value on top; a legend if there are several series.
 
     Series whose name starts with "paper" are hollow: black, or, if there are several, in the colour of the series that
     follows. None leaves a gap.
@@ -262,7 +263,19 @@ def draw_grouped_bars(
     axes.set_xticks(range(len(groups)), labels=list(groups))
     axes.tick_params(axis="x", length=0)
     axes.margins(y=0.14)
-    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0), labelcolor=_TEXT)
+    if len(series) > 1:
+        axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0), labelcolor=_TEXT)
+    _turn_touching_names(axes)
+
+
+def _turn_touching_names(axes: Axes) -> None:
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    figure.canvas.draw()  # fixes the layout
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    if any(left.x1 + 4 > right.x0 for left, right in pairwise(boxes)):
+        for label in axes.get_xticklabels():
+            label.set(rotation=30, ha="right", rotation_mode="anchor")
 
 
 def draw_heat_map(axes: Axes, values: ArrayLike, *, label: str, largest: float) -> None:

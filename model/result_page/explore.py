@@ -20,8 +20,9 @@ _X = (
     "switch", "port_class", "routers", "entries", "targets",
 )  # fmt: skip
 _Y = (
-    "latency", "hit_rate", "finish_cycle", "finish_s", "million_per_s", "million_flit_hops_per_s", "cpu_s", "mean_hops",
-    "bandwidth", "area_um2", "delay_ns", "cells", "score",
+    "latency", "hit_rate", "finish_cycle", "finish_s", "engine_ratio", "makespan_s", "million_per_s",
+    "million_flit_hops_per_s", "cpu_s", "packet_over_flow", "mean_hops", "bandwidth", "area_um2", "delay_ns", "cells",
+    "score", "load",
 )  # fmt: skip
 _SERIES = ("variant", "method", "recipe", "pattern", "engine", "seed")
 _IDENTITY = ("router", "port", "rank", "host", "seed", "seeds", "number", "packet", "member", "to_router", "dst")
@@ -44,7 +45,7 @@ def explorer(title: str, table: pd.DataFrame, command: str = "", caption: str = 
     values = [name for name in numbers if name != x]
     if not values:
         return None
-    y = _prefer(_Y, values) or next((name for name in values if name not in _IDENTITY), values[0])
+    y = _prefer(_Y, values) or _first_y(table, values)
     kinds = [name for name in varied if not _distinct(table[name], _most_series(table[name]) + 1)]
     choices = [name for name in kinds if name not in (x, y)]
     by = _prefer(_SERIES, choices)
@@ -89,12 +90,19 @@ def _cell(value: Any) -> Any:
 
 
 def _first_x(table: pd.DataFrame, varied: Sequence[str], numbers: Sequence[str], words: Sequence[str]) -> str:
-    known = _prefer(_X, varied)
+    known = _prefer(_X, [name for name in varied if name != "load" or "router" not in varied])  # loads of channels
     if known:
         return known
     if words and table[words[0]].is_unique and len(table) <= 60:
         return words[0]
     return next(iter(numbers))
+
+
+def _first_y(table: pd.DataFrame, values: Sequence[str]) -> str:
+    """Return the first measured column: one with fractions, for whole numbers are often what was chosen."""
+    measured = [name for name in values if name not in _IDENTITY]
+    fractions = (name for name in measured if (table[name].dropna() % 1 != 0).any())
+    return next(fractions, next(iter(measured), values[0]))
 
 
 def _prefer(wanted: Sequence[str], names: Sequence[str]) -> str:

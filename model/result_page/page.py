@@ -118,6 +118,8 @@ def _headline(result: ResultSet) -> str:
     rows = [table.iloc[0].to_dict() for table in result.tables.values() if len(table) == 1]
     totals = result.metadata.get("totals")
     for row in [totals] if isinstance(totals, dict) else rows:
+        if row.get("lookups") == 0:
+            del row["hit_rate"]
         words = [f"{name} {row[key]:.6g}" for key, name in _MEASURES if isinstance(row.get(key), int | float)]
         if words:
             return ", ".join(words)
@@ -130,6 +132,27 @@ def _headline(result: ResultSet) -> str:
     curve = result.tables.get("curve")
     if curve is not None and "accepted" in curve and len(curve):
         return f"accepted at most {curve['accepted'].max():.4g}"
+    return _best(result)
+
+
+#: table, column, how its largest value is told
+_BEST = (
+    ("variants", "gain", "gain {:.4g} at most"),
+    ("bench", "engine_ratio", "up to {:.3g} times as fast as SimGrid"),
+    ("bench", "ratio", "up to {:.3g} times as fast as BookSim"),
+    ("bench", "million_per_s", "up to {:.3g} million a second"),
+    ("bench", "cpu_s", "processor time {:.3g} s at most"),
+    ("routers", "entries", "{:.0f} entries a router at most"),
+)
+
+
+def _best(result: ResultSet) -> str:
+    """Return the largest value of a table that is known; empty if there is none."""
+    for name, column, text in _BEST:
+        if column in _columns(result, name):
+            largest = pd.to_numeric(result.tables[name][column], errors="coerce").max()
+            if pd.notna(largest):
+                return text.format(largest)
     return ""
 
 

@@ -22,8 +22,21 @@
     layout.modebar = { color: css("--soft"), activecolor: css("--accent"), bgcolor: "rgba(0,0,0,0)" };
     Object.keys(layout).filter(function (key) { return /^[xy]axis/.test(key); }).concat(["xaxis", "yaxis"]).forEach(function (key) {
       layout[key] = Object.assign({ gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), automargin: true }, layout[key]);
+      if (layout[key].title) { layout[key].title = Object.assign({ standoff: 8 }, layout[key].title); }
     });
+    shortenNames(figure.data, layout.xaxis, narrow ? 14 : 30);
     return layout;
+  }
+
+  // long names below an axis would leave no room for the plot; the whole name is told where one points
+  function shortenNames(data, axis, most) {
+    var names = new Set();
+    data.forEach(function (trace) {
+      if (trace.orientation !== "h") { (trace.x || []).forEach(function (value) { if (typeof value === "string") { names.add(value); } }); }
+    });
+    if (axis.tickvals || !Array.from(names).some(function (name) { return name.length > most; })) { return; }
+    axis.tickvals = Array.from(names);
+    axis.ticktext = axis.tickvals.map(function (name) { return name.length > most ? name.slice(0, most - 1) + "…" : name; });
   }
 
   // the columns of a plot whose axes the reader chooses -> series and axes

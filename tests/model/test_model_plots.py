@@ -60,6 +60,23 @@ def test_bars_carry_values_and_leave_gaps():
     assert axes.patches[0].get_facecolor()[3] == 0  # the paper's bars are hollow
 
 
+@pytest.mark.parametrize(("name", "turned"), [("short", False), ("a_name_as_long_as_a_variant_may_have_it", True)])
+def test_names_below_bars_do_not_touch(name, turned):
+    figure, (axes,) = new_figure()
+    draw_grouped_bars(axes, groups=[f"{name}{k}" for k in range(6)], series={"makespan": list(range(1, 7))})
+    figure.canvas.draw()
+    labels = axes.get_xticklabels()
+    assert [label.get_rotation() for label in labels] == [30 * turned] * 6
+    assert axes.get_legend() is None  # one series is what the axis says
+
+
+def test_panels_in_rows():
+    figure, axes = new_figure(panels=3, columns=2, width_in=4, height_in=3)
+    assert figure.get_size_inches().tolist() == [8, 6]
+    places = [one.get_subplotspec() for one in axes]
+    assert [(place.rowspan.start, place.colspan.start) for place in places] == [(0, 0), (0, 1), (1, 0)]
+
+
 def test_paper_points_are_labelled_once():
     _, (axes,) = new_figure()
     draw_paper_points(axes, [1, 2], [3, 4], label="paper")

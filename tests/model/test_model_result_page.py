@@ -137,6 +137,40 @@ def test_plots_of_very_long_tables_are_thinned_and_say_so() -> None:
     assert plot.caption == f"Every 3th of {rows} rows."
 
 
+def test_what_is_plotted_first() -> None:
+    loads = {"router": [0, 0, 1, 1], "port": [1, 2, 1, 2], "to_router": [1, 2, 0, 3], "load": [0.1, 0.2, 0.1, 0.3]}
+    plot = explorer("channels", pd.DataFrame(loads))
+    assert plot is not None
+    assert (plot.x, plot.y, plot.by) == ("router", "load", "port")
+    plot = explorer("curve", pd.DataFrame({"load": [0.1, 0.2], "accepted": [0.1, 0.2], "latency": [9.5, 9.7]}))
+    assert plot is not None
+    assert (plot.x, plot.y) == ("load", "latency")
+    # what was chosen is whole, what was measured is not
+    plot = explorer("data", pd.DataFrame({"targets": [64, 64, 128], "ways": [1, 2, 1], "evictions": [5.5, 0.5, 6.25]}))
+    assert plot is not None
+    assert (plot.x, plot.y, plot.by) == ("targets", "evictions", "ways")
+
+
+@pytest.mark.parametrize(
+    ("tables", "found"),
+    [
+        ({"variants": {"variant": ["a", "b"], "gain": [1.0, 1.25]}}, "gain 1.25 at most"),
+        ({"bench": {"case": ["a", "b"], "engine_ratio": [2.5, None]}}, "up to 2.5 times as fast as SimGrid"),
+        ({"routers": {"router": [0, 1], "entries": [17, 18]}}, "18 entries a router at most"),
+        ({"measurement": {"latency": [9.5], "hit_rate": [0.0], "lookups": [0]}}, "latency, cycles 9.5"),
+        ({"other": {"a": [1, 2], "b": [3, 4]}}, ""),
+    ],
+)
+def test_the_overview_tells_what_matters_most(
+    tmp_path: Path, tables: dict[str, dict[str, list[float]]], found: str
+) -> None:
+    for name, columns in tables.items():
+        pd.DataFrame(columns).to_csv(tmp_path / f"{name}.csv", index=False)
+    overview = items(result_page(find_results(tmp_path), "x"), "Overview")["All results"]
+    assert isinstance(overview, Table)
+    assert overview.rows[0][4] == found
+
+
 @pytest.mark.parametrize(
     "table",
     [
