@@ -64,6 +64,30 @@ def test_a_point_of_the_study(place):
     assert 0 < missed["cache, node reduction"] < missed["cache, whole addresses"] < 1
 
 
+def test_the_study_compares_its_largest_jobs():
+    study = REPRODUCTIONS["apps.study"]
+    points = study.points(Options())
+    assert {point["ranks"] for point in points} == {32, 64, 256}
+    lookups = [("conventional", ""), ("hit", "")] + [
+        (cache, penalty)
+        for cache in ("cache, node reduction", "cache, whole addresses", "small cache, whole addresses")
+        for penalty in ("61 ns on a miss", "76 ns on a miss")
+    ]
+    rows = pd.DataFrame(
+        {**point, "link_gbps": rate, "lookup": lookup, "penalty": penalty, "miss_share": 0.25,
+         "makespan_s": point["ranks"] / rate, "gain": 1 + point["ranks"] / 1000 + k / 100 + rate / 1e5}
+        for point in points for rate in (100, 1600) for k, (lookup, penalty) in enumerate(lookups)
+    )  # fmt: skip
+    compared = {each.quantity: each for each in study.compare(rows, Options())}
+    assert len(compared) == 2 * 3 * (1 + 3) + 2
+    assert compared["MG, scattered: gain if nothing misses"].ours == pytest.approx(1 + 0.256 + 0.01 + 0.016)
+    cache = compared["All-to-all, contiguous: gain, cache, whole addresses, 61 ns on a miss"]
+    assert cache.ours == pytest.approx(1 + 0.256 + 0.04 + 0.016)
+    assert cache.assumption == "25.00 % of the lookups miss; 1.322 with 76 ns"
+    assert compared["MG, contiguous: gain of 1600 Gbps over 100 Gbps"].ours == 16
+    assert len(study.draw(rows, Options()).axes) == 4
+
+
 def test_engines_beside_each_other():
     """Exchanges take what one calculates in every engine that is there, programs as long in routers as in flows."""
     figure = REPRODUCTIONS["apps.engines"]
