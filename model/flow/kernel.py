@@ -118,12 +118,14 @@ class FlowState(NamedTuple):
 
 
 _jit: Any = njit(cache=True, error_model="numpy")
+# handing the arrays of `s` from one compiled function to the next would take a third of the time
+_inline: Any = njit(error_model="numpy", forceinline=True)
 
 
 # ---- events ---------------------------------------------------------------------------------------------------------
 
 
-@_jit
+@_inline
 def _up(s, at):  # type: ignore[no-untyped-def]
     item = s.heap[at]
     while at > 0:
@@ -137,7 +139,7 @@ def _up(s, at):  # type: ignore[no-untyped-def]
     s.item[item].place = at
 
 
-@_jit
+@_inline
 def _down(s, at):  # type: ignore[no-untyped-def]
     item = s.heap[at]
     size = s.numbers[EVENTS]
@@ -156,7 +158,7 @@ def _down(s, at):  # type: ignore[no-untyped-def]
     s.item[item].place = at
 
 
-@_jit
+@_inline
 def _at(s, item, time):  # type: ignore[no-untyped-def]
     """Let an event of `item` happen at `time`, instead of the one that it has, if any."""
     at = s.item[item].place
@@ -174,7 +176,7 @@ def _at(s, item, time):  # type: ignore[no-untyped-def]
         _down(s, at)
 
 
-@_jit
+@_inline
 def _take_first(s):  # type: ignore[no-untyped-def]
     item = s.heap[0]
     s.item[item].place = -1
@@ -189,7 +191,7 @@ def _take_first(s):  # type: ignore[no-untyped-def]
 # ---- messages -------------------------------------------------------------------------------------------------------
 
 
-@_jit
+@_inline
 def _touch_links(s, m):  # type: ignore[no-untyped-def]
     for entry in range(s.route[s.message[m].route].first, s.route[s.message[m].route].last):
         link = s.route_link[entry]
@@ -197,7 +199,7 @@ def _touch_links(s, m):  # type: ignore[no-untyped-def]
         s.numbers[CHANGED] += 1
 
 
-@_jit
+@_inline
 def _wake(s, rank):  # type: ignore[no-untyped-def]
     if s.rank[rank].blocked:
         s.rank[rank].blocked = False
@@ -206,7 +208,7 @@ def _wake(s, rank):  # type: ignore[no-untyped-def]
         s.numbers[READY] += 1
 
 
-@_jit
+@_inline
 def _arrive(s, m, hops):  # type: ignore[no-untyped-def]
     if s.message[m].slot >= 0:
         slot = s.message[m].slot
@@ -232,7 +234,7 @@ def _arrive(s, m, hops):  # type: ignore[no-untyped-def]
             _wake(s, rank)
 
 
-@_jit
+@_inline
 def _move(s, m, hops):  # type: ignore[no-untyped-def]
     """Let a message whose latency is over take its share of the links."""
     if s.message[m].remaining <= 0:
@@ -254,7 +256,7 @@ def _move(s, m, hops):  # type: ignore[no-untyped-def]
     _touch_links(s, m)
 
 
-@_jit
+@_inline
 def _start(s, m):  # type: ignore[no-untyped-def]
     s.message[m].phase = LATENCY
     if len(s.host) == 0:
@@ -272,7 +274,7 @@ def _start(s, m):  # type: ignore[no-untyped-def]
     s.host[host].last = m
 
 
-@_jit
+@_inline
 def _inject(s, m, host):  # type: ignore[no-untyped-def]
     """Let a message take the link of its host, until buffers and cables hold what is left of it.
 
@@ -288,7 +290,7 @@ def _inject(s, m, host):  # type: ignore[no-untyped-def]
         _at(s, len(s.message) + len(s.rank) + host, s.clock[0] + s.message[m].remaining / s.link[host].capacity)
 
 
-@_jit
+@_inline
 def _let_host_go(s, m, total):  # type: ignore[no-untyped-def]
     """Note that the rest of a message fits into the network; it has left its host not before its link could do it."""
     host = s.route[s.message[m].route].host
@@ -299,7 +301,7 @@ def _let_host_go(s, m, total):  # type: ignore[no-untyped-def]
     _at(s, m, s.clock[0] + s.message[m].remaining / s.message[m].rate)
 
 
-@_jit
+@_inline
 def _next_of_host(s, host):  # type: ignore[no-untyped-def]
     m = s.host[host].first
     s.host[host].sends = -1
@@ -310,7 +312,7 @@ def _next_of_host(s, host):  # type: ignore[no-untyped-def]
         _inject(s, m, host)
 
 
-@_jit
+@_inline
 def _run_rank(s, rank, hops):  # type: ignore[no-untyped-def]
     """Run operations until one waits or takes time."""
     while s.rank[rank].at < s.rank[rank].last:
@@ -348,7 +350,7 @@ def _run_rank(s, rank, hops):  # type: ignore[no-untyped-def]
 # ---- sharing --------------------------------------------------------------------------------------------------------
 
 
-@_jit
+@_inline
 def _collect(s, hops):  # type: ignore[no-untyped-def]
     """Find everything that shares links, directly or not, with what changed; return numbers of flows, links, bounds."""
     s.numbers[EPOCH] += 1
@@ -356,7 +358,7 @@ def _collect(s, hops):  # type: ignore[no-untyped-def]
     links = 0
     for i in range(s.numbers[CHANGED]):
         link = s.changed[i]
-        if s.link[link].mark != epoch:
+        if s.link[link].mark != epoch and s.link[link].head >= 0:
             s.link[link].mark = epoch
             s.links[links] = link
             links += 1
@@ -388,7 +390,7 @@ def _collect(s, hops):  # type: ignore[no-untyped-def]
     return flows, links, bounded
 
 
-@_jit
+@_inline
 def _fix(s, m, level, hops):  # type: ignore[no-untyped-def]
     """Settle a flow's rate and take it from its links."""
     route = s.message[m].route
@@ -406,7 +408,7 @@ def _fix(s, m, level, hops):  # type: ignore[no-untyped-def]
     _at(s, m, s.clock[0] + max(s.message[m].remaining - s.message[m].held, 0.0) / rate)
 
 
-@_jit
+@_inline
 def _share(s, hops):  # type: ignore[no-untyped-def]
     """Give every flow of the changed part of the network its max-min fair rate."""
     flows, links, bounded = _collect(s, hops)
@@ -456,7 +458,7 @@ def _share(s, hops):  # type: ignore[no-untyped-def]
 # ---- loop -----------------------------------------------------------------------------------------------------------
 
 
-@_jit
+@_inline
 def _run_ready(s, hops):  # type: ignore[no-untyped-def]
     while s.numbers[READY] > 0:
         s.numbers[READY] -= 1
