@@ -23,8 +23,8 @@ from hopforge.model.network.cache import inlined, inner
 from hopforge.model.network.candidates import candidate_level, candidate_mask, candidate_port
 from hopforge.model.network.event_log import call_log
 from hopforge.model.network.feedback import REPORT_SIGNATURE
-from hopforge.model.network.hooks import LOST, call_hook
 from hopforge.model.network.memory import floats, function_at, int32s, int64s, prefetch, words
+from hopforge.model.network.packet_ends import lose_packet
 from hopforge.model.network.records import DRAINED, GRANTED, HEAD, OUTPUT_VC, PACKET, TAIL, Net, output_vc, packet_at
 
 OUTPUT_QUEUE_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_QUEUE.itemsize, OUTPUT_VC.itemsize, PACKET.itemsize
@@ -92,11 +92,7 @@ def route_head(net: Net, queues: Queues, part: Part, route: Callable[..., int], 
         if net.log_event != 0:
             call_log(net.log_event, net, DRAINED, now, n, int64(-1), (p << 2) | HEAD | TAIL)
         net.flits_dropped += 1
-        net.packets_dropped += 1
-        if net.messages != 0:
-            call_hook(net.messages, net, LOST, p, now)
-        int32s(net.free_packet)[net.free_packets] = p
-        net.free_packets += 1
+        lose_packet(net, p, now)
     queue.output = -1
 
 

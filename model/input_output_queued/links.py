@@ -23,11 +23,10 @@ from hopforge.model.network.bits import bit_of, first_at_or_after, trailing_zero
 from hopforge.model.network.cache import inlined, inner
 from hopforge.model.network.event_log import call_log
 from hopforge.model.network.feedback import LEARN_SIGNATURE
-from hopforge.model.network.hooks import ARRIVED, call_hook
 from hopforge.model.network.memory import floats, function_at, int32s, int64s, prefetch, words
+from hopforge.model.network.packet_ends import count_arrival
 from hopforge.model.network.records import (
     HEAD,
-    HISTOGRAM_BINS,
     HOST_VC_BITS,
     HOST_VC_MASK,
     RECEIVED,
@@ -99,22 +98,9 @@ def receive(net: Net, queues: Queues, h: int, v: int, p: int, now: int) -> None:
     host_at(net, h).flits_received += 1
     net.flits_ejected += 1
     net.last_move = max(net.last_move, now)
-    packet = packet_at(net, p)
-    latency = now - packet.created
-    net.packets_ejected += 1
-    net.measured += 1
-    net.latency_sum += latency
-    net.network_latency_sum += now - packet.sent
-    net.hops_sum += packet.hops
-    net.latency_max = max(net.latency_max, latency)
-    net.latency_min = min(net.latency_min, latency)
-    int64s(net.histogram)[min(latency // queues.bin_cycles, HISTOGRAM_BINS - 1)] += 1
-    if packet.user1 != 0:
+    if packet_at(net, p).user1 != 0:
         queues.derouted += 1
-    if net.messages != 0:
-        call_hook(net.messages, net, ARRIVED, p, now)
-    int32s(net.free_packet)[net.free_packets] = p
-    net.free_packets += 1
+    count_arrival(net, p, now, queues.bin_cycles)
 
 
 @inlined

@@ -8,16 +8,16 @@ from numba import int32, int64, uint32, uint64
 from hopforge.model.network.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.network.cache import inlined, inner
 from hopforge.model.network.event_log import call_log
-from hopforge.model.network.hooks import ARRIVED, HEAD_IN, HEAD_OUT, LOST, call_hook
+from hopforge.model.network.hooks import HEAD_IN, HEAD_OUT, call_hook
 from hopforge.model.network.lookup_state import ask_route
 from hopforge.model.network.memory import floats, int8s, int32s, int64s, prefetch, words
+from hopforge.model.network.packet_ends import count_arrival, lose_packet
 from hopforge.model.network.records import (
     ACTIVE,
     DRAIN,
     DRAINED,
     GRANTED,
     HEAD,
-    HISTOGRAM_BINS,
     HOST_VC_BITS,
     HOST_VC_MASK,
     IDLE,
@@ -153,20 +153,7 @@ def receive(net: Net, target: int, flit: int, now: int) -> None:
         call_log(net.log_event, net, RECEIVED, now, host, v, flit)
     if flit & TAIL == 0:
         return
-    packet = packet_at(net, flit >> 2)
-    latency = now - packet.created
-    net.packets_ejected += 1
-    net.measured += 1
-    net.latency_sum += latency
-    net.network_latency_sum += now - packet.sent
-    net.hops_sum += packet.hops
-    net.latency_max = max(net.latency_max, latency)
-    net.latency_min = min(net.latency_min, latency)
-    int64s(net.histogram)[min(latency, HISTOGRAM_BINS - 1)] += 1
-    if net.messages != 0:
-        call_hook(net.messages, net, ARRIVED, int64(flit) >> 2, now)
-    int32s(net.free_packet)[net.free_packets] = flit >> 2
-    net.free_packets += 1
+    count_arrival(net, int64(flit) >> 2, now, 1)
 
 
 @inlined
@@ -309,11 +296,7 @@ def drain(net: Net, now: int) -> None:
                         if flit & TAIL != 0:
                             port.drops += 1
                             port.drain_mask = port.drain_mask & ~(uint32(1) << uint32(v))
-                            net.packets_dropped += 1
-                            if net.messages != 0:
-                                call_hook(net.messages, net, LOST, int64(flit) >> 2, now)
-                            int32s(net.free_packet)[net.free_packets] = flit >> 2
-                            net.free_packets += 1
+                            lose_packet(net, int64(flit) >> 2, now)
                         break
                 if port.drain_mask == 0:
                     state.drain_ports &= ~(uint64(1) << uint64(i))
