@@ -1,11 +1,13 @@
 """Failures in the middle of a run of input-output-queued routers: as the golden, and everything accounted for."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hopforge.model.config import Config, parse_config
+from hopforge.model.deadlock import check_routing
 from hopforge.model.failures.input_output_queued import DOWN, InputOutputQueuedFailures
 from hopforge.model.input_output_queued.build import QueuedState, QueueParameters
 from hopforge.model.input_output_queued.golden import Golden, GoldenDragonfly, GoldenQAdaptive, GoldenUgalNode
@@ -272,3 +274,16 @@ def test_a_trace_tells_where_a_packet_was_set_aside() -> None:
         assert after.input_vc // 4 == router * run.topology.max_ports + port
         assert not before.links and after.grants[0] >= cycle + 9
         assert f"{router:8}  {port:4}   0  {cycle + 9:7}" in life_text(run, life)
+
+
+def test_every_state_of_the_network_is_proved_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = []
+
+    def counted(topology: Any, *arguments: Any) -> None:
+        links.append(int((topology.peer_router >= 0).sum()))
+        check_routing(topology, *arguments)
+
+    monkeypatch.setattr("hopforge.model.simulation.check_routing", counted)
+    run = Simulation(configure(DRAGONFLY % (4, 2), "q_adaptive", 5, LINKS % "[0, 4], [9, 17]"), 0.4, 3)
+    whole = int((run.topology.peer_router >= 0).sum())
+    assert links == [whole, whole - 4, whole]
