@@ -136,8 +136,8 @@ def bench_app(
 ) -> None:
     """Time programs by engine flow and, where it is installed, by SimGrid in turn; by engine packet, too.
 
-    Processor time of engine flow alone, and with the reading of the trace, which is part of SimGrid's, too; how many
-    times as long SimGrid takes; how far the makespans are apart; and processor time of engine packet.
+    Processor time of engine flow alone, and the whole with reading the trace, as in SimGrid's; how many times as long
+    SimGrid takes; how far the makespans are apart; and processor time of engine packet.
     """
     from rich.console import Console
     from rich.table import Table
@@ -155,7 +155,7 @@ def bench_app(
     write_bench_app(rows, output)
     table = Table(box=None, pad_edge=False)
     table.add_column("program", no_wrap=True)
-    for heading in ("engine s", "+ reading", "SimGrid s", "ratio", "+ reading", "apart", "packet s"):
+    for heading in ("engine s", "whole s", "SimGrid s", "ratio", "whole", "apart", "packet s"):
         table.add_column(heading, justify="right")
     for row in rows:
         beside = (
