@@ -15,9 +15,10 @@ from hopforge.cli import app
 from hopforge.gen.lint import lint_text
 from hopforge.gen.network import network_files
 from hopforge.gen.router import generate_router, router_files
-from hopforge.gen.verilog import to_rtlil
+from hopforge.gen.verilog import to_rtlil, to_verilog
 from hopforge.gen.yosys import run_yosys
 from hopforge.hw.router import Router
+from hopforge.hw.vc_allocator import VcOutput
 from hopforge.model.config import Config, parse_config
 from hopforge.model.csr import csr_map
 from hopforge.model.errors import UserError
@@ -189,3 +190,12 @@ def test_commands_write_the_files(tmp_path: Path) -> None:
     names = [Path(line).name for line in result.output.split()]
     assert names == [f"small_router2{end}" for end in (".sv", ".vlt", ".sdc", ".core", ".md", ".json")]
     assert all((tmp_path / "r" / name).stat().st_size for name in names)
+
+
+def test_long_lines_are_broken(tmp_path: Path) -> None:
+    """Verilator takes 40 000 words on a line; an output port of 16 × 6 VCs has lines of ten thousand characters."""
+    text = to_verilog(VcOutput(16, 6, True, "round_robin"), "output_port")
+    assert max(map(len, text.splitlines())) <= 4000
+    assert re.search(r"[,|&]\n {6}\S", text), "a line has been broken"
+    (tmp_path / "output_port.sv").write_text(text)
+    run_yosys("read_verilog -sv output_port.sv\nhierarchy -check -top output_port\n", tmp_path)
