@@ -42,7 +42,7 @@ def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
     packets = np.array([p for p, _ in samples], float)
     totals = np.array([s for _, s in samples], float)
     if packets.sum() == 0:
-        return 0.0, 0.0
+        return 0.0, float("inf")
     mean = float(totals.sum() / packets.sum())
     count = min(BATCHES, len(samples))
     size = len(samples) // count

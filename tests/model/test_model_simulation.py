@@ -79,7 +79,7 @@ def test_intervals_are_batch_means() -> None:
     mean, half = batch_interval([(1000, 1000 * m) for m in means])  # type: ignore[misc]
     assert mean == pytest.approx(means.mean())
     assert half == pytest.approx(stats.t.ppf(0.975, 19) * means.std(ddof=1) / np.sqrt(20))
-    assert batch_interval([(0, 0)] * 20) == (0.0, 0.0)
+    assert batch_interval([(0, 0)] * 20) == (0.0, float("inf"))
     assert batch_interval([(5, 50)]) == (10.0, float("inf"))
 
 
