@@ -37,10 +37,23 @@ def explain(error: ValidationError, source: Source, model: type[BaseModel]) -> I
     `model` is the class of the whole file; its schema tells the known keys.
     """
     schema = model.model_json_schema()
+    found: dict[Path, list[str]] = {}
     for details in error.errors(include_url=False):
         path, section = _walk(details["loc"], schema)
         for where, reason in _reasons(details, path, section):
+            found.setdefault(where, []).append(reason)
+    for where, reasons in found.items():
+        for reason in _as_one(reasons):
             yield source.line(where), f"{dotted(where)}: {reason}" if where else reason
+
+
+def _as_one(reasons: list[str]) -> list[str]:
+    """Join what each kind of a union says about the same value: "must be 'a', or expected a whole number, not 'b'"."""
+    value = reasons[0].rpartition(", not ")[2]
+    ending = f", not {value}"
+    if len(reasons) == 1 or not all(reason.endswith(ending) for reason in reasons):
+        return reasons
+    return [", or ".join(reason.removesuffix(ending) for reason in reasons) + ending]
 
 
 def describe(value: Any) -> str:
@@ -69,12 +82,18 @@ def _walk(location: tuple[str | int, ...], schema: dict[str, Any]) -> tuple[Path
         if isinstance(step, str) and step.startswith("<"):  # the tag of a union that a function tells apart
             section = node
             continue
+        if isinstance(step, str) and _is_union_of_scalars(node):
+            continue  # the tag is the kind
         if "properties" in node:
             section = node
         path = (*path, step)
         node = node.get("items", {}) if isinstance(step, int) else node.get("properties", {}).get(step, {})
     node = _resolve(node, schema)
     return path, node if "properties" in node else section
+
+
+def _is_union_of_scalars(node: dict[str, Any]) -> bool:
+    return "anyOf" in node and all(choice.get("type") not in (None, "object", "array") for choice in node["anyOf"])
 
 
 def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,10 @@ class SimulationConfig(Section):
     """No flit has moved for so long with flits in flight: the run ends with the cycle of waiting channels."""
 
     def problems(self) -> Iterator[Problem]:
-        """Check the names of the variants."""
+        """Check the names of the variants, and the limits that are given."""
+        given = self.min_cycles != type(self).model_fields["min_cycles"].default
+        if given and self.min_cycles > self.max_cycles:
+            yield Problem("min_cycles", f"must be at most max_cycles={self.max_cycles}, not {self.min_cycles}")
         for name in self.variants:
             if not re.fullmatch(r"\w{1,40}", name):
                 yield Problem("variants", f"a name must be up to 40 letters, digits and _, not {name!r}")

@@ -182,6 +182,26 @@ def test_good_file_and_its_defaults() -> None:
             "x.yml:3: not valid YAML: expected a single document in the stream, but found another",
         ),
         ("seed: 7", "seed: \x00", "x.yml:2: character 0 is not allowed in YAML text"),
+        (
+            "seed: 7",
+            "router: {speculation: maybe}",
+            "x.yml:2: router.speculation: expected true or false, or must be 'shared', not 'maybe'",
+        ),
+        (
+            "seed: 7",
+            "tables: {root: 1.5}",
+            "x.yml:2: tables.root: must be 'centre' or 'highest_degree', or expected a whole number, not 1.5",
+        ),
+        (
+            "seed: 7",
+            "router: {speculation: shared, sa: wavefront}",
+            "x.yml:2: router.sa: must be islip or output_first with speculation=shared, not wavefront",
+        ),
+        (
+            "seed: 7",
+            "simulation: {min_cycles: 5000, max_cycles: 1000}",
+            "x.yml:2: simulation.min_cycles: must be at most max_cycles=1000, not 5000",
+        ),
         ("demo", '"\\ud800"', "x.yml:1: text with half a character"),
         ("demo", "[" * 3000, "x.yml:1: nested too deeply"),
     ],
