@@ -30,6 +30,7 @@ SWITCH_ALLOCATORS = {
     ("part", "measured", "most"),
     [
         ("VC allocator", VC_ALLOCATORS, 0.15),
+        ("VC allocator", {(16, 4): 83_954}, 0.19),
         ("switch allocator", SWITCH_ALLOCATORS, 0.25),
         ("switch allocator", {(5, 1): 330}, 0.33),
     ],
