@@ -188,8 +188,8 @@ def list_packets(
     Returns
     -------
     DataFrame
-        Columns host, number, dst, flits, created, sent (head), arrived (tail; −1: not yet) and latency (−1), in the
-        order of `sent`.
+        Columns host, number, dst, flits, created, sent (head, the first time), arrived (tail; −1: not yet) and latency
+        (−1), in the order of `sent`.
     """
     stepper = _Stepper(config, load, seed, script, check=True)
     rows: list[dict[str, int]] = []
@@ -202,6 +202,8 @@ def list_packets(
             fresh = np.flatnonzero((pool["sent"] == stepper.cycle) & (pool["length"] > 0))
             found = {(int(pool["src"][k]) << 40) | int(pool["number"][k]): int(k) for k in fresh}
             for code in heads[:, 4].tolist():
+                if code in place:
+                    continue  # a failure let another host send it again
                 packet = pool[found[code]]
                 place[code] = len(rows)
                 rows.append(

@@ -286,3 +286,19 @@ def test_store_and_forward_routers_have_no_lives() -> None:
     checked = config("topology: {kind: torus, radices: [4, 4]}", "router: {model: packet}", "routing: {algorithm: por}")
     with pytest.raises(TraceError, match=r"router.model must not be packet for the life of a packet"):
         list_packets(checked, 0.1, 1, 10)
+
+
+def test_a_packet_that_is_sent_again_is_listed_once() -> None:
+    failing = config(
+        "topology: {kind: hyperx, sizes: [4]}", "tables: {scheme: shortest, layers: acro}", "router: {vcs: 4}",
+        "routing: {algorithm: tables}", "traffic: {packet_flits: 4}",
+        "simulation: {failures: [{cycle: 300, detection_cycles: 50, reprogram_cycles: 50, links: [[0, 1]]}]}",
+    )  # fmt: skip
+    run = Simulation(failing, 0.8, 1)
+    run.advance(900)
+    assert run.reconfiguration is not None
+    assert run.reconfiguration.records[0].packets_set_aside > 0
+    packets = list_packets(failing, 0.8, 1, 900)
+    assert len(packets) > 100 and not packets.duplicated(["host", "number"]).any()
+    again = packets[packets["arrived"] > 400]
+    assert (again["latency"] == again["arrived"] - again["created"]).all()
