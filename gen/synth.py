@@ -224,7 +224,7 @@ def synthesize_config(
     blocks : str
         One of `BLOCK_SETS`.
     names : sequence of str, optional
-        Blocks of the set; by default all.
+        Blocks of the set; by default all that do not take very long.
     recipes : sequence of str, optional
         Names in `RECIPES`; by default those of each block.
     folder : Path, optional
@@ -252,7 +252,7 @@ def synthesize_config(
     target = Path("build") / config.name / "synth" if folder is None else folder
     found: list[list[SynthResult]] = []
     with staged(target) as scratch:
-        for name in names or every:
+        for name in names or (block.name for block in every.values() if not block.on_request):
             progress(name)
             found.append(synthesize(every[name], library, recipes=recipes, folder=scratch, timeout_s=timeout_s))
         table = pd.DataFrame(_row(every[results[0].block], result) for results in found for result in results)

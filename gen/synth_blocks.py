@@ -132,6 +132,8 @@ class Block:
         Whether a recipe that is told a delay is tried with several.
     clock_gates : bool
         Whether registers with a common enable get a clock gate instead of multiplexers.
+    on_request : bool
+        Only synthesized when named: a recipe takes longer than the limit.
     """
 
     name: str
@@ -143,6 +145,7 @@ class Block:
     recipes: tuple[str, ...] = tuple(RECIPES)
     efforts: bool = True
     clock_gates: bool = False
+    on_request: bool = False
 
 
 def lookup_blocks(params: LookupParams) -> dict[str, Block]:

@@ -30,6 +30,8 @@ _PORTS = (5, 8, 16)
 _VCS = (1, 2, 4)
 _LARGEST_VC_ALLOCATOR = {"input_first": 64, "output_first": 64, "wavefront": 20}
 """Output VCs up to which a VC allocator is in the table: its gates grow with the square."""
+_LARGEST_BY_DEFAULT = 32
+"""Output VCs of a VC allocator beyond which a recipe takes longer than the limit."""
 
 
 def busiest_router(params: tuple[RouterParams, ...]) -> int:
@@ -133,6 +135,7 @@ def allocator_blocks() -> dict[str, Block]:
                             name=f"va_{kind}_{ports}x{vcs}",
                             what=f"VC allocator, {kind}, {ports} ports, {vcs} VCs",
                             build=partial(VcAllocator, ports=ports, vcs=vcs, kind=kind),
+                            on_request=ports * vcs > _LARGEST_BY_DEFAULT,
                         )
                     )
                 found.append(

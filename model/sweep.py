@@ -194,12 +194,28 @@ def plot_variants(name: str, curve: pd.DataFrame, path: Path) -> None:
     save_figure(figure, path)
 
 
-def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
-    """Say what `hopforge net` shows: subject and words."""
+def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
     spread = (
         f"median {found.latency_median:.0f}, 95 % {found.latency_p95:.0f}, "
         f"99 % {found.latency_p99:.0f}, max {found.latency_max}"
     )
+    rows = [("latency", f"{found.latency:.2f} ± {found.latency_interval:.2f} cycles ({spread})")]
+    if found.message_latency != found.latency:
+        words = (
+            f"{found.message_latency:.2f} cycles (median {found.message_latency_median:.0f}, "
+            f"95 % {found.message_latency_p95:.0f}, 99 % {found.message_latency_p99:.0f}, "
+            f"max {found.message_latency_max})"
+        )
+        rows.append(("messages", words))
+    return [
+        *rows,
+        ("in the network", f"{found.network_latency:.2f} cycles"),
+        ("routers visited", f"{found.hops:.3f}"),
+    ]
+
+
+def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
+    """Say what `hopforge net` shows: subject and words."""
     ends = {
         "precision": "the interval is tight enough",
         "max_cycles": "simulation.max_cycles reached",
@@ -212,21 +228,7 @@ def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
             + (", SATURATED: latencies depend on the length of the run" if found.saturated else ""),
         ),
         ("accepted", f"{found.accepted:.4g} (worst host {found.accepted_worst:.4g})"),
-        ("latency", f"{found.latency:.2f} ± {found.latency_interval:.2f} cycles ({spread})"),
-        *(
-            [
-                (
-                    "messages",
-                    f"{found.message_latency:.2f} cycles (median {found.message_latency_median:.0f}, "
-                    f"95 % {found.message_latency_p95:.0f}, 99 % {found.message_latency_p99:.0f}, "
-                    f"max {found.message_latency_max})",
-                )
-            ]
-            if found.message_latency != found.latency
-            else []
-        ),
-        ("in the network", f"{found.network_latency:.2f} cycles"),
-        ("routers visited", f"{found.hops:.3f}"),
+        *(_latency_rows(found) if found.packets else [("latency", "no packet arrived in the cycles measured")]),
         ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
         (
             "cycles",
