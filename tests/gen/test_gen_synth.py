@@ -299,7 +299,8 @@ def test_allocators_by_name():
     names = {f"{stage}_{kind}_{ports}x{vcs}" for stage in ("va", "sa") for kind in ("input_first", "output_first")
              for ports in (5, 8, 16) for vcs in (1, 2, 4)}  # fmt: skip
     assert names <= set(every)
-    assert {name for name, block in every.items() if block.on_request} == {"va_input_first_16x4", "va_output_first_16x4"}
+    slow = {name for name, block in every.items() if block.on_request}
+    assert slow == {"va_input_first_16x4", "va_output_first_16x4"}
     best = synthesize(every["arbiter5"], None)[0]
     assert best.flops == 4, "a thermometer code of which bit 0 is always 0"
 
