@@ -12,8 +12,8 @@ def expected() -> set[str]:
     """Return the installed name of every tracked file that belongs into the wheel."""
     tracked = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout.split("\0")
     inside = {f"hopforge/{name}" for name in tracked if name.split("/", 1)[0] in FOLDERS and "/" in name}
-    inside |= {name.removeprefix("src/") for name in tracked if name.startswith("src/hopforge/commands/")}
-    return inside | {f"hopforge/{name}" for name in ("__init__.py", "cli.py", "py.typed")}
+    package = (name for name in tracked if name.startswith("src/hopforge/"))
+    return inside | {name.removeprefix("src/") for name in package if name.split("/")[2] not in FOLDERS}
 
 
 def main() -> int:
