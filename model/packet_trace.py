@@ -92,7 +92,7 @@ class _Visit:
     """A packet in one input VC: cycles of the head, of every flit's switch grant, and of when it stands on the output.
 
     `links` is empty in input-queued routers, where that is always two cycles after the grant. `again`: the host of this
-    router that has set the packet aside before a failed link (input-output-queued routers), and when it sent it again.
+    router that has set the packet aside before a failed link, and when it sent each flit again.
     """
 
     input_vc: int
@@ -102,10 +102,10 @@ class _Visit:
     requested: int | None = None
     granted: int | None = None
     links: list[int] = field(default_factory=list)
-    again: tuple[int, int] | None = None
+    again: tuple[int, list[int]] | None = None
 
     def on_link(self, flit: int) -> int | None:
-        """Cycle in which a granted flit stands on the output; None: it waits in an output queue."""
+        """Cycle in which a granted flit stands on the output; None: it waits in an output queue, or was set aside."""
         if self.requested is not None or self.granted is not None:
             return self.grants[flit] + 2
         return self.links[flit] if flit < len(self.links) else None
@@ -286,8 +286,8 @@ def follow(
                 visit.granted = stepper.cycle
         for cycle, kind, source, target, code, _flit in log[np.isin(log[:, 4], codes)].tolist():
             life = by_code[code]
-            if kind == SENT:
-                life.sent.append(cycle)
+            if kind in (SENT, SENT_AGAIN):
+                (life.sent if len(life.sent) < life.flits else _sent_again(life, source)).append(cycle)
             elif kind == RECEIVED:
                 life.received.append(cycle)
             elif kind == DRAINED:
@@ -296,8 +296,6 @@ def follow(
                 open_visits[code, source] = _Visit(source, target, [], routed=cycle)
             elif kind == LINKED:
                 life.visits[-1].links.append(cycle)
-            elif kind == SENT_AGAIN:
-                life.visits[-1].again = source, cycle
             elif kind == GRANTED:
                 visit = open_visits.setdefault((code, source), _Visit(source, -1, []))
                 if queued:
@@ -317,6 +315,15 @@ def follow(
         if not visit.grants:  # the head waits here at the end of the run
             by_code[code].visits.append(visit)
     return stepper.run, [by_code[key.code] for key in keys]
+
+
+def _sent_again(life: PacketLife, host: int) -> list[int]:
+    """Cycles in which `host` sends the flits again that it has set aside."""
+    begun = (visit for visit in life.visits if visit.again is not None and len(visit.again[1]) < life.flits)
+    visit = next(begun, life.visits[-1])
+    if visit.again is None:
+        visit.again = host, []
+    return visit.again[1]
 
 
 def _heads(run: Simulation, codes: NDArray[np.int64]) -> list[tuple[int, int, int]]:
@@ -402,13 +409,15 @@ def _arrivals(run: Simulation, life: PacketLife) -> list[list[int]]:
         for visit in life.visits:
             line, cycles = lines[visit.output_vc], visit.links
             if visit.again is not None:
-                line, cycles = from_host[visit.again[0]], [visit.again[1]]
+                line, cycles = from_host[visit.again[0]], visit.again[1]
             arrived.append([cycle + int(delay[line]) for cycle in cycles])
         return arrived
     found = [[cycle + int(state["host"]["flit_time"][life.key.host]) - 1 for cycle in life.sent]]
     for visit in life.visits[:-1]:
-        time = int(state["output_port"]["flit_time"][visit.output_vc // int(state["vcs"])]) - 1
-        found.append([cycle + time for cycle in visit.grants])
+        time, cycles = int(state["output_port"]["flit_time"][visit.output_vc // int(state["vcs"])]), visit.grants
+        if visit.again is not None:
+            time, cycles = int(state["host"]["flit_time"][visit.again[0]]), visit.again[1]
+        found.append([cycle + time - 1 for cycle in cycles])
     return found
 
 
@@ -482,8 +491,10 @@ def bars(run: Simulation, life: PacketLife) -> list[Bar]:
         following = arrivals[stop] if stop < len(life.visits) else life.received
         for flit, granted in enumerate(visit.grants):
             waits, on_link = arrived[flit], visit.on_link(flit)
+            again = visit.again[1][flit] if visit.again is not None and flit < len(visit.again[1]) else None
             if visit.requested is None:  # queues at the output
                 assert visit.routed is not None
+                on_link = again if on_link is None else on_link
                 leaves = int(run.state["cycle"]) if on_link is None else on_link
                 found.append(Bar(stop, flit, "buffer", waits, visit.routed))
                 found.append(Bar(stop, flit, "switch allocation", visit.routed, granted))
@@ -502,8 +513,12 @@ def bars(run: Simulation, life: PacketLife) -> list[Bar]:
             else:
                 found.append(Bar(stop, flit, "buffer", waits, granted))
                 found.append(Bar(stop, flit, "switch allocation", granted, granted + 1))
+            leaves = granted + 1
+            if again is not None:
+                found.append(Bar(stop, flit, "source queue", leaves, again))
+                leaves = again
             if flit < len(following):
-                found.append(Bar(stop, flit, "crossbar and link", granted + 1, following[flit]))
+                found.append(Bar(stop, flit, "crossbar and link", leaves, following[flit]))
     last = len(life.visits) + 1
     found += [Bar(last, flit, "ejected", cycle, cycle + 1) for flit, cycle in enumerate(life.received)]
     return [bar for bar in found if bar.end > bar.start]

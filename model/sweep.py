@@ -244,5 +244,5 @@ def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
         hits = f"{100 * found.hit_rate:.4g} % hit, {found.merges:,} joined a miss"
         rows.append(("route lookups", f"{found.lookups:,}: {hits}, {misses:,} missed ({causes})"))
     if found.dropped_packets:
-        rows.append(("unroutable", f"{found.dropped_packets:,} packets dropped"))
+        rows.append(("dropped", f"{found.dropped_packets:,} packets, unroutable or lost in a failure"))
     return rows

@@ -208,10 +208,10 @@ class InputOutputQueuedFailures:
                 continue
             p = packets.pop(0)
             packet["via"][p] = -1
-            if epoch.plan.obligation == "checked":
-                packet["src"][p] = h  # its layers are looked up by source and hop
             for name in ("phase", "user0", "user1", "hops"):
                 packet[name][p] = 0
+            if epoch.plan.obligation == "checked":
+                packet["user0"][p] = h + 1  # its layers are those of the path from here
             packet["sent"][p], packet["unused"][p] = now, now << ELAPSED_BITS
             nic["credits"][h] -= 1
             nic["busy_until"][h] = now + int(state.queue_record["packet_cycles"][0])

@@ -246,10 +246,10 @@ class InputQueuedFailures:
                 del self.resend[h]
             packet = state["packet"]
             packet["via"][p] = -1
-            if epoch.plan.obligation == "checked":
-                packet["src"][p] = h  # its layers are looked up by source and hop
             for name in ("phase", "user0", "user1", "hops"):
                 packet[name][p] = 0
+            if epoch.plan.obligation == "checked":
+                packet["user0"][p] = h + 1  # its layers are those of the path from here
             host["packet"][h], host["sent"][h] = p, 0
             state["host_wake"][h] = state["cycle"]
         return int(state["cycle"]) + 1

@@ -124,6 +124,7 @@ class Reconfiguration:
                 self._begin(self._waiting.pop(0))
             if self._stop_at is not None and now >= self._stop_at:
                 self._stop_sending()
+            self._note_empty()
             if self._emptying and now >= self._ready_at and network.empty():
                 self._reprogram()
             limit = min([end, self._series.next_cycle, *(epoch.cycle for epoch in self._waiting[:1])])
@@ -134,8 +135,7 @@ class Reconfiguration:
             elif network.set_aside and self._epoch is not None:
                 limit = min(limit, network.send_again(self._epoch))
             code = self._run(limit - now)
-            if self._emptying and self.records[-1].empty_cycle < 0 and network.empty():
-                self.records[-1].empty_cycle = int(state["cycle"])
+            self._note_empty()
             self._series.note()
         return code
 
@@ -170,6 +170,13 @@ class Reconfiguration:
         for record in self.records:
             record.stopped_cycle = now if record.stopped_cycle < 0 else record.stopped_cycle
 
+    def _note_empty(self) -> None:
+        """Note that the network has become empty, for all failures and repairs that it is becoming empty for."""
+        waiting = [record for record in self.records if record.empty_cycle < 0]
+        if self._emptying and waiting and self.network.empty():
+            for record in waiting:
+                record.empty_cycle = int(self.state["cycle"])
+
     def _step_emptying(self, now: int) -> int:
         """Move on a network that becomes empty; returns the cycle until which the kernel may run."""
         assert self._epoch is not None
@@ -185,7 +192,6 @@ class Reconfiguration:
         self.network.start(self._epoch)
         self._emptying = False
         for record in self.records:
-            record.empty_cycle = now if record.empty_cycle < 0 else record.empty_cycle
             record.reprogrammed_cycle = now if record.reprogrammed_cycle < 0 else record.reprogrammed_cycle
 
     def table(self) -> pd.DataFrame:

@@ -76,7 +76,8 @@ def _by_path(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
     port = table[table[_NEXT] + router * table[_R] + there]
     if port < 0:
         return 0
-    start = table[table[_PATHS] + table[table[_HOME] + packet.src] * table[_R] + there]
+    origin = packet.src if packet.user0 == 0 else packet.user0 - 1  # a host on the way that sends it again
+    start = table[table[_PATHS] + table[table[_HOME] + origin] * table[_R] + there]
     packet.phase = table[table[_DATA] + start + packet.hops]
     out[0] = candidate(port, table[table[_MASK] + packet.phase])
     return 1

@@ -288,10 +288,11 @@ def test_store_and_forward_routers_have_no_lives() -> None:
         list_packets(checked, 0.1, 1, 10)
 
 
-def test_a_packet_that_is_sent_again_is_listed_once() -> None:
+@pytest.mark.parametrize("layers", ["acro", "lash_tor"])
+def test_a_packet_that_is_sent_again_is_listed_once(layers: str) -> None:
     failing = config(
-        "topology: {kind: hyperx, sizes: [4]}", "tables: {scheme: shortest, layers: acro}", "router: {vcs: 4}",
-        "routing: {algorithm: tables}", "traffic: {packet_flits: 4}",
+        "topology: {kind: hyperx, sizes: [4], hosts_per_router: 2}", "routing: {algorithm: tables}", "router: {vcs: 4}",
+        f"tables: {{scheme: shortest, layers: {layers}}}", "traffic: {packet_flits: 4}",
         "simulation: {failures: [{cycle: 300, detection_cycles: 50, reprogram_cycles: 50, links: [[0, 1]]}]}",
     )  # fmt: skip
     run = Simulation(failing, 0.8, 1)
@@ -302,3 +303,20 @@ def test_a_packet_that_is_sent_again_is_listed_once() -> None:
     assert len(packets) > 100 and not packets.duplicated(["host", "number"]).any()
     again = packets[packets["arrived"] > 400]
     assert (again["latency"] == again["arrived"] - again["created"]).all()
+    for _, own in packets.groupby("host"):
+        assert own["number"].tolist() == list(range(len(own)))
+    early = packets[packets["sent"] < 360]
+    keys = [PacketKey(int(host), int(number)) for host, number in zip(early["host"], early["number"], strict=True)]
+    run, lives = follow(failing, 0.8, 1, 900, packets, keys)
+    kept = [life for life in lives if any(visit.again is not None for visit in life.visits)]
+    assert len(kept) == run.reconfiguration.records[0].packets_set_aside  # type: ignore[union-attr]
+    for life in kept:
+        assert len(life.sent) == 4 == len(life.received)
+        at = next(k for k, visit in enumerate(life.visits) if visit.again is not None)
+        _, cycles = life.visits[at].again or (-1, [])
+        assert len(cycles) == 4 and life.visits[at].grants[-1] < cycles[0] < (life.visits[at + 1].requested or 0)
+        table = event_table(run, [life])
+        assert (table["event"] == "injected").sum() == 4
+        arrived = table[(table["event"] == "arrived") & (table["flit"] == 0)]["cycle"].tolist()
+        assert arrived[at + 1] >= cycles[0] and len(arrived) == len(life.visits)
+        assert all(bar.start >= life.created for bar in bars(run, life))

@@ -15,7 +15,7 @@ from hopforge.model.input_output_queued.line_contents import line_contents
 from hopforge.model.link_times import queued_times
 from hopforge.model.network.records import HOST_VC_BITS
 from hopforge.model.network_topology import network_topology
-from hopforge.model.packet_trace import follow, life_text, list_packets, slowest
+from hopforge.model.packet_trace import bars, follow, life_text, list_packets, slowest
 from hopforge.model.routing import RoutingError
 from hopforge.model.simulation import Simulation
 
@@ -207,6 +207,32 @@ def test_everything_is_accounted_for(network: str, algorithm: str, vcs: int, fai
     assert run.reconfiguration.network.set_aside == 0
 
 
+def test_failures_that_join_another_are_empty_in_the_same_cycle() -> None:
+    failures = (
+        "{cycle: 21, links: [[0, 4]], detection_cycles: 4, reprogram_cycles: 50}, "
+        "{cycle: 30, links: [[9, 17]], detection_cycles: 4, reprogram_cycles: 9}"
+    )
+    run = Simulation(configure(DRAGONFLY % (4, 2), "ugal_node", 4, failures), 0.5, 3)
+    run.advance(25 * 16)
+    while run.state.flits_in_flight:
+        run.advance(4)
+    empty = int(run.state["cycle"])
+    run.advance(75 * 16 - empty + 1)
+    assert run.reconfiguration is not None
+    for record in run.reconfiguration.records:
+        assert (record.empty_cycle, record.reprogrammed_cycle) == (empty, 75 * 16)
+
+
+def test_a_network_without_packets_is_empty_when_its_hosts_stop() -> None:
+    run = Simulation(configure(DRAGONFLY % (4, 2), "ugal_node", 4, LINKS % "[0, 4]"), 1e-4, 3)
+    run.advance(20 * 16)
+    assert not run.state.flits_in_flight
+    run.advance(50 * 16)
+    assert run.reconfiguration is not None
+    record = run.reconfiguration.records[0]
+    assert (record.stopped_cycle, record.empty_cycle) == (25 * 16, 25 * 16)
+
+
 def test_switches_without_hosts_drop_what_they_cannot_send_on() -> None:
     failure = "{cycle: 30, ports: [[8, 0]], detection_cycles: 20}"
     run = Simulation(configure("topology: {kind: fat_tree, k: 2, n: 2}", "up_down", 2, failure), 0.9, 1)
@@ -268,11 +294,13 @@ def test_a_trace_tells_where_a_packet_was_set_aside() -> None:
         assert len(life.sent) == len(life.received) == 1
         at = next(k for k, visit in enumerate(life.visits) if visit.again is not None)
         before, after = life.visits[at], life.visits[at + 1]
-        host, cycle = before.again or (-1, -1)
+        host, (cycle,) = before.again or (-1, [-1])
         router, port = int(run.topology.host_router[host]), int(run.topology.host_port[host])
         assert before.input_vc // 4 // run.topology.max_ports == router  # the host is one of the same router
         assert after.input_vc // 4 == router * run.topology.max_ports + port
         assert not before.links and after.grants[0] >= cycle + 9
+        waits = [bar for bar in bars(run, life) if (bar.stop, bar.phase) == (at + 1, "output queue")]
+        assert [bar.end for bar in waits] == [cycle]
         assert f"{router:8}  {port:4}   0  {cycle + 9:7}" in life_text(run, life)
 
 
