@@ -124,8 +124,8 @@ def _check_case(reference: Reference, case: str) -> None:
     traffic, runs = config.traffic, reference.runs
     if "packet_size" not in runs.columns or traffic.packet_lengths or traffic.packet_range is not None:
         return
-    for size in runs.loc[runs["config"] == case, "packet_size"].unique():
-        if str(size) != str(traffic.packet_flits):
+    for size in runs.loc[runs["config"] == case, "packet_size"].dropna().unique():
+        if str(size).removesuffix(".0") != str(traffic.packet_flits):  # with an empty cell all numbers are floats
             raise ReferenceError(
                 f"{path}: traffic.packet_flits is {traffic.packet_flits}, packet_size of the reference {size}"
             )

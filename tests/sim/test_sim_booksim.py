@@ -111,3 +111,10 @@ def test_runs_and_configurations_that_do_not_fit_are_one_clear_line(
         load_reference(tmp_path / "runs.csv", tmp_path)
     with pytest.raises(ReferenceError, match=r"^--reference: no such file: .*none\.csv$"):
         load_reference(tmp_path / "none.csv", tmp_path)
+
+
+def test_a_run_that_was_aborted_needs_no_packet_size(tmp_path: Path) -> None:
+    own_case(tmp_path, OWN_RUNS.replace(",0,,,,1", ",0,,,,"))
+    reference = load_reference(tmp_path / "runs.csv", tmp_path)
+    assert reference.runs["packet_size"].isna().sum() == 1
+    assert reference.cases == ["tiny"]
