@@ -224,10 +224,10 @@ def test_programs_take_the_same_time(workload: str, topology: str, more: str, lo
     ("{kind: npb, benchmark: ft, class: A, ranks: 8}", "{kind: mesh, radices: [4, 2]}"),
 ])
 def test_large_programs_take_the_same_time(workload: str, topology: str) -> None:
-    """To 2 %, as promised; docs/applications.md tells how much it is."""
+    """Promised are 2 %; docs/applications.md tells how much it is, up to 0.22 %."""
     config = config_of(workload, topology, "{host_gflops: 10}")
     ours, theirs = (run_app(by(config, backend)).found.makespan_s for backend in ("embedded", "simgrid"))
-    assert ours == pytest.approx(theirs, rel=0.02)
+    assert ours == pytest.approx(theirs, rel=0.003)
 
 
 @simgrid
