@@ -161,6 +161,11 @@ class Simulation:
 
         def plan_for(topology: Topology, hosts: NDArray[np.bool_]) -> RoutingPlan:
             plan = routing_plan(config, topology)
+            if plan.max_candidates > self.plan.max_candidates:
+                raise RoutingError(
+                    f"routing.algorithm {config.routing.algorithm}: max_candidates must be at most "
+                    f"{self.plan.max_candidates} after a failure too, not {plan.max_candidates}"
+                )
             if config.routing.check and check:
                 net = build_net(topology, self._router_parameters(topology, plan), SourceParameters(), Tables(
                     routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask,

@@ -48,7 +48,8 @@ class RoutingPlan:
     obligation : str
         What `model.deadlock` proves: ``acyclic`` (all channel dependencies), ``escape`` (those of the candidates of
         the highest level, with the indirect ones: Duato's condition), or nothing, because the plan was made from
-        something that has been ``checked``.
+        something that has been ``checked``: then a packet that host h sends again after a failure has h + 1 in
+        ``packet.user0``.
     every : jitted function, optional
         For algorithms that learn or draw random numbers: a relation that gives, in any state, every candidate that
         `route` may ever give there, from ``in_port``, ``in_vc`` and ``packet.dst`` alone. The proof takes it in place

@@ -1,6 +1,7 @@
 """Failures in the middle of a run of input-output-queued routers: as the golden, and everything accounted for."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from hopforge.model.input_output_queued.golden import Golden, GoldenDragonfly, G
 from hopforge.model.input_output_queued.line_contents import line_contents
 from hopforge.model.link_times import queued_times
 from hopforge.model.network.records import HOST_VC_BITS
+from hopforge.model.network_parameters import routing_plan
 from hopforge.model.network_topology import network_topology
 from hopforge.model.packet_trace import bars, follow, life_text, list_packets, slowest
-from hopforge.model.routing import RoutingError
+from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.simulation import Simulation
 
 #: 16 cycles for a packet, 4 between matches, links of 25, 60 and 9 cycles
@@ -315,3 +317,13 @@ def test_every_state_of_the_network_is_proved_before_the_run(monkeypatch: pytest
     run = Simulation(configure(DRAGONFLY % (4, 2), "q_adaptive", 5, LINKS % "[0, 4], [9, 17]"), 0.4, 3)
     whole = int((run.topology.peer_router >= 0).sum())
     assert links == [whole, whole - 4, whole]
+
+
+def test_a_plan_with_more_candidates_after_a_failure_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def more(config: Config, topology: Any) -> RoutingPlan:
+        plan = routing_plan(config, topology)
+        return replace(plan, max_candidates=plan.max_candidates + int((topology.peer_router >= 0).sum() < 64))
+
+    monkeypatch.setattr("hopforge.model.simulation.routing_plan", more)
+    with pytest.raises(RoutingError, match=r"max_candidates must be at most 1 after a failure too, not 2"):
+        Simulation(configure(IRREGULAR, "shortest", 5, LINKS % "[0, 2]"), 0.4, 3)
