@@ -154,18 +154,16 @@ class Reconfiguration:
         )
         self.network.repair((old & ~epoch.ports).reshape(-1), old_hosts & ~epoch.hosts)
         detected = epoch.cycle + epoch.detection_cycles
+        self._ready_at = max(self._ready_at, detected + epoch.reprogram_cycles)
         if self._emptying:
             record.stopped_cycle = epoch.cycle
-            self._ready_at = max(self._ready_at, detected + epoch.reprogram_cycles)
         else:
             self._stop_at = detected if self._stop_at is None else min(self._stop_at, detected)
 
     def _stop_sending(self) -> None:
         """Let the hosts begin no packet any more; what they have begun goes on."""
-        assert self._epoch is not None
         now = int(self.state["cycle"])
         self._stop_at, self._emptying = None, True
-        self._ready_at = now + self._epoch.reprogram_cycles
         self.network.stop()
         for record in self.records:
             record.stopped_cycle = now if record.stopped_cycle < 0 else record.stopped_cycle

@@ -225,6 +225,18 @@ def test_failures_that_join_another_are_empty_in_the_same_cycle() -> None:
         assert (record.empty_cycle, record.reprogrammed_cycle) == (empty, 75 * 16)
 
 
+def test_a_failure_that_joins_before_the_hosts_stop_does_not_hasten_the_tables() -> None:
+    failures = (
+        "{cycle: 20, links: [[0, 4]], detection_cycles: 40, reprogram_cycles: 100}, "
+        "{cycle: 50, links: [[9, 17]], detection_cycles: 9, reprogram_cycles: 0}"
+    )
+    run = Simulation(configure(DRAGONFLY % (4, 2), "ugal_node", 4, failures), 0.05, 3)
+    run.advance(170 * 16)
+    assert run.reconfiguration is not None
+    for record in run.reconfiguration.records:
+        assert (record.stopped_cycle, record.reprogrammed_cycle) == (59 * 16, 160 * 16)
+
+
 def test_a_network_without_packets_is_empty_when_its_hosts_stop() -> None:
     run = Simulation(configure(DRAGONFLY % (4, 2), "ugal_node", 4, LINKS % "[0, 4]"), 1e-4, 3)
     run.advance(20 * 16)
