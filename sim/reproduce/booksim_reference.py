@@ -84,7 +84,7 @@ def load_reference(file: Path | None = None, configs: Path | None = None) -> Ref
 
 def _read_runs(path: Path) -> pd.DataFrame:
     if not path.is_file():
-        raise ReferenceError(f"--reference: no such file: {path}")
+        raise ReferenceError(f"--reference: {'a folder, not a file' if path.is_dir() else 'no such file'}: {path}")
     try:
         runs = pd.read_csv(path, dtype={"config": str, "sim_type": str}, skipinitialspace=True)
     except (ValueError, UnicodeDecodeError) as error:  # pandas' own errors are ValueErrors
@@ -102,7 +102,7 @@ def _read_runs(path: Path) -> pd.DataFrame:
         if name not in ("config", "sim_type"):
             numbers = pd.to_numeric(runs[name], errors="coerce")
             needed = (runs["stable"].astype(str) != "0") | (name in ("offered_flits", "stable"))
-            _check_column(path, runs, name, ~needed | numbers.notna(), "a number")
+            _check_column(path, runs, name, ~needed | (numbers >= 0), "a number from 0 on")
             runs[name] = numbers
     _check_column(path, runs, "stable", runs["stable"].isin((0, 1)), "0 or 1")
     _check_column(path, runs, "offered_flits", runs["offered_flits"].between(0, 1, inclusive="right"), "in (0, 1]")
@@ -117,6 +117,10 @@ def _check_column(path: Path, runs: pd.DataFrame, name: str, good: "pd.Series[bo
 def _check_case(reference: Reference, case: str) -> None:
     path = reference.configs / f"{case}.yml"
     if not path.is_file():
+        if reference.configs == SHIPPED_CONFIGS:
+            raise ReferenceError(
+                f"--reference {reference.file}: {case} is no case of hopforge; give --configs FOLDER with {path.name}"
+            )
         raise ReferenceError(f"--configs: no such file: {path}, for case {case} of {reference.file.name}")
     config = reference.config(case)
     if reference.curve(case).empty:

@@ -95,7 +95,8 @@ def test_other_runs_are_compared_with_the_configurations_given_for_them(tmp_path
 @pytest.mark.parametrize("runs, config, message", [
     (OWN_RUNS.replace("pkt_lat", "latency"), TINY, r"columns pkt_lat are missing; it needs config, offered_flits"),
     (OWN_RUNS.partition("\n")[0] + "\n", TINY, r"runs\.csv: holds no runs$"),
-    (OWN_RUNS.replace("16.3", "fast"), TINY, r"line 3: pkt_lat must be a number, not fast$"),
+    (OWN_RUNS.replace("16.3", "fast"), TINY, r"line 3: pkt_lat must be a number from 0 on, not fast$"),
+    (OWN_RUNS.replace("16.3", "-16.3"), TINY, r"line 3: pkt_lat must be a number from 0 on, not -16.3$"),
     (OWN_RUNS.replace("throughput", "batch"), TINY, r"line 5: sim_type must be latency or throughput, not batch$"),
     (OWN_RUNS.replace("0.95", "95"), TINY, r"line 5: offered_flits must be in \(0, 1\], not 95\.0$"),
     (OWN_RUNS.replace("tiny", "../tiny"), TINY, r"line 2: config must be a name, not \.\./tiny$"),
@@ -111,6 +112,14 @@ def test_runs_and_configurations_that_do_not_fit_are_one_clear_line(
         load_reference(tmp_path / "runs.csv", tmp_path)
     with pytest.raises(ReferenceError, match=r"^--reference: no such file: .*none\.csv$"):
         load_reference(tmp_path / "none.csv", tmp_path)
+    with pytest.raises(ReferenceError, match=r"^--reference: a folder, not a file: "):
+        load_reference(tmp_path, tmp_path)
+
+
+def test_a_case_without_a_configuration_of_ours_needs_a_folder(tmp_path: Path) -> None:
+    own_case(tmp_path, OWN_RUNS, TINY)
+    with pytest.raises(ReferenceError, match=r"tiny is no case of hopforge; give --configs FOLDER with tiny\.yml$"):
+        load_reference(tmp_path / "runs.csv")
 
 
 def test_a_run_that_was_aborted_needs_no_packet_size(tmp_path: Path) -> None:
