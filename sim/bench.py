@@ -1,6 +1,5 @@
 """Speed of the golden model on this machine, in processor time, with a yardstick that makes machines comparable."""
 
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numba import njit
 
 from hopforge.model.address import AddressFormat
@@ -18,12 +16,12 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.node_reduction import NodeReduction
 from hopforge.model.program import compile_program, interleave
 from hopforge.model.replay import Replay
-from hopforge.model.results import command_words, staged, write_metadata, write_tables
 from hopforge.model.routing_cache import RoutingCache, replay
 from hopforge.model.topology import build
 from hopforge.model.trace import read_trace
 from hopforge.model.workload import build_workload
 
+CLOCK = "process time of one process"
 LOOKUPS = 1 << 22
 SLOW_LOOKUPS = 1 << 12
 YARDSTICK_STEPS = 1 << 26
@@ -193,20 +191,3 @@ def _times(run: Callable[[], Any], repetitions: int) -> list[float]:
         run()
         found.append(max(time.process_time() - start, 1e-9))
     return found
-
-
-def write_bench(rows: list[dict[str, Any]], folder: Path) -> None:
-    """Write ``bench.csv``, ``bench.parquet`` and ``metadata.json``, all or nothing.
-
-    Raises
-    ------
-    ResultError
-        The folder cannot be written.
-    """
-    with staged(folder) as scratch:
-        write_tables(scratch, {"bench": pd.DataFrame(rows)})
-        write_metadata(scratch, {
-            "command": command_words(),
-            "machine": platform.machine(), "processor": platform.processor(), "system": platform.system(),
-            "python": platform.python_version(), "clock": "process time of one process",
-        })  # fmt: skip

@@ -5,7 +5,6 @@ machine whose speed changes during the measurement disturbs little.
 """
 
 import os
-import platform
 import shutil
 import statistics
 import time
@@ -15,20 +14,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-import pandas as pd
-
 from hopforge.model.application import run_app
 from hopforge.model.config import Config, parse_config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.errors import UserError
 from hopforge.model.flow.engine import FlowRun
-from hopforge.model.results import command_words, staged, write_metadata, write_tables
 from hopforge.model.smpi.command import run_smpi
 from hopforge.model.smpi.replay import write_replay
 from hopforge.model.topology import Topology, build
 from hopforge.model.workload import PlacedProgram, place_program
 
-__all__ = ["CASES", "AppCase", "chosen_cases", "measure_app", "trace_case", "write_bench_app"]
+__all__ = ["CASES", "CLOCK", "AppCase", "chosen_cases", "measure_app", "trace_case"]
+
+CLOCK = "process time, user and system; SimGrid: of smpirun and its children"
 
 _Found = TypeVar("_Found")
 
@@ -203,20 +201,3 @@ def _measured(case: AppCase, folder: Path, repetitions: int) -> dict[str, Any]:
             "packet_deviation_percent": 100 * (run.found.makespan_s / makespan - 1),
         }  # fmt: skip
     return row
-
-
-def write_bench_app(rows: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Write ``bench.csv``, ``bench.parquet`` and ``metadata.json``, all or nothing.
-
-    Raises
-    ------
-    ResultError
-        The folder cannot be written.
-    """
-    with staged(folder) as scratch:
-        write_tables(scratch, {"bench": pd.DataFrame(rows)})
-        write_metadata(scratch, {
-            "command": command_words(),
-            "machine": platform.machine(), "system": platform.system(), "python": platform.python_version(),
-            "clock": "process time, user and system; SimGrid: of smpirun and its children",
-        })  # fmt: skip

@@ -5,7 +5,6 @@ whose speed changes during the measurement disturbs little.
 """
 
 import os
-import platform
 import re
 import statistics
 import subprocess
@@ -16,13 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
-
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
-from hopforge.model.results import command_words, staged, write_metadata, write_tables
 from hopforge.model.simulation import Simulation
 
+CLOCK = "process time, user and system"
 LOAD = 0.3
 #: most seconds that one BookSim run may take
 BOOKSIM_LIMIT_S = 600
@@ -191,20 +188,3 @@ def measure_net(cases: Sequence[NetCase], booksim: Path | None, repetitions: int
                 "ratio_highest": max(ratios),
             }
         yield row
-
-
-def write_bench_net(rows: list[dict[str, Any]], folder: Path) -> None:
-    """Write ``bench.csv``, ``bench.parquet`` and ``metadata.json``, all or nothing.
-
-    Raises
-    ------
-    ResultError
-        The folder cannot be written.
-    """
-    with staged(folder) as scratch:
-        write_tables(scratch, {"bench": pd.DataFrame(rows)})
-        write_metadata(scratch, {
-            "command": command_words(),
-            "machine": platform.machine(), "system": platform.system(), "python": platform.python_version(),
-            "load": LOAD, "clock": "process time, user and system",
-        })  # fmt: skip

@@ -1,7 +1,6 @@
 """Time and memory of routing tables and virtual layers: a process per case, and growth with the network."""
 
 import json
-import platform
 import resource
 import subprocess
 import sys
@@ -23,11 +22,11 @@ from hopforge.model.irregular.loren import loren_tables
 from hopforge.model.irregular.neighbours import neighbours_of
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
-from hopforge.model.results import command_words, staged, write_metadata, write_tables
 from hopforge.model.topology import build
 
-__all__ = ["CASES", "LABELS", "RouteCase", "chosen_cases", "measure_route", "time_case", "write_bench_route"]
+__all__ = ["CASES", "CLOCK", "LABELS", "RouteCase", "chosen_cases", "draw_growth", "measure_route", "time_case"]
 
+CLOCK = "process time, one process per case; virtual layers: the check included, next hops not"
 LABELS = {
     "acro": "ACRO", "lash": "LASH", "lash_tor": "LASH-TOR", "dfsssp": "DFSSSP", "loren": "LOREN, least tables",
     "thorup_zwick": "Thorup–Zwick, least tables",
@@ -143,7 +142,8 @@ def measure_route(cases: Sequence[RouteCase]) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _draw_growth(table: pd.DataFrame, path: Path) -> None:
+def draw_growth(table: pd.DataFrame, folder: Path) -> None:
+    """Draw ``growth.png``: seconds over switches, a line per method."""
     figure, (axes,) = new_figure(height_in=5)
     sizes = sorted(int(n) for n in table["routers"].unique())
     style_axes(
@@ -157,23 +157,4 @@ def _draw_growth(table: pd.DataFrame, path: Path) -> None:
             seconds = part["cpu_s"].clip(lower=1e-4)
             lines.append(Line(LABELS[method], part["routers"], seconds, color=number % len(PALETTE)))
     draw_lines(axes, lines)
-    save_figure(figure, path)
-
-
-def write_bench_route(rows: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Write ``bench.csv``, ``bench.parquet``, ``growth.png`` and ``metadata.json``, all or nothing.
-
-    Raises
-    ------
-    ResultError
-        The folder cannot be written.
-    """
-    table = pd.DataFrame(rows)
-    with staged(folder) as scratch:
-        write_tables(scratch, {"bench": table})
-        _draw_growth(table, scratch / "growth.png")
-        write_metadata(scratch, {
-            "command": command_words(),
-            "machine": platform.machine(), "system": platform.system(), "python": platform.python_version(),
-            "clock": "process time, one process per case; virtual layers: the check included, next hops not",
-        })  # fmt: skip
+    save_figure(figure, folder / "growth.png")

@@ -214,20 +214,20 @@ def test_programs_take_the_same_time(workload: str, topology: str, more: str, lo
 
 @simgrid
 @pytest.mark.study
-@pytest.mark.parametrize(("workload", "topology"), [
-    ("{kind: trace, file: 'shipped:is.A.64'}", "{kind: torus, radices: [4, 4, 4]}"),
-    ("{kind: trace, file: 'shipped:ft.A.64'}", "{kind: dragonfly, p: 2, a: 4, h: 2}"),
-    ("{kind: npb, benchmark: mg, class: A, ranks: 64}", "{kind: fat_tree, k: 4, n: 2}"),
-    ("{kind: npb, benchmark: cg, class: W, ranks: 32}", "{kind: random_regular, routers: 32, degree: 4}"),
-    ("{kind: npb, benchmark: sp, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}"),
-    ("{kind: npb, benchmark: lu, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}"),
-    ("{kind: npb, benchmark: ft, class: A, ranks: 8}", "{kind: mesh, radices: [4, 2]}"),
+@pytest.mark.parametrize(("workload", "topology", "limit"), [
+    ("{kind: trace, file: 'shipped:is.A.64'}", "{kind: torus, radices: [4, 4, 4]}", 0.002),
+    ("{kind: trace, file: 'shipped:ft.A.64'}", "{kind: dragonfly, p: 2, a: 4, h: 2}", 0.002),
+    ("{kind: npb, benchmark: mg, class: A, ranks: 64}", "{kind: fat_tree, k: 4, n: 2}", 0.002),
+    ("{kind: npb, benchmark: cg, class: W, ranks: 32}", "{kind: random_regular, routers: 32, degree: 4}", 0.02),
+    ("{kind: npb, benchmark: sp, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}", 0.002),
+    ("{kind: npb, benchmark: lu, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}", 0.002),
+    ("{kind: npb, benchmark: ft, class: A, ranks: 8}", "{kind: mesh, radices: [4, 2]}", 0.002),
 ])
-def test_large_programs_take_the_same_time(workload: str, topology: str) -> None:
-    """Promised are 2 %; docs/applications.md tells how much it is, up to 0.22 %."""
+def test_large_programs_take_the_same_time(workload: str, topology: str, limit: float) -> None:
+    """Promised are 2 %, the limit on random networks (docs/applications.md); regular ones agree far better."""
     config = config_of(workload, topology, "{host_gflops: 10}")
     ours, theirs = (run_app(by(config, backend)).found.makespan_s for backend in ("embedded", "simgrid"))
-    assert ours == pytest.approx(theirs, rel=0.003)
+    assert ours == pytest.approx(theirs, rel=limit)
 
 
 @simgrid

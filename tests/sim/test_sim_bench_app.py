@@ -8,7 +8,8 @@ import pytest
 
 from hopforge.model.errors import UserError
 from hopforge.sim import bench_app
-from hopforge.sim.bench_app import CASES, AppCase, chosen_cases, measure_app, trace_case, write_bench_app
+from hopforge.sim.bench_app import CASES, AppCase, chosen_cases, measure_app, trace_case
+from hopforge.sim.bench_results import write_bench
 
 SMALL = AppCase(
     "IS, class S, 8 ranks", "{kind: npb, benchmark: is, class: S, ranks: 8}", "{kind: torus, radices: [2, 2, 2]}",
@@ -31,7 +32,7 @@ def test_times_without_simgrid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert 0 < row["engine_s"] < row["whole_s"]
     assert (row["ranks"], row["packet_limit_s"], row["limit_s"]) == (8, 60, None)
     assert abs(row["packet_deviation_percent"]) < 10
-    write_bench_app([row], tmp_path / "out")
+    write_bench([row], tmp_path / "out", clock=bench_app.CLOCK)
     assert pd.read_csv(tmp_path / "out" / "bench.csv")["case"].tolist() == ["IS, class S, 8 ranks"]
 
 

@@ -1,5 +1,6 @@
 """`hopforge bench net`: what is counted, that both simulators do the same work, and mistakes with the binary."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 from hopforge.model.errors import UserError
 from hopforge.model.routing.graph import distances
 from hopforge.sim import bench_net
-from hopforge.sim.bench_net import CASES, SIZES, measure_net, prepare, time_booksim, time_ours, write_bench_net
+from hopforge.sim.bench_net import CASES, SIZES, measure_net, prepare, time_booksim, time_ours
+from hopforge.sim.bench_results import write_bench
 
 SMALL = bench_net._grid_case("mesh", 4, 2, 1, 3000, 100)
 
@@ -59,8 +61,10 @@ def test_ratio_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert row["ns_per_flit_hop"] == pytest.approx(50)
     # the runs are paired in the order in which they alternate: 10/1, 20/2, 40/1
     assert (row["ratio_lowest"], row["ratio"], row["ratio_highest"]) == pytest.approx((10, 10, 40))
-    write_bench_net([row], tmp_path / "out")
+    write_bench([row], tmp_path / "out", clock="processor time", load=0.3)
     assert pd.read_csv(tmp_path / "out" / "bench.csv")["routers"].tolist() == [16]
+    metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())
+    assert (metadata["clock"], metadata["load"]) == ("processor time", 0.3)
 
 
 @pytest.mark.parametrize("text, message", [

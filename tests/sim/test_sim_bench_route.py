@@ -7,7 +7,8 @@ import pytest
 
 from hopforge.model.errors import UserError
 from hopforge.sim import bench_route
-from hopforge.sim.bench_route import CASES, RouteCase, chosen_cases, measure_route, time_case, write_bench_route
+from hopforge.sim.bench_results import write_bench
+from hopforge.sim.bench_route import CASES, RouteCase, chosen_cases, draw_growth, measure_route, time_case
 
 
 def test_a_case_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
@@ -16,7 +17,7 @@ def test_a_case_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert row["cpu_s"] > 0
     assert row["peak_mib"] > 50  # at least numpy and numba
     again = [{**row, "routers": routers} for routers in (64, 256)] + [{**row, "method": "loren", "degree": 4}]
-    write_bench_route(again, tmp_path / "out")
+    write_bench(again, tmp_path / "out", clock=bench_route.CLOCK, plot=draw_growth)
     table = pd.read_csv(tmp_path / "out" / "bench.csv")
     assert table["limit_s"].tolist() == [10, 10, 10]
     assert (tmp_path / "out" / "growth.png").stat().st_size > 10_000

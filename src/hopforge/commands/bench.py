@@ -24,7 +24,8 @@ def bench_lookup(
     from rich.table import Table
 
     from hopforge.model.results import check_writable
-    from hopforge.sim.bench import lookup_cases, measure, write_bench
+    from hopforge.sim.bench import CLOCK, lookup_cases, measure
+    from hopforge.sim.bench_results import write_bench
 
     check_writable(output)
     console = Console()
@@ -32,7 +33,7 @@ def bench_lookup(
     with console.status("measuring"):
         for row in measure(lookup_cases(trace), repetitions):
             rows.append(row)
-    write_bench(rows, output)
+    write_bench(rows, output, clock=CLOCK)
     table = Table(box=None, pad_edge=False)
     table.add_column("case", no_wrap=True)
     for heading in ("work", "best", "worst", "rate", "per step"):
@@ -63,7 +64,8 @@ def bench_net(
 
     from hopforge.model.errors import UserError
     from hopforge.model.results import check_writable
-    from hopforge.sim.bench_net import CASES, SIZES, measure_net, write_bench_net
+    from hopforge.sim.bench_net import CASES, CLOCK, LOAD, SIZES, measure_net
+    from hopforge.sim.bench_results import write_bench
 
     if booksim is not None and not booksim.is_file():
         raise UserError(f"--booksim: no such file: {booksim}")
@@ -71,7 +73,7 @@ def bench_net(
     console = Console()
     with console.status("measuring"):
         rows = list(measure_net(SIZES if sizes else CASES, booksim, repetitions))
-    write_bench_net(rows, output)
+    write_bench(rows, output, clock=CLOCK, load=LOAD)
     table = Table(box=None, pad_edge=False)
     table.add_column("case", no_wrap=True)
     for heading in ("routers", "M flit-hops/s", "ns each", "MiB", "BookSim", "ratio"):
@@ -102,7 +104,8 @@ def bench_route(
     from rich.table import Table
 
     from hopforge.model.results import check_writable
-    from hopforge.sim.bench_route import LABELS, chosen_cases, measure_route, write_bench_route
+    from hopforge.sim.bench_results import write_bench
+    from hopforge.sim.bench_route import CLOCK, LABELS, chosen_cases, draw_growth, measure_route
 
     cases = chosen_cases(full, method or [])
     check_writable(output)
@@ -111,7 +114,7 @@ def bench_route(
         for row in measure_route(cases):
             rows.append(row)
             status.update(f"measured {len(rows)} of {len(cases)}")
-    write_bench_route(rows, output)
+    write_bench(rows, output, clock=CLOCK, plot=draw_growth)
     table = Table(box=None, pad_edge=False)
     table.add_column("method", no_wrap=True)
     for heading in ("switches", "degree", "layers, entries", "CPU s", "aim", "MiB", "aim"):
@@ -143,7 +146,8 @@ def bench_app(
     from rich.table import Table
 
     from hopforge.model.results import check_writable
-    from hopforge.sim.bench_app import chosen_cases, measure_app, write_bench_app
+    from hopforge.sim.bench_app import CLOCK, chosen_cases, measure_app
+    from hopforge.sim.bench_results import write_bench
 
     cases = chosen_cases(full, trace or [])
     check_writable(output)
@@ -152,7 +156,7 @@ def bench_app(
         for row in measure_app(cases, repetitions):
             rows.append(row)
             status.update(f"measured {len(rows)} of {len(cases)}")
-    write_bench_app(rows, output)
+    write_bench(rows, output, clock=CLOCK)
     table = Table(box=None, pad_edge=False)
     table.add_column("program", no_wrap=True)
     for heading in ("engine s", "whole s", "SimGrid s", "ratio", "whole", "apart", "packet s"):
