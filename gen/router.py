@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hopforge.model.routing.configured import routing_plan
-
 from hopforge.gen.lookup import engine_parameters, lookup_parameters_as_data
 from hopforge.gen.package import (
     Package,
@@ -27,6 +25,7 @@ from hopforge.model.router.csr import all_engines_address, engine_address, route
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.program import RouterProgram, router_program
 from hopforge.model.router.tables import RouterTables, compile_tables, network_params
+from hopforge.model.routing.configured import routing_plan
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from hopforge.model.network.core.state import NetState
 from numpy.typing import NDArray
 
+from hopforge.model.network.core.state import NetState
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.record import FailureRecord
 

@@ -9,9 +9,10 @@ stays, the rest grows on (Bertsekas and Gallager, "Data Networks", 1992, section
 from typing import Any, NamedTuple
 
 import numpy as np
-from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
 from numba import njit
 from numpy.typing import NDArray
+
+from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
 
 #: phases of a message
 IDLE, SENT, POSTED, LATENCY, MOVING, ARRIVED = range(6)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from hopforge.model.routing.configured import routing_plan
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import stdtrit
@@ -20,6 +19,7 @@ from hopforge.model.irregular.landmarks import LandmarkTables, cowen, landmark_t
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.tables import RoutingTables
 from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.routing.configured import routing_plan
 from hopforge.sim.reproduce.loren_networks import (
     COLOURS,
     COMPARED,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from hopforge.model.routing.configured import routing_network
 
 from hopforge.model.output.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.routing.configured import routing_network
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
 from hopforge.sim.failures.report import failure_tables, plot_series
 from hopforge.sim.run.lookup_measures import lookup_table

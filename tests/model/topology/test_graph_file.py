@@ -6,9 +6,9 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hopforge.model.network.settings import router_parameters
 
 from hopforge.model.config import AddressConfig, EdgeListConfig, parse_config
+from hopforge.model.network.settings import router_parameters
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.sim.run.simulation import Simulation
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hopforge.model.network.core.state import NetworkError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.workload.trace import TraceError
 from hopforge.sim.programs.application import ApplicationError, run_app
