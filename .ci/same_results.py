@@ -2,8 +2,8 @@
 """Show that two checkouts give the same results: Verilog, tables and data files, value by value.
 
 Run `.ci/same_results.py BEFORE AFTER`: every case runs in both checkouts, each time in a fresh folder, and what it
-writes is compared; add `--keep DIR` to use the BEFORE side again while you work on the other one.
-Measured times, versions, command lines, digests and pictures are left out; each side reads its own configs/.
+writes is compared, without measured times, versions, command lines, digests and pictures. Each side reads its own
+configs/; add `--keep DIR` to use the runs of BEFORE again while you work on the other checkout.
 """
 
 import argparse
@@ -43,12 +43,12 @@ KEPT_RUN = re.compile(r"[0-9a-f]{16,}\.json")
 """Names of runs that a sweep keeps: a key of program and configuration; its tables hold the same results."""
 
 NO_RESULTS = frozenset([".png", ".gif", ".svg", ".pdf", ".html", ".log", ".xml", ".vvp"])
-"""Endings of pictures, drawn from the tables, and of what a Verilog simulator writes: its own paths, times, versions."""
+"""Endings of pictures, drawn from the tables, and of what a Verilog simulator writes: paths, times, versions."""
 
 VERSION = re.compile(r"\b(hopforge|amaranth|pyosys) \d+(\.\d+)*")
 """Names of programs with their version, as in the first line of Verilog."""
 
-DATA_FOLDERS = ("model", "sim", "hw", "gen", "tests")
+DATA_FOLDERS = ("model", "sim", "hw", "gen", "tests", "configs")
 """Below these, data files are looked for: golden vectors, shipped traces, reference runs."""
 
 NO_DATA = frozenset([".py", ".pyc", ".md", ".yml", ".css", ".js", ".j2"])
