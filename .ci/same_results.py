@@ -175,7 +175,6 @@ CASES = (
         "sweep {config} --workers 2 -o out",
         "sweep_app.yml",
         (
-            ("iterations: 2", "iterations: 1"),
             ("    whole_addresses: {app.lookup: cache, lookup.reduction: false}\n", ""),
             ("    fast_links: {app.lookup: cache, timing.link_gbps: 1600}\n", ""),
         ),
