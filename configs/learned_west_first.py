@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.network.core.candidates import candidate
-from hopforge.model.routing import Feedback, RoutingError, RoutingPlan, learner, relation, reporter
-from hopforge.model.topology import Topology
+from hopforge.model.routing import Feedback, RoutingError, RoutingPlan, Topology, candidate, learner, relation, reporter
 
 EAST, WEST, NORTH, SOUTH = 1, 2, 3, 4  # ports of a mesh with one host a router: 0 is the host, then +x, −x, +y, −y
 PORTS = 5

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.network.core.candidates import candidate
-from hopforge.model.routing import RoutingError, RoutingPlan, relation
-from hopforge.model.topology import Topology
+from hopforge.model.routing import RoutingError, RoutingPlan, Topology, candidate, relation
 
 EAST, WEST, NORTH, SOUTH = 1, 2, 3, 4  # ports of a mesh with one host a router: 0 is the host, then +x, −x, +y, −y
 

@@ -117,8 +117,7 @@ def test_measures_of_messages() -> None:
 
 def test_messages_that_lose_a_packet_are_not_measured(tmp_path: Path) -> None:
     (tmp_path / "half.py").write_text(
-        "import numpy as np\nfrom hopforge.model.network.core.candidates import candidate\n"
-        "from hopforge.model.routing import RoutingPlan, relation\n"
+        "import numpy as np\nfrom hopforge.model.routing import RoutingPlan, candidate, relation\n"
         "def half(router, in_port, in_vc, packet, net, table, memory, out):\n"
         "    out[0] = candidate(0 if packet.dst == router else 1 if packet.dst > router else 2, 15)\n"
         "    return 0 if packet.src == 0 and packet.number % 5 == 0 else 1\n"
