@@ -2,7 +2,7 @@
 # make demo    one YAML file -> Verilog, lint, co-simulation, hit rates, build/demo/report.html
 # make test    lint and all tests but the long ones
 # make study   the long ones: wide proofs, all mutants, every figure of the papers
-# make docs    the pages that are written from the code
+# make docs    the pages that are written from the code, and docs/results from docs/results/data
 # make lock    requirements.lock anew from pyproject.toml
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -81,6 +81,7 @@ study: setup
 docs: $(STAMP)
 	$(BIN)/hopforge schema --markdown > build/configuration.md
 	mv build/configuration.md docs/configuration.md
+	$(BIN)/python -m hopforge.sim.reproduce.pages docs/results
 
 lock: $(STAMP)
 	@{ echo "# Every package of every extra, pinned; written by 'make lock' (uv pip compile), installed by 'make setup'."; \

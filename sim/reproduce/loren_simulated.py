@@ -461,7 +461,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     *(_figure(figure, traffic) for figure, traffic in _TRAFFIC.items()),
     Reproduction(
         "loren.fig6.1-landmarks",
-        "LOREN over Cowen against the number of landmarks and the use of the VCs",
+        "LOREN over Cowen against landmarks and the use of VCs",
         f"{SOURCE}, section 6, an experiment on its figure 6.1",
         (
             "networks and measurement of loren.fig6.1, uniform traffic",
@@ -474,7 +474,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     ),
     Reproduction(
         "loren.fig6-bounds",
-        "Loads that the busiest channel and the virtual channels allow, many networks",
+        "Loads that the busiest channel and VCs allow, many graphs",
         f"{SOURCE}, section 6, an experiment on its figures 6.1 to 6.4",
         (
             "networks of loren.fig6.1; throughputs measured there are about 95 % of this bound",

@@ -276,7 +276,7 @@ def _draw_shares(data: pd.DataFrame, _options: Options) -> Figure:
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "outflank.table2",
-        "Largest sustained load of ABR, POR and OFR for k = 8, and lifetimes up to it",
+        "Sustained load and lifetimes of ABR, POR and OFR, k = 8",
         f"{_SOURCE}, table 2",
         (
             *_ASSUMPTIONS,
@@ -292,7 +292,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     ),
     Reproduction(
         "outflank.fig4",
-        "The same for k = 16, 4096 nodes (--full: all patterns, else the 3-D transposition)",
+        "The same for k = 16 (without --full: 3-D transposition)",
         f"{_SOURCE}, table 2 and figure 4",
         (
             *_ASSUMPTIONS,
