@@ -2,9 +2,10 @@
 
 import difflib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Self
+from pathlib import Path
+from typing import Annotated, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
 
 
 class Problem(NamedTuple):
@@ -53,3 +54,16 @@ class Section(BaseModel):
         if problems:
             raise SectionError(problems)
         return self
+
+
+def _beside(path: Path, info: ValidationInfo) -> Path:
+    folder = (info.context or {}).get("folder")
+    return path if folder is None else Path(folder) / path
+
+
+def _trace(file: str, info: ValidationInfo) -> str:
+    return file if file.startswith("shipped:") else str(_beside(Path(file), info))
+
+
+ConfigPath = Annotated[Path, AfterValidator(_beside)]
+TracePath = Annotated[str, AfterValidator(_trace)]

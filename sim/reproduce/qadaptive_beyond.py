@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.config.failures import FailedConfig
 from hopforge.model.config.lookup import AddressConfig
+from hopforge.model.config.simulation import FailedConfig
 from hopforge.model.config.topology import DragonflyConfig
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.model.routing import RoutingError
 from hopforge.model.routing.dragonfly_ways import need_links
 from hopforge.model.topology import Topology, build

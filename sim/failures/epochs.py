@@ -1,0 +1,138 @@
+"""What is down when, and the routing of every such state, proved before the run begins."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config.simulation import FailedConfig, FailureConfig, describe_failed
+from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.topology import Topology
+from hopforge.model.topology.failed import failed_hosts, failed_ports, failed_switches, without_failed
+
+#: algorithms that find their way by the links that are there; the others reckon with coordinates
+GRAPH_ALGORITHMS = ("tables", "shortest", "up_down", "shortest_escape", "file")
+#: algorithms of dragonflies that go around links between groups that are down
+GROUP_ALGORITHMS = ("dragonfly_min", "valiant_group", "valiant_node", "ugal_group", "ugal_node", "par", "q_adaptive")
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """The network from one failure or repair to the next.
+
+    Attributes
+    ----------
+    cycle : int
+        In which it begins.
+    what : str
+        What fails or works again, for people.
+    topology : Topology
+        Without what is down.
+    ports : ndarray, bool[router, port]
+        Ports whose link is down; of a failed switch also those to its hosts.
+    switches, hosts : ndarray, bool[router], bool[host]
+        That are down.
+    detection_cycles, reprogram_cycles : int
+        From its begin until hosts stop sending, and from then until the new tables may be in force.
+    plan : RoutingPlan
+        Its routing.
+    """
+
+    cycle: int
+    what: str
+    topology: Topology
+    ports: NDArray[np.bool_]
+    switches: NDArray[np.bool_]
+    hosts: NDArray[np.bool_]
+    detection_cycles: int
+    reprogram_cycles: int
+    plan: RoutingPlan
+
+    @property
+    def inject_mask(self) -> NDArray[np.uint32]:
+        """Virtual channels that every host may use, none at failed switches: uint32[host]."""
+        mask = np.uint32(0xFFFF) if self.plan.inject_mask is None else self.plan.inject_mask
+        return np.where(self.hosts, np.uint32(0), np.asarray(mask, np.uint32)).astype(np.uint32)
+
+
+def check_algorithm(algorithm: str) -> None:
+    """Refuse a routing algorithm that cannot go around what is down.
+
+    Raises
+    ------
+    RoutingError
+        Naming those that can.
+    """
+    known = (*GRAPH_ALGORITHMS, *GROUP_ALGORITHMS)
+    if algorithm not in known:
+        raise RoutingError(
+            f"routing.algorithm: must be one of {', '.join(known)} for a network with failures, not {algorithm}"
+        )
+
+
+def make_epochs(
+    topology: Topology,
+    failures: tuple[FailureConfig, ...],
+    always: FailedConfig,
+    plan_for: Callable[[Topology, NDArray[np.bool_]], RoutingPlan],
+    flit_cycles: int = 1,
+) -> list[Epoch]:
+    """Put failures and repairs into their order, and find the routing of each state.
+
+    Parameters
+    ----------
+    topology : Topology
+        Before anything failed.
+    failures : tuple of FailureConfig
+        In any order.
+    always : FailedConfig
+        What is down during the whole run.
+    plan_for : callable
+        Routing of a network, given it and the hosts that are down; proves it.
+    flit_cycles : int
+        Cycles of the simulator for each that the failures count.
+
+    Raises
+    ------
+    FailureError
+        Parts that do not exist, or a state in which the network falls apart.
+    """
+    for number, failure in enumerate(failures):
+        failed_ports(topology, failure, f"simulation.failures[{number}]")
+    moments: dict[int, tuple[list[FailureConfig], list[FailureConfig]]] = {}
+    for failure in failures:
+        moments.setdefault(failure.cycle, ([], []))[0].append(failure)
+        if failure.repair_cycles is not None:
+            moments.setdefault(failure.cycle + failure.repair_cycles, ([], []))[1].append(failure)
+    down: list[FailureConfig] = []
+    epochs = []
+    for cycle in sorted(moments):
+        failing, repaired = moments[cycle]
+        down = [failure for failure in [*down, *failing] if failure not in repaired]
+        parts = always
+        for failure in down:
+            parts = parts + failure
+        words = [f"{describe_failed(failure)} fails" for failure in failing]
+        words += [f"{describe_failed(failure)} works again" for failure in repaired]
+        key = f"simulation.failures[{failures.index((failing or repaired)[0])}]"
+        left = without_failed(topology, parts, key)
+        hosts = failed_hosts(topology, parts)
+        ports = failed_ports(topology, parts)
+        switches = failed_switches(topology, parts)
+        ports |= switches[:, None] & (topology.host_at >= 0)
+        causes = [*failing, *repaired]
+        epochs.append(
+            Epoch(
+                cycle * flit_cycles,
+                "; ".join(words),
+                left,
+                ports,
+                switches,
+                hosts,
+                min(cause.detection_cycles for cause in causes) * flit_cycles,
+                max(cause.reprogram_cycles for cause in causes) * flit_cycles,
+                plan_for(left, hosts),
+            )
+        )
+    return epochs
