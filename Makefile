@@ -80,7 +80,7 @@ study: setup
 
 docs: $(STAMP)
 	$(BIN)/hopforge schema --markdown > build/configuration.md
-	mv build/configuration.md docs/configuration.md
+	mv build/configuration.md docs/definitions/configuration.md
 
 lock: $(STAMP)
 	@{ echo "# Every package of every extra, pinned; written by 'make lock' (uv pip compile), installed by 'make setup'."; \
