@@ -161,6 +161,20 @@ def test_rules_of_style_see_what_breaks_them(tmp_path: Path) -> None:
     assert anchors(page) == {"a-b-c"}
 
 
+def test_pages_that_code_and_configurations_name_exist() -> None:
+    folders = [
+        ROOT / name for name in ("src", "model", "hw", "gen", "sim", "configs", "tests") if (ROOT / name).is_dir()
+    ]
+    files = {file.resolve() for folder in folders for kind in ("*.py", "*.yml") for file in folder.rglob(kind)}
+    named = {
+        (str(file.relative_to(ROOT)), name)
+        for file in files
+        for name in re.findall(r"\bdocs/([\w/-]+\.md)\b", file.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50
+    assert sorted((file, name) for file, name in named if not (DOCS / name).is_file()) == []
+
+
 def exists(dotted: str, name: str) -> bool:
     """Whether ``dotted`` is a module (with `name`, if there is one) or a name within a module."""
     places = [(dotted, name)] if name else [(dotted, ""), (dotted.rpartition(".")[0], dotted.rpartition(".")[2])]

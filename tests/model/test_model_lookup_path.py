@@ -1,4 +1,4 @@
-"""The examples of docs/lookup-path.md do what they say."""
+"""The examples of docs/definitions/keys.md do what they say."""
 
 import doctest
 from pathlib import Path
