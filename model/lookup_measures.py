@@ -9,7 +9,7 @@ from hopforge.model.hit_rates import port_classes
 from hopforge.model.network.lookup_build import LookupState
 from hopforge.model.topology import Topology
 
-#: causes of misses (docs/hit-rates.md)
+#: causes of misses (docs/guides/hit-rates.md)
 CAUSES = ("compulsory", "capacity", "conflict", "unmatched")
 
 

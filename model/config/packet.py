@@ -1,4 +1,4 @@
-"""Section `packet`: the packet network of docs/torus-adaptive.md (``router.model: packet``)."""
+"""Section `packet`: the packet network of docs/definitions/torus-router.md (``router.model: packet``)."""
 
 from typing import Annotated, Literal
 

@@ -1,1 +1,1 @@
-"""The input-output-queued router with crossbar speed-up (docs/router-models.md), apart from `model.network`."""
+"""The input-output-queued router with crossbar speed-up (definitions/router-models.md), apart from `model.network`."""

@@ -56,7 +56,7 @@ class NetworkError(UserError, ValueError):
 
 @dataclass(frozen=True)
 class RouterParameters:
-    """Parameters of every router (docs/router.md, Parameters); times in cycles.
+    """Parameters of every router (docs/definitions/router.md, Parameters); times in cycles.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""The packet network: store-and-forward, queues per link, bubble escape, detours (docs/torus-adaptive.md)."""
+"""The packet network: store-and-forward, queues per link, bubble escape, detours (docs/definitions/torus-router.md)."""
