@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.network.candidates import candidate
+from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing import Feedback, RoutingError, RoutingPlan, learner, relation, reporter
 from hopforge.model.topology import Topology
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.network.candidates import candidate
+from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing import RoutingError, RoutingPlan, relation
 from hopforge.model.topology import Topology
 

@@ -19,7 +19,7 @@ from hopforge.gen.formal import Proof, at_most_one, induction_log, prove
 from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.lookup import Lookup
 from hopforge.hw.sram import Sram
-from hopforge.model.lookup_params import LookupParams
+from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["MUTANTS", "LookupProof", "proof_parameters", "prove_lookup", "refute_lookup"]
 

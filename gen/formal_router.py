@@ -29,7 +29,7 @@ from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.input_unit import InputUnit
 from hopforge.hw.output_unit import OutputUnit
-from hopforge.model.router_params import Route, RouterParams
+from hopforge.model.router.params import Route, RouterParams
 
 __all__ = ["OUTPUT_MUTANTS", "QUEUE_MUTANTS", "prove_crossbar", "prove_output", "prove_queue"]
 

@@ -14,9 +14,9 @@ from hopforge.gen.package import (
 )
 from hopforge.hw.lookup import Lookup
 from hopforge.model.config import Config
-from hopforge.model.csr import CsrMap, csr_map
 from hopforge.model.errors import UserError
-from hopforge.model.lookup_params import LookupParams
+from hopforge.model.lookup.csr import CsrMap, csr_map
+from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["engine_parameters", "generate_lookup", "lookup_files", "lookup_parameters_as_data", "top_name"]
 

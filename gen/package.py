@@ -13,9 +13,9 @@ from amaranth.lib.wiring import Component, Out
 
 from hopforge.gen.lint import waiver_file
 from hopforge.gen.verilog import to_verilog, tool_versions
-from hopforge.model.csr import Register
 from hopforge.model.errors import UserError
-from hopforge.model.results import staged
+from hopforge.model.lookup.csr import Register
+from hopforge.model.output.results import staged
 
 __all__ = ["Package", "package_files", "register_sections", "register_table", "registers_as_data", "write_package"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from hopforge.gen.package import Package, package_files, write_package
 from hopforge.hw.q_table import QTable
 from hopforge.model.config import Config
-from hopforge.model.q_table import ANSWER_CYCLES, UPDATE_CYCLES, QTableParams
+from hopforge.model.router.q_table import ANSWER_CYCLES, UPDATE_CYCLES, QTableParams
 
 __all__ = ["generate_q_table", "q_table_files", "q_table_name"]
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hopforge.model.routing.configured import routing_plan
+
 from hopforge.gen.lookup import engine_parameters, lookup_parameters_as_data
 from hopforge.gen.package import (
     Package,
@@ -19,15 +21,14 @@ from hopforge.gen.package import (
 from hopforge.hw.controlled_router import ControlledRouter
 from hopforge.hw.vc_allocator import check_input_vcs
 from hopforge.model.config import Config
-from hopforge.model.csr import CSR_ADDR_BITS, csr_map
 from hopforge.model.errors import UserError
-from hopforge.model.network_parameters import routing_plan
-from hopforge.model.network_topology import network_topology
-from hopforge.model.router_csr import all_engines_address, engine_address, router_csr_map
-from hopforge.model.router_params import RouterParams
-from hopforge.model.router_program import RouterProgram, router_program
-from hopforge.model.router_tables import RouterTables, compile_tables, network_params
+from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
+from hopforge.model.router.csr import all_engines_address, engine_address, router_csr_map
+from hopforge.model.router.params import RouterParams
+from hopforge.model.router.program import RouterProgram, router_program
+from hopforge.model.router.tables import RouterTables, compile_tables, network_params
 from hopforge.model.topology import Topology
+from hopforge.model.topology.configured import network_topology
 
 __all__ = [
     "NetworkDesign",

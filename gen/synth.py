@@ -27,7 +27,7 @@ from hopforge.gen.verilog import to_rtlil, tool_versions
 from hopforge.gen.yosys import YosysError, run_yosys
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.results import command_words, staged
+from hopforge.model.output.results import command_words, staged
 
 __all__ = ["BLOCK_SETS", "synthesize", "synthesize_config"]
 

@@ -20,8 +20,8 @@ from hopforge.hw.node_reduction import (
 )  # fmt: skip
 from hopforge.hw.tag_select import TagSelect
 from hopforge.hw.tcam import Tcam
-from hopforge.model.crc import crc_matrix
-from hopforge.model.lookup_params import LookupParams
+from hopforge.model.lookup.params import LookupParams
+from hopforge.model.numbers.crc import crc_matrix
 
 __all__ = ["Block", "Registered", "lookup_blocks"]
 

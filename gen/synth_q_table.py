@@ -8,7 +8,7 @@ from amaranth.lib.wiring import Component, In, Out
 from hopforge.gen.synth_blocks import Block, Registered
 from hopforge.hw.q_table import QTable, least_of
 from hopforge.model.config import Config
-from hopforge.model.q_table import QTableParams
+from hopforge.model.router.q_table import QTableParams
 
 __all__ = ["q_table_block", "q_table_blocks"]
 

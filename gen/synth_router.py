@@ -16,7 +16,7 @@ from hopforge.hw.router import Router
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
 from hopforge.model.config import Config
-from hopforge.model.router_params import RouterParams
+from hopforge.model.router.params import RouterParams
 
 __all__ = ["allocator_blocks", "busiest_router", "router_blocks"]
 

@@ -15,7 +15,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.switch_tables import LAYER_RULES, SwitchTables, channel_orders, switch_tables
 from hopforge.model.irregular.tables import RoutingTables
-from hopforge.model.tcam import TcamRow
+from hopforge.model.lookup.tcam import TcamRow
 from hopforge.model.topology import build
 from hopforge.model.topology.failed import without_failed
 

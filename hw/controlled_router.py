@@ -12,9 +12,9 @@ from hopforge.hw.router import Router
 from hopforge.hw.router_core import port_signature
 from hopforge.hw.router_csr import RouterCsr, csr_signature
 from hopforge.hw.shared import shared
-from hopforge.model.lookup_params import LookupParams
-from hopforge.model.router_csr import NUMBER_BITS, ROUTER_CSR_ADDR_BITS
-from hopforge.model.router_params import RouterParams
+from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.csr import NUMBER_BITS, ROUTER_CSR_ADDR_BITS
+from hopforge.model.router.params import RouterParams
 
 __all__ = ["ControlledRouter", "channel_signature", "has_tcam_ports", "tcam_signature"]
 
@@ -45,7 +45,7 @@ class ControlledRouter(wiring.Component):
 
     Latency, throughput and back-pressure are those of `Router`. Mode lookup: after reset the router is not enabled, so
     that packets wait until software has written the TCAMs. Reset: everything empty, registers as in
-    ``model.router_csr``.
+    ``model.router.csr``.
 
     - ``port[i]``: flits and credits, see *Signals of one port* in docs/definitions/router.md.
     - ``csr``: register bus; a read shows its word in the cycle after ``re``, until the next.

@@ -8,15 +8,15 @@ from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.event_counter import event_counter
 from hopforge.hw.tcam import ROW_NUMBER_BITS
-from hopforge.model.csr import COUNTERS, CSR_ADDR_BITS, WORD_BITS, Register, csr_map
-from hopforge.model.lookup_params import LookupParams
+from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS, WORD_BITS, Register, csr_map
+from hopforge.model.lookup.params import LookupParams
 
 CONFIGURATION = ("MODE", "OWN", "LEVEL", "RADIX")
 """Registers (beginnings of their names) of which a key depends: a write flushes."""
 
 
 class ControlStatus(wiring.Component):
-    """Registers of ``model.csr.csr_map``: shadows of the configuration, control, status, counters.
+    """Registers of ``model.lookup.csr.csr_map``: shadows of the configuration, control, status, counters.
 
     Bus: a write takes effect at the end of the cycle of ``csr_we``; ``csr_rdata`` holds, from the cycle after
     ``csr_re`` until the next, what was there at the start of the cycle of ``csr_re``.
@@ -29,7 +29,7 @@ class ControlStatus(wiring.Component):
     - ``invalidate_pending`` and ``invalidate_dst``: an invalidation that wants to enter, until ``invalidate_taken``;
       the register stays busy until ``invalidate_done``.
     - ``tcam_commit`` and the fields of the row beside it (TCAM inside only).
-    - ``events``: one bit per counter, in the order of ``model.csr.COUNTERS``.
+    - ``events``: one bit per counter, in the order of ``model.lookup.csr.COUNTERS``.
 
     Reset: as in the map.
 

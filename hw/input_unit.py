@@ -14,8 +14,8 @@ from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
-from hopforge.model.lookup_params import LookupParams
-from hopforge.model.router_params import CLASS_BITS, PORT_BITS, RouterParams
+from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 
 __all__ = ["DROP_BITS", "InputUnit", "control_signature", "flit_layout"]
 

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.node_reduction import ReductionCompare, ReductionParameters, ReductionSelect, ReductionSetup
-from hopforge.model.lookup_params import MEMBER_BITS
+from hopforge.model.lookup.params import MEMBER_BITS
 
 
 class LagMember(wiring.Component):

@@ -16,10 +16,10 @@ from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
 from hopforge.hw.routing_cache import RoutingCache
 from hopforge.hw.sram import Sram
 from hopforge.hw.tcam import Tcam
-from hopforge.model.crc import crc_matrix
-from hopforge.model.csr import CSR_ADDR_BITS, WORD_BITS
-from hopforge.model.lookup_params import MEMBER_BITS, LookupParams
-from hopforge.model.routing_cache import skew_matrices
+from hopforge.model.lookup.csr import CSR_ADDR_BITS, WORD_BITS
+from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
+from hopforge.model.lookup.routing_cache import skew_matrices
+from hopforge.model.numbers.crc import crc_matrix
 
 
 def lookup_ports(params: LookupParams) -> dict[str, wiring.Member]:

@@ -13,9 +13,9 @@ from hopforge.hw.input_unit import flit_layout
 from hopforge.hw.round_robin import select
 from hopforge.hw.router_csr import csr_signature
 from hopforge.hw.shared import shared
-from hopforge.model.links import End, Link
-from hopforge.model.router_csr import ROUTER_CSR_ADDR_BITS
-from hopforge.model.router_params import RouterParams
+from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS
+from hopforge.model.router.links import End, Link
+from hopforge.model.router.params import RouterParams
 
 __all__ = ["Network"]
 

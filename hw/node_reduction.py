@@ -206,7 +206,7 @@ class ReductionParameters:
 
     @property
     def shadow_layout(self) -> StructLayout:
-        """What the control registers hold, as in the register map (`hopforge.model.csr`).
+        """What the control registers hold, as in the register map (`hopforge.model.lookup.csr`).
 
         ``mode`` (number in `MODES`), ``chunk_select`` (number in `chunk_bits`, one that does not exist acts as 0),
         ``digits`` (mesh, torus, fat tree: n), ``level`` (fat tree: of this switch), ``own`` (own

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.vc_request import credit_bits
-from hopforge.model.router_params import RouterParams
+from hopforge.model.router.params import RouterParams
 
 __all__ = ["OutputUnit"]
 

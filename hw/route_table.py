@@ -6,7 +6,7 @@ from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.vc_request import class_bits
-from hopforge.model.router_params import RouterParams
+from hopforge.model.router.params import RouterParams
 
 __all__ = ["RouteTable", "route_layout"]
 

@@ -10,7 +10,7 @@ from hopforge.hw.route_table import RouteTable
 from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
 from hopforge.hw.vc_allocator import check_input_vcs
-from hopforge.model.router_params import RouterParams
+from hopforge.model.router.params import RouterParams
 
 __all__ = ["Router"]
 

@@ -15,7 +15,7 @@ from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
-from hopforge.model.router_params import RouterParams
+from hopforge.model.router.params import RouterParams
 
 __all__ = ["RouterCore", "port_signature", "router_members"]
 

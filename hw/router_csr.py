@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from hopforge.hw.event_counter import event_counter
 from hopforge.hw.input_unit import DROP_BITS
 from hopforge.hw.round_robin import select
-from hopforge.model.csr import CSR_ADDR_BITS, WORD_BITS, Register, csr_map
-from hopforge.model.router_csr import (
+from hopforge.model.lookup.csr import CSR_ADDR_BITS, WORD_BITS, Register, csr_map
+from hopforge.model.router.csr import (
     ALL_ENGINES_PAGE,
     ENGINE_PAGE,
     NUMBER_BITS,
@@ -18,7 +18,7 @@ from hopforge.model.router_csr import (
     ROUTER_CSR_ADDR_BITS,
     router_csr_map,
 )
-from hopforge.model.router_params import RouterParams
+from hopforge.model.router.params import RouterParams
 
 __all__ = ["RouterCsr", "csr_signature"]
 
@@ -39,7 +39,7 @@ def csr_signature(addr_bits: int) -> wiring.Signature:
 
 
 class RouterCsr(wiring.Component):
-    """Registers of ``model.router_csr.router_csr_map`` and the bus of the engines.
+    """Registers of ``model.router.csr.router_csr_map`` and the bus of the engines.
 
     Bus: a write takes effect at the end of the cycle of ``we``; ``rdata`` holds, from the cycle after ``re`` until the
     next, what was there at the start of the cycle of ``re``. Addresses without a register read 0 and ignore writes.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from hopforge.model.errors import UserError
-from hopforge.model.trace import Action, Trace
+from hopforge.model.workload.trace import Action, Trace
 
 #: SimGrid's datatype numbers of what programs send
 DOUBLE, INT, LONG, FLOAT, BYTE, LOGICAL, COMPLEX16 = 0, 1, 4, 5, 6, 23, 43

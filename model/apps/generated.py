@@ -13,7 +13,7 @@ from hopforge.model.config.workload import (
     NpbWorkload,
     TrainingWorkload,
 )
-from hopforge.model.trace import Trace
+from hopforge.model.workload.trace import Trace
 
 
 def generated_trace(config: GeneratedWorkload, hosts: int, seed: int) -> Trace:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.apps.calls import LONG, AppError, Calls, written_program
-from hopforge.model.trace import Trace
+from hopforge.model.workload.trace import Trace
 
 #: probabilities of the quadrants of the adjacency matrix (Graph500 specification, Kronecker generator)
 A, B, C = 0.57, 0.19, 0.19

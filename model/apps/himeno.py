@@ -1,7 +1,7 @@
 """The Himeno benchmark: Jacobi's method for Poisson's equation on a box, halos by messages (himenoBMTxps, MPI)."""
 
 from hopforge.model.apps.calls import FLOAT, AppError, Calls, written_program
-from hopforge.model.trace import Trace
+from hopforge.model.workload.trace import Trace
 
 #: size → edges of the box (the program's arrays have one more)
 SIZES = {"XS": (64, 32, 32), "S": (128, 64, 64), "M": (256, 128, 128), "L": (512, 256, 256), "XL": (1024, 512, 512)}

@@ -3,8 +3,8 @@
 from math import isqrt
 
 from hopforge.model.apps.calls import AppError, Calls, written_program
-from hopforge.model.collectives import schedule
-from hopforge.model.trace import Trace
+from hopforge.model.workload.collectives import schedule
+from hopforge.model.workload.trace import Trace
 
 
 def grid(ranks: int) -> tuple[int, int]:

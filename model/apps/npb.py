@@ -14,7 +14,7 @@ from hopforge.model.apps import (
     npb_multipartition,
 )
 from hopforge.model.apps.calls import AppError, Calls, listed, written_program
-from hopforge.model.trace import Trace
+from hopforge.model.workload.trace import Trace
 
 
 class Benchmark(NamedTuple):

@@ -1,7 +1,7 @@
 """Steps of training a neural network: gradients summed by all (data), experts (MoE), layers in a pipeline."""
 
 from hopforge.model.apps.calls import BYTE, AppError, Calls, written_program
-from hopforge.model.trace import Trace
+from hopforge.model.workload.trace import Trace
 
 #: operations for a parameter and a token: a multiplication and an addition forwards, twice that backwards
 FORWARD, BACKWARD = 2, 4

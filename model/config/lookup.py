@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from hopforge.model.config.base import Problem, Section, suggestion
-from hopforge.model.crc import CRC
+from hopforge.model.numbers.crc import CRC
 
 Policy = Literal["lru", "plru", "fifo", "random"]
 KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
@@ -99,7 +99,7 @@ class CacheConfig(Section):
     crc: Annotated[
         Annotated[str, Tag("<name>")] | Annotated[CrcConfig, Tag("<parameters>")], Discriminator(_crc_tag)
     ] = "CRC-32C"
-    """Hash of the set index: `CRC-32C` and others of the catalogue (model/crc.py), or a section of parameters."""
+    """Hash of the set index: `CRC-32C` and others of the catalogue (model/numbers/crc.py), or parameters."""
     random_seed: Annotated[int, Field(ge=1, le=65535)] = 0xACE1
     """Start value of the shift register of the random policy."""
     second_level: SecondLevelConfig | None = None

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.paths import ConfigPath
-from hopforge.model.galois_field import prime_power
+from hopforge.model.numbers.galois_field import prime_power
 from hopforge.model.seeds import MOST_SEED
 
 Radices = Annotated[tuple[Annotated[int, Field(ge=1, le=256)], ...], Field(min_length=1, max_length=12)]

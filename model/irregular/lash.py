@@ -21,7 +21,7 @@ from hopforge.model.irregular.dependencies import (
     opposite_channels,
     too_many_layers,
 )
-from hopforge.model.kernel_cache import forget_stale
+from hopforge.model.kernel.stale import forget_stale
 
 __all__ = ["lash_layers", "lash_tor_layers", "path_starts"]
 

@@ -10,7 +10,7 @@ from hopforge.model.irregular.landmarks import LandmarkTables
 from hopforge.model.irregular.layers import Layers
 from hopforge.model.irregular.loren import LorenTables
 from hopforge.model.irregular.tables import RoutingTables, next_ports
-from hopforge.model.tcam import TcamRow, prefix_rows, table_prefixes
+from hopforge.model.lookup.tcam import TcamRow, prefix_rows, table_prefixes
 
 __all__ = ["LAYER_RULES", "SwitchTables", "channel_orders", "layers_by_destination", "lower_ports", "switch_tables"]
 

@@ -11,7 +11,7 @@ from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.landmarks import LandmarkTables
 from hopforge.model.irregular.loren import LorenTables, loren_chosen
 from hopforge.model.irregular.tables import RoutingTables, next_ports
-from hopforge.model.routes import Routes
+from hopforge.model.lookup.routes import Routes
 from hopforge.model.topology import Topology
 
 __all__ = ["TableRoutes", "chosen_entries", "configured_routes", "table_routes"]

@@ -8,22 +8,14 @@ from collections.abc import Callable
 
 from numba import int64, types
 
-from hopforge.model.network.cache import CachedKernel
-from hopforge.model.network.events import deliver, drain
-from hopforge.model.network.hooks import CYCLE, READ, WRITE, call_hook
-from hopforge.model.network.lookup_state import step_lookups
-from hopforge.model.network.progress import stop_reason
-from hopforge.model.network.records import (
-    DONE,
-    GROW,
-    NET_RECORD,
-    PATTERN_SIGNATURE,
-    PROGRAM,
-    ROUTE_SIGNATURE,
-    Net,
-)
-from hopforge.model.network.sources import inject
-from hopforge.model.network.switch_allocation import allocate_routers
+from hopforge.model.kernel.compile import CachedKernel
+from hopforge.model.network.core.events import deliver, drain
+from hopforge.model.network.core.hooks import CYCLE, READ, WRITE, call_hook
+from hopforge.model.network.core.lookup_state import step_lookups
+from hopforge.model.network.core.progress import stop_reason
+from hopforge.model.network.core.records import DONE, GROW, NET_RECORD, PATTERN_SIGNATURE, PROGRAM, ROUTE_SIGNATURE, Net
+from hopforge.model.network.core.sources import inject
+from hopforge.model.network.core.switch_allocation import allocate_routers
 
 
 def _make_run_cycles(digest: str) -> Callable[..., int]:

@@ -1,6 +1,6 @@
 """Routing algorithms: `ROUTING` maps a name to what makes it ready for a network (contract: `plan.RoutingPlan`)."""
 
-from hopforge.model.network.feedback import Feedback, learner, reporter
+from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.routing import dragonfly, dragonfly_adaptive, dragonfly_learning, graph, grid, tables, tree
 from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, draw_below, register, relation
 from hopforge.model.routing.user import prepare_routing

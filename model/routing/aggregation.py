@@ -8,9 +8,9 @@ import numpy as np
 from numba import int64, njit
 from numpy.typing import NDArray
 
-from hopforge.model.network.candidates import candidate_port
-from hopforge.model.network.memory import int32s
-from hopforge.model.network.records import ROUTE_SIGNATURE
+from hopforge.model.kernel.memory import int32s
+from hopforge.model.network.core.candidates import candidate_port
+from hopforge.model.network.core.records import ROUTE_SIGNATURE
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.topology import Topology
 

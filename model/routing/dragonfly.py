@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.network.candidates import candidate
+from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.dragonfly_ways import need_links
 from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, need_vcs, register, relation, vc_range
 from hopforge.model.topology import Topology

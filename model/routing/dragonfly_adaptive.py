@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from hopforge.model.network.candidates import candidate
-from hopforge.model.network.records import Net, output_vc
+from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.records import Net, output_vc
 from hopforge.model.routing.dragonfly_ways import (
     FREE0,
     GROUPS,

@@ -3,7 +3,7 @@
 ``memory`` holds parameters, then the estimated times of every router: float64[router, row, port − p]. A row of
 Q-routing is a destination router, one of Q-adaptive a destination group and the number of the source host at its
 router. The virtual channel is the number of hops so far. With ``routing.estimate_bits`` the estimates are those of a
-table in hardware (`model.q_table`): multiples of a step, with rates and thresholds rounded to 1/1024.
+table in hardware (`model.router.q_table`): multiples of a step, with rates and thresholds rounded to 1/1024.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.config.router import RouterConfig
-from hopforge.model.link_times import DEFAULT_NS, input_queued_cycles, queued_times
-from hopforge.model.network.candidates import candidate
-from hopforge.model.network.feedback import Feedback, learner, reporter
-from hopforge.model.network.memory import words
-from hopforge.model.network.records import Net
-from hopforge.model.network.rng import next_float
+from hopforge.model.kernel.memory import words
+from hopforge.model.kernel.rng import next_float
+from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.records import Net
+from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.routing.dragonfly_ways import (
     FREE0,
     FREE1,
@@ -39,6 +38,7 @@ from hopforge.model.routing.dragonfly_ways import (
 from hopforge.model.routing.plan import RoutingPlan, draw_below, register, relation
 from hopforge.model.routing.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
 from hopforge.model.topology import Topology
+from hopforge.model.topology.link_times import DEFAULT_NS, input_queued_cycles, queued_times
 
 #: places in ``memory``: learning rates, share of random decisions, thresholds, ns (or cycles) of a cycle; step of the
 #: estimates (0: none) and the largest one, whether they are rounded at random; estimates

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopforge.model.network.candidates import candidate
+from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.plan import RoutingError, need_kind, need_vcs
 from hopforge.model.topology import Topology
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.candidates import candidate
+from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, need_vcs, register, relation, vc_range
-from hopforge.model.routing_table import distances
 from hopforge.model.topology import Topology
+from hopforge.model.topology.routing_table import distances
 
 # table: 0 routers, 1 all VCs, 2 adaptive VCs, 3 start of host routers, 4 start of host ports,
 # 5 start of next hops [router, router], 6 start of up*/down* next hops [came down?, router, router], 7 VCs

@@ -6,8 +6,8 @@ import numpy as np
 from numba import int64, njit, uint64
 from numpy.typing import NDArray
 
-from hopforge.model.network.bits import trailing_zeros
-from hopforge.model.network.candidates import candidate
+from hopforge.model.kernel.bits import trailing_zeros
+from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing import hyperx
 from hopforge.model.routing.plan import (
     RoutingError,

@@ -9,10 +9,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
-from hopforge.model.network.feedback import Feedback
-from hopforge.model.network.memory import words
-from hopforge.model.network.records import ROUTE_SIGNATURE, Net
-from hopforge.model.network.rng import next_below
+from hopforge.model.kernel.memory import words
+from hopforge.model.kernel.rng import next_below
+from hopforge.model.network.core.records import ROUTE_SIGNATURE, Net
+from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.topology import Topology
 
 
@@ -28,7 +28,7 @@ class RoutingPlan:
     ----------
     route : jitted function
         ``route(router, in_port, in_vc, packet, net, table, memory, out) -> count``: writes packed candidates
-        (`model.network.candidates.candidate`) to ``out[0]`` … and returns their number; 0 means unroutable. It is
+        (`model.network.core.candidates.candidate`) to ``out[0]`` … and returns their number; 0 means unroutable. It is
         evaluated once per packet and router, may change ``packet.phase``, ``packet.via``, ``packet.user0``,
         ``packet.user1``, and may read the state of its own router through ``net``.
     table : ndarray, int32
@@ -46,16 +46,16 @@ class RoutingPlan:
     inject_mask : int or ndarray
         VCs that hosts may use.
     obligation : str
-        What `model.deadlock` proves: ``acyclic`` (all channel dependencies), ``escape`` (those of the candidates of
-        the highest level, with the indirect ones: Duato's condition), or nothing, because the plan was made from
-        something that has been ``checked``: then a packet that host h sends again after a failure has h + 1 in
-        ``packet.user0``.
+        What `model.routing.deadlock` proves: ``acyclic`` (all channel dependencies), ``escape`` (those of the
+        candidates of the highest level, with the indirect ones: Duato's condition), or nothing, because the plan was
+        made from something that has been ``checked``: then a packet that host h sends again after a failure has h + 1
+        in ``packet.user0``.
     every : jitted function, optional
         For algorithms that learn or draw random numbers: a relation that gives, in any state, every candidate that
         `route` may ever give there, from ``in_port``, ``in_vc`` and ``packet.dst`` alone. The proof takes it in place
         of `route`.
     feedback : Feedback, optional
-        What routers tell their neighbours upstream (`model.network.feedback`).
+        What routers tell their neighbours upstream (`model.network.parts.feedback`).
     estimates : (int, tuple), optional
         Where in `memory` learned times begin, and their shape [router, row, port].
     """

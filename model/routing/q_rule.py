@@ -1,8 +1,8 @@
 """The rule of Q-adaptive for one estimate: when the minimal port is kept, and how an estimate learns.
 
-The simulator compiles these functions, the golden model of the table in hardware (`model.q_table`) calls them as they
-stand. All numbers are floats; with estimates, targets and rates that are multiples of powers of two, as in hardware,
-no operation rounds unless it says so.
+The simulator compiles these functions, the golden model of the table in hardware (`model.router.q_table`) calls them as
+they stand. All numbers are floats; with estimates, targets and rates that are multiples of powers of two, as in
+hardware, no operation rounds unless it says so.
 """
 
 import math

@@ -9,7 +9,7 @@ from hopforge.model.irregular.failure import linked_tables
 from hopforge.model.irregular.layers import Layers
 from hopforge.model.irregular.switch_tables import channel_orders
 from hopforge.model.irregular.tables import RoutingTables, next_ports
-from hopforge.model.network.candidates import candidate
+from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, register, relation, vc_range
 from hopforge.model.topology import Topology
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from hopforge.model.network.candidates import candidate
-from hopforge.model.network.records import Net, output_vc
+from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.records import Net, output_vc
 from hopforge.model.routing.plan import RoutingPlan, all_vcs, draw_below, need_kind, register, relation
 from hopforge.model.topology import Topology
 

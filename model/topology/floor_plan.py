@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from hopforge.model.plots import GREY, PALETTE, new_figure, save_figure, style_axes
+from hopforge.model.output.plots import GREY, PALETTE, new_figure, save_figure, style_axes
 from hopforge.model.topology.base import Topology
 
 #: most links that a map shows

@@ -7,6 +7,9 @@ from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TopologyConfig, TorusConfig
 from hopforge.model.topology.base import TopologyError
 
+#: ports of a router that is simulated: masks of ports are 64-bit words
+MAX_PORTS = 64
+
 
 def check_addresses(topology: TopologyConfig, address: AddressConfig) -> None:
     """Check that every digit fits its chunk and all digits fit the address width.

@@ -4,7 +4,7 @@ import numpy as np
 
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import SlimFlyConfig
-from hopforge.model.galois_field import GaloisField
+from hopforge.model.numbers.galois_field import GaloisField
 from hopforge.model.topology.base import Topology
 from hopforge.model.topology.graph import Numbers, assemble_graph, equal_hosts
 from hopforge.model.topology.limits import check_addresses

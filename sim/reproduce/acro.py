@@ -12,7 +12,7 @@ from hopforge.model.irregular.channels import channel_list, check_next_hops
 from hopforge.model.irregular.layers import assign_layers
 from hopforge.model.irregular.neighbours import neighbour_array
 from hopforge.model.irregular.shortest import shortest_next_hops
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.model.topology.graph import components
 from hopforge.model.topology.random_graph import random_regular_edges
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer

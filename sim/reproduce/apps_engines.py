@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.application import run_app
 from hopforge.model.config import Config, parse_config
-from hopforge.model.plots import PALETTE, new_figure, style_axes
+from hopforge.model.output.plots import PALETTE, new_figure, style_axes
+from hopforge.sim.programs.application import run_app
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
 
 _NETWORKS = {

@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.config.workload import ProgramWorkload
-from hopforge.model.flow.engine import FlowRun
-from hopforge.model.plots import PALETTE, new_figure, style_axes
+from hopforge.model.output.plots import PALETTE, new_figure, style_axes
 from hopforge.model.topology import build
-from hopforge.model.workload import place_program
+from hopforge.sim.programs.flow_engine import FlowRun
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, pick
+from hopforge.sim.traffic.placed import place_program
 
 
 class _Figure(NamedTuple):

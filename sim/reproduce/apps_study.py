@@ -6,15 +6,15 @@ from itertools import product
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.cache_delays import CacheUse, cache_use
 from hopforge.model.config import Config, parse_config
 from hopforge.model.config.workload import ProgramWorkload
-from hopforge.model.flow.engine import FlowRun
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.model.topology import build
-from hopforge.model.workload import place_program
+from hopforge.sim.programs.cache_delays import CacheUse, cache_use
+from hopforge.sim.programs.flow_engine import FlowRun
 from hopforge.sim.reproduce.apps_figures import with_values
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
+from hopforge.sim.traffic.placed import place_program
 
 _PLACES = ("linear", "random", "spread")
 _WORDS = {"linear": "contiguous", "random": "scattered", "spread": "over the whole machine"}

@@ -1,7 +1,8 @@
 """Our network simulator beside BookSim 2 (Jiang et al. 2013) on the same networks: latency, throughput, hops.
 
-The shipped reference is a measurement with BookSim 2 (last commit of 2017-06-27), ``model/data/booksim_reference.csv``;
-our networks are those of ``configs/booksim/``. Other references and folders can be given.
+The shipped reference is a measurement with BookSim 2 (last commit of 2017-06-27),
+``sim/reproduce/data/booksim_reference.csv``; our networks are those of ``configs/booksim/``. Other references and
+folders can be given.
 """
 
 import hashlib
@@ -10,8 +11,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.plots import Line, draw_lines, draw_paper_points, new_figure, style_axes
-from hopforge.model.simulation import Simulation
+from hopforge.model.output.plots import Line, draw_lines, draw_paper_points, new_figure, style_axes
 from hopforge.sim.reproduce.booksim_reference import Reference, load_reference
 from hopforge.sim.reproduce.registry import (
     Comparison,
@@ -23,6 +23,7 @@ from hopforge.sim.reproduce.registry import (
     integer,
     number,
 )
+from hopforge.sim.run.simulation import Simulation
 
 CASES = {
     "mesh8x8_uniform_p1": "8×8 mesh, uniform, 1 flit",

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from scipy.special import stdtrit
 
 from hopforge.model.config import Config
-from hopforge.model.plots import draw_grouped_bars, new_figure, style_axes
-from hopforge.model.simulation import Simulation
-from hopforge.model.time_series import run_series
+from hopforge.model.output.plots import draw_grouped_bars, new_figure, style_axes
 from hopforge.sim.reproduce.registry import Options, Point, Row, integer, number
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.time_series import run_series
 
 #: hosts → hosts of a router, routers of a group, global links of a router
 SHAPES = {72: (2, 4, 2), 1056: (4, 8, 4), 2550: (5, 10, 5)}

@@ -6,8 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from hopforge.hw.tag_select import TagSelect
-from hopforge.model.analytic import line_rate_gbps
-from hopforge.model.plots import Line, draw_lines, draw_paper_points, new_figure, style_axes
+from hopforge.model.output.plots import Line, draw_lines, draw_paper_points, new_figure, style_axes
+from hopforge.sim.hits.analytic import line_rate_gbps
 from hopforge.sim.reproduce.cacti import CACHE_45NM, CACHE_NODES_2048, ENTRIES, WAY_45NM
 from hopforge.sim.reproduce.gate_cost import block_cost
 from hopforge.sim.reproduce.lookup_reduction_cost import library_note, row_value

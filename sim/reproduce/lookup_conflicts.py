@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.analytic import expected_evictions
 from hopforge.model.config import Config, parse_config
-from hopforge.model.plots import GREY, Line, draw_lines, draw_paper_points, new_figure, style_axes
-from hopforge.model.replay import replay
-from hopforge.model.routing_cache import RoutingCache
+from hopforge.model.lookup.routing_cache import RoutingCache
+from hopforge.model.output.plots import GREY, Line, draw_lines, draw_paper_points, new_figure, style_axes
 from hopforge.model.topology import build
-from hopforge.model.workload import build_workload
+from hopforge.sim.hits.analytic import expected_evictions
+from hopforge.sim.hits.replay import replay
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, pick
+from hopforge.sim.traffic.placed import build_workload
 
 _ENTRIES = 2048
 _WAYS = (1, 2, 4, 8, 16)

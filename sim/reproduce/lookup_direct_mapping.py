@@ -11,8 +11,8 @@ from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.direct_mapping import DirectMapping
 from hopforge.hw.node_reduction import NodeReduction, ReductionParameters
 from hopforge.hw.tag_select import TagSelect
-from hopforge.model.crc import crc_matrix
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.numbers.crc import crc_matrix
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.sim.reproduce.cacti import WAY_45NM
 from hopforge.sim.reproduce.gate_cost import LARGE_RECIPES, block_cost
 from hopforge.sim.reproduce.lookup_reduction_cost import ADDRESS_BITS, library_note, row_value

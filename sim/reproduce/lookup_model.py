@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.analytic import (
+from hopforge.model.output.plots import Line, draw_grouped_bars, draw_lines, draw_paper_points, new_figure, style_axes
+from hopforge.sim.hits.analytic import (
     LATENCY_SETS,
     ReplacementModel,
     capacity_miss_rate,
@@ -17,7 +18,6 @@ from hopforge.model.analytic import (
     packet_rate,
     two_level_lookup_ns,
 )
-from hopforge.model.plots import Line, draw_grouped_bars, draw_lines, draw_paper_points, new_figure, style_axes
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number, pick
 
 _MODELS: tuple[ReplacementModel, ...] = ("equation", "lru")

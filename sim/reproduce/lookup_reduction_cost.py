@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from hopforge.hw.node_reduction import NodeReduction, ReductionParameters
-from hopforge.model.analytic import line_rate_gbps
-from hopforge.model.crc import crc_matrix
-from hopforge.model.plots import draw_grouped_bars, new_figure, style_axes
+from hopforge.model.numbers.crc import crc_matrix
+from hopforge.model.output.plots import draw_grouped_bars, new_figure, style_axes
+from hopforge.sim.hits.analytic import line_rate_gbps
 from hopforge.sim.reproduce.gate_cost import block_cost
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from hopforge.model.irregular.landmarks import fitting
 from hopforge.model.irregular.loren import loren_tables
-from hopforge.model.plots import PALETTE, PAPER, Line, draw_lines, draw_paper_points, new_figure, style_axes
+from hopforge.model.output.plots import PALETTE, PAPER, Line, draw_lines, draw_paper_points, new_figure, style_axes
 from hopforge.sim.reproduce.loren_networks import COLOURS, COMPARED, LABELS, SOURCE, connected_neighbours, graphs_text
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
 

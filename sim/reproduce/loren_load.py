@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from hopforge.model.irregular.channels import ChannelList, channel_list, check_next_hops, hop_counts
 from hopforge.model.irregular.landmarks import LandmarkTables, landmark_tables, thorup_zwick
-from hopforge.model.irregular.load import all_to_all_load
 from hopforge.model.irregular.neighbours import distances
 from hopforge.model.irregular.shortest import shortest_next_hops
-from hopforge.model.plots import PALETTE, new_figure, style_axes
+from hopforge.model.output.plots import PALETTE, new_figure, style_axes
+from hopforge.sim.pages.load import all_to_all_load
 from hopforge.sim.reproduce.loren_networks import (
     COLOURS,
     LABELS,

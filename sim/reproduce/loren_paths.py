@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.channels import channel_list, check_next_hops, hop_counts
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.sim.reproduce.loren_networks import (
     COLOURS,
     COMPARED,

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from hopforge.model.irregular.channels import ChannelList, channel_list, check_next_hops
-from hopforge.model.irregular.load import Quality, hotspot_quality, local_quality
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.sim.pages.load import Quality, hotspot_quality, local_quality
 from hopforge.sim.reproduce.loren_networks import (
     COLOURS,
     COMPARED,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from hopforge.model.routing.configured import routing_plan
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import stdtrit
@@ -18,11 +19,7 @@ from hopforge.model.config import Config
 from hopforge.model.irregular.landmarks import LandmarkTables, cowen, landmark_tables
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.tables import RoutingTables
-from hopforge.model.measurement import Measurement
-from hopforge.model.network_parameters import routing_plan
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
-from hopforge.model.simulation import Simulation
-from hopforge.model.traffic import prepare_traffic
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.sim.reproduce.loren_networks import (
     COLOURS,
     COMPARED,
@@ -37,6 +34,9 @@ from hopforge.sim.reproduce.loren_networks import (
     graphs_text,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
+from hopforge.sim.run.measurement import Measurement
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.traffic import prepare_traffic
 
 #: figures and their traffic
 _TRAFFIC = {"6.1": "uniform", "6.2": "transpose", "6.3": "shuffle", "6.4": "bit_reverse"}

@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from hopforge.model.config import Config, parse_config
-from hopforge.model.packet.network import PacketNetwork
-from hopforge.model.packet.saturation import LIFETIME_LIMIT, Saturation, find_saturation
-from hopforge.model.packet.simulation import PacketMeasurement, run_packets
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.sim.packet.network import PacketNetwork
+from hopforge.sim.packet.saturation import LIFETIME_LIMIT, Saturation, find_saturation
+from hopforge.sim.packet.simulation import PacketMeasurement, run_packets
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number
 
 _SOURCE = "seed 003"

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from hopforge.model.config.packet import PacketConfig
-from hopforge.model.packet.saturation import find_saturation
-from hopforge.model.plots import PALETTE, new_figure, style_axes
-from hopforge.model.plots import PAPER as PAPER_COLOR
+from hopforge.model.output.plots import PALETTE, new_figure, style_axes
+from hopforge.model.output.plots import PAPER as PAPER_COLOR
+from hopforge.sim.packet.saturation import find_saturation
 from hopforge.sim.reproduce.outflank import (
     ALGORITHMS,
     ANSWERS,

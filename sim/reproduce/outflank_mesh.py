@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from hopforge.model.config import Config, parse_config
-from hopforge.model.packet.saturation import find_saturation
-from hopforge.model.plots import PALETTE, new_figure, style_axes
+from hopforge.model.output.plots import PALETTE, new_figure, style_axes
+from hopforge.sim.packet.saturation import find_saturation
 from hopforge.sim.reproduce.outflank import ANSWERS, PATTERNS, search_rows
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, pick
 

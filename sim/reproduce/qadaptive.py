@@ -5,17 +5,17 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.channel_loads import (
+from hopforge.model.config.lookup import AddressConfig
+from hopforge.model.config.topology import DragonflyConfig
+from hopforge.model.output.plots import Line, draw_grouped_bars, draw_lines, new_figure, style_axes
+from hopforge.model.topology import build
+from hopforge.sim.hits.channel_loads import (
     adversarial_rates,
     minimal_loads,
     throughput_bound,
     uniform_rates,
     valiant_loads,
 )
-from hopforge.model.config.lookup import AddressConfig
-from hopforge.model.config.topology import DragonflyConfig
-from hopforge.model.plots import Line, draw_grouped_bars, draw_lines, new_figure, style_axes
-from hopforge.model.topology import build
 from hopforge.sim.reproduce.dragonfly_runs import (
     ASSUMPTIONS,
     SHAPES,

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from hopforge.model.config.failures import FailedConfig
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.model.routing import RoutingError
 from hopforge.model.routing.dragonfly_ways import need_links
 from hopforge.model.topology import Topology, build

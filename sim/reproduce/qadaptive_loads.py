@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.sim.reproduce import dragonfly_runs as runs
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig
-from hopforge.model.plots import GREY, Line, draw_lines, new_figure, style_axes
+from hopforge.model.output.plots import GREY, Line, draw_lines, new_figure, style_axes
 from hopforge.model.topology import build
 from hopforge.sim.reproduce import dragonfly_runs as runs
 from hopforge.sim.reproduce.qadaptive_beyond import draw_failures

@@ -16,7 +16,7 @@ import pandas as pd
 
 import hopforge
 from hopforge.model.errors import UserError
-from hopforge.model.plots import save_figure
+from hopforge.model.output.plots import save_figure
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row
 
 Advance = Callable[[Reproduction, int, int], None]

@@ -6,12 +6,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from hopforge.model.config import parse_config
-from hopforge.model.plots import PALETTE, Line, draw_lines, new_figure, style_axes
-from hopforge.model.replay import PIECE_PACKETS, Replay
+from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, style_axes
 from hopforge.model.topology import build
-from hopforge.model.workload import build_workload
+from hopforge.sim.hits.replay import PIECE_PACKETS, Replay
 from hopforge.sim.reproduce.lookup_conflicts import trace_file
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, pick
+from hopforge.sim.traffic.placed import build_workload
 
 _ENTRIES = (4, 8, 16, 32, 64, 128, 256)
 #: label, section `tables`

@@ -52,7 +52,7 @@ def app(
     written as a trace; the word `run` may stand before CONFIG.
     """
     from hopforge.model.config import load_config
-    from hopforge.model.results import check_writable
+    from hopforge.model.output.results import check_writable
 
     checked = _chosen_engine(load_config(config), engine, backend)
     target = output or Path("build/app") / checked.name
@@ -66,7 +66,7 @@ def app(
         if value:
             raise typer.BadParameter(f"{option} is for --program; workload.ranks counts those of the file")
     check_writable(target)
-    from hopforge.model.application import app_rows, run_app, write_app
+    from hopforge.sim.programs.application import app_rows, run_app, write_app
 
     with progress_bar("running") as advance:
         done = run_app(checked, advance)
@@ -76,8 +76,8 @@ def app(
 
 
 def _chosen_engine(config: "Config", engine: str | None, backend: str | None) -> "Config":
-    from hopforge.model.application import ENGINES
     from hopforge.model.config.app import BACKENDS
+    from hopforge.sim.programs.application import ENGINES
 
     chosen = {}
     for option, value, known in (("engine", engine, ENGINES), ("backend", backend, BACKENDS)):
@@ -92,7 +92,7 @@ def _chosen_engine(config: "Config", engine: str | None, backend: str | None) ->
 
 
 def _run_program(config: "Config", program: Path, ranks: int | None, arguments: list[str], target: Path) -> None:
-    from hopforge.model.smpi.execution import execution_rows, run_executable, write_execution
+    from hopforge.sim.programs.smpi_execution import execution_rows, run_executable, write_execution
 
     with progress_bar("ranks at their end") as advance:
         done = run_executable(config, program, ranks, arguments, advance)
@@ -111,9 +111,9 @@ def workload(
 
     SimGrid replays it, and `workload.kind: trace` reads it.
     """
-    from hopforge.model.application import checked_program, trace_rows
     from hopforge.model.config import load_config
-    from hopforge.model.trace import write_trace
+    from hopforge.model.workload.trace import write_trace
+    from hopforge.sim.programs.application import checked_program, trace_rows
 
     checked = load_config(config)
     target = output or Path("build/workload") / checked.name

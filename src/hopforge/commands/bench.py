@@ -23,9 +23,9 @@ def bench_lookup(
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.model.results import check_writable
-    from hopforge.sim.bench import CLOCK, lookup_cases, measure
-    from hopforge.sim.bench_results import write_bench
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.start.bench import CLOCK, lookup_cases, measure
+    from hopforge.sim.start.bench_results import write_bench
 
     check_writable(output)
     console = Console()
@@ -63,9 +63,9 @@ def bench_net(
     from rich.table import Table
 
     from hopforge.model.errors import UserError
-    from hopforge.model.results import check_writable
-    from hopforge.sim.bench_net import CASES, CLOCK, LOAD, SIZES, measure_net
-    from hopforge.sim.bench_results import write_bench
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.start.bench_net import CASES, CLOCK, LOAD, SIZES, measure_net
+    from hopforge.sim.start.bench_results import write_bench
 
     if booksim is not None and not booksim.is_file():
         raise UserError(f"--booksim: no such file: {booksim}")
@@ -103,9 +103,9 @@ def bench_route(
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.model.results import check_writable
-    from hopforge.sim.bench_results import write_bench
-    from hopforge.sim.bench_route import CLOCK, LABELS, chosen_cases, draw_growth, measure_route
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.start.bench_results import write_bench
+    from hopforge.sim.start.bench_route import CLOCK, LABELS, chosen_cases, draw_growth, measure_route
 
     cases = chosen_cases(full, method or [])
     check_writable(output)
@@ -145,9 +145,9 @@ def bench_app(
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.model.results import check_writable
-    from hopforge.sim.bench_app import CLOCK, chosen_cases, measure_app
-    from hopforge.sim.bench_results import write_bench
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.start.bench_app import CLOCK, chosen_cases, measure_app
+    from hopforge.sim.start.bench_results import write_bench
 
     cases = chosen_cases(full, trace or [])
     check_writable(output)

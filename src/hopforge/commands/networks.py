@@ -26,7 +26,7 @@ def topology(
     SimGrid (simgrid: shortest paths; simgrid-full: the route of every pair), and the floor plan as a picture (png).
     """
     from hopforge.model.config import load_config
-    from hopforge.model.topology.export import describe, export_file
+    from hopforge.sim.pages.export import describe, export_file
 
     checked = load_config(config)
     path = export_file(checked, export, output) if export is not None or output is not None else None
@@ -58,11 +58,11 @@ def route(
     """
     from hopforge.model.config import load_config
     from hopforge.model.irregular.failure import tables_after_failure, with_options
-    from hopforge.model.irregular.large import large_rows, sample_loren, write_large
     from hopforge.model.irregular.tables import MAX_ROUTERS, build_tables
-    from hopforge.model.irregular.write import quality_table, route_rows, write_route
-    from hopforge.model.results import check_writable
+    from hopforge.model.output.results import check_writable
     from hopforge.model.topology import build
+    from hopforge.sim.pages.large import large_rows, sample_loren, write_large
+    from hopforge.sim.pages.write import quality_table, route_rows, write_route
 
     checked = load_config(config)
     target = output or Path("build/route") / checked.name

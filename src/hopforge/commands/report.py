@@ -9,7 +9,7 @@ import typer
 from hopforge.commands.terminal import complain, progress_bar, say_written, show_rows
 
 if TYPE_CHECKING:
-    from hopforge.model.result_page.find import Problem, ResultSet
+    from hopforge.sim.pages.find import Problem, ResultSet
 
 _MOST_PROBLEMS = 20
 
@@ -29,9 +29,9 @@ def report(
     import shlex
 
     from hopforge.model.errors import UserError
-    from hopforge.model.report import check_page, write_report
-    from hopforge.model.result_page import check_folder, find_results, result_page
-    from hopforge.model.results import check_writable, command_words
+    from hopforge.model.output.results import check_writable, command_words
+    from hopforge.sim.pages import check_folder, find_results, result_page
+    from hopforge.sim.pages.report import check_page, write_report
 
     target = folder / "report.html" if output is None else output
     check_folder(folder)

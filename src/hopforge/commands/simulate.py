@@ -26,8 +26,8 @@ def hits(
     port, switch and class of port as CSV and Parquet, with two plots and the metadata to repeat the run.
     """
     from hopforge.model.config import load_config
-    from hopforge.model.hit_rates import run_hits, summary_rows, write_report
-    from hopforge.model.results import check_writable
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.hits.hit_rates import run_hits, summary_rows, write_report
 
     checked = load_config(config)
     target = output or Path("build/hits") / checked.name
@@ -58,12 +58,12 @@ def net(
     combination of network, routing and virtual channels is first proved free of deadlock.
     """
     from hopforge.model.config import load_config
-    from hopforge.model.failures.report import failure_rows
-    from hopforge.model.measurement import write_measurement
-    from hopforge.model.program_run import program_rows, run_program, write_program
-    from hopforge.model.results import check_writable
-    from hopforge.model.simulation import Simulation
-    from hopforge.model.sweep import measurement_rows
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.failures.report import failure_rows
+    from hopforge.sim.run.measurement import write_measurement
+    from hopforge.sim.run.program_run import program_rows, run_program, write_program
+    from hopforge.sim.run.simulation import Simulation
+    from hopforge.sim.run.sweep import measurement_rows
 
     checked = load_config(config)
     target = output or Path("build/net") / checked.name
@@ -89,8 +89,8 @@ def net(
 
 
 def _packet_net(checked: "Config", load: float | None, seed: int | None, target: Path) -> None:
-    from hopforge.model.packet.network import PacketNetwork
-    from hopforge.model.packet.simulation import measurement_rows, run_packets, write_packets
+    from hopforge.sim.packet.network import PacketNetwork
+    from hopforge.sim.packet.simulation import measurement_rows, run_packets, write_packets
 
     network = PacketNetwork(
         checked, checked.simulation.load if load is None else load, checked.seed if seed is None else seed
@@ -123,12 +123,12 @@ def series(
     are written.
     """
     from hopforge.model.config import load_config
-    from hopforge.model.link_frames import check_frames
-    from hopforge.model.packet.network import PacketNetwork
-    from hopforge.model.packet.series import run_packet_series, series_network
-    from hopforge.model.results import check_writable
-    from hopforge.model.simulation import Simulation
-    from hopforge.model.time_series import run_series, series_rows, write_series
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.packet.network import PacketNetwork
+    from hopforge.sim.packet.series import run_packet_series, series_network
+    from hopforge.sim.run.link_frames import check_frames
+    from hopforge.sim.run.simulation import Simulation
+    from hopforge.sim.run.time_series import run_series, series_rows, write_series
 
     checked = load_config(config)
     if frames:
@@ -169,11 +169,11 @@ def sweep(
     Of a file with section `app` the program runs, with all variants and seeds (`hopforge app`). A sweep that was
     stopped (Ctrl-C) goes on where it was. The results do not depend on where they are computed.
     """
-    from hopforge.model.app_sweep import app_sweep_runs, is_app_sweep, write_app_sweep
     from hopforge.model.config import load_config
-    from hopforge.model.packet.sweep import is_packet_sweep, packet_sweep_runs, write_packet_sweep
-    from hopforge.model.results import check_writable
-    from hopforge.model.sweep import sweep_runs, write_sweep
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.packet.sweep import is_packet_sweep, packet_sweep_runs, write_packet_sweep
+    from hopforge.sim.programs.app_sweep import app_sweep_runs, is_app_sweep, write_app_sweep
+    from hopforge.sim.run.sweep import sweep_runs, write_sweep
 
     checked = load_config(config)
     target = output or Path("build/sweep") / checked.name
@@ -205,7 +205,7 @@ def _show_app_sweep(checked: "Config", runs: "pd.DataFrame") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.model.app_sweep import summarise_apps
+    from hopforge.sim.programs.app_sweep import summarise_apps
 
     table = Table("variant", box=None, pad_edge=False)
     for heading in ("makespan", "gain", "waiting", "computing", "misses", "energy"):
@@ -222,7 +222,7 @@ def _show_packet_sweep(checked: "Config", runs: "pd.DataFrame") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.model.packet.sweep import summarise_packets
+    from hopforge.sim.packet.sweep import summarise_packets
 
     table = Table(title=checked.name, box=None, pad_edge=False)
     table.add_column("variant")
@@ -241,7 +241,7 @@ def _show_sweep(checked: "Config", runs: "pd.DataFrame") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.model.sweep import summarise
+    from hopforge.sim.run.sweep import summarise
 
     table = Table(box=None, pad_edge=False)
     if checked.variants:
@@ -284,9 +284,9 @@ def trace(
     (CSV), a timing diagram of every packet (PNG) and the list of all packets.
     """
     from hopforge.model.config import load_config
-    from hopforge.model.packet_trace import follow, life_text, list_packets, packet_key, write_trace
-    from hopforge.model.packet_trace import slowest as slowest_packets
-    from hopforge.model.results import check_writable
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.run.packet_trace import follow, life_text, list_packets, packet_key, write_trace
+    from hopforge.sim.run.packet_trace import slowest as slowest_packets
 
     checked = load_config(config)
     keys = [packet_key(text) for text in packet or []]

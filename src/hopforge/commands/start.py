@@ -13,7 +13,7 @@ def doctor() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.sim.doctor import survey
+    from hopforge.sim.start.doctor import survey
 
     findings = survey()
     table = Table("tool", "found", "needed for", box=None, pad_edge=False)
@@ -47,7 +47,7 @@ def demo(
     """
     from rich.console import Console
 
-    from hopforge.sim.demo import demo_config, run_demo
+    from hopforge.sim.start.demo import demo_config, run_demo
 
     words = ["hopforge demo", *([str(config)] if config else []), *(["--skip-cosim"] if skip_cosim else [])]
     words += ["--liberty FILE"] if liberty else []
@@ -75,7 +75,7 @@ def demo(
 def check(config: ConfigPath) -> None:
     """Check a configuration and show what it amounts to."""
     from hopforge.model.config import load_config
-    from hopforge.model.summary import summarize
+    from hopforge.sim.start.summary import summarize
 
     show_rows(summarize(load_config(config)))
 

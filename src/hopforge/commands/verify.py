@@ -45,8 +45,8 @@ def cosim(
     every flit in its cycle, and the counters of all ports at the end. Part q_table: the table of Q-adaptive.
     """
     from hopforge.model.config import load_config
-    from hopforge.sim.cosim_parts import cosim_part
-    from hopforge.sim.runner import simulator_name
+    from hopforge.sim.cosim.parts import cosim_part
+    from hopforge.sim.drive.runner import simulator_name
 
     options = {"lookups": lookups, "load": load, "cycles": cycles, "variants": variants}
     with progress_bar("cycles") as advance:
@@ -83,8 +83,8 @@ def mutate(
     from rich.table import Table
 
     from hopforge.model.config import load_config
-    from hopforge.sim.mutate import block_names, enough, report_rows, survivor_lines
-    from hopforge.sim.mutate import mutate as run_mutate
+    from hopforge.sim.cosim.mutate import block_names, enough, report_rows, survivor_lines
+    from hopforge.sim.cosim.mutate import mutate as run_mutate
 
     checked, blocks = [load_config(config, hardware=True) for config in configs], block_names(block)
     step = ""

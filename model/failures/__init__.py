@@ -1,1 +1,0 @@
-"""Links and switches that fail while a network is simulated: losses, draining, new tables."""

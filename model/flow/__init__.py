@@ -1,1 +1,0 @@
-"""Flow-level simulation: messages are flows that share the bandwidth of the links on their routes."""

@@ -1,0 +1,70 @@
+"""Bit tricks of the kernels: the lowest set bit, and the round-robin choice on a mask."""
+
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+from numba import int64, types, uint64
+from numba.extending import intrinsic
+
+from hopforge.model.kernel.compile import inlined, inner
+
+if TYPE_CHECKING:  # an intrinsic is declared by its types and called with its values: checkers see the call
+
+    def trailing_zeros(mask: Any) -> int:
+        """Count the zeros below the lowest set bit."""
+else:
+
+    @intrinsic
+    def trailing_zeros(_typing: Any, _mask: Any) -> Any:
+        """Return the number of the lowest set bit of a uint64 (64 for zero): one machine instruction."""
+        signature = types.int64(types.uint64)
+
+        def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+        return signature, generate
+
+
+@inlined
+def bit_of(number: int) -> Any:
+    """Mask with the bit `number` modulo 64."""
+    return uint64(1) << (uint64(number) & uint64(63))
+
+
+@inlined
+def first_at_or_after(mask: Any, pointer: int) -> int:
+    """First set bit of `mask` at or after `pointer`, going round (mask must not be 0; pointer < 64)."""
+    upper = (uint64(mask) >> uint64(pointer)) << uint64(pointer)
+    return trailing_zeros(upper if upper != uint64(0) else uint64(mask))
+
+
+@inlined
+def bits_at(masks: Any, first: int, count: int) -> Any:
+    """Bits `first` … `first` + `count` − 1 (at most 64) of a row of words."""
+    word, shift = first >> 6, first & 63
+    mask = masks[word] >> uint64(shift)
+    if shift + count > 64:
+        mask |= masks[word + 1] << uint64(64 - shift)
+    return mask & (~uint64(0) >> uint64(64 - count))
+
+
+@inner
+def first_of_words(masks: Any, first: int, count: int, start: int) -> Any:
+    """First set bit at or after bit `start`, going round, of a mask of `count` words from ``masks[first]`` on."""
+    word = start >> 6
+    found = (masks[first + word] >> uint64(start & 63)) << uint64(start & 63)
+    for _ in range(count):
+        if found != uint64(0):
+            break
+        word = word + 1 if word + 1 < count else 0
+        found = masks[first + word]
+    return int64((word << 6) + trailing_zeros(found))
+
+
+@inner
+def any_bit(masks: Any, first: int, count: int) -> bool:
+    """Whether a mask of `count` words from ``masks[first]`` on has a bit."""
+    found = uint64(0)
+    for k in range(first, first + count):
+        found |= masks[k]
+    return bool(found != uint64(0))

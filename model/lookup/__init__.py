@@ -1,0 +1,1 @@
+"""The lookup path: keys, routing cache, TCAM, and the engine that joins them."""

@@ -1,0 +1,231 @@
+"""Elaboration parameters of a lookup engine, derived from the configuration.
+
+The hardware and the golden engine are both built from them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from hopforge.model.config import Config, CrcConfig
+from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
+from hopforge.model.config.lookup import KEY_MODE_BITS, KeyMode, Policy
+from hopforge.model.numbers.crc import crc_spec
+
+TcamKind = Literal["flops", "sram", "external"]
+
+MEMBER_BITS = 4
+FLOPS_ROWS_MAX = 128  # spec/router.md: flop-based up to 128 rows, SRAM-based above
+_LIMITS = {
+    "address_bits": (12, 48),
+    "comparators": (1, 24),
+    "ways": (1, 64),
+    "output_bits": (1, 64),
+    "epoch_bits": (1, 8),
+    "random_seed": (1, 65535),
+    "max_members": (1, 16),
+    "mshrs": (1, 64),
+    "request_tag_bits": (1, 32),
+    "pipeline_depth": (1, 4),
+    "tcam_rows": (1, 4096),
+    "tcam_latency_cycles": (1, 1024),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookupParams:
+    """One lookup engine, everything decided (docs/definitions/lookup-engine.md).
+
+    Parameters
+    ----------
+    address_bits : int
+        Width A of a destination address.
+    functions : tuple of str
+        Key functions in the hardware; ``arbitrary`` is always one.
+    chunk_bits : tuple of int
+        Chunk widths, in the order of MODE.chunk_select.
+    comparators : int
+        Interval comparators; with chunks of K bits the first min(comparators, A // K) are used.
+    entries, ways : int
+        Lines in all and per set; the number of sets is a power of two.
+    policy : str
+        ``lru``, ``plru``, ``fifo`` or ``random``.
+    skewed : bool
+        Every way has an index function of its own (policy ``random`` only).
+    tag_bits, output_bits, epoch_bits : int
+        Widths in a line; a tag holds a key of A + 4 bits, zero-extended.
+    crc : str or CrcConfig
+        Hash of the set index and of the link-aggregation member: name in the catalogue, or parameters.
+    random_seed : int
+        Start of the random policy's shift register, not 0.
+    max_members : int
+        Most link-aggregation members.
+    mshrs : int
+        Misses that can wait.
+    request_tag_bits : int
+        Width T of a request's tag.
+    pipeline_depth : int
+        Hit latency in cycles, 1 to 4.
+    tcam_kind : str
+        ``flops``, ``sram`` or ``external``.
+    tcam_rows, tcam_latency_cycles : int
+        Rows and latency of the TCAM inside (external: not used).
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, its limit and its value.
+    """
+
+    address_bits: int = 24
+    functions: tuple[KeyMode, ...] = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly")
+    chunk_bits: tuple[int, ...] = (2, 3, 4, 6, 8)
+    comparators: int = 12
+    entries: int = 2048
+    ways: int = 4
+    policy: Policy = "lru"
+    skewed: bool = False
+    tag_bits: int = 64
+    output_bits: int = 16
+    epoch_bits: int = 8
+    crc: str | CrcConfig = "CRC-32C"
+    random_seed: int = 0xACE1
+    max_members: int = 1
+    mshrs: int = 8
+    request_tag_bits: int = 8
+    pipeline_depth: int = 3
+    tcam_kind: TcamKind = "flops"
+    tcam_rows: int = 64
+    tcam_latency_cycles: int = 8
+
+    def __post_init__(self) -> None:
+        for problem in self._problems():
+            raise ValueError(problem)
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        """Return the parameters of the engine that `config` describes.
+
+        Without node reduction (``lookup.reduction: false``) the only key function is ``arbitrary``.
+
+        Raises
+        ------
+        ValueError
+            If the hardware can't do what `config` wants.
+        """
+        lookup, cache, tcam = config.lookup, config.lookup.cache, config.lookup.tcam
+        for problem in hardware_problems(config.address, lookup):
+            raise ValueError(str(problem))
+        kind = tcam.kind
+        if kind == "auto":
+            kind = "flops" if tcam.rows <= FLOPS_ROWS_MAX or tcam.latency_cycles < 2 else "sram"
+        return cls(
+            address_bits=config.address.width_bits,
+            functions=lookup.functions if lookup.reduction else ("arbitrary",),
+            chunk_bits=lookup.chunk_bits,
+            comparators=lookup.comparators,
+            entries=cache.entries,
+            ways=cache.ways,
+            policy=cache.policy,
+            skewed=cache.skewed,
+            tag_bits=cache.tag_bits,
+            output_bits=cache.output_bits,
+            epoch_bits=cache.epoch_bits,
+            crc=cache.crc,
+            random_seed=cache.random_seed,
+            max_members=lookup.lag.max_members,
+            mshrs=lookup.mshrs,
+            request_tag_bits=lookup.request_tag_bits,
+            pipeline_depth=lookup.pipeline_depth,
+            tcam_kind=kind,
+            tcam_rows=tcam.rows,
+            tcam_latency_cycles=tcam.latency_cycles,
+        )
+
+    @property
+    def key_bits(self) -> int:
+        """Width of a key: mode and payload."""
+        return self.address_bits + KEY_MODE_BITS
+
+    @property
+    def value_bits(self) -> int:
+        """Width of the value of a reduced key (below member and kind)."""
+        return self.address_bits - KEY_KIND_BITS
+
+    @property
+    def sets(self) -> int:
+        """Number of sets, a power of two."""
+        return self.entries // self.ways
+
+    @property
+    def index_bits(self) -> int:
+        """Width of a set index; 0 for one set."""
+        return self.sets.bit_length() - 1
+
+    @property
+    def mshr_id_bits(self) -> int:
+        """Width of an MSHR number, at least 1."""
+        return max(1, (self.mshrs - 1).bit_length())
+
+    @property
+    def radices(self) -> int:
+        """Number of RADIX registers: the most comparators that any chunk width uses."""
+        return max(self.digits(bits) for bits in self.chunk_bits)
+
+    @property
+    def comparator_bits(self) -> tuple[int, ...]:
+        """Width of each comparator that is used: the widest chunk that has a digit for it."""
+        return tuple(
+            max(bits for bits in self.chunk_bits if self.digits(bits) > index) for index in range(self.radices)
+        )
+
+    def digits(self, chunk_bits: int) -> int:
+        """Return how many comparators are used with chunks of `chunk_bits`: min(comparators, A // chunk_bits)."""
+        return min(self.comparators, self.address_bits // chunk_bits)
+
+    def _problems(self) -> Iterator[str]:
+        for name, (low, high) in _LIMITS.items():
+            if not low <= getattr(self, name) <= high:
+                yield f"{name} must be {low} to {high}, not {getattr(self, name)}"
+        yield from self._key_problems()
+        yield from self._cache_problems()
+        if self.tcam_kind not in {"flops", "sram", "external"}:
+            yield f"tcam_kind must be flops, sram or external, not {self.tcam_kind!r}"
+        if self.tcam_kind == "sram" and self.tcam_latency_cycles < 2:
+            yield f"tcam_latency_cycles must be at least 2 for tcam_kind=sram, not {self.tcam_latency_cycles}"
+
+    def _key_problems(self) -> Iterator[str]:
+        if "arbitrary" not in self.functions:
+            yield f"functions must contain 'arbitrary', not {self.functions}"
+        for function in self.functions:
+            if function not in {"arbitrary", "mesh", "torus", "fat_tree", "dragonfly"}:
+                yield f"functions must be of arbitrary, mesh, torus, fat_tree and dragonfly, not {function!r}"
+        if not 1 <= len(self.chunk_bits) <= 5:
+            yield f"chunk_bits must hold 1 to 5 widths, not {len(self.chunk_bits)}"
+        for bits in self.chunk_bits:
+            if bits not in {2, 3, 4, 6, 8}:
+                yield f"chunk_bits must be of 2, 3, 4, 6 and 8, not {bits}"
+            if bits > self.value_bits and self.functions != ("arbitrary",):
+                yield f"chunk_bits must be at most address_bits - {KEY_KIND_BITS} = {self.value_bits}, not {bits}"
+        for name in ("functions", "chunk_bits"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                yield f"{name} must name each only once, not {values}"
+
+    def _cache_problems(self) -> Iterator[str]:
+        if self.entries < 1:
+            yield f"entries must be at least 1, not {self.entries}"
+        if self.entries % self.ways:
+            yield f"ways must divide entries={self.entries}, not {self.ways}"
+        if self.sets & (self.sets - 1):
+            yield f"entries must give a power of two of sets, not {self.entries}/{self.ways} = {self.sets}"
+        if self.policy not in {"lru", "plru", "fifo", "random"}:
+            yield f"policy must be lru, plru, fifo or random, not {self.policy!r}"
+        if self.policy == "plru" and self.ways & (self.ways - 1):
+            yield f"policy plru needs a power of two of ways, not ways={self.ways}"
+        if self.skewed and self.policy != "random":
+            yield f"policy must be random with skewed association in hardware, not {self.policy}"
+        if crc_spec(self.crc).width < self.index_bits:
+            yield f"crc must have at least the {self.index_bits} bits of a set index, not {crc_spec(self.crc).width}"
+        if not self.key_bits <= self.tag_bits <= 64:
+            yield f"tag_bits must be address_bits + {KEY_MODE_BITS} = {self.key_bits} to 64, not {self.tag_bits}"

@@ -1,0 +1,210 @@
+"""Paths of packets: every switch looks up its key of the destination and follows it to the next switch.
+
+The keys are those of `model.lookup.node_reduction`; this module knows which port a key stands for in a `Topology`. An
+arbitrary graph has no keys and takes shortest-path tables.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from hopforge.model.config.lookup import AddressConfig
+from hopforge.model.kernel.stale import forget_stale
+from hopforge.model.lookup import node_reduction
+from hopforge.model.lookup.key_ports import group_ports
+from hopforge.model.lookup.node_reduction import KIND_BITS, KeyTables, NodeReduction, UpChoice, reduce_key
+from hopforge.model.lookup.params import MEMBER_BITS
+from hopforge.model.numbers import crc
+from hopforge.model.numbers.address import AddressFormat
+from hopforge.model.topology import Topology
+from hopforge.model.topology.routing_table import shortest_path_ports
+
+_Arrays = tuple[KeyTables, NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], *tuple[NDArray[Any], ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Ways through the network, one per (source host, destination host).
+
+    Attributes
+    ----------
+    first : ndarray, int64[path + 1]
+        Where the switches of a path start in the other arrays.
+    router, port : ndarray, int32[hop]
+        The switch, and the input port at which the packet enters it (a host port at the first one).
+    output : ndarray, int32[hop]
+        The port at which it leaves.
+    """
+
+    first: NDArray[np.int64]
+    router: NDArray[np.int32]
+    port: NDArray[np.int32]
+    output: NDArray[np.int32]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Switches on each path."""
+        return np.diff(self.first)
+
+
+class Routes:
+    """The routing of a network.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    address : AddressConfig
+        Its addresses.
+    up_choice : {"d_mod_k", "highest_mismatch"}
+        Which way up a fat tree.
+    table : ndarray, int32[router, destination router], optional
+        Output ports to follow instead of the network's own rules.
+
+    Raises
+    ------
+    TopologyError
+        A graph too large for a shortest-path table.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        address: AddressConfig,
+        up_choice: UpChoice = "d_mod_k",
+        table: NDArray[np.int32] | None = None,
+    ) -> None:
+        self.topology = topology
+        digits = AddressFormat(address.width_bits, address.chunk_bits)
+        if table is None:
+            self.reduction = NodeReduction.of_topology(topology, digits, up_choice=up_choice)
+        else:
+            self.reduction = NodeReduction.arbitrary(address=digits)
+        if self.reduction.mode == "arbitrary":
+            self._table = shortest_path_ports(topology) if table is None else table
+            self._own = self._level = np.zeros(topology.routers, np.int64)
+        else:
+            self._table = key_ports(topology)
+            self._own, self._level = self.reduction.switches(np.arange(topology.routers))
+
+    def output_ports(self, routers: ArrayLike, hosts: ArrayLike) -> NDArray[np.int32]:
+        """Port at which packets for `hosts` leave `routers` (arrays of one shape)."""
+        router, host = np.asarray(routers, np.int64), np.asarray(hosts, np.int64)
+        result = np.empty(router.shape, np.int32)
+        _output_ports(self._arrays, router.reshape(-1), host.reshape(-1), result.reshape(-1))
+        return result
+
+    def paths(self, sources: ArrayLike, destinations: ArrayLike) -> Paths:
+        """Paths from source hosts to destination hosts.
+
+        A host's path to itself enters and leaves its own switch.
+        """
+        source, destination = np.asarray(sources, np.int64), np.asarray(destinations, np.int64)
+        network = (self.topology.peer_router, self.topology.peer_port, self.topology.host_at)
+        first = np.zeros(len(source) + 1, np.int64)
+        none = np.empty(0, np.int32)
+        wrong = _walk(self._arrays, network, source, destination, first, none, none, none)
+        assert wrong < 0, f"the path of pair {wrong} does not end at its host"
+        np.cumsum(first, out=first)
+        router, port, output = (np.empty(first[-1], np.int32) for _ in range(3))
+        _walk(self._arrays, network, source, destination, first, router, port, output)
+        return Paths(first, router, port, output)
+
+    @property
+    def _arrays(self) -> _Arrays:
+        topology = self.topology
+        return (
+            self.reduction.tables, self._own, self._level, self._table,
+            topology.host_address, topology.host_router, topology.host_port,
+        )
+
+
+def key_ports(topology: Topology) -> NDArray[np.int32]:
+    """Port that each key of a regular network stands for.
+
+    Returns
+    -------
+    ndarray, int32[router, kind · width + value]
+        With kind and value as in docs/architecture.md and ``width`` a third of the columns; -1: no such port.
+    """
+    params, routers = topology.params, topology.routers
+    if topology.kind in ("mesh", "torus"):
+        terminals, dims = params["hosts_per_router"], len(params["radices"])
+        width = max(terminals, dims)
+        table = np.full((routers, 3 * width), -1, np.int32)
+        table[:, :terminals] = np.arange(terminals)
+        table[:, width:width + dims] = terminals + 2 * np.arange(dims)
+        table[:, 2 * width:2 * width + dims] = terminals + 2 * np.arange(dims) + 1
+        return table
+    if topology.kind == "fat_tree":
+        k = params["k"]
+        table = np.full((routers, 3 * k), -1, np.int32)
+        table[:, k:2 * k] = np.where(topology.ports[:, np.newaxis] > k, k + np.arange(k), -1)
+        table[:, 2 * k:] = np.arange(k)
+        return table
+    p, a, g = params["p"], params["a"], params["g"]
+    width = max(p, a, g)
+    table = np.full((routers, 3 * width), -1, np.int32)
+    table[:, :p] = np.arange(p)
+    local = np.arange(routers) % a
+    for other in range(a):
+        here = local != other
+        table[here, width + other] = p + other - (other > local[here])
+    table[:, 2 * width:2 * width + g] = group_ports(topology)
+    return table
+
+
+_VALUE_SHIFT = MEMBER_BITS + KIND_BITS
+_KIND_MASK = (1 << KIND_BITS) - 1
+
+
+@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def _output(arrays, router, host):  # type: ignore[no-untyped-def]
+    keys, own, level, table, host_address, host_router, host_port = arrays
+    if keys.mode == 0:
+        return host_port[host] if router == host_router[host] else table[router, host_router[host]]
+    key = reduce_key(keys, own[router], level[router], host_address[host])
+    shift = keys.address_bits - _VALUE_SHIFT
+    return table[router, ((key >> shift) & _KIND_MASK) * (table.shape[1] // 3) + (key & ((1 << shift) - 1))]
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _output_ports(arrays, router, host, result):  # type: ignore[no-untyped-def]
+    for index in range(len(router)):
+        result[index] = _output(arrays, router[index], host[index])
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _walk(arrays, network, source, destination, first, router, port, output):  # type: ignore[no-untyped-def]
+    """Without room in `router`: count the hops of path i into ``first[i + 1]``; with room: fill. -1, or a bad path."""
+    peer_router, peer_port, host_at = network
+    host_router, host_port = arrays[5], arrays[6]
+    fill = len(router) > 0
+    for index in range(len(source)):
+        here = host_router[source[index]]
+        entry = host_port[source[index]]
+        hop = 0
+        while True:
+            leave = _output(arrays, here, destination[index])
+            if leave < 0 or hop > peer_router.shape[0]:
+                return index
+            if fill:
+                at = first[index] + hop
+                router[at], port[at], output[at] = here, entry, leave
+            hop += 1
+            following = peer_router[here, leave]
+            if following < 0:
+                if host_at[here, leave] != destination[index]:
+                    return index
+                break
+            entry = peer_port[here, leave]
+            here = following
+        if not fill:
+            first[index + 1] = hop
+    return -1
+
+
+forget_stale(_walk, crc, node_reduction)

@@ -1,5 +1,0 @@
-"""The golden lookup engine as a numba kernel: the same machine as `model.lookup`, for long runs.
-
-State lives in arrays (`EngineState`); `cycle` computes the outputs of one cycle and moves on. Tested equal to
-`model.lookup.LookupEngine` in every cycle. 64-bit words are kept as int64 bit patterns.
-"""

@@ -1,0 +1,147 @@
+"""The arrays of a simulated network at cycle 0 that do not depend on how its routers are connected."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.kernel.rng import seed_streams
+from hopforge.model.network.core.records import (
+    HISTOGRAM_BINS,
+    HOST_VC_BITS,
+    TABLE_LENGTH,
+    UNIFORM_LENGTH,
+    WAVEFRONT,
+)
+from hopforge.model.network.settings import ALLOCATORS, RouterParameters, SourceParameters, Tables
+from hopforge.model.topology import Topology
+
+
+def pool_size(hosts: int) -> int:
+    """Packet records that a network of so many hosts begins with; the pool grows."""
+    return max(64, 4 * hosts)
+
+
+def event_capacity(topology: Topology) -> int:
+    """Events of one kind that one cycle can bring."""
+    return 2 * topology.routers * topology.max_ports + topology.hosts
+
+
+def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wheel: int) -> dict[str, int]:
+    """Entries of each array that begins with zeros; `wheel`: slots of a wheel of events."""
+    R, P, V, H = topology.routers, topology.max_ports, router.vcs, topology.hosts
+    NI, NP, width = R * P * V, R * P, P * V
+    words, port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
+    capacity = event_capacity(topology)
+    vct_pairs = width * V if ALLOCATORS[router.va] == WAVEFRONT else 1
+    speculative = NI if router.speculation else 1
+    return {
+        "host_tail_sent": H << HOST_VC_BITS,
+        "host_wake": H,
+        "awake": H,
+        "packet": pool_size(H),
+        "fifo": NI * router.buffer_flits,
+        "candidate": NI * tables.max_candidates,
+        "active": words,
+        "waiting": R * vc_words,
+        "switching": NP * vc_words,
+        "asking": port_words,
+        "offered": port_words,
+        "offers": 64 * P,
+        "draining": words,
+        "flit_event": wheel * capacity,
+        "flit_events": wheel,
+        "credit_event": wheel * capacity,
+        "credit_events": wheel,
+        "ready_event": wheel * capacity,
+        "ready_events": wheel,
+        "heads_next": NP + 1,  # the place behind the last one is written, too
+        "release_next": capacity,
+        "granted": NI,
+        "spec_vc": speculative,
+        "spec_port": speculative,
+        "spec_mask": speculative,
+        "request_vc": width,
+        "request_port": width,
+        "request_mask": width,
+        "winner_rank": width,
+        "winner_request": width,
+        "pair_order": vct_pairs,
+        "pair_request": vct_pairs,
+        "pair_output": vct_pairs,
+        "asking_inputs": 64,
+        "asking_outputs": 64,
+        "representative": 64 * 64,
+        "match_input": max(width, 64),
+        "match_output": max(width, 64),
+        "match_vc": max(width, 64),
+        "router": R,
+        "histogram": HISTOGRAM_BINS,
+    }
+
+
+def filled_arrays(
+    topology: Topology, router: RouterParameters, source: SourceParameters, tables: Tables, seed: int
+) -> dict[str, NDArray[Any]]:
+    """Arrays that begin with other values: credits, random streams, priorities of matrix arbiters, tables, script."""
+    P, V, H = topology.max_ports, router.vcs, topology.hosts
+    NP, width, pool = topology.routers * P, P * V, pool_size(H)
+    matrix = router.arbiter == "matrix"
+    time, destination, length, first = _script_arrays(source, H)
+    return {
+        "host_credits": np.full(max(H << HOST_VC_BITS, 1), router.buffer_flits, np.int32),
+        "free_packet": np.arange(pool - 1, -1, -1, dtype=np.int32),
+        "winner_stamp": np.full(width, -1, np.int64),
+        "va_recent": np.full(2 * NP * V * width if matrix else 1, -1, np.int64),
+        "sa_recent": np.full(4 * NP * P if matrix else 1, -1, np.int64),
+        "table": np.ascontiguousarray(tables.routing, np.int32),
+        "memory": np.array(tables.memory, np.float64),
+        "router_rng": seed_streams(seed, 1, topology.routers),
+        "pattern_table": np.ascontiguousarray(tables.pattern, np.int32),
+        "host_rng": seed_streams(seed, 2, H),
+        "length_table": _length_table(source),
+        "script_time": time,
+        "script_destination": destination,
+        "script_length": length,
+        "script_first": first,
+        "script_next": first[:-1].copy() if H else np.zeros(1, np.int64),
+    }
+
+
+def set_source(s: Any, source: SourceParameters) -> None:
+    """Fill the settings of the record `s` that say what every host creates."""
+    with np.errstate(divide="ignore"):
+        s["source_kind"] = source.kind
+        s["log_failure"] = np.log1p(-source.packet_rate)
+        event = 1 - (1 - source.on_to_off) * (1 - source.packet_rate)
+        s["log_no_event"] = np.log1p(-event)
+        s["off_share"] = source.on_to_off / event if event else 0.0
+        s["log_stay_off"] = np.log1p(-source.off_to_on)
+        s["on_rate"] = source.packet_rate
+    s["message_packets"] = source.message_packets
+    if isinstance(source.lengths, np.ndarray):
+        s["length_kind"] = TABLE_LENGTH
+        return
+    low, high = source.lengths
+    s["length_kind"], s["length_low"], s["length_high"] = (UNIFORM_LENGTH if low != high else 0), low, high
+
+
+def _length_table(source: SourceParameters) -> NDArray[np.float64]:
+    """Cumulative distribution of the lengths; one entry unless they are a table."""
+    if not isinstance(source.lengths, np.ndarray):
+        return np.full(1, 2.0)
+    table = np.cumsum(source.lengths) / np.sum(source.lengths)
+    table[-1] = 2.0
+    return np.ascontiguousarray(table, np.float64)
+
+
+def _script_arrays(
+    source: SourceParameters, hosts: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Sort listed packets by host and time: times, destinations, lengths, first of each host."""
+    if source.script is None or len(source.script[0]) == 0:
+        return np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(hosts + 1, np.int64)
+    host, time, destination, length = (np.asarray(column, np.int64) for column in source.script)
+    order = np.lexsort((np.arange(len(host)), time, host))
+    first = np.searchsorted(host[order], np.arange(hosts + 1)).astype(np.int64)
+    return time[order].copy(), destination[order].astype(np.int32), length[order].astype(np.int32), first

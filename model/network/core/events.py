@@ -1,0 +1,304 @@
+"""What happens to flits outside the allocators: into the FIFO, RC, out of the FIFO, over the link, to the host."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import int32, int64, uint32, uint64
+
+from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
+from hopforge.model.kernel.compile import inlined, inner
+from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
+from hopforge.model.network.core.event_log import call_log
+from hopforge.model.network.core.hooks import HEAD_IN, HEAD_OUT, call_hook
+from hopforge.model.network.core.lookup_state import ask_route
+from hopforge.model.network.core.packet_ends import count_arrival, lose_packet
+from hopforge.model.network.core.records import (
+    ACTIVE,
+    DRAIN,
+    DRAINED,
+    GRANTED,
+    HEAD,
+    HOST_VC_BITS,
+    HOST_VC_MASK,
+    IDLE,
+    INPUT_VC,
+    OUTPUT_VC,
+    PACKET,
+    RC,
+    RECEIVED,
+    STORE_AND_FORWARD,
+    TAIL,
+    VA,
+    Net,
+    host_at,
+    input_port,
+    input_vc,
+    output_port,
+    output_vc,
+    packet_at,
+    router_at,
+)
+
+#: events ahead of time whose records are prefetched
+AHEAD = 12
+INPUT_VC_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = INPUT_VC.itemsize, OUTPUT_VC.itemsize, PACKET.itemsize
+
+
+@inlined
+def send_credit(net: Net, target: int, when: int) -> None:
+    """Let a credit count at output VC `target` (or output_vcs + host VC) from cycle `when` on."""
+    slot = when & net.wheel_mask
+    place = int32s(net.credit_events)[slot]
+    int32s(net.credit_event)[slot * net.event_capacity + place] = target
+    int32s(net.credit_events)[slot] = place + 1
+
+
+@inlined
+def put_flit(net: Net, target: int, flit: int, when: int) -> None:
+    """Deliver `flit` to input VC `target` (or input_vcs + host VC) at the start of cycle `when`."""
+    slot = when & net.wheel_mask
+    place = int32s(net.flit_events)[slot]
+    int64s(net.flit_event)[slot * net.event_capacity + place] = (int64(target) << 32) | int64(flit)
+    int32s(net.flit_events)[slot] = place + 1
+
+
+@inlined
+def send_flit(net: Net, n: int, m: int, flit_time: int, flit: int, now: int) -> None:
+    """Put a granted flit of input VC `n` on the link behind output VC `m`."""
+    put_flit(net, int64(output_vc(net, m).target), int64(flit), now + flit_time)
+    if net.log_event != 0:
+        call_log(net.log_event, net, GRANTED, now, n, m, flit)
+
+
+@inlined
+def pop_flit(net: Net, n: int, now: int) -> int:
+    """Take the first flit of input VC `n`, return the credit upstream, and note the next packet after a tail."""
+    vc = input_vc(net, n)
+    buffer = net.buffer
+    flit = int64(int32s(net.fifo)[n * buffer + vc.head])
+    vc.head = vc.head + 1 if vc.head + 1 < buffer else 0
+    vc.flits = vc.flits - 1
+    net.last_move = now
+    send_credit(net, int64(vc.credit_to), now + vc.credit_time)
+    if net.feedback != 0 and flit & HEAD != 0:
+        call_hook(net.feedback, net, HEAD_OUT, int64(n), int64(flit) >> 2)
+    # without branches, which would be mispredicted
+    tail = int64(flit & TAIL != 0)
+    vc.state = IDLE if tail != 0 else vc.state
+    int32s(net.heads_next)[net.heads_count] = n
+    net.heads_count += tail & int64(vc.flits > 0)
+    return flit
+
+
+@inlined
+def enter(net: Net, n: int) -> None:
+    """RC of input VC `n` has ended: to VA, or to DRAIN without candidates."""
+    vc = input_vc(net, n)
+    if vc.candidates != 0:
+        vc.state = VA
+        words(net.waiting)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(int64(vc.number))
+        words(net.active)[vc.router >> 6] |= bit_of(int64(vc.router))
+        return
+    vc.state = DRAIN
+    port = input_port(net, int64(vc.port))
+    port.drain_mask |= uint32(1) << vc.vc
+    router_at(net, int64(vc.router)).drain_ports |= uint64(1) << uint64(port.port)
+    words(net.draining)[vc.router >> 6] |= bit_of(int64(vc.router))
+
+
+@inlined
+def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None:
+    """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
+    vc = input_vc(net, n)
+    flit = int64(int32s(net.fifo)[n * net.buffer + vc.head])
+    packet = packet_at(net, flit >> 2)
+    if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet.length:
+        return
+    vc.candidates = route(
+        int64(vc.router),
+        int64(vc.port) - int64(vc.router) * net.ports,
+        int64(vc.vc),
+        packet,
+        net,
+        int32s(net.table),
+        floats(net.memory),
+        int64s(net.candidate + 8 * n * net.max_candidates),
+    )
+    packet.hops += 1
+    if net.lookup != 0:
+        vc.state = RC
+        ask_route(net, int64(vc.port), int64(vc.vc))
+        return
+    wait = net.rc_cycles
+    if wait == 0 and vc.candidates > 0:
+        enter(net, n)
+        return
+    vc.state = RC
+    slot = (now + max(wait, 1)) & net.wheel_mask  # r = 0 and unroutable: in VA for a cycle, without a request
+    int32s(net.ready_event)[slot * net.event_capacity + int32s(net.ready_events)[slot]] = n
+    int32s(net.ready_events)[slot] += 1
+
+
+@inlined
+def receive(net: Net, target: int, flit: int, now: int) -> None:
+    """Let a host take a flit: credit back at once, statistics with the tail, the packet's record becomes free."""
+    host, v = target >> HOST_VC_BITS, target & HOST_VC_MASK
+    receiver = host_at(net, host)
+    m = receiver.output_vc + v
+    send_credit(net, m, now + output_port(net, int64(receiver.output_port)).return_time)
+    receiver.flits_received += 1
+    net.flits_ejected += 1
+    net.last_move = now
+    if net.log_event != 0:
+        call_log(net.log_event, net, RECEIVED, now, host, v, flit)
+    if flit & TAIL == 0:
+        return
+    count_arrival(net, int64(flit) >> 2, now, 1)
+
+
+@inlined
+def take_credit(net: Net, target: int) -> None:
+    """Let a credit count from this cycle on at output VC `target` (or output_vcs + host VC)."""
+    if target >= net.output_vcs:
+        h = target - net.output_vcs
+        int32s(net.host_credits)[h] += 1
+        if int8s(net.host_tail_sent)[h] != 0 and int32s(net.host_credits)[h] == host_at(net, h >> HOST_VC_BITS).depth:
+            int8s(net.host_tail_sent)[h] = 0
+            int32s(net.release_next)[net.release_count] = target
+            net.release_count += 1
+        return
+    output = output_vc(net, target)
+    output.credits = output.credits + 1
+    if output.credits == 1 and output.owner >= 0 and output.tail_sent == 0:
+        want_switch(net, int64(output.owner), uint64(input_vc(net, int64(output.owner)).flits > 0))
+    if net.release_credits != 0 and output.tail_sent != 0 and output.credits == output.depth:
+        output.tail_sent = 0
+        int32s(net.release_next)[net.release_count] = target
+        net.release_count += 1
+
+
+@inlined
+def want_switch(net: Net, n: int, ready: Any) -> None:
+    """Input VC `n` asks for the switch from this cycle on if `ready` is 1 (0: nothing changes)."""
+    vc = input_vc(net, n)
+    p, number = int64(vc.router) * net.ports + int64(vc.out_port), int64(vc.number)
+    words(net.switching)[p * net.vc_words + (number >> 6)] |= ready << uint64(number & 63)
+    words(net.asking)[p >> 6] |= ready << uint64(p & 63)
+
+
+@inlined
+def leave_switch(net: Net, p: int, number: int, leaves: Any) -> None:
+    """VC `number` of its router asks for the switch to output port `p` no longer if `leaves` is 1."""
+    place = p * net.vc_words + (number >> 6)
+    left = words(net.switching)[place] & ~(leaves << uint64(number & 63))
+    words(net.switching)[place] = left
+    if net.vc_words == 1:
+        words(net.asking)[p >> 6] &= ~(uint64(left == uint64(0)) << uint64(p & 63))
+    elif left == uint64(0) and not any_bit(words(net.switching), p * net.vc_words, net.vc_words):
+        words(net.asking)[p >> 6] &= ~bit_of(p)
+
+
+@inner
+def release(net: Net, target: int) -> None:
+    """Output VC `target` (or output_vcs + host VC) becomes free (vc_release: credits)."""
+    if target >= net.output_vcs:
+        h = target - net.output_vcs
+        host = host_at(net, h >> HOST_VC_BITS)
+        host.free_mask = host.free_mask | (uint32(1) << uint32(h & HOST_VC_MASK))
+        return
+    output = output_vc(net, target)
+    output.owner = -1
+    port = output_port(net, target // net.vcs)
+    port.free_mask = port.free_mask | (uint32(1) << output.vc)
+
+
+@inlined
+def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> None:
+    """Note that a flit written at the end of the last cycle stands in the FIFO of input VC `n`."""
+    vc = input_vc(net, n)
+    buffer = net.buffer
+    place = int64(vc.head) + vc.flits
+    if place >= buffer:
+        place -= buffer
+    int32s(net.fifo)[n * buffer + place] = int32(flit)
+    vc.flits = vc.flits + 1
+    if net.feedback != 0 and flit & HEAD != 0:
+        call_hook(net.feedback, net, HEAD_IN, int64(flit) >> 2, now)
+    if vc.state == IDLE:
+        start_routing(net, route, n, now)
+        return
+    ready = uint64(vc.state == ACTIVE) & uint64(output_vc(net, int64(vc.out_vc)).credits > 0)
+    want_switch(net, n, ready)
+
+
+@inlined
+def deliver(net: Net, route: Callable[..., int], now: int) -> None:
+    """Everything that becomes visible at the start of cycle `now`."""
+    slot = now & net.wheel_mask
+    for k in range(net.release_count):
+        release(net, int64(int32s(net.release_next)[k]))
+    net.release_count = 0
+    first = slot * net.event_capacity
+    for k in range(int32s(net.credit_events)[slot]):
+        if k + AHEAD < int32s(net.credit_events)[slot]:
+            later = int64(int32s(net.credit_event)[first + k + AHEAD])
+            if later < net.output_vcs:
+                prefetch(net.output_vc + later * OUTPUT_VC_BYTES)
+        take_credit(net, int64(int32s(net.credit_event)[slot * net.event_capacity + k]))
+    int32s(net.credit_events)[slot] = 0
+    for k in range(net.heads_count):
+        start_routing(net, route, int64(int32s(net.heads_next)[k]), now)
+    net.heads_count = 0
+    for k in range(int32s(net.flit_events)[slot]):
+        if k + AHEAD < int32s(net.flit_events)[slot]:
+            later = int64s(net.flit_event)[first + k + AHEAD]
+            prefetch(net.packet + ((later & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
+            if later >> 32 < net.input_vcs:
+                prefetch(net.input_vc + (later >> 32) * INPUT_VC_BYTES)
+                prefetch(net.fifo + 4 * (later >> 32) * net.buffer)
+                prefetch(net.candidate + 8 * (later >> 32) * net.max_candidates)
+        event = int64s(net.flit_event)[first + k]
+        target = event >> 32
+        flit = event & 0xFFFFFFFF
+        if target < net.input_vcs:
+            accept(net, route, target, flit, now)
+        else:
+            receive(net, target - net.input_vcs, flit, now)
+    int32s(net.flit_events)[slot] = 0
+    for k in range(int32s(net.ready_events)[slot]):
+        enter(net, int64(int32s(net.ready_event)[slot * net.event_capacity + k]))
+    int32s(net.ready_events)[slot] = 0
+
+
+@inner
+def drain(net: Net, now: int) -> None:
+    """Unroutable packets: one flit per input port that has no switch grant in this cycle."""
+    ports, vcs = net.ports, net.vcs
+    for word in range(net.router_words):
+        routers = words(net.draining)[word]
+        while routers != uint64(0):
+            router = word * 64 + trailing_zeros(routers)
+            routers &= routers - uint64(1)
+            state = router_at(net, router)
+            for i in range(ports):
+                port = input_port(net, router * ports + i)
+                if port.drain_mask == 0:
+                    continue
+                if state.granted_cycle == now and (state.granted_inputs >> uint64(i)) & uint64(1):
+                    continue
+                for v in range(vcs):
+                    n = (router * ports + i) * vcs + v
+                    if (port.drain_mask >> uint32(v)) & 1 and input_vc(net, n).flits > 0:
+                        flit = pop_flit(net, n, now)
+                        net.flits_dropped += 1
+                        if net.log_event != 0:
+                            call_log(net.log_event, net, DRAINED, now, n, 0, flit)
+                        if flit & TAIL != 0:
+                            port.drops += 1
+                            port.drain_mask = port.drain_mask & ~(uint32(1) << uint32(v))
+                            lose_packet(net, int64(flit) >> 2, now)
+                        break
+                if port.drain_mask == 0:
+                    state.drain_ports &= ~(uint64(1) << uint64(i))
+            if state.drain_ports == uint64(0):
+                words(net.draining)[word] &= ~(uint64(1) << uint64(router & 63))

@@ -1,0 +1,25 @@
+"""Parts of the simulation that only some runs need: compiled on their own, called by the kernel by their address.
+
+A hook is a setting of the network, 0 if absent: then the kernel pays one comparison, and nothing of it is compiled.
+`messages` tracks messages (`model.network.parts.messages`, `model.network.parts.programs`), `feedback` carries the
+notes of learning routing algorithms (`model.network.parts.feedback`), `speculation` serves the switch requests of heads
+in VA. They are functions ``hook(net, event, a, b)``. `wavefront` (of VA) is ``hook(net, router, requests, cycle)``,
+`switch_match` (of SA) ``hook(net, first router, end, cycle)``.
+"""
+
+from numba import int64
+
+from hopforge.model.kernel.memory import function_at
+from hopforge.model.network.core.records import NET_RECORD
+
+#: events of `messages`: a packet is created (packet, host); its tail leaves the host (packet); it has arrived (packet,
+#: cycle); it is dropped (packet, cycle); a cycle of a program begins (cycle)
+CREATED, DEPARTED, ARRIVED, LOST, CYCLE = range(5)
+#: events of `feedback`: a head comes to a router (packet, cycle); it leaves the input VC (input VC, packet); notes are
+#: written (cycle); notes arrive (cycle)
+HEAD_IN, HEAD_OUT, WRITE, READ = range(4)
+#: events of `speculation`: match the requests of a cycle (cycle); carry the matches out (cycle)
+MATCH, GRANT = range(2)
+
+HOOK_SIGNATURE = int64(NET_RECORD, int64, int64, int64)
+call_hook = function_at(HOOK_SIGNATURE)

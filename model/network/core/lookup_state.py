@@ -1,0 +1,200 @@
+"""Layout of the lookup engines of a network: one per input port, all of the same kind (definitions/lookup-engine.md).
+
+Only what differs between two moments of an engine that is never held up at its response port is kept: an operation is
+the number of its VC or MSHR, a line is the number of its key. Keys have numbers that are the same in all routers
+(`lookup_build`), so a line is eight bytes.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import int64, uint32, uint64
+from numpy.typing import NDArray
+
+from hopforge.model.kernel.compile import inlined, inner
+from hopforge.model.kernel.constant_record import constant_record
+from hopforge.model.kernel.memory import function_at, record_reader, words
+from hopforge.model.network.core.records import NET_RECORD
+
+#: operation in stage C
+NOTHING, LOOKUP, FILL = range(3)
+#: policies, in the order of `model.lookup.fast`
+LRU, PLRU, FIFO, RANDOM = range(4)
+NO_VC = 255
+
+LINE = np.dtype(
+    [
+        ("key", "u4"),  # number of the key + 1; 0: not valid
+        # of the set, by place: LRU: way ^ place, the oldest first; PLRU: tree node; FIFO, place 0: pointer
+        ("order", "u4"),
+    ],
+    align=True,
+)
+
+MSHR = np.dtype(
+    [
+        ("due", "i8"),  # cycle of the TCAM's answer
+        ("key", "i4"),
+        ("vc", "u1"),  # of the input port: whose lookup it is
+        ("primary", "u1"),  # while waiting for another one's answer
+        ("row", "u1"),  # the TCAM has a row for the destination
+        ("match", "u1"),  # answer
+        ("queue", "u1"),  # not of this MSHR: place in the TCAM's pipeline, a ring of MSHR numbers
+    ],
+    align=True,
+)
+
+#: what is counted for each engine; lookups = hits + merges + misses, misses = the four after `merges`
+COUNTS = ("hits", "merges", "compulsory", "capacity", "conflict", "unmatched", "fills", "evictions", "drops")
+
+ENGINE = np.dtype(
+    [
+        # all that a hit touches
+        ("used", "u8"),  # MSHRs that are not free
+        ("in_c", "i8"),  # cycle in which the last lookup that was looked up ahead is in stage C
+        ("asking", "u4"),  # VCs in RC that have not asked
+        ("a0", "u1"),  # VC in the first register of stage A, NO_VC: empty
+        ("a1", "u1"),  # ... in the second (depth 4)
+        ("c_kind", "u1"),  # NOTHING, LOOKUP (of a VC) or FILL (of an MSHR)
+        ("c_of", "u1"),
+        ("ask_pointer", "u1"),
+        ("issue_pointer", "u1"),
+        ("fill_pointer", "u1"),
+        ("queue_head", "u1"),  # of the TCAM's pipeline
+        ("queued", "u1"),
+        ("lfsr", "u2"),  # random policy
+        *((name, "i8") for name in COUNTS),
+        # MSHRs
+        ("issue", "u8"),  # that wait for the TCAM to take them
+        ("secondary", "u8"),  # that wait for another one's answer
+        ("resolved", "u8"),  # whose answer is there
+        ("done", "u8"),  # ... and that have not begun their FILL
+        ("wake", "i8"),  # cycle for which the engine is in the list of those to be woken
+    ],
+    align=True,
+)
+
+#: what all engines have in common
+_SETTINGS = (
+    "engines",
+    "depth",
+    "mshrs",
+    "sets",
+    "ways",
+    "policy",
+    "skewed",
+    "enabled",  # 0: every lookup asks the TCAM
+    "tcam_latency",
+    "wake_mask",
+    "keys",
+    "hosts",
+    "limited",  # the TCAM has no row for some destinations: `row`
+    "entries",  # lines of an engine
+    "stacked",  # more keys than lines: causes of misses need the reference stacks
+    "reduced",  # keys are in `key`; else the number of a key is that of its host
+)
+
+#: arrays: name, element type, meaning
+LOOKUP_ARRAYS: dict[str, np.dtype[Any]] = {
+    "engine": ENGINE,  # ENGINE[input port]
+    "active": np.dtype("uint64"),  # bit per engine that has something to do
+    "mshr": MSHR,  # MSHR[engine, mshr]
+    "line": LINE,  # LINE[engine, set, way]
+    "vc_key": np.dtype("int32"),  # int32[input VC]: key of its lookup under way
+    "key_row": np.dtype("int32"),  # int32[key, way or 1]: row of the cache
+    "row": np.dtype("uint8"),  # uint8[router, host]: the TCAM has a row (only if `limited`)
+    "wake_event": np.dtype("int32"),  # int32[wheel, engine]: engines whose TCAM answers
+    "wake_events": np.dtype("int32"),
+    "key": np.dtype("int32"),  # int32[router, host]: number of the key (only if `reduced`)
+    "stack_head": np.dtype("int64"),  # reference_stack.StackArrays; a slot is (engine, key)
+    "stack_tail": np.dtype("int64"),
+    "stack_held": np.dtype("int64"),
+    "stack_newer": np.dtype("int32"),
+    "stack_older": np.dtype("int32"),
+    "stack_status": np.dtype("uint8"),
+}
+
+LOOKUPS = np.dtype([(name, "i8") for name in (*_SETTINGS, *LOOKUP_ARRAYS)])
+#: what kernels call a record of `LOOKUPS`
+Lookups = Any
+
+_read_lookups = record_reader(constant_record(LOOKUPS, LOOKUPS.names or ()))
+_read_engine = record_reader(numba.from_dtype(ENGINE))
+_read_mshr = record_reader(numba.from_dtype(MSHR))
+_read_line = record_reader(numba.from_dtype(LINE))
+
+
+@inlined
+def lookups_of(net: Any) -> Any:
+    """Engines of the network (only if ``net.lookup`` is not 0)."""
+    return _read_lookups(net.lookup, 0)
+
+
+@inlined
+def engine_at(lookups: Lookups, e: int) -> Any:
+    """Engine of global input port `e`."""
+    return _read_engine(lookups.engine, e)
+
+
+@inlined
+def mshr_at(lookups: Lookups, e: int, i: int) -> Any:
+    """MSHR `i` of engine `e`."""
+    return _read_mshr(lookups.mshr, e * lookups.mshrs + i)
+
+
+@inlined
+def line_at(lookups: Lookups, line: int) -> Any:
+    """Line by its number (engine · sets + row) · ways + way."""
+    return _read_line(lookups.line, line)
+
+
+@inner
+def ask_route(net: Any, e: int, v: int) -> None:
+    """VC `v` of input port `e` is in RC from this cycle on and wants to ask its engine."""
+    lookups = lookups_of(net)
+    engine = engine_at(lookups, e)
+    engine.asking |= uint32(1) << uint32(v)
+    words(lookups.active)[e >> 6] |= uint64(1) << uint64(e & 63)
+
+
+#: ``(address, net, cycle) -> 0``: all engines go through a cycle
+step_lookups = function_at(int64(NET_RECORD, int64))
+
+
+class LookupState:
+    """The engines of a network: one per input port, connected or not.
+
+    Attributes
+    ----------
+    arrays : dict of ndarray
+        By the names of `lookup_state.LOOKUP_ARRAYS`.
+    record : ndarray
+        ``LOOKUPS[1]``: settings and the addresses of the arrays.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self.record = np.zeros(1, LOOKUPS)
+
+    def put(self, name: str, array: NDArray[Any]) -> None:
+        """Set the array `name`."""
+        if array.dtype != LOOKUP_ARRAYS[name] or not array.flags.c_contiguous:
+            raise TypeError(f"array {name} must be contiguous {LOOKUP_ARRAYS[name]}, not {array.dtype}")
+        self.arrays[name] = array
+        self.record[name] = array.ctypes.data
+
+    @property
+    def counts(self) -> dict[str, NDArray[np.int64]]:
+        """Counts since the last `reset_counts`: int64[engine] by name."""
+        return {name: self.arrays["engine"][name].copy() for name in COUNTS}
+
+    def reset_counts(self) -> None:
+        """Count from zero; what the caches hold and have held stays."""
+        for name in COUNTS:
+            self.arrays["engine"][name] = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays; pages that were never used take no memory."""
+        return sum(array.nbytes for array in self.arrays.values())

@@ -1,0 +1,41 @@
+"""The end of a packet: it has arrived and counts, or is lost; its record becomes free."""
+
+from numba import int64
+
+from hopforge.model.kernel.compile import inlined
+from hopforge.model.kernel.memory import int32s, int64s
+from hopforge.model.network.core.hooks import ARRIVED, LOST, call_hook
+from hopforge.model.network.core.records import HISTOGRAM_BINS, Net, packet_at
+
+
+@inlined
+def count_arrival(net: Net, p: int, now: int, bin_cycles: int) -> None:
+    """Count packet `p`, all of which has arrived; bins of the histogram are `bin_cycles` wide."""
+    packet = packet_at(net, p)
+    latency = now - packet.created
+    net.packets_ejected += 1
+    net.measured += 1
+    net.latency_sum += latency
+    net.network_latency_sum += now - packet.sent
+    net.hops_sum += packet.hops
+    net.latency_max = max(net.latency_max, latency)
+    net.latency_min = min(net.latency_min, latency)
+    int64s(net.histogram)[min(latency // bin_cycles, HISTOGRAM_BINS - 1)] += 1
+    if net.messages != 0:
+        call_hook(net.messages, net, ARRIVED, int64(p), now)
+    _free_record(net, p)
+
+
+@inlined
+def lose_packet(net: Net, p: int, now: int) -> None:
+    """Count packet `p` as dropped, after its last flit."""
+    net.packets_dropped += 1
+    if net.messages != 0:
+        call_hook(net.messages, net, LOST, int64(p), now)
+    _free_record(net, p)
+
+
+@inlined
+def _free_record(net: Net, p: int) -> None:
+    int32s(net.free_packet)[net.free_packets] = p
+    net.free_packets += 1

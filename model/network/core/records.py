@@ -1,0 +1,464 @@
+"""Layout of the simulator's state: one record per input VC, output VC, port, router, host and packet.
+
+Records (not one array per field) keep all that one event touches in one or two cache lines, which is what the speed on
+thousands of routers depends on. Global numbers: port = router·P + p, VC = port·V + v.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import float64, int32, int64, types
+
+from hopforge.model.kernel.compile import inlined
+from hopforge.model.kernel.constant_record import constant_record
+from hopforge.model.kernel.memory import record_reader
+
+#: states of an input VC (docs/definitions/router.md)
+IDLE, RC, VA, ACTIVE, DRAIN = range(5)
+#: kind bits of a flit
+HEAD, TAIL = 1, 2
+#: allocator kinds
+INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT = range(3)
+#: switching
+WORMHOLE, CUT_THROUGH, STORE_AND_FORWARD = range(3)
+#: sources of packets
+BERNOULLI, ON_OFF, SCRIPT, PROGRAM = range(4)
+#: packet lengths
+FIXED_LENGTH, UNIFORM_LENGTH, TABLE_LENGTH = range(3)
+#: events of the log
+GRANTED, DRAINED, SENT, RECEIVED = range(4)
+#: where a message is: its data, a request to send (rendezvous) on its way or waiting for the receive, or the answer
+DATA, REQUEST, REQUESTED, ANSWER = range(4)
+#: when a message starts: as soon as it is sent; when its receive is posted, which a request asks for and an answer
+#: tells (rendezvous); or which the sender knows at once (matched)
+AT_ONCE, RENDEZVOUS, MATCHED = range(3)
+#: bits of a time in an entry of the heap of timers that are taken by the rank
+RANK_BITS = 20
+#: bins of the latency histogram, one cycle each; the last one holds all above
+HISTOGRAM_BINS = 65536
+#: a host VC is the number host << HOST_VC_BITS | vc
+HOST_VC_BITS = 4
+HOST_VC_MASK = (1 << HOST_VC_BITS) - 1
+#: why the kernel came back
+DONE, GROW, DEADLOCK, FINISHED, STUCK = range(5)
+
+INPUT_VC = np.dtype(
+    [
+        ("credit_to", "i4"),  # number of the upstream output VC (or output_vcs + host VC)
+        ("router", "i4"),
+        ("port", "i4"),  # global input port
+        ("out_vc", "i4"),  # global output VC while ACTIVE
+        ("credit_time", "i4"),  # cycles from a switch grant to the credit that counts upstream: 1 + L + c
+        ("flits", "u2"),  # in the FIFO
+        ("head", "u2"),  # FIFO read position
+        ("pointer", "u2"),  # a[n]: next output VC (port·V + vc) to prefer
+        ("number", "u2"),  # n = port·V + vc in the router
+        ("vc", "u1"),
+        ("state", "u1"),
+        ("out_port", "u1"),
+        ("candidates", "u1"),
+    ],
+    align=True,
+)
+
+OUTPUT_VC = np.dtype(
+    [
+        ("owner", "i4"),  # global input VC; -1 free
+        ("target", "i4"),  # global input VC at the other end (or input_vcs + host VC)
+        ("credits", "i4"),
+        ("depth", "i4"),  # B(o): credits at reset
+        ("pointer", "u2"),  # g[m]: next input VC (port·V + vc) to prefer
+        ("tail_sent", "u1"),
+        ("vc", "u1"),
+    ],
+    align=True,
+)
+
+INPUT_PORT = np.dtype(
+    [
+        ("router", "i4"),
+        ("drain_mask", "u4"),  # VCs in DRAIN
+        ("port", "u1"),
+        ("q", "u1"),  # representing VC pointer
+        ("a", "u1"),  # A[i]
+        ("spec_a", "u1"),
+        ("drops", "i8"),
+    ],
+    align=True,
+)
+
+OUTPUT_PORT = np.dtype(
+    [
+        ("flits", "i8"),  # sent since the last reset of the counters
+        ("busy_until", "i8"),  # first cycle in which the channel takes the next flit
+        ("flit_time", "i4"),  # cycles from a switch grant to the first RC/VA cycle downstream: 2 + L
+        ("return_time", "i4"),  # cycles from then to the credit that counts here: 1 + L + c (used where a host sits)
+        ("cycles_per_flit", "i4"),
+        ("first", "i4"),  # global number of port 0 of its router
+        ("free_mask", "u4"),
+        ("g", "u1"),  # G[o]
+        ("spec_g", "u1"),
+        ("connected", "u1"),
+    ],
+    align=True,
+)
+
+ROUTER = np.dtype(
+    [
+        ("drain_ports", "u8"),
+        ("va_diagonal", "i4"),
+        ("sa_diagonal", "i4"),
+        ("spec_diagonal", "i4"),
+        ("granted_inputs", "u8"),  # by the switch in cycle `granted_cycle`, noted for speculation and draining
+        ("granted_outputs", "u8"),
+        ("granted_cycle", "i8"),
+        ("spec_cycle", "i8"),  # in which spec_diagonal moved last
+    ],
+    align=True,
+)
+
+HOST = np.dtype(
+    [
+        ("next_time", "i8"),  # creation of the next packet
+        ("packet", "i4"),  # being sent; -1 none
+        ("sent", "i4"),  # flits of it
+        ("input_vc", "i4"),  # VC 0 of the router's host port, input side
+        ("output_vc", "i4"),  # VC 0 of the router's host port, output side
+        ("output_port", "i4"),
+        ("depth", "i4"),  # credits per VC at reset
+        ("flit_time", "i4"),  # cycles from sending to the first RC/VA cycle in the router: 1 + L
+        ("free_mask", "u4"),
+        ("inject_mask", "u4"),
+        ("vc", "u1"),
+        ("pointer", "u1"),
+        ("on", "u1"),  # bursty source
+        ("stopped", "u1"),
+        ("created", "i8"),  # packets
+        ("flits_sent", "i8"),
+        ("flits_received", "i8"),
+        ("queue_first", "i4"),  # messages of a program that wait to be sent; -1 none
+        ("queue_last", "i4"),
+        ("message", "i4"),  # the packets of which are being created, where a message has several
+        ("message_left", "i4"),  # packets of it
+        ("message_target", "i4"),
+    ],
+    align=True,
+)
+
+MESSAGE = np.dtype(
+    [
+        ("started", "i8"),  # handed over by its sender
+        ("queued", "i8"),  # last time that it came into a source queue
+        ("arrived", "i8"),  # -1: not yet
+        ("source", "i4"),  # host
+        ("target", "i4"),
+        ("sender", "i4"),  # rank
+        ("receiver", "i4"),
+        ("next", "i4"),  # in the same source queue; -1 none
+        ("to_send", "i4"),  # packets that are not created yet
+        ("left", "i4"),  # packets that have not arrived
+        ("last_flits", "i4"),  # length of the last packet
+        ("stage", "u1"),
+        ("start", "u1"),  # AT_ONCE, RENDEZVOUS or MATCHED
+        ("posted", "u1"),  # its receive
+        ("departed", "u1"),  # its last tail has left the host
+        ("lost", "u1"),  # packets of it were dropped
+    ],
+    align=True,
+)
+
+RANK = np.dtype(
+    [
+        ("at", "i8"),  # operation
+        ("last", "i8"),  # one beyond its operations
+        ("waits", "i8"),  # for this message; -1 none
+        ("since", "i8"),
+        ("waited", "i8"),  # cycles in all
+        ("computed", "i8"),
+        ("finished", "i8"),  # cycle; -1 running
+    ],
+    align=True,
+)
+
+#: what a routing algorithm sends back to the router upstream (model.network.parts.feedback)
+NOTE = np.dtype([("key", "i8"), ("value", "f8"), ("target", "i8")], align=True)
+
+PACKET = np.dtype(
+    [
+        ("created", "i8"),
+        ("sent", "i8"),
+        ("src", "i4"),
+        ("dst", "i4"),
+        ("length", "i4"),
+        ("hops", "i4"),
+        ("via", "i4"),  # intermediate target of a routing algorithm, -1 none
+        ("phase", "i4"),  # free for the routing algorithm, 0 at creation
+        ("user0", "i4"),
+        ("user1", "i4"),
+        ("number", "i8"),  # of this source, from 0
+        ("unused", "i8"),  # fills the cache line
+    ],
+    align=True,
+)
+
+_SETTINGS = [
+    ("routers", "i8"),
+    ("ports", "i8"),
+    ("vcs", "i8"),
+    ("buffer", "i8"),
+    ("hosts", "i8"),
+    ("input_vcs", "i8"),
+    ("output_vcs", "i8"),
+    ("router_words", "i8"),
+    ("vc_words", "i8"),  # of 64 VCs, in a router
+    ("wheel_mask", "i8"),
+    ("event_capacity", "i8"),
+    ("max_candidates", "i8"),
+    ("va_kind", "i8"),
+    ("sa_kind", "i8"),
+    ("matrix", "i8"),
+    ("switching_mode", "i8"),
+    ("release_credits", "i8"),
+    ("rc_cycles", "i8"),
+    ("router_credit_delay", "i8"),
+    ("deadlock_cycles", "i8"),
+    ("source_kind", "i8"),
+    ("length_kind", "i8"),
+    ("length_low", "i8"),
+    ("length_high", "i8"),
+    ("log_failure", "f8"),  # log(1 − packets per cycle) of a Bernoulli source
+    ("log_no_event", "f8"),
+    ("off_share", "f8"),  # on/off source while on: next event, and its probability to be "off"
+    ("log_stay_off", "f8"),
+    ("on_rate", "f8"),
+    ("script_flits", "i8"),
+    ("message_packets", "i8"),  # packets of a message (Bernoulli, on/off)
+    ("full_flits", "i8"),  # length of all packets of a program's message but the last one
+    ("interleaved", "i8"),  # a host sends packets of its messages in turn
+    ("log_capacity", "i8"),  # events
+    ("log_event", "i8"),  # addresses of functions, 0: absent (model.network.core.hooks) ...
+    ("speculation", "i8"),
+    ("wavefront", "i8"),  # of VA
+    ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
+    ("messages", "i8"),
+    ("feedback", "i8"),
+    ("report", "i8"),  # ... that `feedback` calls
+    ("learn", "i8"),
+    ("lookup", "i8"),  # address of the lookup engines (lookup_state.LOOKUPS), 0: routes come from tables
+    ("lookup_step", "i8"),  # ... and of the function that moves them on
+]
+
+_COUNTERS = [
+    ("cycle", "i8"),
+    ("last_move", "i8"),
+    ("free_packets", "i8"),
+    ("heads_count", "i8"),
+    ("release_count", "i8"),
+    ("granted_count", "i8"),
+    ("speculative", "i8"),
+    ("spec_matches", "i8"),
+    ("flits_created", "i8"),
+    ("flits_injected", "i8"),
+    ("flits_ejected", "i8"),
+    ("flits_dropped", "i8"),
+    ("packets_created", "i8"),
+    ("packets_ejected", "i8"),
+    ("packets_dropped", "i8"),
+    ("measure_from", "i8"),
+    ("measured", "i8"),
+    ("latency_sum", "i8"),
+    ("network_latency_sum", "i8"),
+    ("hops_sum", "i8"),
+    ("latency_max", "i8"),
+    ("latency_min", "i8"),
+    ("flit_hops", "i8"),
+    ("route_calls", "i8"),
+    ("free_messages", "i8"),
+    ("messages_measured", "i8"),
+    ("message_latency_sum", "i8"),
+    ("message_latency_max", "i8"),
+    ("messages_queued", "i8"),
+    ("messages_arrived", "i8"),
+    ("arrived_count", "i8"),
+    ("departed_count", "i8"),
+    ("timers", "i8"),
+    ("ranks_running", "i8"),
+    ("leaving_count", "i8"),
+    ("notes", "i8"),  # feedback that has arrived
+    ("log_length", "i8"),
+]
+
+#: arrays of a network: name, element type (dtypes above, or a scalar), meaning
+ARRAYS: dict[str, np.dtype[Any]] = {
+    "input_vc": INPUT_VC,  # INPUT_VC[input_vcs]
+    "output_vc": OUTPUT_VC,  # OUTPUT_VC[output_vcs]
+    "input_port": INPUT_PORT,  # INPUT_PORT[routers·P]
+    "output_port": OUTPUT_PORT,  # OUTPUT_PORT[routers·P]
+    "router": ROUTER,  # ROUTER[routers]
+    "host": HOST,  # HOST[hosts]
+    "host_credits": np.dtype("int32"),  # int32[hosts, 16]
+    "host_tail_sent": np.dtype("uint8"),  # uint8[hosts, 16]
+    "host_wake": np.dtype("int64"),  # int64[hosts]: first cycle in which the host has something to do
+    "awake": np.dtype("int32"),  # hosts that have something to do in this cycle
+    "packet": PACKET,  # PACKET[pool]
+    "free_packet": np.dtype("int32"),  # int32[pool]: stack
+    "fifo": np.dtype("int32"),  # int32[input_vcs·B]: packet << 2 | kind
+    "candidate": np.dtype("int64"),  # int64[input_vcs, max_candidates]
+    "active": np.dtype("uint64"),  # bit per router with VCs in VA
+    "waiting": np.dtype("uint64"),  # uint64[routers, vc_words]: VCs in VA
+    "switching": np.dtype("uint64"),  # uint64[routers, P, vc_words]: VCs that ask for the switch to an output port
+    "asking": np.dtype("uint64"),  # bit per output port that a VC asks the switch for
+    "offered": np.dtype("uint64"),  # bit per input port that an output port offers itself to
+    "offers": np.dtype("uint64"),  # uint64[64·P]: outputs that offer themselves to the input ports of a few routers
+    "draining": np.dtype("uint64"),  # bit per router with VCs in DRAIN
+    "flit_event": np.dtype("int64"),  # int64[wheel, capacity]: target << 32 | flit
+    "flit_events": np.dtype("int32"),  # int32[wheel]
+    "credit_event": np.dtype("int32"),  # int32[wheel, capacity]: output VC, or output_vcs + host VC
+    "credit_events": np.dtype("int32"),
+    "ready_event": np.dtype("int32"),  # int32[wheel, capacity]: input VCs whose RC ends
+    "ready_events": np.dtype("int32"),
+    "heads_next": np.dtype("int32"),  # input VCs whose next head is routed in the next cycle
+    "release_next": np.dtype("int32"),  # output VCs that become free in the next cycle
+    "va_recent": np.dtype("int64"),  # matrix arbiters: time of the last grant, see vc_allocation
+    "sa_recent": np.dtype("int64"),
+    "granted": np.dtype("int32"),  # input VCs that VA served in this cycle
+    "spec_vc": np.dtype("int32"),  # speculative switch requests of this cycle: input VC ...
+    "spec_port": np.dtype("int32"),  # ... output port ...
+    "spec_mask": np.dtype("int32"),  # ... and VCs
+    "request_vc": np.dtype("int64"),  # of one router in VA: requesting VC ...
+    "request_port": np.dtype("int64"),  # ... output port
+    "request_mask": np.dtype("int64"),  # ... mask of output VCs
+    "winner_stamp": np.dtype("int64"),  # per output VC of a router: whose entry it is
+    "winner_rank": np.dtype("int64"),  # best rank
+    "winner_request": np.dtype("int64"),  # its request
+    "pair_order": np.dtype("int64"),  # wavefront VA: diagonal ...
+    "pair_request": np.dtype("int64"),  # ... request
+    "pair_output": np.dtype("int64"),  # ... output VC
+    "asking_inputs": np.dtype("uint64"),  # per output of one router: inputs that ask
+    "asking_outputs": np.dtype("uint64"),  # per input: outputs that chose it
+    "representative": np.dtype("uint8"),  # uint8[64, 64]: VC that stands for (input, output)
+    "match_input": np.dtype("int64"),  # of one router in SA: requests, then matches: input ...
+    "match_output": np.dtype("int64"),  # ... output
+    "match_vc": np.dtype("int64"),  # ... VC
+    "table": np.dtype("int32"),  # of the routing algorithm
+    "memory": np.dtype("float64"),  # of the routing algorithm (learning)
+    "router_rng": np.dtype("uint64"),
+    "pattern_table": np.dtype("int32"),
+    "host_rng": np.dtype("uint64"),
+    "length_table": np.dtype("float64"),  # cumulative distribution of packet lengths
+    "script_time": np.dtype("int64"),  # listed packets: creation, sorted per host
+    "script_destination": np.dtype("int32"),  # ... destination
+    "script_length": np.dtype("int32"),  # ... length
+    "script_first": np.dtype("int64"),  # int64[hosts + 1]
+    "script_next": np.dtype("int64"),  # int64[hosts]
+    "message": MESSAGE,  # MESSAGE[...]: of a program, or slots of those under way
+    "free_message": np.dtype("int32"),  # stack of slots
+    "packet_message": np.dtype("int32"),  # int32[pool]: message of each packet
+    "message_histogram": np.dtype("int64"),  # int64[bins]: latency of measured messages
+    "rank": RANK,  # RANK[ranks]
+    "program_kind": np.dtype("uint8"),  # operations of all ranks (model.workload.program): kind ...
+    "program_operand": np.dtype("int64"),  # ... message, or cycles to compute
+    "timer": np.dtype("int64"),  # heap of time << RANK_BITS | rank
+    "arrived": np.dtype("int32"),  # messages of a program whose last tail came in this cycle
+    "departed": np.dtype("int32"),  # ... left its host in the last cycle
+    "packet_times": np.dtype("int64"),  # int64[pool, 2]: arrival of the head at this router and at the one before
+    "leaving": np.dtype("int64"),  # input VC << 32 | packet of heads that leave a router in this cycle
+    "note_event": NOTE,  # NOTE[wheel, routers·P]: feedback on its way
+    "note_events": np.dtype("int32"),  # int32[wheel]
+    "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets, the last bin holds all above
+    "log": np.dtype("int64"),  # int64[capacity, 6]: see event_log.put_log
+}
+
+Net = Any  # what kernels call the record below
+#: the record that the kernels get: settings, counters and the addresses of `ARRAYS` (same names)
+NET = np.dtype([*_SETTINGS, *_COUNTERS, *((name, "i8") for name in ARRAYS)], align=True)
+
+NET_RECORD = constant_record(NET, [name for name, _ in _SETTINGS] + list(ARRAYS))
+PACKET_RECORD = numba.from_dtype(PACKET)
+NOTE_RECORD = numba.from_dtype(NOTE)
+_read_input_vc = record_reader(numba.from_dtype(INPUT_VC))
+_read_output_vc = record_reader(numba.from_dtype(OUTPUT_VC))
+_read_input_port = record_reader(numba.from_dtype(INPUT_PORT))
+_read_output_port = record_reader(numba.from_dtype(OUTPUT_PORT))
+_read_router = record_reader(numba.from_dtype(ROUTER))
+_read_host = record_reader(numba.from_dtype(HOST))
+_read_packet = record_reader(PACKET_RECORD)
+_read_message = record_reader(numba.from_dtype(MESSAGE))
+_read_rank = record_reader(numba.from_dtype(RANK))
+_read_note = record_reader(NOTE_RECORD)
+
+
+@inlined
+def input_vc(net: Any, n: int) -> Any:
+    """Input VC number `n`."""
+    return _read_input_vc(net.input_vc, n)
+
+
+@inlined
+def output_vc(net: Any, m: int) -> Any:
+    """Output VC number `m`."""
+    return _read_output_vc(net.output_vc, m)
+
+
+@inlined
+def input_port(net: Any, p: int) -> Any:
+    """Input side of port number `p`."""
+    return _read_input_port(net.input_port, p)
+
+
+@inlined
+def output_port(net: Any, p: int) -> Any:
+    """Output side of port number `p`."""
+    return _read_output_port(net.output_port, p)
+
+
+@inlined
+def router_at(net: Any, r: int) -> Any:
+    """Router number `r`."""
+    return _read_router(net.router, r)
+
+
+@inlined
+def host_at(net: Any, h: int) -> Any:
+    """Host number `h`."""
+    return _read_host(net.host, h)
+
+
+@inlined
+def packet_at(net: Any, k: int) -> Any:
+    """Record `k` of the pool of packets."""
+    return _read_packet(net.packet, k)
+
+
+@inlined
+def message_at(net: Any, m: int) -> Any:
+    """Message number `m`."""
+    return _read_message(net.message, m)
+
+
+@inlined
+def rank_at(net: Any, r: int) -> Any:
+    """Rank number `r`."""
+    return _read_rank(net.rank, r)
+
+
+@inlined
+def note_at(net: Any, k: int) -> Any:
+    """Entry `k` of the wheel of feedback."""
+    return _read_note(net.note_event, k)
+
+
+#: ``route(router, in_port, in_vc, packet, net, table, memory, out) -> number of candidates`` (model.routing)
+ROUTE_SIGNATURE = int64(
+    int64,
+    int64,
+    int64,
+    PACKET_RECORD,
+    NET_RECORD,
+    types.CPointer(int32),
+    types.CPointer(float64),
+    types.CPointer(int64),
+)
+#: ``pattern(host, number, net, table) -> destination host`` (sim.traffic)
+PATTERN_SIGNATURE = int64(int64, int64, NET_RECORD, types.CPointer(int32))

@@ -1,0 +1,196 @@
+"""Hosts: when packets are created, how they enter the network (docs/definitions/router.md, Hosts)."""
+
+from collections.abc import Callable
+
+from numba import int64, types, uint32, uint64
+
+from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
+from hopforge.model.kernel.compile import CachedKernel, inlined, inner
+from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, words
+from hopforge.model.kernel.rng import next_below, next_float, next_geometric
+from hopforge.model.network.core.event_log import call_log
+from hopforge.model.network.core.events import put_flit
+from hopforge.model.network.core.hooks import CREATED, DEPARTED, call_hook
+from hopforge.model.network.core.records import (
+    BERNOULLI,
+    FIXED_LENGTH,
+    HEAD,
+    HOST_VC_BITS,
+    NET_RECORD,
+    ON_OFF,
+    PROGRAM,
+    SCRIPT,
+    SENT,
+    TAIL,
+    UNIFORM_LENGTH,
+    WORMHOLE,
+    Net,
+    host_at,
+    packet_at,
+)
+
+NEVER = 1 << 62
+
+
+@inlined
+def schedule_next(net: Net, h: int, after: int) -> None:
+    """Draw the creation time (> `after`) of the next packet of host `h`."""
+    host = host_at(net, h)
+    if net.source_kind == BERNOULLI:
+        host.next_time = after + 1 + next_geometric(words(net.host_rng), h, net.log_failure)
+    elif net.source_kind == ON_OFF:
+        time = after
+        while True:
+            if host.on == 0:
+                time += 1 + next_geometric(words(net.host_rng), h, net.log_stay_off)
+                host.on = 1
+            else:
+                time += 1 + next_geometric(words(net.host_rng), h, net.log_no_event)
+                if next_float(words(net.host_rng), h) >= net.off_share:
+                    break
+                host.on = 0
+                continue
+            # the cycle in which a source goes on can create a packet
+            if next_float(words(net.host_rng), h) < net.on_rate:
+                break
+        host.next_time = time
+    elif net.source_kind == PROGRAM:
+        if host.queue_first < 0:
+            host.next_time = NEVER
+    else:
+        k = int64s(net.script_next)[h]
+        host.next_time = int64s(net.script_time)[k] if k < int64s(net.script_first)[h + 1] else NEVER
+
+
+def _make_schedule_first(digest: str) -> Callable[..., None]:
+    def schedule_first(net: Net) -> None:
+        """Creation time of every host's first packet (called once, when a network is built)."""
+        for h in range(net.hosts if len(digest) else 0):
+            schedule_next(net, h, int64(-1))
+
+    return schedule_first
+
+
+schedule_first = CachedKernel(_make_schedule_first, types.void(NET_RECORD))
+
+
+@inlined
+def draw_length(net: Net, h: int) -> int:
+    """Length of the next packet of host `h` in flits."""
+    if net.length_kind == FIXED_LENGTH:
+        return net.length_low
+    if net.length_kind == UNIFORM_LENGTH:
+        return net.length_low + next_below(words(net.host_rng), h, net.length_high - net.length_low + 1)
+    u = next_float(words(net.host_rng), h)
+    k = 0
+    while floats(net.length_table)[k] <= u:
+        k += 1
+    return k + 1
+
+
+@inner
+def create_packet(net: Net, pattern: Callable[..., int], h: int) -> None:
+    """Make the packet of host `h` that was due at ``next_time``, and schedule the one after it."""
+    host = host_at(net, h)
+    net.free_packets -= 1
+    p = int64(int32s(net.free_packet)[net.free_packets])
+    packet = packet_at(net, p)
+    packet.created = host.next_time
+    if net.source_kind == SCRIPT:
+        k = int64s(net.script_next)[h]
+        packet.dst = int32s(net.script_destination)[k]
+        packet.length = int32s(net.script_length)[k]
+        int64s(net.script_next)[h] = k + 1
+    elif net.source_kind != PROGRAM:
+        if host.message_left > 0:
+            packet.dst = host.message_target
+        else:
+            packet.dst = pattern(h, int64(host.created) // net.message_packets, net, int32s(net.pattern_table))
+        packet.length = draw_length(net, h)
+    if net.messages != 0:
+        call_hook(net.messages, net, CREATED, int64(p), int64(h))
+    packet.src = h
+    packet.hops = 0
+    packet.via = -1
+    packet.phase = 0
+    packet.user0 = 0
+    packet.user1 = 0
+    packet.number = host.created
+    host.created += 1
+    host.packet = p
+    host.sent = 0
+    net.packets_created += 1
+    net.flits_created += packet.length
+    if host.message_left == 0:  # the packets of a message are created at the same time
+        schedule_next(net, h, int64(host.next_time))
+
+
+@inner
+def choose_injection_vc(net: Net, h: int) -> int:
+    """VC for the head of host `h`'s packet, -1: none is free with room."""
+    host = host_at(net, h)
+    need = packet_at(net, int64(host.packet)).length if net.switching_mode != WORMHOLE else 1
+    usable = uint64(host.free_mask & host.inject_mask)
+    mask = uint64(0)
+    while usable != uint64(0):
+        v = trailing_zeros(usable)
+        usable &= usable - uint64(1)
+        if int32s(net.host_credits)[(h << HOST_VC_BITS) + v] >= need:
+            mask |= uint64(1) << uint64(v)
+    if mask == uint64(0):
+        return -1
+    return first_at_or_after(mask, int64(host.pointer))
+
+
+@inlined
+def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
+    """Every host sends at most one flit in cycle `now`."""
+    vcs = net.vcs
+    awake = int32s(net.awake)
+    count = 0
+    for h in range(net.hosts):  # a list first: a branch for each host would be mispredicted for many
+        awake[count] = h
+        count += 1 if int64s(net.host_wake)[h] <= now else 0
+    for k in range(count):
+        h = int64(awake[k])
+        host = host_at(net, h)
+        if host.packet < 0:
+            if host.next_time > now:
+                int64s(net.host_wake)[h] = host.next_time
+                continue
+            create_packet(net, pattern, h)
+        int64s(net.host_wake)[h] = now + 1
+        p = int64(host.packet)
+        kind = 0
+        if host.sent == 0:
+            v = choose_injection_vc(net, h)
+            if v < 0:
+                continue
+            kind = HEAD
+            host.vc = v
+            host.pointer = v + 1 if v + 1 < vcs else 0
+            host.free_mask = host.free_mask & ~(uint32(1) << uint32(v))
+            packet_at(net, p).sent = now
+        else:
+            v = int64(host.vc)
+            if int32s(net.host_credits)[(h << HOST_VC_BITS) + v] == 0:
+                continue
+        int32s(net.host_credits)[(h << HOST_VC_BITS) + v] -= 1
+        host.sent += 1
+        if host.sent == packet_at(net, p).length:
+            kind |= TAIL
+            host.packet = -1
+            if net.messages != 0:
+                call_hook(net.messages, net, DEPARTED, p, now)
+            if net.release_credits != 0:
+                int8s(net.host_tail_sent)[(h << HOST_VC_BITS) + v] = 1
+            else:
+                host.free_mask = host.free_mask | (uint32(1) << uint32(v))
+            if host.next_time > now:
+                int64s(net.host_wake)[h] = host.next_time
+        host.flits_sent += 1
+        net.flits_injected += 1
+        net.last_move = now
+        put_flit(net, int64(host.input_vc) + v, (p << 2) | kind, now + host.flit_time)
+        if net.log_event != 0:
+            call_log(net.log_event, net, SENT, now, h, v, (p << 2) | kind)

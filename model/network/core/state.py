@@ -1,0 +1,81 @@
+"""The state of a simulated network: its arrays, and the record of their addresses that the kernels get."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+from hopforge.model.network.core.lookup_state import LookupState
+from hopforge.model.network.core.records import ARRAYS, NET, PACKET
+
+
+class NetworkError(UserError, ValueError):
+    """Parameters that no network can be built from: the message names parameter, limit and value."""
+
+
+class NetState:
+    """The arrays of a network and the record that the kernels get; it keeps the arrays alive.
+
+    Attributes
+    ----------
+    arrays : dict of ndarray
+        By the names of `records.ARRAYS`.
+    record : ndarray
+        ``NET[1]``: settings, counters and the addresses of the arrays.
+    lookup : LookupState or None
+        Lookup engines, if they compute the routes.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+        #: what the addresses of functions in the record stand for
+        self.functions: list[Any] = []
+        self.record = np.zeros(1, NET)
+        self.lookup: LookupState | None = None
+        self._followers: list[Callable[[NetState, int], None]] = []
+
+    def put(self, name: str, array: NDArray[Any]) -> None:
+        """Set (or replace) the array `name`; its type must be that of `records.ARRAYS`."""
+        if array.dtype != ARRAYS[name] or not array.flags.c_contiguous:
+            raise TypeError(f"array {name} must be contiguous {ARRAYS[name]}, not {array.dtype}")
+        self.arrays[name] = array
+        self.record[name] = array.ctypes.data
+
+    def put_function(self, name: str, function: Any) -> None:
+        """Set the address `name` of a compiled C function."""
+        self.functions.append(function)
+        self.record[name] = function.address
+
+    def __getitem__(self, name: str) -> Any:
+        """Array `name`, or a setting or counter of the record."""
+        return self.arrays[name] if name in self.arrays else self.record[name][0]
+
+    @property
+    def flits_in_flight(self) -> int:
+        """Flits that hosts have sent and that have neither arrived nor been dropped, from the counters."""
+        return int(self["flits_injected"] - self["flits_ejected"] - self["flits_dropped"])
+
+    @property
+    def flits_present(self) -> int:
+        """Flits that stand in FIFOs or on links, counted one by one."""
+        return int(self["input_vc"]["flits"].astype(np.int64).sum() + self["flit_events"].sum())
+
+    def follow_pool(self, grow: "Callable[[NetState, int], None]") -> None:
+        """Have ``grow(state, records)`` called when the pool of packets has grown to so many records."""
+        self._followers.append(grow)
+
+    def grow_packets(self) -> None:
+        """Double the pool of packet records, and what parts keep for each of them."""
+        old = len(self["packet"])
+        packet, free = np.zeros(2 * old, PACKET), np.zeros(2 * old, np.int32)
+        packet[:old] = self["packet"]
+        used = int(self["free_packets"])
+        free[:used] = self["free_packet"][:used]
+        free[used : used + old] = np.arange(2 * old - 1, old - 1, -1)
+        self.put("packet", packet)
+        self.put("free_packet", free)
+        for grow in self._followers:
+            grow(self, 2 * old)
+        self.record["free_packets"] = used + old

@@ -1,0 +1,176 @@
+"""SA: which input VC sends a flit through the crossbar (definitions/router.md, SA); `allocate_routers` serves all.
+
+Here is `output_first` with round-robin arbiters; the others are in `model.network.parts.switch_match`.
+"""
+
+from typing import Any
+
+from numba import int64, uint32, uint64
+
+from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, first_of_words, trailing_zeros
+from hopforge.model.kernel.compile import inlined, inner
+from hopforge.model.kernel.memory import int32s, prefetch, words
+from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, pop_flit, send_flit, want_switch
+from hopforge.model.network.core.hooks import GRANT, MATCH, call_hook
+from hopforge.model.network.core.records import (
+    ACTIVE,
+    TAIL,
+    Net,
+    input_port,
+    input_vc,
+    output_port,
+    output_vc,
+    router_at,
+)
+from hopforge.model.network.core.vc_allocation import allocate_vcs, forget_idle
+
+#: routers that go through VA and SA together, a divisor of 64: few enough for the first cache, enough for long loops
+BLOCK = 8
+
+
+@inlined
+def bits_between(mask: Any, word: int, first: int, last: int) -> Any:
+    """Of word number `word` of a row of bits those from bit `first` of the row up to, but without, bit `last`."""
+    if word == first >> 6:
+        mask = (mask >> uint64(first & 63)) << uint64(first & 63)
+    if word == (last - 1) >> 6:
+        mask &= ~uint64(0) >> uint64(63 - ((last - 1) & 63))
+    return mask
+
+
+@inlined
+def vc_that_asks(net: Net, p: int, start: int) -> int:
+    """VC (number in the router), the first from input port `start` on, that asks for global output port `p`."""
+    first = p * net.vc_words
+    if net.vc_words == 1:
+        return first_at_or_after(words(net.switching)[first], start * net.vcs)
+    return first_of_words(words(net.switching), first, net.vc_words, start * net.vcs)
+
+
+@inlined
+def vcs_that_ask(net: Net, p: int, i: int) -> Any:
+    """Mask of the VCs of input port `i` of a router that ask for its global output port `p`."""
+    return bits_at(words(net.switching), (p * net.vc_words << 6) + i * net.vcs, net.vcs)
+
+
+@inlined
+def grant_switch(net: Net, n: int, p: int, now: int) -> None:
+    """Send the first flit of input VC `n` to output port `p`."""
+    vc = input_vc(net, n)
+    m = int64(vc.out_vc)
+    output = output_vc(net, m)
+    port = output_port(net, p)
+    output.credits = output.credits - 1
+    flit = pop_flit(net, n, now)
+    send_flit(net, n, m, port.flit_time, flit, now)
+    port.flits += 1
+    port.busy_until = now + port.cycles_per_flit
+    # without branches, which would be mispredicted
+    tail = int64(flit & TAIL != 0)
+    free = tail & (1 - net.release_credits)
+    output.tail_sent = output.tail_sent | (tail & net.release_credits)
+    output.owner = -1 if free != 0 else output.owner
+    port.free_mask = port.free_mask | (uint32(free) << output.vc)
+    leaves = uint64(tail) | uint64(output.credits == 0) | uint64(vc.flits == 0)
+    leave_switch(net, p, int64(vc.number), leaves)
+
+
+@inner
+def note_grant(net: Net, p: int, i: int, now: int) -> None:
+    """Note for speculation and draining that output port `p` took a flit of input `i` of its router."""
+    state = router_at(net, p // net.ports)
+    if state.granted_cycle != now:
+        state.granted_cycle = now
+        state.granted_inputs = uint64(0)
+        state.granted_outputs = uint64(0)
+    state.granted_inputs |= bit_of(i)
+    state.granted_outputs |= bit_of(p % net.ports)
+
+
+@inlined
+def allocate_switches(net: Net, routers: int, end: int, now: int) -> None:
+    """SA of routers number `routers` up to, but without, `end`, in cycle `now`, without the speculative requests.
+
+    Every output port offers itself to the first input at or after its pointer that asks for it, every input takes the
+    first offer at or after its own.
+    """
+    ports = net.ports
+    first, last = routers * ports, end * ports
+    offers, offered = words(net.offers), words(net.offered)
+    noted = net.speculation != 0 or words(net.draining)[routers >> 6] != uint64(0)
+    for word in range(first >> 6, (last + 63) >> 6):
+        outputs = bits_between(words(net.asking)[word], word, first, last)
+        while outputs != uint64(0):
+            p = (word << 6) + trailing_zeros(outputs)
+            outputs &= outputs - uint64(1)
+            output = output_port(net, p)
+            if output.busy_until <= now:
+                n = output.first * net.vcs + vc_that_asks(net, p, int64(output.g))
+                vc = input_vc(net, n)  # probably the one that sends
+                prefetch(net.output_vc + int64(vc.out_vc) * OUTPUT_VC_BYTES)
+                prefetch(net.fifo + 4 * (n * net.buffer + vc.head))
+                q = int64(vc.port)
+                offers[q - first] |= bit_of(p - output.first)
+                offered[q >> 6] |= bit_of(q)
+    for word in range(first >> 6, (last + 63) >> 6):
+        inputs = offered[word]
+        offered[word] = 0
+        while inputs != uint64(0):
+            q = (word << 6) + trailing_zeros(inputs)
+            inputs &= inputs - uint64(1)
+            port = input_port(net, q)
+            i = int64(port.port)
+            o = first_at_or_after(offers[q - first], int64(port.a))
+            offers[q - first] = 0
+            p = q - i + o
+            v = first_at_or_after(vcs_that_ask(net, p, i), int64(port.q))
+            port.q = v + 1 if v + 1 < net.vcs else 0
+            port.a = o + 1 if o + 1 < ports else 0
+            output_port(net, p).g = i + 1 if i + 1 < ports else 0
+            grant_switch(net, q * net.vcs + v, p, now)
+            if noted:
+                note_grant(net, p, i, now)
+
+
+@inlined
+def activate_granted(net: Net) -> None:
+    """Let the VCs that VA served in this cycle ask for the switch from the next cycle on."""
+    for k in range(net.granted_count):
+        n = int64(int32s(net.granted)[k])
+        vc = input_vc(net, n)
+        credits = output_vc(net, int64(vc.out_vc)).credits
+        want_switch(net, n, uint64(vc.state == ACTIVE) & uint64(vc.flits > 0) & uint64(credits > 0))
+    net.granted_count = 0
+
+
+@inlined
+def allocate_routers(net: Net, now: int) -> None:
+    """VA and SA of all routers in cycle `now`, a few routers after the other: their state is then still in the cache.
+
+    With speculation VA of all routers comes first, then both matches, then the grants: a speculative match is decided
+    on the registers at the start of the cycle and carried out if VA and SA allow it.
+    """
+    net.speculative = 0
+    separate = net.speculation != 0
+    for stage in range(2 if separate else 1):
+        for first in range(0, net.routers, BLOCK):
+            if stage == 0:
+                routers = (words(net.active)[first >> 6] >> uint64(first & 63)) & uint64((1 << BLOCK) - 1)
+                while routers != uint64(0):
+                    router = first + trailing_zeros(routers)
+                    routers &= routers - uint64(1)
+                    allocate_vcs(net, router, now)
+                    forget_idle(net, router)
+            if separate and stage == 0:
+                continue
+            if net.switch_match != 0:
+                call_hook(net.switch_match, net, int64(first), int64(min(first + BLOCK, net.routers)), now)
+            else:
+                allocate_switches(net, first, min(first + BLOCK, net.routers), now)
+            if not separate:
+                activate_granted(net)
+        if separate and stage == 0:
+            call_hook(net.speculation, net, MATCH, now, now)
+    if separate:
+        call_hook(net.speculation, net, GRANT, now, now)
+        activate_granted(net)

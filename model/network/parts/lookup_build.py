@@ -1,0 +1,128 @@
+"""State of the lookup engines of a network at cycle 0."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+from hopforge.model.lookup.params import LookupParams
+from hopforge.model.lookup.reference_stack import ReferenceStacks
+from hopforge.model.network.core.lookup_state import ENGINE, LOOKUP_ARRAYS, MSHR, NO_VC, LookupState
+from hopforge.model.network.core.state import NetState
+
+POLICIES = ("lru", "plru", "fifo", "random")
+MAX_SLOTS = 1 << 31
+
+
+class LookupBuildError(UserError, ValueError):
+    """Engines that do not fit in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class RouteLookup:
+    """Route computation by one lookup engine per input port.
+
+    Attributes
+    ----------
+    params : LookupParams
+        Every engine.
+    enabled : bool
+        The cache is in use; else every lookup asks the TCAM.
+    tcam_latency_cycles : int
+        From the TCAM's taking of a request, one per cycle and engine, to its answer; also of an external one.
+    hosts : int
+        Hosts of the network.
+    key : ndarray, int32[router, host] or None
+        Number of the key of a host at a router; None: keys are whole addresses, their numbers those of the hosts.
+    key_row : ndarray, int32[key, way or 1]
+        Row of the cache in which each key may lie; one column unless the association is skewed.
+    row : ndarray, uint8[router, host], optional
+        Whether the TCAM of a router has a row for a host; by default all have all.
+    """
+
+    params: LookupParams
+    enabled: bool
+    tcam_latency_cycles: int
+    hosts: int
+    key: NDArray[np.int32] | None
+    key_row: NDArray[np.int32]
+    row: NDArray[np.uint8] | None = None
+
+
+def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: RouteLookup) -> None:
+    """Give every input port of a network an engine with an empty cache.
+
+    Raises
+    ------
+    LookupBuildError
+        More than 2³¹ pairs of an engine and a key.
+    """
+    from hopforge.model.network.parts.route_lookup import step  # noqa: PLC0415 (compiles: only for networks with engines)
+
+    params = lookup.params
+    engines, hosts = routers * ports, lookup.hosts
+    keys = len(lookup.key_row)
+    entries = params.entries if lookup.enabled else 0
+    stacked = 0 < entries < keys
+    if stacked and engines * keys >= MAX_SLOTS:
+        raise LookupBuildError(
+            f"router.route_computation: lookup: {engines} engines and {keys} keys are {engines * keys} pairs, "
+            f"more than {MAX_SLOTS - 1}; lookup.reduction: true needs fewer keys"
+        )
+    wheel = 1 << lookup.tcam_latency_cycles.bit_length()
+    found = LookupState()
+    values = {
+        "engines": engines,
+        "depth": params.pipeline_depth,
+        "mshrs": params.mshrs,
+        "sets": params.sets,
+        "ways": params.ways,
+        "policy": POLICIES.index(params.policy),
+        "skewed": params.skewed,
+        "enabled": lookup.enabled,
+        "tcam_latency": lookup.tcam_latency_cycles,
+        "wake_mask": wheel - 1,
+        "keys": keys,
+        "hosts": hosts,
+        "limited": lookup.row is not None,
+        "entries": entries,
+        "stacked": stacked,
+        "reduced": lookup.key is not None,
+    }
+    for name, value in values.items():
+        found.record[name] = value
+    engine = np.zeros(engines, ENGINE)
+    engine["in_c"] = engine["wake"] = -1
+    engine["a0"] = engine["a1"] = NO_VC
+    engine["lfsr"] = params.random_seed
+    stacks = ReferenceStacks(engines if stacked else 1, entries).arrays
+    arrays: dict[str, NDArray[Any]] = {
+        "engine": engine,
+        "mshr": np.zeros(engines * params.mshrs, MSHR),
+        "stack_head": stacks.head,
+        "stack_tail": stacks.tail,
+        "stack_held": stacks.held,
+        "key_row": np.ascontiguousarray(lookup.key_row).reshape(-1),
+        "key": np.zeros(1, np.int32) if lookup.key is None else lookup.key.reshape(-1),
+        "row": np.zeros(1, np.uint8) if lookup.row is None else lookup.row.reshape(-1),
+    }
+    # zeros that the machine gives when they are first used
+    sizes = {
+        "active": (engines + 63) // 64,
+        "line": engines * params.entries,
+        "vc_key": engines * vcs,
+        "wake_event": wheel * engines,
+        "wake_events": wheel,
+        "stack_newer": engines * keys if stacked else 1,
+        "stack_older": engines * keys if stacked else 1,
+        "stack_status": engines * keys,
+    }
+    for name, array in arrays.items():
+        found.put(name, np.ascontiguousarray(array, LOOKUP_ARRAYS[name]))
+    for name, size in sizes.items():
+        found.put(name, np.zeros(size, LOOKUP_ARRAYS[name]))
+    state.lookup = found
+    state.record["lookup"] = found.record.ctypes.data
+    state.record["lookup_step"] = step.address

@@ -1,0 +1,133 @@
+"""A program and the hosts of its ranks as arrays for the kernel."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.errors import UserError
+from hopforge.model.network.core.records import MATCHED, MESSAGE, PROGRAM, RANK, RANK_BITS, RENDEZVOUS
+from hopforge.model.network.core.state import NetState
+from hopforge.model.network.parts.messages import grow_messages
+from hopforge.model.network.parts.programs import compiled_run_ranks
+from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
+from hopforge.model.workload.program import Program
+
+MAX_CYCLES = 1 << (62 - RANK_BITS)
+
+
+class ProgramError(UserError, ValueError):
+    """A program that cannot be run, or cannot end."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramSource:
+    """Ranks that run a program on the hosts.
+
+    Attributes
+    ----------
+    program : Program
+        Operations of all ranks.
+    host : ndarray, int32[rank]
+        Host of each rank.
+    mtu_bytes : int
+        Most payload of a packet.
+    flit_bytes : int
+        Payload of a flit.
+    rendezvous_bytes : int, optional
+        Messages of more bytes are sent when their receive is posted, which they ask for (None: none asks).
+    matched_bytes : int, optional
+        Of the others, those of so many bytes and more, too, without asking (None: all others are sent at once).
+    interleaved : bool
+        A host sends packets of its messages in turn, not one message after the other.
+    eager_bytes : int
+        A sender does not wait until a smaller message has left its host.
+    cycles_per_flop, cycles_per_second : float
+        Cycles that computing and sleeping take.
+    """
+
+    program: Program
+    host: NDArray[np.int32]
+    mtu_bytes: int
+    flit_bytes: int
+    rendezvous_bytes: int | None = None
+    matched_bytes: int | None = None
+    interleaved: bool = False
+    eager_bytes: int = 0
+    cycles_per_flop: float = 0.0
+    cycles_per_second: float = 0.0
+
+    @property
+    def full_flits(self) -> int:
+        """Flits of a packet of `mtu_bytes`."""
+        return -(-self.mtu_bytes // self.flit_bytes)
+
+    def packets(self) -> NDArray[np.int64]:
+        """Packets of each message, int64[message]; a message of 0 bytes is one packet."""
+        return np.maximum(1, -(-self.program.size_bytes // self.mtu_bytes))
+
+    def local(self) -> NDArray[np.bool_]:
+        """Whether a message stays within a host, bool[message]."""
+        return self.host[self.program.source] == self.host[self.program.destination]
+
+
+def put_program(state: NetState, source: ProgramSource) -> None:
+    """Give a network the ranks, operations and messages of a program; every rank starts in cycle 0.
+
+    Raises
+    ------
+    ProgramError
+        More messages than 2³¹, or a computation beyond 2⁴² cycles.
+    """
+    program, packets = source.program, source.packets()
+    ranks, hosts = program.ranks, int(state["hosts"])
+    if program.messages >= 1 << 31:
+        raise ProgramError(f"workload: {program.messages} messages are more than {(1 << 31) - 1}")
+    message = np.zeros(max(program.messages, 1), MESSAGE)
+    view = message[: program.messages]
+    view["source"], view["target"] = source.host[program.source], source.host[program.destination]
+    view["sender"], view["receiver"] = program.source, program.destination
+    view["to_send"] = packets
+    rest = program.size_bytes - (packets - 1) * source.mtu_bytes
+    view["last_flits"] = np.maximum(1, -(-rest // source.flit_bytes))
+    view["started"] = view["arrived"] = view["next"] = -1
+    view["departed"] = program.size_bytes < source.eager_bytes
+    # which message a wild receive gets is not recorded: such messages have no receive to wait for
+    has_receive = np.zeros(program.messages, bool)
+    has_receive[program.operand[program.kind == POST]] = True
+    if source.matched_bytes is not None:
+        view["start"][(program.size_bytes >= source.matched_bytes) & has_receive] = MATCHED
+    if source.rendezvous_bytes is not None:
+        view["start"][(program.size_bytes > source.rendezvous_bytes) & has_receive] = RENDEZVOUS
+    rank = np.zeros(max(ranks, 1), RANK)
+    rank["at"][:ranks], rank["last"][:ranks] = program.first[:-1], program.first[1:]
+    rank["waits"] = rank["since"] = rank["finished"] = -1
+    state.put("message", message)
+    state.put("rank", rank)
+    state.put("packet_message", np.zeros(len(state["packet"]), np.int32))
+    state.put("program_kind", np.minimum(program.kind, COMPUTE).astype(np.uint8))
+    state.put("program_operand", _operands(source))
+    state.put("timer", np.arange(max(ranks, 1), dtype=np.int64))  # time 0, ranks in order: a heap
+    state.put("arrived", np.zeros(max(hosts, 1), np.int32))
+    state.put("departed", np.zeros(max(hosts, 1), np.int32))
+    s = state.record
+    s["source_kind"], s["full_flits"] = PROGRAM, source.full_flits
+    s["interleaved"] = source.interleaved
+    s["timers"] = s["ranks_running"] = ranks
+    hook = compiled_run_ranks()
+    state.functions.append(hook)
+    s["messages"] = hook.address
+    state.follow_pool(grow_messages)
+
+
+def _operands(source: ProgramSource) -> NDArray[np.int64]:
+    """Operand of each operation: its message, or its cycles."""
+    program = source.program
+    operand = np.array(program.operand, np.int64)
+    for kind, scale in ((COMPUTE, source.cycles_per_flop), (SLEEP, source.cycles_per_second)):
+        chosen = program.kind == kind
+        cycles = np.rint(program.amount[operand[chosen]] * scale)
+        if cycles.max(initial=0) >= MAX_CYCLES:
+            raise ProgramError(f"traffic: {cycles.max():.3g} cycles of computing are more than {MAX_CYCLES}")
+        operand[chosen] = cycles.astype(np.int64)
+    return operand if len(operand) else np.zeros(1, np.int64)

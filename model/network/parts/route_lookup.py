@@ -1,0 +1,480 @@
+"""Route computation by lookup engines, cycle by cycle (docs/definitions/lookup-engine.md; router.md, RC).
+
+Cycle-exact twin of `model.lookup.golden` for engines whose responses are always taken, which are enabled (or disabled:
+every lookup asks the TCAM) and are not reprogrammed: nothing is held up in stage C, there is no INVALIDATE and no
+SCRUB. An engine without anything under way looks a request up when it accepts it, since no FILL can come between, and
+on a hit the end of RC is known at once; only engines with misses go through every cycle.
+"""
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from numba import int64, uint8, uint16, uint32, uint64
+
+from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
+from hopforge.model.kernel.compile import compile_function, inner
+from hopforge.model.kernel.memory import int8s, int32s, int64s, words
+from hopforge.model.lookup import reference_stack
+from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
+from hopforge.model.network.core.lookup_state import (
+    FIFO,
+    FILL,
+    LOOKUP,
+    LRU,
+    NO_VC,
+    NOTHING,
+    PLRU,
+    RANDOM,
+    Lookups,
+    engine_at,
+    line_at,
+    lookups_of,
+    mshr_at,
+)
+from hopforge.model.network.core.records import NET_RECORD, Net, input_port, input_vc, packet_at
+
+
+@inner
+def destination(net: Net, n: int) -> int:
+    """Host to which the packet at the head of input VC `n` goes."""
+    flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
+    return int64(packet_at(net, flit >> 2).dst)
+
+
+@inner
+def key_number(net: Net, lookups: Lookups, e: int, host: int) -> int:
+    """Return the number of the key of `host` at the router of input port `e`."""
+    if lookups.reduced == 0:
+        return host
+    router = int64(input_port(net, e).router)
+    return int64(int32s(lookups.key)[router * lookups.hosts + host])
+
+
+@inner
+def has_row(net: Net, lookups: Lookups, n: int) -> bool:
+    """Whether the TCAM has a row for the packet at the head of input VC `n`."""
+    vc = input_vc(net, n)
+    if vc.candidates == 0:
+        return False
+    if lookups.limited == 0:
+        return True
+    router = int64(input_port(net, vc.port).router)
+    return int8s(lookups.row)[router * lookups.hosts + destination(net, n)] != 0
+
+
+@inner
+def line_number(lookups: Lookups, e: int, key: int, way: int) -> int:
+    """Line of `way` in which `key` may lie."""
+    which = key * lookups.ways + way if lookups.skewed != 0 else key
+    return (e * lookups.sets + int32s(lookups.key_row)[which]) * lookups.ways + way
+
+
+@inner
+def find_way(lookups: Lookups, e: int, key: int) -> int:
+    """Way that holds `key`, -1: none."""
+    wanted = uint32(key + 1)
+    if lookups.skewed == 0:
+        first = line_number(lookups, e, key, 0)
+        for way in range(lookups.ways):
+            if line_at(lookups, first + way).key == wanted:
+                return way
+    else:
+        for way in range(lookups.ways):
+            if line_at(lookups, line_number(lookups, e, key, way)).key == wanted:
+                return way
+    return -1
+
+
+@inner
+def touch(lookups: Lookups, e: int, key: int, way: int) -> None:
+    """Note the use of a line for the policies LRU and PLRU."""
+    ways = lookups.ways
+    if lookups.policy == LRU:
+        first = line_number(lookups, e, key, 0)
+        last = line_at(lookups, first + ways - 1)
+        if last.order ^ uint32(ways - 1) == uint32(way):
+            return
+        place = 0
+        while line_at(lookups, first + place).order ^ uint32(place) != uint32(way):
+            place += 1
+        for k in range(place, ways - 1):
+            line_at(lookups, first + k).order = line_at(lookups, first + k + 1).order ^ uint32(k + 1) ^ uint32(k)
+        last.order = uint32(way) ^ uint32(ways - 1)
+    elif lookups.policy == PLRU:
+        first = line_number(lookups, e, key, 0)
+        node, span = 1, ways >> 1
+        while span:
+            side = 1 if way & span else 0
+            line_at(lookups, first + node).order = 1 - side
+            node = 2 * node + side
+            span >>= 1
+
+
+@inner
+def victim_way(lookups: Lookups, e: int, key: int) -> int:
+    """Way that is given up; all ways that `key` may take are valid."""
+    if lookups.policy == RANDOM:
+        return int64(engine_at(lookups, e).lfsr) * lookups.ways >> 16
+    first = line_number(lookups, e, key, 0)
+    if lookups.policy == PLRU:
+        node = 1
+        while node < lookups.ways:
+            node = 2 * node + int64(line_at(lookups, first + node).order)
+        return node - lookups.ways
+    return int64(line_at(lookups, first).order)  # LRU: the oldest, place 0; FIFO: the pointer
+
+
+@inner
+def write_line(lookups: Lookups, e: int, key: int) -> None:
+    """Bring `key` into the cache after a miss."""
+    engine = engine_at(lookups, e)
+    way = find_way(lookups, e, key)
+    if way >= 0:
+        touch(lookups, e, key, way)
+        return
+    for w in range(lookups.ways):
+        if line_at(lookups, line_number(lookups, e, key, w)).key == uint32(0):
+            way = w
+            break
+    evicts = way < 0
+    if evicts:
+        way = victim_way(lookups, e, key)
+        engine.evictions += 1
+    engine.fills += 1
+    line_at(lookups, line_number(lookups, e, key, way)).key = uint32(key + 1)
+    if lookups.policy == FIFO:
+        pointer = line_at(lookups, line_number(lookups, e, key, 0))
+        if int64(pointer.order) == way:
+            pointer.order = uint32(way + 1 if way + 1 < lookups.ways else 0)
+    elif lookups.policy == RANDOM:
+        if evicts:
+            lfsr = int64(engine.lfsr)
+            engine.lfsr = uint16((lfsr << 1 & 0xFFFF) | ((lfsr >> 15 ^ lfsr >> 14 ^ lfsr >> 12 ^ lfsr >> 3) & 1))
+    else:
+        touch(lookups, e, key, way)
+
+
+@inner
+def reference(lookups: Lookups, e: int, key: int) -> int:
+    """Look `key` up in the fully associative LRU cache of the same size: HIT, COMPULSORY or CAPACITY."""
+    slot = e * lookups.keys + key
+    if lookups.stacked == 0:
+        before = int8s(lookups.stack_status)[slot]
+        int8s(lookups.stack_status)[slot] = 1
+        if before == 0:
+            return COMPULSORY
+        return CAPACITY if lookups.entries == 0 else 0
+    return reference_lookup(
+        int64s(lookups.stack_head),
+        int64s(lookups.stack_tail),
+        int64s(lookups.stack_held),
+        int32s(lookups.stack_newer),
+        int32s(lookups.stack_older),
+        int8s(lookups.stack_status),
+        lookups.entries,
+        e,
+        slot,
+    )
+
+
+@inner
+def count_hit(lookups: Lookups, e: int, key: int, way: int) -> None:
+    """Count a hit, touch the line."""
+    engine_at(lookups, e).hits += 1
+    touch(lookups, e, key, way)
+    if lookups.stacked != 0:
+        reference(lookups, e, key)
+
+
+@inner
+def count_miss(lookups: Lookups, e: int, key: int, row: bool) -> None:
+    """Count a lookup that asks the TCAM by its cause (docs/guides/hit-rates.md)."""
+    engine = engine_at(lookups, e)
+    if not row:
+        engine.unmatched += 1
+        return
+    cause = reference(lookups, e, key)
+    if cause == COMPULSORY:
+        engine.compulsory += 1
+    elif cause == CAPACITY:
+        engine.capacity += 1
+    else:
+        engine.conflict += 1
+
+
+@inner
+def respond(net: Net, n: int, match: bool, when: int) -> None:
+    """End RC of input VC `n`: from `when` on VA with the candidates that it has, or DRAIN."""
+    if not match:
+        input_vc(net, n).candidates = 0
+    slot = when & net.wheel_mask
+    int32s(net.ready_event)[slot * net.event_capacity + int32s(net.ready_events)[slot]] = n
+    int32s(net.ready_events)[slot] += 1
+
+
+@inner
+def look_ahead(net: Net, lookups: Lookups, e: int, v: int, now: int) -> bool:
+    """Look up VC `v` of an engine with nothing under way; returns whether it hits, and then RC's end is arranged."""
+    if lookups.enabled == 0:
+        return False
+    engine = engine_at(lookups, e)
+    if lookups.mshrs == 1 and engine.in_c == now + max(lookups.depth - 2, 0) and lookups.depth > 1:
+        return False  # in B it would meet a lookup in C, which may need the only MSHR
+    n = e * net.vcs + v
+    key = key_number(net, lookups, e, destination(net, n))
+    way = find_way(lookups, e, key)
+    if way < 0:
+        return False
+    count_hit(lookups, e, key, way)
+    engine.in_c = now + lookups.depth - 1
+    respond(net, n, True, now + lookups.depth + 1)
+    return True
+
+
+@inner
+def complete_lookup(net: Net, lookups: Lookups, e: int, v: int, answered: int, now: int) -> None:
+    """Stage C of a LOOKUP."""
+    engine = engine_at(lookups, e)
+    n = e * net.vcs + v
+    key = int64(int32s(lookups.vc_key)[n])
+    if lookups.enabled != 0:
+        way = find_way(lookups, e, key)
+        if way >= 0:
+            count_hit(lookups, e, key, way)
+            respond(net, n, True, now + 2)
+            return
+    slot = trailing_zeros(~engine.used)
+    bit = uint64(1) << uint64(slot)
+    row = has_row(net, lookups, n)
+    entry = mshr_at(lookups, e, slot)
+    entry.key = key
+    entry.vc = uint8(v)
+    entry.row = uint8(1) if row else uint8(0)
+    others = engine.used & ~engine.secondary if lookups.enabled != 0 else uint64(0)
+    engine.used |= bit
+    while others != uint64(0):
+        i = trailing_zeros(others)
+        others &= others - uint64(1)
+        other = mshr_at(lookups, e, i)
+        if other.key != key:
+            continue
+        engine.merges += 1
+        if row:
+            reference(lookups, e, key)
+        if (engine.resolved >> uint64(i)) & uint64(1):
+            entry.match = other.match
+        elif i == answered:
+            entry.match = other.row
+        else:
+            entry.primary = uint8(i)
+            engine.secondary |= bit
+            return
+        engine.resolved |= bit
+        engine.done |= bit
+        return
+    engine.issue |= bit
+    count_miss(lookups, e, key, row)
+
+
+@inner
+def complete_fill(net: Net, lookups: Lookups, e: int, i: int, now: int) -> None:
+    """Stage C of a FILL."""
+    engine = engine_at(lookups, e)
+    entry = mshr_at(lookups, e, i)
+    bit = uint64(1) << uint64(i)
+    engine.used &= ~bit
+    engine.resolved &= ~bit
+    respond(net, e * net.vcs + int64(entry.vc), entry.match != 0, now + 2)
+    if entry.match == 0:
+        engine.drops += 1
+    elif lookups.enabled != 0:
+        write_line(lookups, e, int64(entry.key))
+
+
+@inner
+def take_answer(lookups: Lookups, e: int, i: int) -> None:
+    """Take the TCAM's answer for MSHR `i`: it and those that wait for it are done."""
+    engine = engine_at(lookups, e)
+    match = mshr_at(lookups, e, i).row
+    finished = uint64(1) << uint64(i)
+    rest = engine.secondary
+    while rest != uint64(0):
+        k = trailing_zeros(rest)
+        rest &= rest - uint64(1)
+        if int64(mshr_at(lookups, e, k).primary) == i:
+            finished |= uint64(1) << uint64(k)
+            mshr_at(lookups, e, k).match = match
+    mshr_at(lookups, e, i).match = match
+    engine.secondary &= ~finished
+    engine.resolved |= finished
+    engine.done |= finished
+
+
+@inner
+def free_mshrs(lookups: Lookups, engine: Any) -> int:
+    """Count the free MSHRs, up to two."""
+    every = (uint64(1) << uint64(lookups.mshrs)) - uint64(1) if lookups.mshrs < 64 else ~uint64(0)
+    free = ~engine.used & every
+    if free == uint64(0):
+        return 0
+    return 1 if free & (free - uint64(1)) == uint64(0) else 2
+
+
+@inner
+def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
+    """One cycle of an engine with something under way, the request that it accepts included."""
+    engine = engine_at(lookups, e)
+    depth, mshrs = lookups.depth, lookups.mshrs
+    # decisions, from the state at the start of the cycle
+    answered = -1
+    if engine.queued > 0:
+        first = int64(mshr_at(lookups, e, int64(engine.queue_head)).queue)
+        if mshr_at(lookups, e, first).due == now:
+            answered = first
+    offer = first_at_or_after(engine.issue, engine.issue_pointer) if engine.issue != uint64(0) else -1
+    fill = first_at_or_after(engine.done, engine.fill_pointer) if engine.done != uint64(0) else -1
+    in_c = 1 if (engine.c_kind == LOOKUP or (engine.in_c == now and depth > 1)) else 0
+    room = free_mshrs(lookups, engine) > in_c
+    v = first_at_or_after(uint64(engine.asking), engine.ask_pointer) if engine.asking != uint32(0) else -1
+    last = NO_VC
+    if depth == 3:
+        last = int64(engine.a0)
+    elif depth == 4:
+        last = int64(engine.a1)
+    chosen, chosen_of, from_a, ready = NOTHING, 0, False, False
+    if fill >= 0:
+        chosen, chosen_of = FILL, fill
+    elif depth >= 3:
+        if last != NO_VC and room:
+            chosen, chosen_of, from_a = LOOKUP, last, True
+    else:
+        ready = room
+        if v >= 0 and room:
+            chosen, chosen_of = LOOKUP, v
+    if depth >= 3:
+        ready = last == NO_VC or from_a or (depth == 4 and engine.a0 == NO_VC)
+    accepts = ready and v >= 0
+    if accepts:
+        n = e * net.vcs + v
+        int32s(lookups.vc_key)[n] = key_number(net, lookups, e, destination(net, n))
+        engine.asking &= ~(uint32(1) << uint32(v))
+        engine.ask_pointer = uint8(v + 1 if v + 1 < net.vcs else 0)
+
+    # stage C
+    kind, of = int64(engine.c_kind), int64(engine.c_of)
+    if depth == 1:
+        kind, of = chosen, chosen_of
+    if kind == LOOKUP:
+        complete_lookup(net, lookups, e, of, answered, now)
+    elif kind == FILL:
+        complete_fill(net, lookups, e, of, now)
+
+    # MSHRs and TCAM
+    if answered >= 0:
+        engine.queue_head = uint8(engine.queue_head + 1 if engine.queue_head + 1 < mshrs else 0)
+        engine.queued -= uint8(1)
+        take_answer(lookups, e, answered)
+    if offer >= 0:
+        engine.issue_pointer = uint8(offer + 1 if offer + 1 < mshrs else 0)
+        engine.issue &= ~(uint64(1) << uint64(offer))
+        mshr_at(lookups, e, offer).due = now + lookups.tcam_latency
+        place = int64(engine.queue_head) + int64(engine.queued)
+        mshr_at(lookups, e, place if place < mshrs else place - mshrs).queue = uint8(offer)
+        engine.queued += uint8(1)
+    if chosen == FILL:
+        engine.done &= ~(uint64(1) << uint64(fill))
+        engine.fill_pointer = uint8(fill + 1 if fill + 1 < mshrs else 0)
+
+    # movement
+    if depth > 1:
+        engine.c_kind = uint8(chosen)
+        engine.c_of = uint8(chosen_of)
+    if depth == 3:
+        if from_a:
+            engine.a0 = NO_VC
+        if accepts:
+            engine.a0 = uint8(v)
+    elif depth == 4:
+        if from_a:
+            engine.a1 = NO_VC
+        if engine.a1 == NO_VC:
+            engine.a1 = engine.a0
+            engine.a0 = NO_VC
+        if accepts:
+            engine.a0 = uint8(v)
+
+
+@inner
+def may_sleep(lookups: Lookups, e: int) -> bool:
+    """Whether nothing can happen in the engine before a VC asks or the TCAM answers."""
+    engine = engine_at(lookups, e)
+    if engine.c_kind != NOTHING or engine.issue != uint64(0) or engine.done != uint64(0):
+        return False
+    asks, first, second = engine.asking != uint32(0), engine.a0 != NO_VC, engine.a1 != NO_VC
+    if not (asks or first or second):
+        return True
+    if free_mshrs(lookups, engine) > 0:
+        return False
+    # B is closed; stage A takes nothing and moves nothing
+    if lookups.depth == 4:
+        return second and (first or not asks)
+    return lookups.depth < 3 or first
+
+
+@inner
+def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
+    """One cycle of engine `e`; returns whether the next cycle needs it, too."""
+    engine = engine_at(lookups, e)
+    quiet = engine.used == uint64(0) and engine.c_kind == NOTHING and engine.a0 == NO_VC and engine.a1 == NO_VC
+    if quiet:
+        if engine.asking == uint32(0):
+            return False
+        v = first_at_or_after(uint64(engine.asking), engine.ask_pointer)
+        if look_ahead(net, lookups, e, v, now):
+            engine.asking &= ~(uint32(1) << uint32(v))
+            engine.ask_pointer = uint8(v + 1 if v + 1 < net.vcs else 0)
+            return engine.asking != uint32(0)
+    step_engine(net, lookups, e, now)
+    if not may_sleep(lookups, e):
+        return True
+    if engine.queued > 0:
+        first = int64(mshr_at(lookups, e, int64(engine.queue_head)).queue)
+        due = int64(mshr_at(lookups, e, first).due)
+        if engine.wake != due:
+            engine.wake = due
+            slot = due & lookups.wake_mask
+            int32s(lookups.wake_event)[slot * lookups.engines + int32s(lookups.wake_events)[slot]] = e
+            int32s(lookups.wake_events)[slot] += 1
+    return False
+
+
+def _make_step(digest: str) -> Callable[[Net, int], int]:
+    def step(net: Net, now: int) -> int:
+        """All engines of a network go through cycle `now`; returns 0."""
+        lookups = lookups_of(net)
+        slot = now & lookups.wake_mask
+        for k in range(int32s(lookups.wake_events)[slot] if len(digest) else 0):
+            e = int64(int32s(lookups.wake_event)[slot * lookups.engines + k])
+            words(lookups.active)[e >> 6] |= uint64(1) << uint64(e & 63)
+        int32s(lookups.wake_events)[slot] = 0
+        for word in range((lookups.engines + 63) >> 6):
+            rest = words(lookups.active)[word]
+            while rest != uint64(0):
+                low = trailing_zeros(rest)
+                rest &= rest - uint64(1)
+                if not serve(net, lookups, word * 64 + low, now):
+                    words(lookups.active)[word] &= ~(uint64(1) << uint64(low))
+        return 0
+
+    return step
+
+
+def _make_with_stacks(digest: str) -> Callable[[Net, int], int]:
+    """As `_make_step`, and the machine code also depends on the other file whose functions are called."""
+    return _make_step(digest + sha256(Path(str(reference_stack.__file__)).read_bytes()).hexdigest())
+
+
+#: the compiled step function; `lookup_state.step_lookups` calls it by its address
+step = compile_function(_make_with_stacks, int64(NET_RECORD, int64))

@@ -1,0 +1,104 @@
+"""Speculative switch requests in the allocator of all others (definitions/router.md, SA, ``speculation: shared``)."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba import int64, uint64
+
+from hopforge.model.kernel.bits import bit_of, bits_at, trailing_zeros
+from hopforge.model.kernel.compile import compile_function, inlined, inner
+from hopforge.model.kernel.memory import int32s, int64s, words
+from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
+from hopforge.model.network.core.records import ACTIVE, Net, input_port, input_vc, output_port, output_vc, router_at
+from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vcs_that_ask
+from hopforge.model.network.parts.switch_match import ask, collect_requests, enter_requests, match_ports, move_pointers
+
+
+@inlined
+def any_credit(net: Net, p: int, mask: int) -> bool:
+    """Whether one of the VCs `mask` of global output port `p` has credits."""
+    found = False
+    rest = uint64(mask)
+    while rest != uint64(0):
+        found = found or output_vc(net, p * net.vcs + trailing_zeros(rest)).credits > 0
+        rest &= rest - uint64(1)
+    return found
+
+
+@inner
+def enter_speculative(net: Net, router: int, first: int, last: int, now: int) -> Any:
+    """Enter heads `first` … `last` − 1 of ``net.spec_vc`` where no other request stands; returns the outputs' mask."""
+    requested = uint64(0)
+    for half in range(2):  # of an input port from q on
+        for j in range(first, last):
+            vc = input_vc(net, int32s(net.spec_vc)[j])
+            port = input_port(net, vc.port)
+            i, o = int64(port.port), int64(int32s(net.spec_port)[j])
+            p = router * net.ports + o
+            if (vc.vc >= port.q) != (half == 0) or words(net.asking_inputs)[o] & bit_of(i) != uint64(0):
+                continue
+            if output_port(net, p).busy_until <= now and any_credit(net, p, int32s(net.spec_mask)[j]):
+                requested |= ask(net, i, int64(vc.vc), o)
+    return requested
+
+
+@inner
+def match_shared(net: Net, router: int, first: int, now: int) -> int:
+    """SA of one router; its heads begin in ``net.spec_vc`` at `first`. Returns where those of the next one begin."""
+    ports = net.ports
+    last = first
+    while last < net.speculative and int32s(net.spec_vc)[last] < (router + 1) * ports * net.vcs:
+        last += 1
+    pairs, _ = collect_requests(net, router, now)
+    requested = enter_requests(net, router, pairs)
+    requested |= enter_speculative(net, router, first, last, now)
+    pairs = match_ports(net, router, requested, 0)
+    for k in range(pairs):
+        i, o, v = int64s(net.match_input)[k], int64s(net.match_output)[k], int64s(net.match_vc)[k]
+        p = router * ports + o
+        n = (router * ports + i) * net.vcs + v
+        move_pointers(net, router, i, v, o, 0, now)
+        vc = input_vc(net, n)
+        if vcs_that_ask(net, p, i) & bit_of(v) == uint64(0) and (
+            vc.state != ACTIVE or output_vc(net, vc.out_vc).credits <= 0
+        ):
+            continue  # VA failed, or gave a VC without credits: the switch stays unused
+        grant_switch(net, n, p, now)
+        if router_at(net, router).drain_ports != uint64(0):
+            note_grant(net, p, i, now)
+    return last
+
+
+def _make_shared_match(digest: str) -> Callable[..., int]:
+    def shared_match(net: Net, first: int, end: int, now: int) -> int:
+        """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
+        if len(digest) == 0:  # mentions the digest: see cache.py
+            return 0
+        for router in range(first, end):
+            asked = bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0)
+            position = int64(net.spec_matches)
+            heads = position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * net.ports * net.vcs
+            if asked or heads:
+                net.spec_matches = match_shared(net, router, position, now)
+        return 0
+
+    return shared_match
+
+
+def _make_begin(digest: str) -> Callable[..., int]:
+    def begin(net: Net, event: int, a: int, b: int) -> int:
+        """Begin with the heads of the first router: the hook `speculation`."""
+        if len(digest) == 0:  # mentions the digest: see cache.py
+            return 0
+        if event == MATCH:
+            net.spec_matches = 0
+        return 0
+
+    return begin
+
+
+@cache
+def compiled_shared_switch() -> tuple[Any, Any]:
+    """Return the hooks `speculation` and `switch_match`."""
+    return compile_function(_make_begin, HOOK_SIGNATURE), compile_function(_make_shared_match, HOOK_SIGNATURE)

@@ -1,0 +1,116 @@
+"""Speculative switch requests (docs/definitions/router.md, SA): a head asks for VC and switch in the same cycle."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba import int64, uint64
+
+from hopforge.model.kernel.compile import compile_function, inner
+from hopforge.model.kernel.memory import int32s, int64s
+from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
+from hopforge.model.network.core.records import (
+    ACTIVE,
+    INPUT_FIRST,
+    OUTPUT_FIRST,
+    Net,
+    input_port,
+    input_vc,
+    output_port,
+    output_vc,
+    router_at,
+)
+from hopforge.model.network.core.switch_allocation import grant_switch
+from hopforge.model.network.parts.switch_match import ask, match_ports, move_pointers
+
+
+@inner
+def match_speculative(net: Net, now: int) -> None:
+    """Second switch allocator: match the heads that asked VA in this cycle.
+
+    Runs between `allocate_vcs` and `allocate_switch`, because it decides on the registers at the start of the cycle;
+    the matches replace the requests in ``net.spec_vc`` and ``net.spec_port``.
+    """
+    ports, vcs = net.ports, net.vcs
+    net.spec_matches = 0
+    position = 0
+    while position < net.speculative:
+        router = int64(input_port(net, input_vc(net, int32s(net.spec_vc)[position]).port).router)
+        requested = uint64(0)
+        while position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * ports * vcs:
+            # the entries of one input port are neighbours, by increasing VC: take them from q on
+            p = input_vc(net, int32s(net.spec_vc)[position]).port
+            end = position
+            while end < net.speculative and input_vc(net, int32s(net.spec_vc)[end]).port == p:
+                end += 1
+            port = input_port(net, p)
+            seen = uint64(0)
+            for half in range(2):
+                for j in range(position, end):
+                    v = int64(input_vc(net, int32s(net.spec_vc)[j]).vc)
+                    o = int64(int32s(net.spec_port)[j])
+                    if (v >= port.q) != (half == 0) or seen & (uint64(1) << uint64(o)) != uint64(0):
+                        continue
+                    if net.sa_kind == INPUT_FIRST and seen != uint64(0):
+                        continue
+                    if output_port(net, router * ports + o).busy_until <= now:
+                        seen |= ask(net, int64(port.port), v, o)
+            requested |= seen
+            position = end
+        if requested == uint64(0):
+            continue
+        pairs = match_ports(net, router, requested, 1)
+        for k in range(pairs):
+            i, o = int64s(net.match_input)[k], int64s(net.match_output)[k]
+            int32s(net.spec_vc)[net.spec_matches] = (router * ports + i) * vcs + int64s(net.match_vc)[k]
+            int32s(net.spec_port)[net.spec_matches] = o
+            net.spec_matches += 1
+
+
+@inner
+def grant_speculative(net: Net, now: int) -> None:
+    """Carry out the speculative matches that no grant of `allocate_switch` and no failed VA stands against."""
+    ports = net.ports
+    for k in range(net.spec_matches):
+        n = int32s(net.spec_vc)[k]
+        vc = input_vc(net, n)
+        port = input_port(net, vc.port)
+        i, o = int64(port.port), int64(int32s(net.spec_port)[k])
+        router = int64(port.router)
+        state = router_at(net, router)
+        if state.granted_cycle != now:
+            state.granted_cycle = now
+            state.granted_inputs = uint64(0)
+            state.granted_outputs = uint64(0)
+        if (state.granted_inputs >> uint64(i)) & uint64(1) or (state.granted_outputs >> uint64(o)) & uint64(1):
+            continue
+        if vc.state != ACTIVE or output_vc(net, vc.out_vc).credits <= 0:
+            continue
+        v = int64(vc.vc)
+        if net.sa_kind > OUTPUT_FIRST and state.spec_cycle != now:
+            state.spec_cycle = now
+            state.spec_diagonal = (state.spec_diagonal + 1) % ports
+        move_pointers(net, router, i, v, o, 1, now)
+        grant_switch(net, int64(n), router * ports + o, now)
+        state.granted_inputs |= uint64(1) << uint64(i)
+        state.granted_outputs |= uint64(1) << uint64(o)
+
+
+def _make_speculate(digest: str) -> Callable[..., int]:
+    def speculate(net: Net, event: int, a: int, b: int) -> int:
+        """Match, then carry out: the hook `speculation`."""
+        if len(digest) == 0:  # mentions the digest: see cache.py
+            return 0
+        if event == MATCH:
+            match_speculative(net, a)
+        else:
+            grant_speculative(net, a)
+        return 0
+
+    return speculate
+
+
+@cache
+def compiled_speculation() -> Any:
+    """Return the hook."""
+    return compile_function(_make_speculate, HOOK_SIGNATURE)

@@ -1,0 +1,144 @@
+"""Parameters of a simulated network: routers, sources, data of routing and pattern."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.network.core.records import INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT
+from hopforge.model.network.core.state import NetworkError
+from hopforge.model.network.parts.feedback import Feedback
+from hopforge.model.network.parts.lookup_build import RouteLookup
+from hopforge.model.network.parts.program_arrays import ProgramSource
+from hopforge.model.topology import Topology
+from hopforge.model.topology.link_times import input_queued_cycles, port_values
+
+ALLOCATORS = {"input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT}
+SWITCHING = {"wormhole": 0, "vct": 1, "saf": 2}
+MAX_VCS = 16
+
+
+#: listed packets: host, time, destination, length, one entry a packet
+Script = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class RouterParameters:
+    """Parameters of every router (docs/definitions/router.md, Parameters); times in cycles.
+
+    Attributes
+    ----------
+    link_latency_cycles : NDArray or int
+        Latency L of the links between routers: one number, or int[router, port] by output port.
+    lookup : RouteLookup, optional
+        Lookup engines that compute routes, in place of tables that answer after `rc_cycles`.
+    """
+
+    vcs: int = 4
+    buffer_flits: int = 8
+    switching: str = "wormhole"
+    rc_cycles: int = 0
+    va: str = "output_first"
+    sa: str = "output_first"
+    arbiter: str = "round_robin"
+    speculation: bool | str = False
+    vc_release: str = "tail"
+    credit_delay_cycles: int = 0
+    link_latency_cycles: Any = 1
+    host_latency_cycles: int = 1
+    cycles_per_flit: int = 1
+    deadlock_cycles: int = 5000
+    lookup: RouteLookup | None = None
+
+    def __post_init__(self) -> None:
+        checks = [
+            ("vcs", 1 <= self.vcs <= MAX_VCS, f"1..{MAX_VCS}", self.vcs),
+            ("buffer_flits", 1 <= self.buffer_flits <= 65535, "1..65535", self.buffer_flits),
+            ("switching", self.switching in SWITCHING, "wormhole, vct or saf", self.switching),
+            ("va", self.va in ALLOCATORS, ", ".join(ALLOCATORS), self.va),
+            ("sa", self.sa in ALLOCATORS, ", ".join(ALLOCATORS), self.sa),
+            ("arbiter", self.arbiter in ("round_robin", "matrix"), "round_robin or matrix", self.arbiter),
+            ("speculation", self.speculation in (False, True, "shared"), "false, true or shared", self.speculation),
+            ("vc_release", self.vc_release in ("tail", "credits"), "tail or credits", self.vc_release),
+            ("rc_cycles", self.rc_cycles >= 0, "at least 0", self.rc_cycles),
+            ("credit_delay_cycles", self.credit_delay_cycles >= 0, "at least 0", self.credit_delay_cycles),
+            ("host_latency_cycles", self.host_latency_cycles >= 1, "at least 1", self.host_latency_cycles),
+            ("cycles_per_flit", self.cycles_per_flit >= 1, "at least 1", self.cycles_per_flit),
+        ]
+        for name, fine, limit, value in checks:
+            if not fine:
+                raise NetworkError(f"{name} must be {limit}, not {value}")
+        if int(np.min(self.link_latency_cycles)) < 1:
+            raise NetworkError(f"link_latency_cycles must be at least 1, not {int(np.min(self.link_latency_cycles))}")
+
+
+@dataclass(frozen=True)
+class SourceParameters:
+    """What every host creates.
+
+    Attributes
+    ----------
+    kind : int
+        BERNOULLI, ON_OFF, SCRIPT or PROGRAM.
+    packet_rate : float
+        Packets per host and cycle (Bernoulli), or while on (on/off).
+    on_to_off, off_to_on : float
+        Probabilities per cycle of an on/off source.
+    lengths : ndarray or tuple
+        ``(low, high)`` uniform (equal: fixed), or probabilities of lengths 1, 2, ... (float array).
+    script : tuple of arrays, optional
+        ``(host, time, destination, length)`` of listed packets (SCRIPT).
+    message_packets : int
+        Packets of a message, created together for one destination (BERNOULLI, ON_OFF).
+    program : ProgramSource, optional
+        Ranks that send (PROGRAM).
+    """
+
+    kind: int = 0
+    packet_rate: float = 0.0
+    on_to_off: float = 0.0
+    off_to_on: float = 0.0
+    lengths: Any = (1, 1)
+    script: Script | None = None
+    message_packets: int = 1
+    program: ProgramSource | None = None
+
+    @property
+    def longest(self) -> int:
+        """Longest packet in flits."""
+        if self.program is not None:
+            return self.program.full_flits
+        if self.script is not None:
+            return int(self.script[3].max(initial=1))
+        return len(self.lengths) if isinstance(self.lengths, np.ndarray) else int(self.lengths[1])
+
+
+@dataclass
+class Tables:
+    """Data of a routing algorithm and of a traffic pattern for the kernel."""
+
+    routing: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
+    memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    pattern: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
+    max_candidates: int = 1
+    inject_mask: Any = None
+    feedback: Feedback | None = None
+
+
+def router_parameters(config: Config, topology: Topology) -> RouterParameters:
+    """Section `router` with the latency of every link."""
+    router = config.router
+    cycles = input_queued_cycles(router)
+    between = cycles.get("link_latency_cycles", router.link_latency_cycles)
+    far = cycles.get("global_latency_cycles", router.global_latency_cycles)
+    latency: Any = between
+    if topology.kind == "dragonfly" and far is not None:
+        latency = port_values(topology, between, far, between)
+    if topology.link_cycles is not None:
+        latency = np.where(topology.link_cycles > 0, topology.link_cycles, between)
+    simulated = {field.name for field in dataclasses.fields(RouterParameters)} - {"link_latency_cycles"}
+    values = router.model_dump(include=simulated) | {k: v for k, v in cycles.items() if k in simulated}
+    return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)

@@ -1,0 +1,1 @@
+"""Numbers and codes: addresses, CRC, Galois fields."""

@@ -1,9 +1,0 @@
-"""All results below a folder in one page: `hopforge report`.
-
-`find` reads the files, `explore` chooses what is plotted first, `page` puts the page together.
-"""
-
-from hopforge.model.result_page.find import Found, ResultSet, check_folder, find_results
-from hopforge.model.result_page.page import result_page
-
-__all__ = ["Found", "ResultSet", "check_folder", "find_results", "result_page"]

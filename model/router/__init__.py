@@ -1,0 +1,1 @@
+"""The golden router, and what is programmed into it."""

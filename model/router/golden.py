@@ -1,0 +1,416 @@
+"""Golden router: one `step` per cycle, plain Python, from docs/definitions/router.md.
+
+Slow and meant to be read. The hardware and the simulator's kernel are compared with it.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from hopforge.model.lookup.golden import LookupEngine, LookupInputs, LookupOutputs
+from hopforge.model.router.allocators import allocation, first_at_or_after
+from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
+
+__all__ = ["BODY", "HEAD", "SINGLE", "TAIL", "Flit", "PortInputs", "PortOutputs", "RouterModel"]
+
+BODY, HEAD, TAIL, SINGLE = range(4)
+
+
+class Flit(NamedTuple):
+    """What a channel carries: kind, virtual channel, data."""
+
+    kind: int
+    vc: int
+    data: int
+
+    @property
+    def is_head(self) -> bool:
+        """First flit of a packet."""
+        return self.kind in (HEAD, SINGLE)
+
+    @property
+    def is_tail(self) -> bool:
+        """Last flit of a packet."""
+        return self.kind in (TAIL, SINGLE)
+
+
+class PortInputs(NamedTuple):
+    """Inputs of a port in one cycle: a flit or None, and the VC of a returned credit or None."""
+
+    flit: Flit | None = None
+    credit: int | None = None
+
+
+class PortOutputs(NamedTuple):
+    """Outputs of a port in one cycle, and how many unroutable packets have been dropped at its input."""
+
+    flit: Flit | None = None
+    credit: int | None = None
+    drops: int = 0
+
+
+class _State(Enum):
+    IDLE = "idle"
+    RC = "rc"
+    VA = "va"
+    ACTIVE = "active"
+    DRAIN = "drain"
+
+
+class _Candidate(NamedTuple):
+    port: int
+    mask: int
+    level: int
+
+
+@dataclass
+class _InputVc:
+    fifo: deque[Flit] = field(default_factory=deque)
+    state: _State = _State.IDLE
+    cycles: int = 0  # spent in RC
+    asked: bool = False
+    candidates: list[_Candidate] = field(default_factory=list)
+    output: tuple[int, int] | None = None
+
+
+@dataclass
+class _OutputVc:
+    credits: int
+    free: bool = True
+    tail_sent: bool = False
+
+
+class RouterModel:
+    """A router.
+
+    Parameters
+    ----------
+    params : RouterParams
+        What it is.
+
+    Attributes
+    ----------
+    engines : list of LookupEngine
+        In mode lookup, the engine of each input port.
+    flits_in, flits_out, drops : list of int
+        For each port: flits that have come in, flits that have stood on the output, unroutable packets of the input
+        that have been dropped.
+    dropped : list of int
+        Inputs that dropped a packet in the last cycle.
+    """
+
+    def __init__(self, params: RouterParams) -> None:
+        self.params = p = params
+        self.inputs = [[_InputVc() for _ in range(p.vcs)] for _ in range(p.ports)]
+        self.outputs = [[_OutputVc(p.credits(o)) for _ in range(p.vcs)] for o in range(p.ports)]
+        self.engines = [LookupEngine(p.lookup) for _ in range(p.ports)] if p.lookup and p.rc == "lookup" else []
+        self._ask_pointer = [0] * p.ports
+        self._va = allocation(p.va, p.ports * p.vcs, p.arbiter)
+        self._sa = allocation(p.sa, p.ports, p.arbiter)
+        self._speculative_sa = allocation(p.sa, p.ports, p.arbiter)
+        self._vc_pointer = [0] * p.ports  # q
+        self._crossing: list[Flit | None] = [None] * p.ports  # per output
+        self._visible: list[Flit | None] = [None] * p.ports
+        self._credit: list[int | None] = [None] * p.ports
+        self._late_credits = [deque([None] * p.credit_delay_cycles) for _ in range(p.ports)]  # type: list[deque[int | None]]
+        self._enabled = True
+        self.flits_in = [0] * p.ports
+        self.flits_out = [0] * p.ports
+        self.drops = [0] * p.ports
+        self.dropped: list[int] = []
+
+    def visible(self) -> list[PortOutputs]:
+        """Return what stands at the outputs in this cycle; all of them are registers."""
+        return [PortOutputs(self._visible[i], self._credit[i], self.drops[i]) for i in range(self.params.ports)]
+
+    def step(
+        self,
+        inputs: Sequence[PortInputs],
+        engines: Sequence[LookupInputs] = (),
+        *,
+        enable: bool = True,
+        clear_counters: bool = False,
+    ) -> tuple[list[PortOutputs], list[LookupOutputs]]:
+        """Go through one cycle.
+
+        Parameters
+        ----------
+        inputs : sequence of PortInputs
+            One per port.
+        engines : sequence of LookupInputs
+            In mode lookup one per port; requests and ``resp_ready`` in them are replaced by the router's own.
+        enable : bool
+            0: from the next cycle on no packet begins RC.
+        clear_counters : bool
+            All counters of the ports are 0 in the next cycle.
+
+        Returns
+        -------
+        list of PortOutputs
+            What stands at the outputs in this cycle.
+        list of LookupOutputs
+            Outputs of the engines.
+        """
+        p = self.params
+        outputs = self.visible()
+
+        requests = self._vc_requests()
+        allocated = self._va.match(requests)
+        sends = self._switch(self._sa, self._switch_requests())
+        late = self._late_sends(requests, allocated, sends)
+        drains = {i: v for i in range(p.ports) if i not in sends | late for v in self._draining(i)}
+        asks = [self._asking(i) for i in range(p.ports)]
+        full = {
+            (o, w)
+            for o, of_port in enumerate(self.outputs)
+            for w, vc in enumerate(of_port)
+            if vc.tail_sent and vc.credits == p.credits(o)
+        }
+
+        # From here on the state changes.
+        self._va.take(allocated)
+        self._sa.take({i: o for i, (o, _) in sends.items()})
+        self._speculative_sa.take({i: o for i, (o, _) in late.items()})
+        before = [[vc.state for vc in of_port] for of_port in self.inputs]
+        for o, w in full:
+            self.outputs[o][w].free, self.outputs[o][w].tail_sent = True, False
+        for n, m in allocated.items():
+            self._allocate(n, m)
+        self._visible = self._crossing
+        self._crossing = [None] * p.ports
+        self._credit = [None] * p.ports
+        popped: dict[int, tuple[int, Flit]] = {}
+        for i, (o, v) in (sends | late).items():
+            self._vc_pointer[i] = (v + 1) % p.vcs
+            popped[i] = v, self._send(i, v, o)
+        for i, v in drains.items():
+            popped[i] = v, self.inputs[i][v].fifo.popleft()
+            self.drops[i] += popped[i][1].is_tail
+        self.dropped = [i for i in drains if popped[i][1].is_tail]
+        for i, (v, _) in popped.items():
+            self._credit[i] = v
+        for o, port in enumerate(inputs):
+            self._return_credit(o, port.credit)
+        for i, port in enumerate(inputs):
+            if port.flit is not None:
+                fifo = self.inputs[i][port.flit.vc].fifo
+                assert len(fifo) < p.buffer_flits, f"port {i} VC {port.flit.vc}: a flit without a credit"
+                fifo.append(port.flit)
+
+        answers = self._lookups(asks, engines)
+        for i, of_port in enumerate(self.inputs):
+            for v, vc in enumerate(of_port):
+                if i in popped and popped[i][0] == v and popped[i][1].is_tail:
+                    self._begin(vc)
+                else:
+                    self._advance(i, v, before[i][v])
+        self._count(inputs, outputs, clear_counters)
+        self._enabled = enable
+        return outputs, answers
+
+    def _count(self, inputs: Sequence[PortInputs], outputs: Sequence[PortOutputs], clear: bool) -> None:
+        for i, (given, shown) in enumerate(zip(inputs, outputs, strict=True)):
+            self.flits_in[i] += given.flit is not None
+            self.flits_out[i] += shown.flit is not None
+        if clear:
+            self.flits_in, self.flits_out, self.drops = ([0] * self.params.ports for _ in range(3))
+
+    @property
+    def _held(self) -> bool:
+        """Whether heads in VA wait because there RC and VA are one stage."""
+        return not self._enabled and self.params.rc == "table" and self.params.rc_cycles == 0
+
+    # Decisions: what the state at the start of the cycle leads to.
+
+    def _length(self, head: Flit) -> int:
+        p = self.params
+        return head.data >> (2 * p.address_bits + p.tag_bits) & (1 << p.length_bits) - 1
+
+    def _vc_requests(self) -> dict[int, set[int]]:
+        """Return A(n) for every input VC that requests."""
+        p = self.params
+        requests = {}
+        for i, of_port in enumerate(self.inputs):
+            for v, vc in enumerate(of_port):
+                if vc.state is _State.VA and not self._held:
+                    if not vc.candidates:  # r = 0: evaluated in the first VA cycle
+                        vc.candidates = self._table(i, v)
+                    chosen = self._choose(vc)
+                    if chosen:
+                        requests[i * p.vcs + v] = chosen
+        return requests
+
+    def _choose(self, vc: _InputVc) -> set[int]:
+        """Return the available output VCs of the best candidate."""
+        p = self.params
+        need = self._length(vc.fifo[0]) if p.switching == "vct" else 0
+        options = []
+        for number, (port, mask, level) in enumerate(vc.candidates):
+            members = [w for w in range(p.vcs) if mask >> w & 1]
+            of_port = self.outputs[port]
+            available = {port * p.vcs + w for w in members if of_port[w].free and of_port[w].credits >= need}
+            if available:
+                options.append((level, -sum(of_port[w].credits for w in members), number, available))
+        return min(options)[3] if options else set()
+
+    def _switch_requests(self) -> list[dict[int, int]]:
+        """Return, for each input, the output of each VC that requests one."""
+        return [
+            {
+                v: vc.output[0]
+                for v, vc in enumerate(of_port)
+                if vc.state is _State.ACTIVE
+                and vc.output is not None
+                and vc.fifo
+                and self.outputs[vc.output[0]][vc.output[1]].credits > 0
+            }
+            for of_port in self.inputs
+        ]
+
+    def _switch(self, allocator, requests: list[dict[int, int]]) -> dict[int, tuple[int, int]]:  # type: ignore[no-untyped-def]
+        """Return (output, VC) of each matched input."""
+        p = self.params
+        representing: list[dict[int, int]] = []  # per input: the VC for each output
+        for i, asked in enumerate(requests):
+            pointer = self._vc_pointer[i]
+            if p.sa == "input_first":
+                v = first_at_or_after(pointer, asked, p.vcs) if asked else None
+                representing.append({} if v is None else {asked[v]: v})
+            else:
+                representing.append(
+                    {
+                        o: first_at_or_after(pointer, [v for v in asked if asked[v] == o], p.vcs)
+                        for o in set(asked.values())
+                    }
+                )
+        match = allocator.match({i: set(of_output) for i, of_output in enumerate(representing)})
+        return {i: (o, representing[i][o]) for i, o in match.items()}
+
+    def _late_sends(
+        self, requests: dict[int, set[int]], allocated: dict[int, int], sends: dict[int, tuple[int, int]]
+    ) -> dict[int, tuple[int, int]]:
+        """Return the speculative matches that are grants."""
+        p = self.params
+        if not p.speculation:
+            return {}
+        asked: list[dict[int, int]] = [{} for _ in range(p.ports)]
+        for n, members in requests.items():
+            asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
+        busy = {o for o, _ in sends.values()}
+        late = {}
+        for i, (o, v) in self._switch(self._speculative_sa, asked).items():
+            m = allocated.get(i * p.vcs + v)
+            if i not in sends and o not in busy and m is not None and self.outputs[o][m % p.vcs].credits > 0:
+                late[i] = o, v
+        return late
+
+    def _draining(self, i: int) -> list[int]:
+        """Return the VC of input i that drains a flit if the port has no switch grant, or nothing."""
+        return [v for v, vc in enumerate(self.inputs[i]) if vc.state is _State.DRAIN and vc.fifo][:1]
+
+    def _asking(self, i: int) -> int | None:
+        """Return the VC that asks the engine of its port."""
+        p = self.params
+        waiting = [v for v, vc in enumerate(self.inputs[i]) if vc.state is _State.RC and not vc.asked]
+        if p.rc == "table" or not waiting or not self._enabled:
+            return None
+        return first_at_or_after(self._ask_pointer[i], waiting, p.vcs)
+
+    # Changes of state.
+
+    def _allocate(self, n: int, m: int) -> None:
+        vcs = self.params.vcs
+        vc, (o, w) = self.inputs[n // vcs][n % vcs], divmod(m, vcs)
+        vc.state, vc.output = _State.ACTIVE, (o, w)
+        self.outputs[o][w].free = False
+
+    def _send(self, i: int, v: int, o: int) -> Flit:
+        vc = self.inputs[i][v]
+        assert vc.output is not None
+        w = vc.output[1]
+        flit = vc.fifo.popleft()
+        self._crossing[o] = flit._replace(vc=w)
+        out = self.outputs[o][w]
+        out.credits -= 1
+        if flit.is_tail and self.params.vc_release == "tail":
+            out.free = True
+        elif flit.is_tail:
+            out.tail_sent = True
+        return flit
+
+    def _return_credit(self, o: int, w: int | None) -> None:
+        line = self._late_credits[o]
+        line.append(w)
+        counted = line.popleft()
+        if counted is not None:
+            self.outputs[o][counted].credits += 1
+            assert self.outputs[o][counted].credits <= self.params.credits(o), (
+                f"port {o} VC {counted}: too many credits"
+            )
+
+    def _begin(self, vc: _InputVc) -> None:
+        """Enter the state that IDLE would reach from what is in the FIFO."""
+        first = _State.VA if self.params.rc == "table" and self.params.rc_cycles == 0 else _State.RC
+        vc.state = first if vc.fifo else _State.IDLE
+        vc.cycles, vc.asked, vc.candidates, vc.output = 0, False, [], None
+
+    def _advance(self, i: int, v: int, before: _State) -> None:
+        """Move a VC whose packet has not ended in this cycle; `before` is its state at the start."""
+        p, vc = self.params, self.inputs[i][v]
+        if before is _State.IDLE:
+            self._begin(vc)
+        elif before is _State.RC and p.rc == "table" and self._enabled:
+            vc.cycles += 1
+            if vc.cycles == p.rc_cycles:
+                vc.candidates = self._table(i, v)
+                vc.state = _State.VA if vc.candidates else _State.DRAIN
+        elif before is _State.VA and not vc.candidates and not self._held:
+            vc.state = _State.DRAIN
+
+    def _table(self, i: int, v: int) -> list[_Candidate]:
+        """Return the candidates of the head of a VC."""
+        p = self.params
+        dst = self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
+        if dst >= len(p.routes):
+            return []
+        route = p.routes[dst]
+        candidates = self._candidates(i, v, route.ports, route.route_class)
+        if route.escape is not None:
+            mask = p.escape_mask(route.route_class, i, v, route.escape)
+            candidates += [_Candidate(route.escape, mask, 1)] if mask else []
+        return candidates
+
+    def _candidates(self, i: int, v: int, ports: int, route_class: int) -> list[_Candidate]:
+        p = self.params
+        options = [_Candidate(o, p.vc_mask(route_class, i, v, o), 0) for o in range(p.ports) if ports >> o & 1]
+        return [option for option in options if option.mask]
+
+    def _lookups(self, asks: list[int | None], engines: Sequence[LookupInputs]) -> list[LookupOutputs]:
+        """Let the engines go through the cycle, and the VCs in RC with their answers."""
+        p = self.params
+        answers = []
+        for i, engine in enumerate(self.engines):
+            given, v = engines[i], asks[i]
+            dst = 0 if v is None else self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
+            answer = engine.step(
+                given._replace(req_valid=int(v is not None), req_dst=dst, req_tag=v or 0, resp_ready=1)
+            )
+            answers.append(answer)
+            if v is not None and answer.req_ready:
+                self.inputs[i][v].asked = True
+                self._ask_pointer[i] = (v + 1) % p.vcs
+            if answer.resp_valid:
+                vc = self.inputs[i][answer.resp_tag]
+                vc.candidates = self._looked_up(i, answer) if answer.resp_match else []
+                vc.state = _State.VA if vc.candidates else _State.DRAIN
+        return answers
+
+    def _looked_up(self, i: int, answer: LookupOutputs) -> list[_Candidate]:
+        p, output = self.params, answer.resp_output
+        if p.output_kind == "port_set":
+            return self._candidates(i, answer.resp_tag, output & (1 << p.ports) - 1, 0)
+        port = output & (1 << PORT_BITS) - 1
+        ports = 1 << port if port < p.ports else 0
+        return self._candidates(i, answer.resp_tag, ports, output >> PORT_BITS & (1 << CLASS_BITS) - 1)

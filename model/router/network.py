@@ -1,0 +1,234 @@
+"""Golden network: golden routers, links between them and hosts, one `step` per cycle (docs/definitions/router.md)."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from hopforge.model.lookup.csr import csr_map
+from hopforge.model.lookup.golden import LookupEngine, LookupInputs, LookupOutputs
+from hopforge.model.lookup.tcam import Tcam
+from hopforge.model.router.allocators import first_at_or_after
+from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs, RouterModel
+from hopforge.model.router.links import End, Link
+from hopforge.model.router.params import RouterParams
+
+__all__ = ["EngineSetup", "HostModel", "NetworkModel", "Packet"]
+
+
+class EngineSetup(NamedTuple):
+    """What the lookup engines of one router find at the start.
+
+    Attributes
+    ----------
+    words : tuple
+        Names of registers and what is written to them, in this order.
+    tcam : Tcam, optional
+        For ``tcam_kind: external``: the TCAM outside, one lookup per cycle and port.
+    tcam_latency_cycles : int
+        Its cycles from a request to the answer.
+    member : callable, optional
+        Link-aggregation member of an address, which a TCAM outside adds by itself where a row says so.
+    """
+
+    words: tuple[tuple[str, int], ...]
+    tcam: Tcam | None = None
+    tcam_latency_cycles: int = 1
+    member: Callable[[int], int] = lambda address: 0
+
+
+class _OutsideTcam:
+    """The TCAM at the engine of one port: always ready, answers after a fixed time."""
+
+    def __init__(self, tcam: Tcam, latency_cycles: int, member: Callable[[int], int]) -> None:
+        self._tcam, self._member = tcam, member
+        self._answers: deque[dict[str, int]] = deque({} for _ in range(latency_cycles))
+
+    def inputs(self) -> LookupInputs:
+        """Return the inputs of the engine in this cycle."""
+        return LookupInputs(tcam_req_ready=1, **self._answers.popleft())
+
+    def take(self, outputs: LookupOutputs) -> None:
+        """Take a request, if there is one in this cycle."""
+        answer: dict[str, int] = {}
+        if outputs.tcam_req_valid:
+            address = outputs.tcam_req_dst
+            output = self._tcam.lookup(address, self._member(address))
+            answer = {"tcam_resp_valid": 1, "tcam_resp_id": outputs.tcam_req_id}
+            if output is not None:
+                answer |= {"tcam_resp_match": 1, "tcam_resp_output": output}
+        self._answers.append(answer)
+
+
+class NetworkModel:
+    """Routers and the links between them; what is at a port without a link is up to the caller.
+
+    Parameters
+    ----------
+    routers : sequence of RouterParams
+        The routers.
+    links : sequence of Link
+        At most one to and one from each port.
+    engines : sequence of EngineSetup
+        In mode lookup one per router; the registers are written and the engines have come to rest before cycle 0.
+    """
+
+    def __init__(
+        self, routers: Sequence[RouterParams], links: Sequence[Link], engines: Sequence[EngineSetup] = ()
+    ) -> None:
+        self.routers = [RouterModel(params) for params in routers]
+        self._tcams: list[list[_OutsideTcam | None]] = [[None] * len(router.engines) for router in self.routers]
+        for router, tcams, setup in zip(self.routers, self._tcams, engines, strict=bool(engines)):
+            for port, engine in enumerate(router.engines):
+                _set_up(engine, setup.words)
+                if setup.tcam is not None:
+                    tcams[port] = _OutsideTcam(setup.tcam, setup.tcam_latency_cycles, setup.member)
+        self.links = list(links)
+        self._forward = [deque[Flit | None]([None] * (link.latency_cycles - 1)) for link in links]
+        self._backward = [deque[int | None]([None] * (link.latency_cycles - 1)) for link in links]
+
+    def visible(self) -> list[list[PortOutputs]]:
+        """Return what stands at the outputs of every router in this cycle."""
+        return [router.visible() for router in self.routers]
+
+    def step(self, outside: Mapping[End, PortInputs]) -> None:
+        """Go through one cycle with these inputs at the ports without a link."""
+        flits: dict[End, Flit | None] = {end: given.flit for end, given in outside.items()}
+        credits: dict[End, int | None] = {end: given.credit for end, given in outside.items()}
+        visible = self.visible()
+        for link, forward, backward in zip(self.links, self._forward, self._backward, strict=True):
+            forward.append(visible[link.source.router][link.source.port].flit)
+            backward.append(visible[link.target.router][link.target.port].credit)
+            flits[link.target] = forward.popleft()
+            credits[link.source] = backward.popleft()
+        for number, router in enumerate(self.routers):
+            ends = [End(number, port) for port in range(router.params.ports)]
+            tcams = self._tcams[number]
+            given = [LookupInputs() if tcam is None else tcam.inputs() for tcam in tcams]
+            _, answers = router.step([PortInputs(flits.get(end), credits.get(end)) for end in ends], given)
+            for tcam, answer in zip(tcams, answers, strict=True):
+                if tcam is not None:
+                    tcam.take(answer)
+
+
+def _set_up(engine: LookupEngine, words: Sequence[tuple[str, int]]) -> None:
+    """Write registers one after the other, and wait until nothing goes on in the engine."""
+    registers = csr_map(engine.params)
+    for name, word in words:
+        engine.step(LookupInputs(csr_we=1, csr_addr=registers[name].address, csr_wdata=word))
+        while not engine.idle:
+            engine.step(LookupInputs())
+
+
+class Packet(NamedTuple):
+    """A packet to be sent: cycle of its creation, data of its head, flits, data of the others."""
+
+    created: int
+    head: int
+    flits: int = 1
+    body: int = 0
+
+
+class HostModel:
+    """A host with an unlimited source queue.
+
+    Parameters
+    ----------
+    params : RouterParams
+        The router at which it is.
+    packets : sequence of Packet
+        What it sends, in order of creation.
+    latency_cycles : int
+        Latency of its link.
+
+    Attributes
+    ----------
+    sent, received : list of tuple
+        (cycle, flit): when flits were sent, and when they were taken.
+    """
+
+    def __init__(self, params: RouterParams, packets: Sequence[Packet], latency_cycles: int = 1) -> None:
+        self.params = params
+        self.latency_cycles = latency_cycles
+        self.sent: list[tuple[int, Flit]] = []
+        self.received: list[tuple[int, Flit]] = []
+        self._queue = deque(packets)
+        self._left = 0  # flits of the packet under way
+        self._vc = 0
+        self._pointer = 0
+        self._credits = [params.buffer_flits] * params.vcs
+        self._free = [True] * params.vcs
+        self._tail_sent = [False] * params.vcs
+        # What is on the link: first in what leaves it in this cycle.
+        self._flits: deque[Flit | None] = deque([None] * latency_cycles)
+        self._credits_back: deque[int | None] = deque([None] * (latency_cycles - 1))
+        self._arriving: deque[Flit | None] = deque([None] * latency_cycles)
+        self._returned: deque[int | None] = deque()
+
+    @property
+    def idle(self) -> bool:
+        """Everything has been sent."""
+        return not self._queue and not any(self._flits)
+
+    def step(self, cycle: int, router: PortOutputs) -> PortInputs:
+        """Go through one cycle.
+
+        Parameters
+        ----------
+        cycle : int
+            Its number.
+        router : PortOutputs
+            What stands at the router's port in this cycle.
+
+        Returns
+        -------
+        PortInputs
+            Inputs of the router's port in this cycle.
+        """
+        p = self.params
+        full = [w for w in range(p.vcs) if self._tail_sent[w] and self._credits[w] == p.buffer_flits]
+        flit = self._send(cycle)
+        for w in full:
+            self._free[w], self._tail_sent[w] = True, False
+        if flit is not None:
+            self.sent.append((cycle, flit))
+        self._flits.append(flit)
+
+        self._credits_back.append(router.credit)
+        credit = self._credits_back.popleft()
+        if credit is not None:
+            self._credits[credit] += 1
+
+        # Taken L cycles after it stood at the router; the credit stands there L cycles after that.
+        self._arriving.append(router.flit)
+        taken = self._arriving.popleft()
+        if taken is not None:
+            self.received.append((cycle, taken))
+        self._returned.append(None if taken is None else taken.vc)
+        back = self._returned.popleft() if len(self._returned) > self.latency_cycles else None
+        return PortInputs(self._flits.popleft(), back)
+
+    def _send(self, cycle: int) -> Flit | None:
+        p = self.params
+        if not self._left:
+            if not self._queue or self._queue[0].created > cycle:
+                return None
+            need = self._queue[0].flits if p.switching == "vct" else 1
+            open_vcs = [w for w in range(p.vcs) if self._free[w] and self._credits[w] >= need]
+            if not open_vcs:
+                return None
+            self._vc = first_at_or_after(self._pointer, open_vcs, p.vcs)
+            self._pointer = (self._vc + 1) % p.vcs
+            self._free[self._vc] = False
+            self._left = self._queue[0].flits
+        if not self._credits[self._vc]:
+            return None
+        packet = self._queue[0]
+        first, last = self._left == packet.flits, self._left == 1
+        kind = SINGLE if first and last else HEAD if first else TAIL if last else BODY
+        self._credits[self._vc] -= 1
+        self._left -= 1
+        if last:
+            self._queue.popleft()
+            self._free[self._vc] = p.vc_release == "tail"
+            self._tail_sent[self._vc] = p.vc_release == "credits"
+        return Flit(kind, self._vc, packet.head if first else packet.body)

@@ -1,0 +1,249 @@
+"""Elaboration parameters of a router. The hardware and the golden router are both built from them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from hopforge.model.lookup.params import LookupParams
+
+__all__ = ["CLASS_BITS", "PORT_BITS", "Route", "RouterParams"]
+
+PORT_BITS = 6
+"""Bits of a looked-up output that are the port (``output_kind: port``)."""
+
+CLASS_BITS = 4
+"""Bits above them that are the class."""
+
+_LIMITS = {
+    "ports": (2, 64),
+    "vcs": (1, 16),
+    "buffer_flits": (1, 1024),
+    "rc_cycles": (0, 255),
+    "credit_delay_cycles": (0, 255),
+    "width_bits": (1, 4096),
+    "address_bits": (1, 48),
+    "tag_bits": (0, 64),
+    "length_bits": (1, 16),
+}
+_CHOICES = {
+    "switching": ("wormhole", "vct"),
+    "rc": ("table", "lookup"),
+    "va": ("input_first", "output_first", "wavefront"),
+    "sa": ("input_first", "output_first", "wavefront"),
+    "arbiter": ("round_robin", "matrix"),
+    "vc_release": ("tail", "credits"),
+    "output_kind": ("port", "port_set"),
+    "flit_buffers": ("memory", "latches"),
+}
+_NEIGHBOUR_FLITS = (1, 65535)
+
+Rule = tuple[tuple[tuple[tuple[int, ...], ...], ...], ...]
+"""Mask of output VCs, by class, input port, input VC and output port."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Entry of the routing table.
+
+    Parameters
+    ----------
+    ports : int
+        Mask of the ports that are equally good; 0: unroutable.
+    route_class : int
+        Row of the VC rule.
+    escape : int, optional
+        Port to take if none of them has a free VC.
+    """
+
+    ports: int
+    route_class: int = 0
+    escape: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterParams:
+    """One router, everything decided (docs/definitions/router.md).
+
+    Parameters
+    ----------
+    ports, vcs : int
+        Ports P, virtual channels V of a port.
+    buffer_flits : int
+        Depth B of an input VC.
+    neighbour_flits : tuple of int
+        Depth behind each output, the credits at reset; empty: `buffer_flits` everywhere.
+    switching : str
+        ``wormhole`` or ``vct``.
+    rc : str
+        ``table`` or ``lookup``.
+    rc_cycles : int
+        Cycles of RC in mode table.
+    va, sa : str
+        ``input_first``, ``output_first`` or ``wavefront``.
+    arbiter : str
+        ``round_robin`` or ``matrix``.
+    speculation : bool
+        Heads ask for the switch while they ask for a VC.
+    vc_release : str
+        ``tail`` or ``credits``.
+    credit_delay_cycles : int
+        Additional cycles before a returned credit counts.
+    width_bits, address_bits, tag_bits, length_bits : int
+        Data of a flit; in a head, from bit 0 on: destination, source, tag, (vct) number of flits.
+    routes : tuple of Route
+        Table by destination; a destination behind its end is unroutable.
+    vc_rule, escape_rule : tuple
+        Mask of output VCs by class, input port, input VC, output port, for the ports of a route and for its
+        escape; empty: one class, all VCs.
+    lookup : LookupParams, optional
+        Engine of every input port in mode lookup.
+    output_kind : str
+        What the engine answers: ``port`` or ``port_set``.
+    flit_buffers : str
+        ``memory`` (macros, or flip-flops) or ``latches`` (standard cells).
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, its limit and its value.
+    """
+
+    ports: int
+    vcs: int
+    buffer_flits: int
+    neighbour_flits: tuple[int, ...] = ()
+    switching: Literal["wormhole", "vct"] = "wormhole"
+    rc: Literal["table", "lookup"] = "table"
+    rc_cycles: int = 0
+    va: Literal["input_first", "output_first", "wavefront"] = "output_first"
+    sa: Literal["input_first", "output_first", "wavefront"] = "output_first"
+    arbiter: Literal["round_robin", "matrix"] = "round_robin"
+    speculation: bool = False
+    vc_release: Literal["tail", "credits"] = "tail"
+    credit_delay_cycles: int = 0
+    width_bits: int = 64
+    address_bits: int = 24
+    tag_bits: int = 8
+    length_bits: int = 8
+    routes: tuple[Route, ...] = ()
+    vc_rule: Rule = ()
+    escape_rule: Rule = ()
+    lookup: LookupParams | None = None
+    output_kind: Literal["port", "port_set"] = "port"
+    flit_buffers: Literal["memory", "latches"] = "memory"
+
+    def __post_init__(self) -> None:
+        for problem in self._problems():
+            raise ValueError(problem)
+
+    @property
+    def header_bits(self) -> int:
+        """Bits of a head that mean something to routers and hosts."""
+        return 2 * self.address_bits + self.tag_bits + (self.length_bits if self.switching == "vct" else 0)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes of routes."""
+        return len(self.vc_rule) or 1
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a route can have several ports."""
+        if self.rc == "lookup":
+            return self.output_kind == "port_set"
+        return any(route.ports & (route.ports - 1) for route in self.routes)
+
+    @property
+    def escapes(self) -> bool:
+        """Whether a route can have an escape port."""
+        return self.rc == "table" and any(route.escape is not None for route in self.routes)
+
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """All parameters but routes, rules and neighbours, with what of these decides how parts are built.
+
+        Parts of routers with the same structure differ only by their own routes, rules and credits.
+        """
+        own = {"routes", "vc_rule", "escape_rule", "neighbour_flits"}
+        common = tuple(getattr(self, field.name) for field in fields(self) if field.name not in own)
+        deepest = max(self.credits(port) for port in range(self.ports))
+        return (*common, self.adaptive, self.escapes, self.classes, deepest)
+
+    def credits(self, port: int) -> int:
+        """Depth behind an output, in flits."""
+        return self.neighbour_flits[port] if self.neighbour_flits else self.buffer_flits
+
+    def vc_mask(self, route_class: int, in_port: int, in_vc: int, out_port: int) -> int:
+        """Output VCs that a packet may take; a class without a rule has none."""
+        return self._mask(self.vc_rule, route_class, in_port, in_vc, out_port)
+
+    def escape_mask(self, route_class: int, in_port: int, in_vc: int, out_port: int) -> int:
+        """Output VCs that a packet may take on its escape port."""
+        return self._mask(self.escape_rule, route_class, in_port, in_vc, out_port)
+
+    def _mask(self, rule: Rule, route_class: int, in_port: int, in_vc: int, out_port: int) -> int:
+        if route_class >= self.classes:
+            return 0
+        return rule[route_class][in_port][in_vc][out_port] if rule else (1 << self.vcs) - 1
+
+    def _problems(self) -> Iterator[str]:
+        for name, (low, high) in _LIMITS.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                yield f"{name} must be in {low} to {high}, not {value}"
+        for name, known in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in known:
+                yield f"{name} must be one of {', '.join(known)}, not {value!r}"
+        if self.neighbour_flits and len(self.neighbour_flits) != self.ports:
+            yield f"neighbour_flits must have ports={self.ports} numbers, not {len(self.neighbour_flits)}"
+        low, high = _NEIGHBOUR_FLITS
+        for port, value in enumerate(self.neighbour_flits):
+            if not low <= value <= high:
+                yield f"neighbour_flits[{port}] must be in {low} to {high}, not {value}"
+        if self.width_bits < self.header_bits:
+            yield f"width_bits must be at least {self.header_bits} (the header), not {self.width_bits}"
+        for name in ("vc_rule", "escape_rule"):
+            yield from self._rule_problems(name)
+        if self.rc == "table":
+            yield from self._table_problems()
+        else:
+            yield from self._lookup_problems()
+
+    def _rule_problems(self, name: str) -> Iterator[str]:
+        rule = getattr(self, name)
+        if not rule:
+            return
+        if len(rule) > 1 << CLASS_BITS or len(rule) != self.classes:
+            yield f"{name} must have {min(self.classes, 1 << CLASS_BITS)} classes, not {len(rule)}"
+        for k, of_class in enumerate(rule):
+            shape = f"{name}[{k}] must have {self.ports} ports of {self.vcs} VCs of {self.ports} masks"
+            if [[len(row) for row in of_port] for of_port in of_class] != [[self.ports] * self.vcs] * self.ports:
+                yield shape
+            for mask in (mask for of_port in of_class for row in of_port for mask in row):
+                if not 0 <= mask < 1 << self.vcs:
+                    yield f"{name}[{k}]: a mask must be below 2**vcs={1 << self.vcs}, not {mask}"
+
+    def _table_problems(self) -> Iterator[str]:
+        if len(self.routes) > 1 << self.address_bits:
+            yield f"routes must be at most 2**address_bits={1 << self.address_bits}, not {len(self.routes)}"
+        for dst, route in enumerate(self.routes):
+            if not 0 <= route.ports < 1 << self.ports:
+                yield f"routes[{dst}].ports must be below 2**ports={1 << self.ports}, not {route.ports}"
+            if not 0 <= route.route_class < self.classes:
+                yield f"routes[{dst}].route_class must be below classes={self.classes}, not {route.route_class}"
+            if route.escape is not None and not 0 <= route.escape < self.ports:
+                yield f"routes[{dst}].escape must be below ports={self.ports}, not {route.escape}"
+
+    def _lookup_problems(self) -> Iterator[str]:
+        if self.lookup is None:
+            yield "lookup must be given with rc='lookup'"
+            return
+        if self.lookup.address_bits != self.address_bits:
+            yield f"lookup.address_bits must be address_bits={self.address_bits}, not {self.lookup.address_bits}"
+        if 1 << self.lookup.request_tag_bits < self.vcs:
+            yield f"lookup.request_tag_bits must number vcs={self.vcs}, not {self.lookup.request_tag_bits} bits"
+        if self.output_kind == "port_set" and self.lookup.output_bits < self.ports:
+            yield f"lookup.output_bits must be at least ports={self.ports} for port sets, not {self.lookup.output_bits}"
+        if self.output_kind == "port" and 1 << self.lookup.output_bits < self.ports:
+            yield f"lookup.output_bits must number ports={self.ports}, not {self.lookup.output_bits} bits"

@@ -1,0 +1,259 @@
+"""What software writes into a router with lookup engines before it carries packets: key registers, TCAM, enable."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.lookup.csr import MEMBER_HASHES, MODES, UP_CHOICES, WORD_BITS, CsrMap, csr_map
+from hopforge.model.lookup.key_ports import KeyPorts
+from hopforge.model.lookup.node_reduction import NodeReduction
+from hopforge.model.lookup.params import LookupParams
+from hopforge.model.lookup.tcam import TcamRow, prefix_rows, route_rows, table_prefixes
+from hopforge.model.router.csr import all_engines_address, engine_address, router_csr_map
+from hopforge.model.router.params import PORT_BITS, RouterParams
+from hopforge.model.router.tables import RouterTables
+from hopforge.model.topology import Topology
+from hopforge.model.topology.base import Aggregation
+
+__all__ = ["BusOperation", "RouterProgram", "engine_registers", "router_program", "tcam_contents"]
+
+_WORD = (1 << WORD_BITS) - 1
+
+
+class BusOperation(NamedTuple):
+    """One step of a program on the register bus of a router.
+
+    Attributes
+    ----------
+    kind : str
+        ``write`` `data`; or ``poll``: read until the word and `mask` give `data`.
+    address : int
+        Word address in the router.
+    data, mask : int
+        See `kind`; a write has no mask (0).
+    name : str
+        Register, as in `model.router.csr.address_space`.
+    """
+
+    kind: Literal["write", "poll"]
+    address: int
+    data: int
+    mask: int
+    name: str
+
+
+@dataclass(frozen=True)
+class RouterProgram:
+    """What one router is given.
+
+    Attributes
+    ----------
+    router : int
+        Its number.
+    rows : tuple of TcamRow
+        Contents of the TCAMs of all its input ports; for a TCAM outside they are the user's to write.
+    operations : tuple of BusOperation
+        In order; the last one enables the router.
+    """
+
+    router: int
+    rows: tuple[TcamRow, ...]
+    operations: tuple[BusOperation, ...]
+
+
+def engine_registers(config: Config, params: LookupParams, reduction: NodeReduction, router: int) -> dict[str, int]:
+    """Return the configuration registers of the engines of a switch: word by name.
+
+    Without node reduction, and in a network without key functions, keys are whole addresses.
+    """
+    registers, lookup = csr_map(params), config.lookup
+    mode = {"members": reduction.members, "member_hash": MEMBER_HASHES.index(reduction.member_hash)}
+    if reduction.mode == "arbitrary":
+        return {"MODE": registers["MODE"].encode(**mode)}
+    place = reduction.switch(router)
+    words = {
+        "MODE": registers["MODE"].encode(
+            mode=MODES.index(reduction.mode),
+            chunk_select=params.chunk_bits.index(config.address.chunk_bits),
+            up_choice=UP_CHOICES.index(lookup.up_choice),
+            **mode,
+        )
+    }
+    words |= _halves("OWN", place.own, registers)
+    words["LEVEL"] = registers["LEVEL"].encode(level=place.level, digits=reduction.dimensions)
+    if reduction.mode in ("mesh", "torus"):
+        words |= {f"RADIX{index}": radix for index, radix in enumerate(reduction.radices)}
+    return words
+
+
+def _halves(name: str, value: int, registers: CsrMap) -> dict[str, int]:
+    words = {f"{name}_LO": value & _WORD}
+    if f"{name}_HI" in registers:
+        words[f"{name}_HI"] = value >> WORD_BITS
+    return words
+
+
+def tcam_contents(config: Config, topology: Topology, tables: RouterTables, router: int) -> list[TcamRow]:
+    """Return the rows with which the lookups of a router follow its routing table.
+
+    A destination that no packet brings to the router is left out, or shares the row of those with the same key. Where
+    links are aggregated a row names the first member of a group, and the engine adds the member of the destination.
+
+    Raises
+    ------
+    UserError
+        Destinations of one cache key that leave in different ways.
+    """
+    reduction = NodeReduction.from_config(config, topology)
+    outputs = tables.lookup_outputs(router)
+    addresses = [int(address) for address in topology.host_address]
+    keys = reduction.keys(router, topology.host_address).tolist()
+    of_key: dict[int, tuple[int, int]] = {}  # output, and the first host that has it
+    for host, (key, output) in enumerate(zip(keys, outputs, strict=True)):
+        if output is None:
+            continue
+        first = of_key.setdefault(key, (output, host))
+        if first[0] != output:
+            raise UserError(
+                f"lookup.reduction: hosts {first[1]} and {host} have the same key in router {router}, and routing "
+                f"{tables.algorithm} sends their packets different ways; use lookup.reduction: false"
+                f"{' or routing.ties: key' if topology.kind == 'torus' else ''}"
+            )
+    table = {address: of_key[key][0] for address, key in zip(addresses, keys, strict=True) if key in of_key}
+    groups = topology.aggregation
+    if groups is not None and not tables.port_sets:
+        table = _by_group(groups, reduction, router, table)
+    width = config.address.width_bits
+    if reduction.mode != "arbitrary":
+        ports = KeyPorts(reduction, topology if groups is None else groups.logical)
+        rows = route_rows(ports, router)
+        want = ports.destination_ports(router, np.array(list(table), np.int64)).tolist()
+        if groups is not None:
+            starts = [_group_output(groups, router, port) for port in range(groups.ports.shape[1])]
+            want = [starts[port] for port in want]
+            rows = [row._replace(output=starts[row.output]) for row in rows]
+        if want == list(table.values()):
+            return _with_lag(rows)
+    return _with_lag(prefix_rows(table_prefixes(table, width), width))
+
+
+_LAG = 1 << 62
+"""Bit of an output in a table of this file: the engine adds the member of the destination."""
+
+
+def _group_output(groups: Aggregation, router: int, logical_port: int) -> int:
+    first, *others = groups.ports[router, logical_port].tolist()
+    return int(first) | (_LAG if others and others[0] >= 0 else 0)
+
+
+def _by_group(groups: Aggregation, reduction: NodeReduction, router: int, table: Mapping[int, int]) -> dict[int, int]:
+    """Return outputs by address that name the first member of a group where the destination's own member is meant."""
+    member = reduction.member_array(np.array(list(table), np.int64)).tolist()
+    result = {}
+    for (address, output), own in zip(table.items(), member, strict=True):
+        port, of_class = output & (1 << PORT_BITS) - 1, output >> PORT_BITS
+        group = int(groups.group[router, port])
+        meant = groups.ports[router, group, own] == port
+        base = _group_output(groups, router, group) if meant else port
+        result[address] = base | of_class << PORT_BITS
+    return result
+
+
+def _with_lag(rows: Iterable[TcamRow]) -> list[TcamRow]:
+    """Move `_LAG` from the outputs to the rows."""
+    return [row._replace(output=row.output & ~_LAG, lag=bool(row.output & _LAG)) for row in rows]
+
+
+def router_program(
+    config: Config, topology: Topology, tables: RouterTables, params: RouterParams, router: int
+) -> RouterProgram:
+    """Return what makes a router of a network work after reset.
+
+    Parameters
+    ----------
+    config, topology : Config, Topology
+        The network.
+    tables : RouterTables
+        Its routing.
+    params : RouterParams
+        The router, in mode lookup.
+    router : int
+        Its number.
+
+    Raises
+    ------
+    UserError
+        More rows than the TCAM has, an output that does not fit into them, or see `tcam_contents`.
+    """
+    lookup = params.lookup
+    if lookup is None:
+        raise ValueError("params.rc must be 'lookup' for a program")
+    rows = tcam_contents(config, topology, tables, router)
+    inside = lookup.tcam_kind != "external"
+    if inside and len(rows) > lookup.tcam_rows:
+        raise UserError(f"lookup.tcam.rows must be at least {len(rows)} for router {router}, not {lookup.tcam_rows}")
+    for row in rows:
+        if row.output >> lookup.output_bits:
+            raise UserError(
+                f"lookup.cache.output_bits must hold the output {row.output:#x} (port and class) of router {router}, "
+                f"not {lookup.output_bits} bits"
+            )
+    reduction = NodeReduction.from_config(config, topology)
+    operations = [*_clean(lookup), *_keys(config, params, lookup, reduction, router)]
+    if inside:
+        for number, row in enumerate(rows):
+            operations += _row(lookup, number, row)
+    engines = csr_map(lookup)
+    operations.append(_engines(engines, "CTRL", engines["CTRL"].encode(enable=1)))
+    own = router_csr_map(params)["CTRL"]
+    operations.append(BusOperation("write", own.address, own.encode(enable=1), 0, "CTRL"))
+    return RouterProgram(router, tuple(rows), tuple(operations))
+
+
+def _engines(registers: CsrMap, name: str, word: int) -> BusOperation:
+    """Write a register of all engines of the router."""
+    return BusOperation("write", all_engines_address(registers[name].address), word, 0, f"ENGINES.{name}")
+
+
+def _poll(registers: CsrMap, *idle: str) -> BusOperation:
+    """Wait until these bits of the engine of port 0 are 0; the others do the same at the same time."""
+    status = registers["STATUS"]
+    mask = sum(status.field(name).mask for name in idle)
+    return BusOperation("poll", engine_address(0, status.address), 0, mask, "ENGINE0.STATUS")
+
+
+def _clean(lookup: LookupParams) -> Iterator[BusOperation]:
+    """Two flushes, each with a finished scrub: no line of an unknown memory remains (definitions/lookup-engine.md)."""
+    registers = csr_map(lookup)
+    for _ in range(2):
+        yield _engines(registers, "CTRL", registers["CTRL"].encode(flush=1))
+        yield _poll(registers, "scrub_active", "flush_wait")
+
+
+def _keys(
+    config: Config, params: RouterParams, lookup: LookupParams, reduction: NodeReduction, router: int
+) -> Iterator[BusOperation]:
+    registers, own = csr_map(lookup), router_csr_map(params)
+    for name, word in engine_registers(config, lookup, reduction, router).items():
+        if name in own:  # a write to the router's own address goes to the engines as well
+            yield BusOperation("write", own[name].address, word, 0, name)
+        else:
+            yield _engines(registers, name, word)
+
+
+def _row(lookup: LookupParams, number: int, row: TcamRow) -> Iterator[BusOperation]:
+    registers = csr_map(lookup)
+    words = {
+        **_halves("TCAM_VALUE", row.value, registers),
+        **_halves("TCAM_MASK", row.mask, registers),
+        **_halves("TCAM_OUTPUT", row.output, registers),
+        "TCAM_WRITE": registers["TCAM_WRITE"].encode(row=number, lag=int(row.lag), valid=int(row.valid)),
+    }
+    for name, word in words.items():
+        yield _engines(registers, name, word)
+    if lookup.tcam_kind == "sram":
+        yield _poll(registers, "tcam_busy")

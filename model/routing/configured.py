@@ -1,0 +1,31 @@
+"""The routing of the network that a configuration describes, over its aggregated links."""
+
+from hopforge.model.config import Config
+from hopforge.model.lookup.node_reduction import NodeReduction
+from hopforge.model.routing import prepare_routing
+from hopforge.model.routing.aggregation import aggregated_plan
+from hopforge.model.routing.plan import RoutingPlan
+from hopforge.model.topology import Topology
+
+
+def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
+    """Section `routing`, made ready for the network."""
+    routing = config.routing
+    algorithm = str(routing.file) if routing.file is not None else routing.algorithm
+    options = routing.model_dump(exclude={"algorithm", "file", "check"})
+    options |= {"tables": config.tables, "seed": config.seed, "router": config.router}
+    plan = prepare_routing(routing_network(topology), config.router.vcs, algorithm, options)
+    return over_members(config, topology, plan)
+
+
+def routing_network(topology: Topology) -> Topology:
+    """Return the network that a routing algorithm sees: one link in place of a group."""
+    return topology if topology.aggregation is None else topology.aggregation.logical
+
+
+def over_members(config: Config, topology: Topology, plan: RoutingPlan) -> RoutingPlan:
+    """Return the routing of a network from that of `routing_network`, with the members that `lookup.lag` says."""
+    if topology.aggregation is None:
+        return plan
+    reduction = NodeReduction.from_config(config, topology)
+    return aggregated_plan(plan, topology, reduction.member_array(topology.host_address))

@@ -1,1 +1,0 @@
-"""SimGrid's SMPI as an engine: programs replayed, or compiled programs run, on an exported platform."""

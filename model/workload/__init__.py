@@ -1,0 +1,1 @@
+"""Programs of ranks: traces, calls, collectives, operations."""

@@ -1,0 +1,215 @@
+"""The calls of a rank as operations on messages: sends, receives and waits, request by request."""
+
+from typing import NamedTuple
+
+import numpy as np
+from hopforge.model.workload.operations import COMPUTE, SEND, SLEEP, WAIT_SENT
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.workload.trace import ANY_SOURCE, ANY_TAG, COLLECTIVES, DATATYPES, PROC_NULL, Action, Trace
+
+#: an operation under construction is operand · KINDS + kind
+KINDS = 8
+#: their operand is a receive that is not matched with its send yet
+LATER_POST, LATER_RECEIVE = 6, 7
+_NO_CALL, _SEND, _ISEND, _RECV, _IRECV, _WAIT, _WAITALL, _BOTH, _COMPUTE, _SLEEP, _COLLECTIVE = range(11)
+_CODES = {
+    "send": _SEND, "isend": _ISEND, "recv": _RECV, "irecv": _IRECV, "wait": _WAIT, "waitall": _WAITALL,
+    "sendRecv": _BOTH, "compute": _COMPUTE, "sleep": _SLEEP, **dict.fromkeys(COLLECTIVES, _COLLECTIVE),
+}
+#: most operations, sends and receives that a call makes, by its code (collectives' messages beside)
+_OPERATIONS = np.array([0, 2, 1, 2, 1, 1, 0, 4, 1, 1, 1])
+_NULL = -1
+
+_CALL = np.dtype([
+    ("code", np.int8), ("peer", np.int64), ("source", np.int64), ("tag", np.int64), ("count", np.int64),
+    ("element", np.int64), ("amount", np.float64), ("key", np.int64),
+])
+
+
+class RankCalls(NamedTuple):
+    """Operations of one rank, and the messages of its own calls.
+
+    Attributes
+    ----------
+    operation : ndarray, int64[operation]
+        operand · KINDS + kind. LATER_POST and LATER_RECEIVE have the number of a receive, others that of a message or
+        an amount.
+    action : ndarray, int32[operation]
+        The call that it belongs to.
+    sends : ndarray, int64[send, 3]
+        Destination, tag and bytes.
+    receives : ndarray, int64[receive, 3]
+        Source, tag and call.
+    amounts : ndarray, float64[...]
+        Flops or seconds.
+    """
+
+    operation: NDArray[np.int64]
+    action: NDArray[np.int32]
+    sends: NDArray[np.int64]
+    receives: NDArray[np.int64]
+    amounts: NDArray[np.float64]
+
+
+class CallTable:
+    """The different calls of a trace as records, so that ranks can be expanded without a look at the objects.
+
+    Parameters
+    ----------
+    trace : Trace
+        The program.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._number: dict[int, int] = {}
+        self._actions: list[Action] = []
+        for program in trace.actions:
+            for action in {id(action): action for action in program}.values():
+                if self._number.setdefault(id(action), len(self._actions)) == len(self._actions):
+                    self._actions.append(action)
+        self._calls = np.zeros(len(self._actions), _CALL)
+        self._calls["element"] = -1
+        for number, action in enumerate(self._actions):
+            self._calls[number] = _record(action)
+
+    def rank(
+        self, rank: int, collectives: list[NDArray[np.int64]], *, first_message: int, first_receive: int,
+        first_amount: int,
+    ) -> RankCalls:
+        """Return the operations of one rank.
+
+        Parameters
+        ----------
+        rank : int
+            Which one.
+        collectives : list of ndarray
+            Operations of each collective that it calls, in their order.
+        first_message, first_receive, first_amount : int
+            Numbers of its first send, receive and amount.
+        """
+        actions = self._trace.actions[rank]
+        every = np.fromiter(map(self._number.__getitem__, map(id, actions)), np.int32, len(actions))
+        used, numbers = np.unique(every, return_inverse=True)
+        calls = self._calls[used]
+        calls["element"] = np.where(
+            calls["element"] < 0, DATATYPES[self._trace.default_datatype(rank)][1], calls["element"]
+        )
+        keys = _number_requests(calls, rank)
+        codes = np.bincount(calls["code"][numbers], minlength=len(_OPERATIONS))
+        own = sum(map(len, collectives))
+        size = int(codes @ _OPERATIONS) + int(codes[[_ISEND, _IRECV]].sum()) + own
+        first = np.concatenate([[0], np.cumsum([len(part) for part in collectives])]).astype(np.int64)
+        operation, action = np.empty(size, np.int64), np.empty(size, np.int32)
+        sends = np.empty((int(codes[[_SEND, _ISEND, _BOTH]].sum()), 3), np.int64)
+        receives = np.empty((int(codes[[_RECV, _IRECV, _BOTH]].sum()), 3), np.int64)
+        amounts = np.empty(int(codes[[_COMPUTE, _SLEEP, _COLLECTIVE]].sum()))
+        requests = int(codes[[_ISEND, _IRECV]].sum())
+        receiving = np.isin(calls["code"], (_RECV, _IRECV, _BOTH))
+        where = np.where(calls["code"] == _BOTH, calls["source"], calls["peer"])
+        wild = bool((receiving & ((where == ANY_SOURCE) | (calls["tag"] == ANY_TAG))).any())
+        ends = _expand(
+            numbers, calls, keys, requests, wild, np.concatenate([np.empty(0, np.int64), *collectives]), first,
+            first_message, first_receive, first_amount, operation, action, sends, receives, amounts,
+        )
+        return RankCalls(
+            operation[: ends[0]], action[: ends[0]], sends[: ends[1]], receives[: ends[2]], amounts[: ends[3]]
+        )
+
+
+def _record(action: Action) -> tuple[int, int, int, int, int, int, float, int]:
+    code = _CODES.get(action.name, _NO_CALL)
+    element = -1 if action.datatype == -2 else DATATYPES[action.datatype][1]
+    tag = 0 if code == _BOTH else action.tag
+    count = action.count if code in (_SEND, _ISEND, _BOTH) else 0
+    return code, action.peer, action.source, tag, count, element, action.amount, 0
+
+
+def _number_requests(calls: NDArray[np.void], rank: int) -> int:
+    """Give (source, destination, tag), by which a wait finds its request, numbers in `key`; return how many."""
+    source, peer, tag = calls["source"].copy(), calls["peer"].copy(), calls["tag"]
+    sending, receiving = calls["code"] == _ISEND, calls["code"] == _IRECV
+    source[sending] = rank
+    source[receiving], peer[receiving] = peer[receiving], rank
+    chosen = sending | receiving | (calls["code"] == _WAIT)
+    if not chosen.any():
+        return 0
+    names, key = np.unique(np.stack([source, peer, tag], axis=1)[chosen], axis=0, return_inverse=True)
+    calls["key"][chosen] = key.reshape(-1)
+    return len(names)
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _expand(  # type: ignore[no-untyped-def]
+    numbers, calls, keys, requests, wild, collective, collective_first, first_message, first_receive, first_amount,
+    operation, action, sends, receives, amounts,
+):
+    head = np.full(keys, _NULL, np.int64)
+    tail = np.full(keys, _NULL, np.int64)
+    following = np.full(requests, _NULL, np.int64)
+    awaited = np.empty(requests, np.int64)  # operation that a wait for a request stands for, or _NULL
+    done = np.zeros(requests, np.bool_)
+    opened, oldest = 0, 0
+    at, sent, received, timed, called = 0, 0, 0, 0, 0
+    for index in range(len(numbers)):
+        call = calls[numbers[index]]
+        code = call.code
+        before = at
+        wait_send, wait_receive = _NULL, _NULL
+        source = call.source if code == _BOTH else call.peer
+        if code in (_RECV, _IRECV, _BOTH) and not wild and source != PROC_NULL:
+            receives[received, 0], receives[received, 1], receives[received, 2] = source, call.tag, index
+            operation[at] = KINDS * (first_receive + received) + LATER_POST
+            wait_receive = KINDS * (first_receive + received) + LATER_RECEIVE
+            received += 1
+            at += 1
+        if code in (_SEND, _ISEND, _BOTH) and call.peer != PROC_NULL:
+            sends[sent, 0], sends[sent, 1], sends[sent, 2] = call.peer, call.tag, call.count * call.element
+            operation[at] = KINDS * (first_message + sent) + SEND
+            wait_send = KINDS * (first_message + sent) + WAIT_SENT
+            sent += 1
+            at += 1
+        if code in (_ISEND, _IRECV):
+            awaited[opened] = wait_send if code == _ISEND else wait_receive
+            if tail[call.key] >= 0:
+                following[tail[call.key]] = opened
+            else:
+                head[call.key] = opened
+            tail[call.key] = opened
+            opened += 1
+        elif code in (_SEND, _RECV, _BOTH):
+            for wanted in (wait_receive, wait_send):
+                if wanted != _NULL:
+                    operation[at] = wanted
+                    at += 1
+        elif code == _WAIT:
+            request = head[call.key]
+            if request >= 0:
+                head[call.key] = following[request]
+                if head[call.key] < 0:
+                    tail[call.key] = _NULL
+                done[request] = True
+                if awaited[request] != _NULL:
+                    operation[at] = awaited[request]
+                    at += 1
+        elif code == _WAITALL:
+            for request in range(oldest, opened):
+                if not done[request] and awaited[request] != _NULL:
+                    operation[at] = awaited[request]
+                    at += 1
+            oldest = opened
+            head[:], tail[:] = _NULL, _NULL
+        elif code == _COLLECTIVE:
+            low, high = collective_first[called], collective_first[called + 1]
+            operation[at:at + high - low] = collective[low:high]
+            at += high - low
+            called += 1
+        if code in (_COMPUTE, _SLEEP, _COLLECTIVE) and call.amount > 0:  # of a reduction, too
+            operation[at] = KINDS * (first_amount + timed) + (SLEEP if code == _SLEEP else COMPUTE)
+            amounts[timed] = call.amount
+            timed += 1
+            at += 1
+        action[before:at] = index
+    return at, sent, received, timed

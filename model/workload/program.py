@@ -1,0 +1,480 @@
+"""A recorded MPI program as messages between ranks, and the order in which their packets enter the network.
+
+The network simulator runs the operations by the times at which messages arrive (`model.network.parts.programs`). The
+replay through caches has no times; its order (guides/workloads.md): time goes in turns. In each turn every rank, in
+increasing number, sends one packet of the message it is at; a rank that waits for a message waits until all packets of
+that message have been sent, and sends nothing until then. Sending never waits. Computation takes no time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.config.workload import CollectivesConfig
+from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, CallTable, RankCalls
+from hopforge.model.workload.collectives import CUT_ALLREDUCE, schedule
+from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
+from hopforge.model.workload.trace import COLLECTIVES, DATATYPES, Action, Trace, TraceError
+
+MAX_PACKETS = 1 << 30
+#: ranks that wait for ever which an error names
+NAMED_RANKS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What every rank does, in its order.
+
+    Attributes
+    ----------
+    ranks : int
+        Number of ranks.
+    first : ndarray, int64[rank + 1]
+        Where the operations of a rank start.
+    kind : ndarray, int8[operation]
+        SEND, WAIT_SENT, POST, RECEIVE, COMPUTE or SLEEP (`model.workload.operations`).
+    operand : ndarray, int64[operation]
+        Number of the message; of COMPUTE and SLEEP: of the amount.
+    action : ndarray, int32[operation]
+        Action of the rank's trace that the operation belongs to.
+    amount : ndarray, float64[...]
+        Flops of COMPUTE, seconds of SLEEP.
+    source, destination : ndarray, int32[message]
+        Ranks.
+    size_bytes : ndarray, int64[message]
+        Payload.
+    """
+
+    ranks: int
+    first: NDArray[np.int64]
+    kind: NDArray[np.int8]
+    operand: NDArray[np.int64]
+    action: NDArray[np.int32]
+    amount: NDArray[np.float64]
+    source: NDArray[np.int32]
+    destination: NDArray[np.int32]
+    size_bytes: NDArray[np.int64]
+
+    @property
+    def messages(self) -> int:
+        """Number of messages, those of a rank to itself included."""
+        return len(self.source)
+
+
+class _Compiled(NamedTuple):
+    """A collective schedule as arrays; per rank its operations, the operand being the number of the transfer."""
+
+    source: NDArray[np.int32]
+    destination: NDArray[np.int32]
+    blocks: NDArray[np.int64]
+    first_block: NDArray[np.int64]
+    operations: tuple[NDArray[np.int64], ...]
+
+
+@lru_cache(maxsize=256)
+def _compiled(operation: str, algorithm: str, ranks: int, root: int) -> _Compiled:
+    source: list[int] = []
+    destination: list[int] = []
+    sizes: list[int] = []
+    blocks: list[int] = []
+    programs: list[list[int]] = [[] for _ in range(ranks)]
+    number = 0
+    for part in schedule(operation, algorithm, ranks, root):
+        numbered = list(enumerate(part, start=number))
+        for index, transfer in numbered:
+            programs[transfer.dst].append(KINDS * index + POST)
+        for index, transfer in numbered:
+            source.append(transfer.src)
+            destination.append(transfer.dst)
+            sizes.append(len(transfer.blocks))
+            blocks.extend(transfer.blocks)
+            programs[transfer.src].append(KINDS * index + SEND)
+        for index, transfer in numbered:
+            programs[transfer.dst].append(KINDS * index + RECEIVE)
+        for index, transfer in numbered:
+            programs[transfer.src].append(KINDS * index + WAIT_SENT)
+        number += len(part)
+    return _Compiled(
+        np.array(source, np.int32), np.array(destination, np.int32), np.array(blocks, np.int64),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)[:-1],
+        tuple(np.array(program, np.int64) for program in programs),
+    )
+
+
+class _Call(NamedTuple):
+    """One collective as all ranks called it."""
+
+    actions: tuple[Action, ...]
+    defaults: tuple[int, ...]
+
+
+Sizes = NDArray[np.int64]
+
+
+def _bytes(call: _Call, rank: int) -> int:
+    """Bytes that `rank` contributes."""
+    action = call.actions[rank]
+    return action.count * _datatype_bytes(action.datatype, call.defaults[rank])
+
+
+def _datatype_bytes(datatype: int, default: int) -> int:
+    return DATATYPES[default if datatype == -2 else datatype][1]
+
+
+def _one_block(call: _Call, root: int) -> Sizes:
+    return np.array([_bytes(call, root)], np.int64)
+
+
+def _own_blocks(call: _Call, root: int) -> Sizes:
+    return np.array([_bytes(call, rank) for rank in range(len(call.actions))], np.int64)
+
+
+def _pieces(call: _Call, root: int) -> Sizes:
+    """Cut the vector in one piece per rank, in whole elements, the first ones larger by one."""
+    ranks, action = len(call.actions), call.actions[0]
+    element = _datatype_bytes(action.datatype, call.defaults[0])
+    index = np.arange(ranks)
+    return (action.count // ranks + (index < action.count % ranks)) * element
+
+
+def _root_blocks(call: _Call, root: int) -> Sizes:
+    action = call.actions[root]
+    element = _datatype_bytes(action.datatype, call.defaults[root])
+    counts = action.counts or (action.count,) * len(call.actions)
+    return np.array(counts, np.int64) * element
+
+
+def _pair_blocks(call: _Call, root: int) -> Sizes:
+    ranks = len(call.actions)
+    rows = []
+    for rank, action in enumerate(call.actions):
+        element = _datatype_bytes(action.datatype, call.defaults[rank])
+        rows.append(np.array(action.counts or (action.count,) * ranks, np.int64) * element)
+    return np.concatenate(rows)
+
+
+def _nothing(call: _Call, root: int) -> Sizes:
+    return np.zeros(1, np.int64)
+
+
+#: action of a trace → (operation, size of each block)
+OPERATIONS: dict[str, tuple[str, Callable[[_Call, int], Sizes]]] = {
+    "barrier": ("barrier", _nothing),
+    "bcast": ("bcast", _one_block),
+    "reduce": ("reduce", _one_block),
+    "allreduce": ("allreduce", _one_block),
+    "alltoall": ("alltoall", _pair_blocks),
+    "alltoallv": ("alltoall", _pair_blocks),
+    "gather": ("gather", _own_blocks),
+    "gatherv": ("gather", _own_blocks),
+    "scatter": ("scatter", _root_blocks),
+    "scatterv": ("scatter", _root_blocks),
+    "allgather": ("allgather", _own_blocks),
+    "allgatherv": ("allgather", _own_blocks),
+    "reducescatter": ("reduce_scatter", _root_blocks),
+    "scan": ("scan", _one_block),
+    "exscan": ("scan", _one_block),
+}
+_ROOTED = frozenset({"bcast", "reduce", "gather", "gatherv", "scatter", "scatterv"})
+
+
+def waiting_text(program: Program, trace: Trace, waiting: NDArray[np.integer], at: NDArray[np.integer]) -> str:
+    """Say which ranks wait for what: ``2 of 4 ranks wait: rank 0 waits for …``.
+
+    Parameters
+    ----------
+    program, trace : Program, Trace
+        What they run, and where that stands.
+    waiting : ndarray, int[...]
+        The ranks.
+    at : ndarray, int[rank]
+        The operation at which each rank is.
+    """
+    parts = []
+    for rank in waiting[:NAMED_RANKS].tolist():
+        m, action = int(program.operand[at[rank]]), int(program.action[at[rank]])
+        what = (
+            f"for a message from rank {program.source[m]}"
+            if program.kind[at[rank]] == RECEIVE
+            else f"until rank {program.destination[m]} takes its message"
+        )
+        parts.append(f"rank {rank} waits {what} ({trace.actions[rank][action].name}, {trace.where(rank, action)})")
+    more = f"; and {len(waiting) - NAMED_RANKS} more ranks" if len(waiting) > NAMED_RANKS else ""
+    return f"{len(waiting)} of {program.ranks} ranks wait: {'; '.join(parts)}{more}"
+
+
+def compile_program(trace: Trace, collectives: CollectivesConfig) -> Program:
+    """Expand the collectives of a trace and match its receives with its sends.
+
+    Receives match sends of the same (source, destination, tag) in order, as MPI promises. A rank that receives from any
+    source or with any tag does not wait for its receives at all: which message it got is not recorded.
+
+    Parameters
+    ----------
+    trace : Trace
+        The program.
+    collectives : CollectivesConfig
+        Algorithm of each collective. `alltoallv` takes the pairwise algorithm where `alltoall` is ``bruck``, which is
+        for equal blocks.
+
+    Raises
+    ------
+    TraceError
+        Ranks disagree on a collective or its root, or wait for a message that is never sent (with file and line).
+    """
+    builder = _Builder(trace, collectives)
+    for rank in range(trace.ranks):
+        builder.add_rank(rank)
+    return builder.finish()
+
+
+class _Builder:
+    """Collects operations rank by rank. A message number below 0 stands for a receive that is not matched yet."""
+
+    def __init__(self, trace: Trace, collectives: CollectivesConfig) -> None:
+        self.trace = trace
+        self.defaults = tuple(trace.default_datatype(rank) for rank in range(trace.ranks))
+        self.table = CallTable(trace)
+        self.parts: list[RankCalls] = []  # per rank
+        self.sends = self.received = self.timed = 0  # how many there are
+        self.calls = self._collect_calls()
+        self.sources: list[NDArray[np.int32]] = []
+        self.destinations: list[NDArray[np.int32]] = []
+        self.sizes: list[NDArray[np.int64]] = []
+        self.call_operations: list[tuple[NDArray[np.int64], ...]] = []
+        self.collective_messages = 0
+        for call in self.calls:
+            self._expand(call, collectives)
+
+    def _collect_calls(self) -> list[_Call]:
+        trace = self.trace
+        where = [[i for i, action in enumerate(actions) if action.name in COLLECTIVES] for actions in trace.actions]
+        for rank, found in enumerate(where):
+            if len(found) != len(where[0]):
+                raise TraceError(
+                    f"{trace.files[rank]}: rank {rank} calls {len(found)} collectives, rank 0 calls {len(where[0])}"
+                )
+        calls = []
+        for column in zip(*where, strict=True):
+            actions = tuple(trace.actions[rank][index] for rank, index in enumerate(column))
+            first = actions[0]
+            for rank, action in enumerate(actions):
+                if action.name != first.name:
+                    raise TraceError(
+                        f"{trace.where(rank, column[rank])}: rank {rank} calls {action.name} where rank 0 calls"
+                        f" {first.name} ({trace.where(0, column[0])})"
+                    )
+                if action.name in _ROOTED and action.root != first.root:
+                    raise TraceError(
+                        f"{trace.where(rank, column[rank])}: rank {rank} calls {action.name} with root {action.root},"
+                        f" rank 0 with root {first.root} ({trace.where(0, column[0])})"
+                    )
+            calls.append(_Call(actions, self.defaults))
+        return calls
+
+    def _expand(self, call: _Call, collectives: CollectivesConfig) -> None:
+        name = call.actions[0].name
+        operation, block_bytes = OPERATIONS[name]
+        algorithm = getattr(collectives, operation)
+        if name == "alltoallv" and algorithm == "bruck":
+            algorithm = "pairwise"
+        if operation == "allreduce" and algorithm in CUT_ALLREDUCE:
+            block_bytes = _pieces
+        root = call.actions[0].root if name in _ROOTED else 0
+        compiled = _compiled(operation, algorithm, len(call.actions), root)
+        if len(compiled.source):
+            sizes = block_bytes(call, root)
+            self.sources.append(compiled.source)
+            self.destinations.append(compiled.destination)
+            self.sizes.append(np.add.reduceat(sizes[compiled.blocks], compiled.first_block))
+        base = self.collective_messages
+        self.collective_messages += len(compiled.source)
+        self.call_operations.append(tuple(program + KINDS * base for program in compiled.operations))
+
+    def add_rank(self, rank: int) -> None:
+        """Collect the operations of one rank."""
+        found = self.table.rank(
+            rank, [operations[rank] for operations in self.call_operations],
+            first_message=self.collective_messages + self.sends, first_receive=self.received, first_amount=self.timed,
+        )
+        self.parts.append(found)
+        self.sends += len(found.sends)
+        self.received += len(found.receives)
+        self.timed += len(found.amounts)
+
+    @staticmethod
+    def _other_ranks(waiting: NDArray[np.int64], rank: int) -> str:
+        """Say which other ranks wait for messages that are never sent."""
+        others = [str(other) for other in np.unique(waiting) if other != rank]
+        if not others:
+            return ""
+        more = f" and {len(others) - 8} more" if len(others) > 8 else ""
+        return f"; so {'does rank' if len(others) == 1 else 'do ranks'} {', '.join(others[:8])}{more}"
+
+    def finish(self) -> Program:
+        """Match receives with sends and join everything."""
+        ranks = np.arange(len(self.parts))
+        sends = np.concatenate([part.sends for part in self.parts])  # destination, tag, bytes
+        sends = np.insert(sends, 0, np.repeat(ranks, [len(part.sends) for part in self.parts]), axis=1)
+        receives = np.concatenate([part.receives for part in self.parts])  # source, tag, action
+        receives = np.insert(receives, 1, np.repeat(ranks, [len(part.receives) for part in self.parts]), axis=1)
+        matched = _match(sends, receives)
+        operation = np.concatenate([part.operation for part in self.parts])
+        action = np.concatenate([part.action for part in self.parts])
+        first = np.concatenate([[0], np.cumsum([len(part.operation) for part in self.parts])]).astype(np.int64)
+        kind, operand = (operation % KINDS).astype(np.int8), operation // KINDS
+        waited = operand[kind == LATER_RECEIVE]
+        lost = waited[matched[waited] < 0]
+        if len(lost):
+            source, rank, tag, index = receives[lost[0]]
+            raise TraceError(
+                f"{self.trace.where(rank, index)}: rank {rank} waits for a message from rank {source} with tag {tag}"
+                f" that is never sent{self._other_ranks(receives[lost, 1], rank)}"
+            )
+        for later, meant in ((LATER_POST, POST), (LATER_RECEIVE, RECEIVE)):
+            chosen = kind == later
+            partner = matched[operand[chosen]]
+            operand[chosen] = np.where(partner < 0, -1, self.collective_messages + partner)
+            kind[chosen] = meant
+        # a receive that nobody sends may be posted as long as nobody waits for it
+        keep = operand >= 0
+        first = np.concatenate([[0], np.cumsum(keep)])[first].astype(np.int64)
+        kind, operand, action = kind[keep], operand[keep], action[keep]
+        empty32, empty64 = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
+        return Program(
+            ranks=self.trace.ranks, first=first, kind=kind, operand=operand, action=action,
+            amount=np.concatenate([part.amounts for part in self.parts]),
+            source=np.concatenate([*empty32, *self.sources, sends[:, 0].astype(np.int32)]),
+            destination=np.concatenate([*empty32, *self.destinations, sends[:, 1].astype(np.int32)]),
+            size_bytes=np.concatenate([*empty64, *self.sizes, sends[:, 3]]),
+        )
+
+
+def _match(sends: NDArray[np.int64], receives: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[receive], the send it gets: the k-th of its (source, destination, tag); -1 if there is none."""
+    both = np.concatenate([sends[:, :3], receives[:, :3]])
+    if not len(receives):
+        return np.empty(0, np.int64)
+    tags, tag = np.unique(both[:, 2], return_inverse=True)
+    key = (both[:, 0] << 20 | both[:, 1]) * len(tags) + tag
+    code = _numbered(key[:len(sends)]), _numbered(key[len(sends):])
+    order = np.lexsort((code[0], key[:len(sends)]))
+    sorted_key, sorted_count = key[:len(sends)][order], code[0][order]
+    # sends of one key are neighbours in `order`, numbered 0, 1, …
+    start = np.searchsorted(sorted_key, key[len(sends):])
+    at = start + code[1]
+    inside = at < len(order)
+    safe = np.where(inside, at, 0)
+    if not len(order):
+        return np.full(len(receives), -1, np.int64)
+    good = inside & (sorted_key[safe] == key[len(sends):]) & (sorted_count[safe] == code[1])
+    return np.where(good, order[safe], -1)
+
+
+def _numbered(key: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count, for each element, how many equal ones stand before it."""
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))  # keys are not negative
+    length = np.diff(np.concatenate([starts, [len(key)]]))
+    number = np.empty(len(key), np.int64)
+    number[order] = np.arange(len(key)) - np.repeat(starts, length)
+    return number
+
+
+@njit(cache=True)  # type: ignore[misc]
+def _interleave(first, kind, operand, source, destination, packets, host, out_src, out_dst):  # type: ignore[no-untyped-def]
+    ranks = len(first) - 1
+    at = first[:-1].copy()
+    left = np.zeros(ranks, np.int64)
+    sent = np.zeros(len(source), np.bool_)
+    written = 0
+    while True:
+        moved = False
+        running = False
+        for rank in range(ranks):
+            if left[rank] == 0:
+                while at[rank] < first[rank + 1]:
+                    number = operand[at[rank]]
+                    if kind[at[rank]] == RECEIVE:
+                        if not sent[number]:
+                            break
+                    elif kind[at[rank]] == SEND:
+                        if host[source[number]] != host[destination[number]]:
+                            left[rank] = packets[number]
+                            break
+                        sent[number] = True
+                    at[rank] += 1
+                    moved = True
+            if at[rank] < first[rank + 1]:
+                running = True
+            if left[rank] > 0:
+                number = operand[at[rank]]
+                out_src[written] = source[number]
+                out_dst[written] = destination[number]
+                written += 1
+                left[rank] -= 1
+                moved = True
+                if left[rank] == 0:
+                    sent[number] = True
+                    at[rank] += 1
+        if not running:
+            return -1
+        if not moved:
+            for rank in range(ranks):
+                if at[rank] < first[rank + 1]:
+                    return rank
+    return -1
+
+
+class RankPackets(NamedTuple):
+    """Packets in the order in which they enter the network.
+
+    Attributes
+    ----------
+    source, destination : ndarray, int32[packet]
+        Ranks.
+    local_messages : int
+        Messages between ranks of one host, which never enter the network.
+    """
+
+    source: NDArray[np.int32]
+    destination: NDArray[np.int32]
+    local_messages: int
+
+
+def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int) -> RankPackets:
+    """Run all ranks and record the order of their packets (see the module's text).
+
+    Parameters
+    ----------
+    program : Program
+        What to run.
+    host : ndarray, int[rank]
+        Host of each rank; messages between ranks of one host make no packets.
+    mtu_bytes : int
+        Payload of a packet; a message of 0 bytes is one packet.
+
+    Raises
+    ------
+    TraceError
+        Ranks that wait for each other for ever, or more than `MAX_PACKETS` packets.
+    """
+    packets = np.maximum(1, -(-program.size_bytes // mtu_bytes))
+    local = host[program.source] == host[program.destination]
+    total = int(packets[~local].sum())
+    if total > MAX_PACKETS:
+        raise TraceError(f"workload.mtu_bytes: {mtu_bytes} makes {total} packets, more than {MAX_PACKETS}")
+    out_src, out_dst = np.empty(total, np.int32), np.empty(total, np.int32)
+    stuck = _interleave(
+        program.first, program.kind, program.operand, program.source, program.destination, packets, host,
+        out_src, out_dst,
+    )
+    if stuck >= 0:
+        raise TraceError(f"workload.file: rank {stuck} and others wait for each other for ever")
+    return RankPackets(out_src, out_dst, int(local.sum()))

@@ -1,0 +1,31 @@
+"""The whole engine as a replay: random traffic with the outputs of the golden engine."""
+
+from hopforge.model.lookup.fast.layout import INPUTS, OUTPUTS
+from hopforge.model.lookup.params import LookupParams
+from hopforge.sim.drive.replay import Output, Replay, as_words
+from hopforge.sim.drive.stimulus import Stimulus
+
+_GATES = {
+    **dict.fromkeys(("resp_tag", "resp_output", "resp_match", "resp_hit"), "resp_valid"),
+    **dict.fromkeys(("tcam_req_id", "tcam_req_dst"), "tcam_req_valid"),
+}
+
+
+def lookup_replay(stimulus: Stimulus) -> Replay:
+    """Return the cycles of `stimulus` for the ports of `hw.lookup.Lookup`.
+
+    The ports of the TCAM exist only if it is external; what a response holds counts only while it is valid.
+    """
+    ins = _ports(stimulus.params, INPUTS)
+    outs = _ports(stimulus.params, OUTPUTS)
+    return Replay(
+        inputs=ins,
+        outputs=tuple(Output(name, _GATES.get(name)) for name in outs),
+        driven=as_words(stimulus.inputs[:, [INPUTS.index(name) for name in ins]]),
+        expected=as_words(stimulus.outputs[:, [OUTPUTS.index(name) for name in outs]]),
+    )
+
+
+def _ports(params: LookupParams, names: tuple[str, ...]) -> tuple[str, ...]:
+    external = params.tcam_kind == "external"
+    return tuple(name for name in names if external or not name.startswith("tcam_"))

@@ -1,0 +1,379 @@
+"""A whole network as a replay: the packets of the configured traffic, with the outputs that the simulator gives.
+
+The network simulator runs the packets and logs when every flit is sent, granted and taken. From the log follow all
+signals at the hosts' ports in every cycle, in both directions (router.md, Hosts): RTL that is fed the same inputs
+must show the same outputs, or a host would have to do something else than in the simulator. Routers with lookup engines
+get their programs first. At the end the counters of all ports and all engines of all routers are read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.gen.router import NetworkDesign, network_design
+from hopforge.hw.network import Network
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.lookup.csr import csr_map
+from hopforge.model.network.core.records import DRAINED, FINISHED, GRANTED, RECEIVED, SENT
+from hopforge.model.network.settings import Script
+from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engine_address
+from hopforge.model.router.links import topology_hosts
+from hopforge.model.router.params import RouterParams
+from hopforge.model.router.tables import network_links
+from hopforge.model.topology import Topology
+from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
+from hopforge.sim.drive.router import flit_words
+from hopforge.sim.run.packet_script import draw_packets
+from hopforge.sim.run.simulation import Simulation
+
+__all__ = ["NetworkTraffic", "RecordedNetwork", "record_network"]
+
+_EVENTS_PER_FLIT = 8
+_TAIL = 2  # bit of a flit's kind in the log
+_MISSES = ("compulsory", "capacity", "conflict", "unmatched")
+_SINGLE_WORD = np.uint64(WORD_BITS - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkTraffic:
+    """What the hosts do.
+
+    Parameters
+    ----------
+    load : float
+        Offered flits per host and cycle.
+    cycles : int
+        Cycles in which packets are created; then everything is delivered.
+    seed : int
+        Of everything random.
+    """
+
+    load: float
+    cycles: int
+    seed: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedNetwork:
+    """A run of the simulator, ready to be played on hardware.
+
+    Attributes
+    ----------
+    component : Network
+        Fresh hardware.
+    replay : Replay
+        All signals of the hosts' ports, and the register bus.
+    traffic : NetworkTraffic
+        What the hosts did.
+    routers, hosts, packets, flits : int
+        Size of the network, and what was delivered in it.
+    simulated_cycles : int
+        Cycles until the last flit was taken.
+    lookups, hits : int
+        Of the engines of all routers together; 0 without engines.
+    """
+
+    component: Network
+    replay: Replay
+    traffic: NetworkTraffic
+    routers: int
+    hosts: int
+    packets: int
+    flits: int
+    simulated_cycles: int
+    lookups: int = 0
+    hits: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Log:
+    """Events of a run by kind, in order of time.
+
+    Attributes
+    ----------
+    cycle, place, vc, flit, kind : ndarray, int64[event]
+        When; input VC or host; output VC or VC; number of the flit among all that are sent, packet by packet; its kind.
+    """
+
+    cycle: NDArray[np.int64]
+    place: NDArray[np.int64]
+    vc: NDArray[np.int64]
+    flit: NDArray[np.int64]
+    kind: NDArray[np.int64]
+
+
+def record_network(config: Config, traffic: NetworkTraffic) -> RecordedNetwork:
+    """Run the simulator with the configured traffic and derive the signals of hardware with the same packets.
+
+    Parameters
+    ----------
+    config : Config
+        Sections topology, router, routing and traffic.
+    traffic : NetworkTraffic
+        Load, duration, seed.
+
+    Raises
+    ------
+    UserError
+        Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
+    """
+    design = network_design(config)
+    topology, params = design.topology, design.params
+    if params[0].lookup is not None and params[0].lookup.tcam_kind == "external":
+        raise UserError("lookup.tcam.kind must be flops or sram for the co-simulation of a network, not external")
+    component = Network(routers=params, links=network_links(config, topology), hosts=topology_hosts(topology))
+    drawing = Simulation(config, traffic.load, traffic.seed, topology)
+    script = draw_packets(drawing, traffic.cycles)
+    if not len(script[0]):
+        raise UserError(
+            f"no packet in {traffic.cycles} cycles at a load of {traffic.load:g}: there is nothing to compare"
+        )
+    run, rows = _run(config, topology, script, traffic)
+    first = np.concatenate([[0], np.cumsum(script[3])])
+    logs = {kind: _of_kind(rows, kind, script, first) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
+    data = _payload(params[0], topology, script, first, np.random.default_rng((traffic.seed, 4)))
+    end = int(logs[RECEIVED].cycle.max()) + 1
+    setup = _setup(design) if params[0].rc == "lookup" else []
+    for log in logs.values():
+        log.cycle[:] += len(setup)
+    recorder = _Recorder(topology, params[0], run, logs, data, setup)
+    counts = _engine_counts(run)
+    return RecordedNetwork(
+        component, recorder.replay(), traffic, topology.routers, topology.hosts, len(script[0]),
+        len(logs[RECEIVED].cycle), end, int(counts["lookups"].sum()), int(counts["hits"].sum()),
+    )  # fmt: skip
+
+
+def _setup(design: NetworkDesign) -> list[tuple[int, int] | None]:
+    """Return the writes on the register bus, one a cycle, that fill keys and TCAMs and enable routers; None: idle."""
+    lookup = design.params[0].lookup
+    assert lookup is not None
+    # Instead of a read until something is over: what it takes at most, a scrub of all sets or a write into the TCAM.
+    wait = 4 * lookup.sets + 2 * lookup.tcam_latency_cycles + 64
+    programs = [design.program(router).operations for router in range(design.topology.routers)]
+    steps: list[tuple[int, int] | None] = []
+    for operations in zip_longest(*programs):
+        if any(operation is not None and operation.kind == "poll" for operation in operations):
+            steps += [None] * wait
+        for router, operation in enumerate(operations):
+            if operation is not None and operation.kind == "write":
+                steps.append((router << ROUTER_CSR_ADDR_BITS | operation.address, operation.data))
+    return [*steps, None, None]
+
+
+def _run(
+    config: Config, topology: Topology, script: Script, traffic: NetworkTraffic
+) -> tuple[Simulation, NDArray[np.int64]]:
+    """Run until everything has arrived; returns the log's rows."""
+    flits = int(script[3].sum())
+    capacity = _EVENTS_PER_FLIT * flits
+    while True:
+        run = Simulation(
+            config, traffic.load, traffic.seed, topology, script=script, log_events=capacity, check=False
+        )  # fmt: skip
+        # At least one flit moves in every cycle or so: a deadlock is found earlier.
+        code = run.advance(traffic.cycles + 1000 * flits)
+        if code != FINISHED:
+            raise UserError(
+                f"{run.state.flits_in_flight} flits have not arrived after {int(run.state['cycle'])} cycles"
+            )
+        length = int(run.state["log_length"])
+        if length < capacity:
+            lookup = config.lookup
+            if run.state.lookup is not None:
+                for _ in range(4 * lookup.mshrs + 2 * lookup.tcam.latency_cycles + 8):
+                    run.advance(1)  # the last lines are written
+            return run, run.state["log"].reshape(-1, 6)[:length].astype(np.int64)
+        capacity *= 2
+
+
+def _engine_counts(run: Simulation) -> dict[str, NDArray[np.int64]]:
+    """Return the counters that the engines of all input ports have for lookups: int64[input port] by name."""
+    if run.state.lookup is None:
+        return {"lookups": np.zeros(1, np.int64), "hits": np.zeros(1, np.int64)}
+    counts = run.state.lookup.counts
+    misses = np.sum([counts[cause] for cause in _MISSES], axis=0)
+    words = {name: counts[name] for name in ("hits", "merges", "fills", "evictions", "drops")}
+    return {"lookups": counts["hits"] + counts["merges"] + misses, "misses": misses, **words}
+
+
+def _of_kind(rows: NDArray[np.int64], kind: int, script: Script, first: NDArray[np.int64]) -> _Log:
+    """Return the events of a kind; those of one packet at one place are its flits in order."""
+    chosen = rows[rows[:, 1] == kind]
+    packets_before = np.searchsorted(script[0], np.arange(int(script[0].max()) + 1))
+    packet = packets_before[chosen[:, 4] >> 40] + (chosen[:, 4] & (1 << 40) - 1)
+    place = chosen[:, 2]
+    order = np.lexsort((np.arange(len(chosen)), place, packet))
+    key = np.stack([packet[order], place[order]])
+    new = np.r_[True, (key[:, 1:] != key[:, :-1]).any(axis=0)] if len(chosen) else np.zeros(0, bool)
+    starts = np.flatnonzero(new)
+    number = np.empty(len(chosen), np.int64)
+    number[order] = np.arange(len(chosen)) - np.repeat(starts, np.diff(np.append(starts, len(chosen))))
+    return _Log(chosen[:, 0], place, chosen[:, 3], first[packet] + number, chosen[:, 5])
+
+
+def _payload(
+    params: RouterParams,
+    topology: Topology,
+    script: Script,
+    first: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.uint64]:
+    """Make the data of all flits: random, with a header in heads; uint64[flit, word]."""
+    words = -(-params.width_bits // WORD_BITS)
+    data = rng.integers(0, 1 << 64, (int(first[-1]), words), np.uint64)
+    if params.width_bits % WORD_BITS:
+        data[:, -1] &= np.uint64((1 << params.width_bits % WORD_BITS) - 1)
+    number = np.arange(topology.hosts) if params.rc == "table" else topology.host_address
+    source, _, destination, length = script
+    of_source = np.arange(len(source)) - np.searchsorted(source, source)
+    fields = [(number[destination], params.address_bits), (number[source], params.address_bits)]
+    fields.append((of_source, params.tag_bits))
+    if params.switching == "vct":
+        fields.append((length, params.length_bits))
+    heads, lsb = data[first[:-1]], 0
+    for values, width in fields:
+        _put(heads, lsb, width, values.astype(np.uint64))
+        lsb += width
+    data[first[:-1]] = heads
+    return data
+
+
+def _put(words: NDArray[np.uint64], lsb: int, width: int, values: NDArray[np.uint64]) -> None:
+    """Write a field of up to 64 bits into rows of words."""
+    done = 0
+    while done < width:
+        place, shift = divmod(lsb + done, WORD_BITS)
+        bits = min(width - done, WORD_BITS - shift)
+        mask = np.uint64((1 << bits) - 1)
+        part = values >> np.uint64(done) & mask
+        words[:, place] = words[:, place] & ~(mask << np.uint64(shift)) | part << np.uint64(shift)
+        done += bits
+
+
+class _Recorder:
+    """Signals of the hosts' ports from the log of a run."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        params: RouterParams,
+        run: Simulation,
+        logs: dict[int, _Log],
+        data: NDArray[np.uint64],
+        setup: list[tuple[int, int] | None],
+    ) -> None:
+        self.topology, self.params, self.logs, self.data, self.setup = topology, params, logs, data, setup
+        self.latency = run.state["host"]["flit_time"].astype(np.int64) - 1
+        last = max(int(log.cycle.max(initial=0)) for log in logs.values())
+        self.traffic_cycles = last + int(self.latency.max()) + params.credit_delay_cycles + 2
+        self.counters = [*self._counters(), *self._engine_counters(run)]
+        self.cycles = self.traffic_cycles + len(self.counters) + 1
+        self._ins: list[tuple[str, NDArray[np.uint64]]] = []
+        self._outs: list[tuple[Output, NDArray[np.uint64]]] = []
+
+    def _counters(self) -> Iterator[tuple[int, int]]:
+        """Address and final value of the counters of all ports."""
+        V, P = self.params.vcs, self.params.ports
+        granted, drained = self.logs[GRANTED], self.logs[DRAINED]
+        size = self.topology.routers * P
+        came = np.bincount(np.concatenate([granted.place, drained.place]) // V, minlength=size)
+        left = np.bincount(granted.vc // V, minlength=size)
+        dropped = np.bincount(drained.place[drained.kind & _TAIL != 0] // V, minlength=size)
+        values = {"FLITS_IN": came, "FLITS_OUT": left, "DROPS": dropped}
+        for router in range(self.topology.routers):
+            for name, base, _ in PORT_COUNTERS:
+                for port in range(P):
+                    address = router << ROUTER_CSR_ADDR_BITS | base + port
+                    yield address, int(values[name][router * P + port])
+
+    def _engine_counters(self, run: Simulation) -> Iterator[tuple[int, int]]:
+        """Address and final value of what the lookup engines count."""
+        if self.params.lookup is None:
+            return
+        registers = csr_map(self.params.lookup)
+        for name, counts in _engine_counts(run).items():
+            register = registers[f"COUNT_{name.upper()}"].address
+            for number, count in enumerate(counts.tolist()):
+                router, port = divmod(number, self.params.ports)
+                yield router << ROUTER_CSR_ADDR_BITS | engine_address(port, register), count
+
+    def replay(self) -> Replay:
+        """All signals."""
+        self._bus()
+        sent, taken = self.logs[SENT], self.logs[RECEIVED]
+        credits = self._credits()
+        for host in range(self.topology.hosts):
+            name, latency = f"host__{host}", int(self.latency[host])
+            mine, theirs, (when, of_vc) = sent.place == host, taken.place == host, credits[host]
+            self._ins += self._flits(f"{name}__in", sent, mine, latency)
+            self._ins += self._pair(f"{name}__out_credit", taken.cycle[theirs] + latency, taken.vc[theirs])
+            gate = ""
+            for column, words in self._flits(f"{name}__out", taken, theirs, -latency):
+                self._outs.append((Output(column, gate or None), words))
+                gate = f"{name}__out_valid"
+            (valid, flag), (vc, numbers) = self._pair(f"{name}__in_credit", when, of_vc)
+            self._outs += [(Output(valid), flag), (Output(vc, valid), numbers)]
+        return Replay(
+            inputs=tuple(name for name, _ in self._ins),
+            outputs=tuple(output for output, _ in self._outs),
+            driven=np.stack([words for _, words in self._ins], axis=1),
+            expected=np.stack([words for _, words in self._outs], axis=1),
+            settle_cycles=len(self.setup),
+        )
+
+    def _zeros(self) -> NDArray[np.uint64]:
+        return np.zeros(self.cycles, np.uint64)
+
+    def _bus(self) -> None:
+        """Write the programs before the traffic, read all counters after it; a word stays until the next is read."""
+        address, read, write = self._zeros(), self._zeros(), self._zeros()
+        written, word = self._zeros(), self._zeros()
+        for cycle, step in enumerate(self.setup):
+            if step is not None:
+                write[cycle] = 1
+                address[cycle], written[cycle] = step
+        start, end = self.traffic_cycles, self.traffic_cycles + len(self.counters)
+        address[start:end] = [where for where, _ in self.counters]
+        read[start:end] = 1
+        word[start + 1 :] = [value for _, value in self.counters]
+        self._ins += [("csr__addr", address), ("csr__we", write), ("csr__re", read), ("csr__wdata", written)]
+        if self.params.rc == "lookup":
+            self._ins.append(("link_change", self._zeros()))
+        self._outs.append((Output("csr__rdata"), word))
+
+    def _credits(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """When each host gets a credit, and of which VC: a cycle after a flit has left its input VC."""
+        V, P = self.params.vcs, self.params.ports
+        log = [self.logs[GRANTED], self.logs[DRAINED]]
+        cycle, place = (np.concatenate([getattr(part, name) for part in log]) for name in ("cycle", "place"))
+        host = self.topology.host_at.reshape(-1)[place // V]
+        assert self.topology.host_at.shape[1] == P, "all routers have the ports of the largest"
+        return [(cycle[host == number] + 1, place[host == number] % V) for number in range(self.topology.hosts)]
+
+    def _flits(
+        self, name: str, log: _Log, chosen: NDArray[np.bool_], shift: int
+    ) -> Iterator[tuple[str, NDArray[np.uint64]]]:
+        """Yield the columns of a channel on which the chosen flits stand `shift` cycles after their event."""
+        cycle = log.cycle[chosen] + shift
+        valid = self._zeros()
+        valid[cycle] = 1
+        yield f"{name}_valid", valid
+        label = np.stack([log.kind[chosen], log.vc[chosen]], axis=1)
+        for part in flit_words(self.params, label, self.data[log.flit[chosen]].view(np.int64)):
+            words = self._zeros()
+            words[cycle] = part
+            yield f"{name}_flit", words
+
+    def _pair(
+        self, name: str, cycle: NDArray[np.int64], vc: NDArray[np.int64]
+    ) -> tuple[tuple[str, NDArray[np.uint64]], tuple[str, NDArray[np.uint64]]]:
+        """Return the columns of a credit channel."""
+        valid, number = self._zeros(), self._zeros()
+        valid[cycle] = 1
+        number[cycle] = vc.astype(np.uint64)
+        return (f"{name}_valid", valid), (f"{name}_vc", number)

@@ -1,0 +1,1 @@
+"""Hardware beside its golden model."""

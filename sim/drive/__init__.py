@@ -1,0 +1,1 @@
+"""What drives a bench: stimulus, players, runners."""

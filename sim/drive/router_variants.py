@@ -1,0 +1,107 @@
+"""Routers of all kinds, drawn at random: what the benches of the router run on."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.params import CLASS_BITS, PORT_BITS, Route, RouterParams, Rule
+
+__all__ = ["draw_routes", "draw_rule", "router_variant"]
+
+_ADDRESS_BITS = 12
+_KINDS = ("input_first", "output_first", "wavefront")
+
+
+def draw_rule(rng: np.random.Generator, classes: int, ports: int, vcs: int) -> Rule:
+    """Draw a rule of VCs: two fifths of the masks are full, a few are empty."""
+    full = (1 << vcs) - 1
+    shape = classes, ports, vcs, ports
+    masks = rng.integers(0, full + 1, shape) | full * (rng.random(shape) < 0.4)
+    return tuple(tuple(tuple(tuple(row) for row in of_port) for of_port in of_class) for of_class in masks.tolist())
+
+
+def draw_routes(
+    rng: np.random.Generator, ports: int, classes: int, *, count: int, adaptive: bool, escape: bool
+) -> tuple[Route, ...]:
+    """Draw a table; one in ten destinations has no port, and many have several if `adaptive`."""
+    routes = []
+    for _ in range(count):
+        mask = 1 << int(rng.integers(ports))
+        if adaptive:
+            mask |= int(rng.integers(1 << min(ports, 62))) & int(rng.integers(1 << min(ports, 62)))
+        routes.append(
+            Route(
+                mask if rng.random() < 0.9 else 0,
+                int(rng.integers(classes)),
+                int(rng.integers(ports)) if escape and rng.random() < 0.7 else None,
+            )
+        )
+    return tuple(routes)
+
+
+def router_variant(seed: int, **given: Any) -> RouterParams:
+    """Draw a router of 2 to 8 ports and 1 to 4 VCs.
+
+    Parameters
+    ----------
+    seed : int
+        The same seed gives the same router.
+    **given
+        Parameters of `RouterParams` that are not drawn.
+    """
+    rng = np.random.default_rng((seed, 10))
+
+    def choose(name: str, *values: Any) -> Any:
+        drawn = values[int(rng.integers(len(values)))]
+        return given.get(name, drawn)
+
+    ports, vcs = choose("ports", *range(2, 9)), choose("vcs", *range(1, 5))
+    if ports * vcs > 20 and "ports" not in given:
+        ports = 20 // vcs
+    switching = choose("switching", "wormhole", "wormhole", "vct")
+    vct = switching == "vct"
+    buffer_flits = choose("buffer_flits", 1, 2, 3, 4, 5, 8)
+    rc = choose("rc", "table", "table", "table", "lookup")
+    adaptive, escape, rules = bool(rng.integers(2)), bool(rng.integers(2)), bool(rng.integers(2))
+    classes = int(rng.integers(1, 4)) if rules else 1
+    drawn: dict[str, Any] = {
+        "ports": ports,
+        "vcs": vcs,
+        "buffer_flits": buffer_flits,
+        "switching": switching,
+        "rc": rc,
+        "rc_cycles": choose("rc_cycles", 0, 0, 1, 2, 3) if rc == "table" else 0,
+        "va": choose("va", *_KINDS),
+        "sa": choose("sa", *_KINDS),
+        "arbiter": choose("arbiter", "round_robin", "matrix"),
+        "speculation": choose("speculation", False, True),
+        "vc_release": choose("vc_release", "tail", "credits"),
+        "credit_delay_cycles": choose("credit_delay_cycles", 0, 0, 1, 2, 5),
+        "address_bits": _ADDRESS_BITS,
+        "tag_bits": 2,
+        "length_bits": 4,
+        "width_bits": choose("width_bits", 32, 40, 64, 100),
+    }
+    if rng.random() < 0.5:
+        drawn["neighbour_flits"] = tuple(int(depth) for depth in rng.integers(1 + 2 * vct, 9, ports))
+    if rules:
+        drawn["vc_rule"] = draw_rule(rng, classes, ports, vcs)
+    if rc == "table":
+        drawn["routes"] = draw_routes(rng, ports, classes, count=11, adaptive=adaptive, escape=escape)
+        if rules and escape:
+            drawn["escape_rule"] = draw_rule(rng, classes, ports, vcs)
+    else:
+        drawn["output_kind"] = "port_set" if adaptive and not rules else "port"
+        drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), max(1, (vcs - 1).bit_length()))
+    return RouterParams(**(drawn | given))
+
+
+def _engine(rng: np.random.Generator, output_bits: int, request_tag_bits: int) -> LookupParams:
+    tcam: Literal["external", "flops"] = "flops" if rng.random() < 1 / 3 else "external"
+    return LookupParams(
+        address_bits=_ADDRESS_BITS, functions=("arbitrary", "torus"), chunk_bits=(3,), comparators=2,
+        entries=int(rng.choice([4, 8, 16])), ways=int(rng.choice([1, 2, 4])), tag_bits=16, output_bits=output_bits,
+        epoch_bits=2, mshrs=int(rng.integers(1, 5)), request_tag_bits=request_tag_bits,
+        pipeline_depth=int(rng.integers(1, 5)), tcam_kind=tcam, tcam_rows=4,
+    )  # fmt: skip

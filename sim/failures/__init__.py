@@ -1,0 +1,1 @@
+"""Links and switches that fail during a run."""

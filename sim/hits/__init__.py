@@ -1,0 +1,1 @@
+"""Hit rates and what follows from them: forwarding rate, energy."""

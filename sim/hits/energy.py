@@ -1,0 +1,157 @@
+"""Area of a switch and energy of what goes through it: lookups, buffers, crossbar, allocators (docs/guides/energy.md).
+
+The baseline is the same switch without caches, whose one TCAM answers every packet (seed 004, section 4.4.1).
+"""
+
+from dataclasses import dataclass
+
+from hopforge.model.config import Config
+from hopforge.sim.hits.analytic import LookupPowers, lookup_energy
+
+#: bytes of a line of the routing cache (spec/lookup.md)
+LINE_BYTES = 12
+#: bits of a flit beside its data: head, tail, VC
+FLIT_CONTROL_BITS = 4
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What went through all switches together.
+
+    Attributes
+    ----------
+    seconds : float
+        How long.
+    packets, flits : float
+        Visits of a packet, of a flit, to a switch.
+    miss_share : float
+        Share of the lookups that ask the TCAM, with caches.
+    """
+
+    seconds: float
+    packets: float
+    flits: float
+    miss_share: float
+
+
+@dataclass(frozen=True)
+class SwitchShape:
+    """Size of a switch.
+
+    Attributes
+    ----------
+    ports, vcs, flits, bits : int
+        Ports; virtual channels of each; flits of each; bits of data of a flit.
+    """
+
+    ports: int
+    vcs: int
+    flits: int
+    bits: int
+
+    @property
+    def word(self) -> int:
+        """Bits of a flit as it is stored."""
+        return self.bits + FLIT_CONTROL_BITS
+
+
+def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[str, float]:
+    """Area of each part of a switch in µm²; without caches neither lookup engines nor their memories.
+
+    A TCAM is counted once, as in eq. 4.5; one outside of the switch has no area.
+    """
+    energy, lookup, p = config.energy, config.lookup, shape.ports
+    in_latches = config.router.flit_buffers == "latches"
+    return {
+        "buffers": p * shape.vcs * shape.flits * shape.word
+        * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
+        "crossbar": p * p * shape.word * energy.crossbar_um2_per_bit,
+        "VC allocator": (p * shape.vcs) ** 2 * energy.vc_allocator_um2,
+        "switch allocator": p * p * (energy.switch_allocator_um2 + shape.vcs * energy.switch_allocator_vc_um2),
+        "port control": p * energy.port_um2,
+        "lookup engines": p * energy.engine_um2 if cached else 0.0,
+        "caches": p * lookup.cache.entries * LINE_BYTES * energy.cache_um2_per_byte if cached else 0.0,
+        "TCAM": 0.0 if lookup.tcam.kind == "external" else lookup.tcam.rows * energy.tcam_um2_per_row,
+    }
+
+
+def switch_energy(
+    config: Config, shape: SwitchShape, switches: int, traffic: Traffic, *, cached: bool
+) -> dict[str, float]:
+    """Energy in J that all switches together take, part by part.
+
+    Parameters
+    ----------
+    config : Config
+        Sections `energy` and `timing`.
+    shape : SwitchShape
+        Of every switch.
+    switches : int
+        How many.
+    traffic : Traffic
+        What went through them.
+    cached : bool
+        False: every packet asks the TCAM.
+    """
+    energy, timing, seconds = config.energy, config.timing, traffic.seconds
+    bits = traffic.flits * shape.word
+    powers = LookupPowers(
+        timing.cache_energy_nj, timing.cache_power_mw, timing.tcam_energy_nj, timing.tcam_power_mw
+    )
+    static_lookup_w = lookup_energy(packets_per_second=0, miss_ratio=0, ports=shape.ports, powers=powers, cached=cached)
+    lookup_j = (
+        traffic.packets * 1e-9
+        * (timing.cache_energy_nj + timing.tcam_energy_nj * traffic.miss_share if cached else timing.tcam_energy_nj)
+    )
+    askers = shape.ports * shape.vcs
+    areas = switch_areas(config, shape, cached=cached)
+    memory = {"caches", "TCAM"} | ({"buffers"} if config.router.flit_buffers == "memory" else set())
+    logic_mm2 = sum(area for part, area in areas.items() if part not in memory) * 1e-6
+    buffer_kib = askers * shape.flits * shape.word / 8192 if "buffers" in memory else 0.0
+    return {
+        "lookup": lookup_j,
+        "buffers": 2e-12 * bits * energy.buffer_pj_per_bit,
+        "crossbar": 1e-12 * bits * shape.ports * energy.crossbar_pj_per_bit,
+        "VC allocation": 1e-12 * traffic.packets * askers * energy.vc_allocation_pj,
+        "switch allocation": 1e-12 * traffic.flits * askers * energy.switch_allocation_pj,
+        "static, caches and TCAM": switches * seconds * static_lookup_w,
+        "static, buffers": switches * seconds * buffer_kib * energy.sram_mw_per_kib * 1e-3,
+        "static, logic": switches * seconds * logic_mm2 * energy.logic_mw_per_mm2 * 1e-3,
+    }
+
+
+def shape_of(config: Config, ports: int, bits: int) -> SwitchShape:
+    """Return the size of the switches of section `router`, with `ports` ports and flits of `bits` bits."""
+    return SwitchShape(ports, config.router.vcs, config.router.buffer_flits, bits)
+
+
+def energy_rows(config: Config, shape: SwitchShape, switches: int, traffic: Traffic) -> list[dict[str, float | str]]:
+    """Return rows of a table: part; J and nJ per visit of a packet to a switch, with caches and without."""
+    cached, conventional = (
+        switch_energy(config, shape, switches, traffic, cached=with_caches) for with_caches in (True, False)
+    )
+    visits = max(traffic.packets, 1.0)
+    parts = [*cached, "all"]
+    for found in (cached, conventional):
+        found["all"] = sum(found.values())
+    return [
+        {
+            "part": part, "cache_j": cached[part], "conventional_j": conventional[part],
+            "cache_nj_per_packet": cached[part] / visits * 1e9,
+            "conventional_nj_per_packet": conventional[part] / visits * 1e9,
+        }
+        for part in parts
+    ]
+
+
+def area_rows(config: Config, ports: int) -> list[tuple[str, str]]:
+    """Say what `hopforge check` shows of the areas of a switch with `ports` ports: subject and words."""
+    shape = shape_of(config, ports, config.router.flit_bits)
+    cached, conventional = (sum(switch_areas(config, shape, cached=each).values()) for each in (True, False))
+    parts = ", ".join(
+        f"{part} {area * 1e-6:.4f}" for part, area in switch_areas(config, shape, cached=True).items() if area
+    )
+    return [
+        ("switch area", f"{cached * 1e-6:.3f} mm² at 45 nm; without caches {conventional * 1e-6:.3f} mm²"),
+        ("its parts", f"{parts} mm²"),
+    ]

@@ -1,0 +1,319 @@
+"""Hit rates of a whole network and what follows from them: the tables, plots and figures of `hopforge hits`.
+
+Definitions of every column: docs/guides/hit-rates.md.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hopforge.model.routing.configured import routing_network
+from matplotlib.figure import Figure
+
+from hopforge.model.config import Config, ConfigError
+from hopforge.model.config.root import TimingConfig
+from hopforge.model.output.plots import GREY, PALETTE, new_figure, save_figure, style_axes
+from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.topology import Topology, build
+from hopforge.model.topology.aggregation import aggregate
+from hopforge.model.topology.failed import refuse_failed, without_failed
+from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
+from hopforge.sim.hits.replay import COUNTS, ReplayResult, replay
+from hopforge.sim.traffic.placed import PacketStream, build_workload
+
+PORT_LOAD_GBPS = 200.0
+"""Load of every port for which power is stated (seed 004: 1400 Gbps over a switch of 7 ports)."""
+
+
+def port_classes(topology: Topology) -> list[list[str]]:
+    """Class of every port, ``[router][port]``: host; dim0+, dim0-, …; level0 up, level1 down, …; local, global; link.
+
+    The class of a grid port is the direction in which it *sends*; packets that enter there travel the other way.
+    """
+    params, width = topology.params, topology.max_ports
+    if topology.kind in ("mesh", "torus"):
+        row = ["host"] * params["hosts_per_router"]
+        row += [f"dim{i}{sign}" for i in range(len(params["radices"])) for sign in "+-"]
+        return [row] * topology.routers
+    if topology.kind == "fat_tree":
+        k, n = params["k"], params["n"]
+        rows = []
+        for level in range(n + 1):
+            down = "host" if level == 0 else f"level{level} down"
+            rows += [([down] * k + [f"level{level} up"] * k)[:width]] * k**n
+        return rows
+    if topology.kind == "dragonfly":
+        p, a, h = params["p"], params["a"], params["h"]
+        return [["host"] * p + ["local"] * (a - 1) + ["global"] * h] * topology.routers
+    return [["host" if host >= 0 else "link" for host in row] for row in topology.host_at.tolist()]
+
+
+def add_figures(table: pd.DataFrame, timing: TimingConfig, cached: bool, second_level: bool) -> pd.DataFrame:
+    """Append hit rate, times, rate and energy to a table with the columns of `COUNTS`.
+
+    Rates of inputs without lookups are NaN (an empty field of the CSV).
+    """
+    table = table.copy()
+    lookups = table["lookups"].where(table["lookups"] > 0).astype(float)
+    table["misses"] = table["lookups"] - table["hits"]
+    table["tcam_lookups"] = table["misses"] - table["second_level_hits"]
+    first = table["misses"] / lookups if cached else table["lookups"] / lookups
+    last = table["tcam_lookups"] / lookups
+    table["hit_rate"] = table["hits"] / lookups
+    level_one = timing.cache_ns if cached else 0.0
+    level_two = timing.second_level_ns if second_level else 0.0
+    table["lookup_ns"] = level_one + level_two * first + timing.tcam_ns * last
+    busiest = np.maximum(np.maximum(level_one, level_two * first), timing.tcam_ns * last)
+    table["forwarding_mpps"] = 1e3 / busiest
+    table["forwarding_gbps"] = table["forwarding_mpps"] * timing.slot_bytes * 8e-3
+    energy = (timing.cache_energy_nj if cached else 0.0) + timing.tcam_energy_nj * last
+    table["energy_nj_per_lookup"] = energy
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class HitReport:
+    """Everything that one run of `hopforge hits` found.
+
+    Attributes
+    ----------
+    config : Config
+        What was run.
+    topology : Topology
+        The network.
+    workload : PacketStream
+        The packets.
+    result : ReplayResult
+        Counts per cache.
+    ports, switches, classes : DataFrame
+        One row per input port (and link-aggregation member), per switch, per class of port.
+    totals : dict
+        The whole network: counts, rates, latency, forwarding rate, energy.
+    """
+
+    config: Config
+    topology: Topology
+    workload: PacketStream
+    result: ReplayResult
+    ports: pd.DataFrame
+    switches: pd.DataFrame
+    classes: pd.DataFrame
+    totals: dict[str, Any]
+
+
+def run_hits(config: Config, progress: Callable[[int, int], None] | None = None) -> HitReport:
+    """Replay the workload of a configuration through the caches of its network.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration with a `workload` section.
+    progress : callable, optional
+        Called with (packets done, packets in all) now and then.
+
+    Raises
+    ------
+    ConfigError, TopologyError, WorkloadError, TraceError
+        A user's mistake.
+    """
+    if config.workload is None:
+        raise ConfigError("workload: missing; `hopforge hits` needs the section")
+    topology = build(config.topology, config.address)
+    if config.routing.algorithm != "tables":
+        refuse_failed(config.failed, f"the replay of routing.algorithm={config.routing.algorithm}")
+    topology = without_failed(topology, config.failed)
+    topology = routing_network(aggregate(topology, config.lookup.lag.members))  # parallel links of a file are a group
+    workload = build_workload(config.workload, topology, config.seed)
+    result = replay(config, topology, workload, progress)
+    return report(config, topology, workload, result)
+
+
+def report(config: Config, topology: Topology, workload: PacketStream, result: ReplayResult) -> HitReport:
+    """Make tables and figures of the counts of a replay."""
+    cached, two = config.lookup.cache.enabled, config.lookup.cache.second_level is not None
+    classes = port_classes(topology)
+    inputs = result.inputs
+    counts = pd.DataFrame({
+        "router": inputs.router, "port": inputs.port, "member": inputs.member,
+        "port_class": [classes[r][p] for r, p in zip(inputs.router.tolist(), inputs.port.tolist(), strict=True)],
+        **{name: getattr(result, name) for name in COUNTS},
+    })
+    names = list(COUNTS)
+
+    def figures(table: pd.DataFrame) -> pd.DataFrame:
+        return add_figures(table, config.timing, cached, two)
+
+    switches = figures(counts.groupby("router", sort=True)[names].sum().reset_index())
+    by_class = figures(counts.groupby("port_class", sort=False)[names].sum().reset_index())
+    whole = figures(counts[names].sum().to_frame().T).iloc[0]
+    return HitReport(
+        config=config, topology=topology, workload=workload, result=result, ports=figures(counts), switches=switches,
+        classes=by_class, totals=_totals(config, workload, result, {str(name): value for name, value in whole.items()}),
+    )
+
+
+def _totals(config: Config, workload: PacketStream, result: ReplayResult, whole: dict[str, Any]) -> dict[str, Any]:
+    timing = config.timing
+    ports = result.inputs.ports_of_a_switch
+    load_gbps = PORT_LOAD_GBPS * ports
+    powers = LookupPowers(
+        timing.cache_energy_nj, timing.cache_power_mw, timing.tcam_energy_nj, timing.tcam_power_mw
+    )
+    lookups = whole["lookups"]
+    miss = whole["tcam_lookups"] / lookups if lookups else 0.0
+    rate = packet_rate(load_gbps=load_gbps, slot_bytes=timing.slot_bytes)
+    cached = config.lookup.cache.enabled
+    totals: dict[str, Any] = {
+        "workload": workload.name, "packets": result.packets, "delivered": result.delivered,
+        "not_sent": workload.packets - result.packets,
+    }  # fmt: skip
+    for key, value in whole.items():
+        totals[key] = int(value) if key in (*COUNTS, "misses", "tcam_lookups") else float(value)
+    totals |= {
+        "mean_switches_per_packet": lookups / result.packets if result.packets else 0.0,
+        "conventional_lookup_ns": timing.tcam_ns,
+        "conventional_forwarding_gbps": line_rate_gbps(lookup_ns=timing.tcam_ns, slot_bytes=timing.slot_bytes),
+        "switch_load_gbps": load_gbps,
+        "switch_power_w": lookup_energy(
+            packets_per_second=rate, miss_ratio=miss, ports=ports, powers=powers, cached=cached
+        ),
+        "conventional_switch_power_w": lookup_energy(
+            packets_per_second=rate, miss_ratio=1.0, ports=ports, powers=powers, cached=False
+        ),
+    }
+    return totals | latency_figures(config, result)
+
+
+def latency_figures(config: Config, result: ReplayResult) -> dict[str, float]:
+    """Zero-load latency of the packets of a run (seed 004, eq. 4.3): with the caches, and conventional.
+
+    Every switch costs S_base and, on a miss, S_pnl (a second-level hit: S_pnl · second_level_ns / tcam_ns); every
+    cable, those to the hosts included, costs C.
+    """
+    timing = config.timing
+    lat = LatencySet(
+        "configuration", timing.switch_base_ns, timing.miss_penalty_ns, timing.conventional_switch_ns, timing.cable_ns
+    )
+    packets = max(result.packets, 1)
+    lookups = int(result.lookups.sum())
+    second = int(result.second_level_hits.sum())
+    tcam = lookups - int(result.hits.sum()) - second
+    penalty = tcam + second * min(1.0, timing.second_level_ns / timing.tcam_ns)
+    cables = (lookups + result.delivered) * lat.cable_ns
+    conventional = (lookups * lat.conventional_ns + cables) / packets
+    if not config.lookup.cache.enabled:
+        mean = conventional
+    else:
+        mean = (lookups * lat.switch_hit_ns + penalty * lat.miss_penalty_ns + cables) / packets
+    return {
+        "mean_latency_ns": mean,
+        "conventional_mean_latency_ns": conventional,
+        "latency_reduction": 1.0 - mean / conventional if conventional else 0.0,
+    }
+
+
+def draw_classes(found: HitReport) -> Figure:
+    """Draw the hit rate of each class of ports, with the causes of the misses."""
+    table = found.classes[found.classes["lookups"] > 0]
+    figure, (axes,) = new_figure(height_in=1.2 + 0.42 * max(len(table), 2))
+    place = np.arange(len(table))[::-1]
+    left = np.zeros(len(table))
+    style_axes(axes, title=f"{found.workload.name} on {found.topology.name}", x_label="share of lookups, %", y_label="")
+    axes.grid(visible=False)
+    parts = [("hits", 0, "hit"), ("compulsory", 5, "compulsory miss"), ("capacity", 4, "capacity miss"),
+             ("conflict", 1, "conflict miss"), ("unmatched", 3, "no TCAM row")]
+    for column, color, label in parts:
+        if column == "unmatched" and not table[column].any():
+            continue
+        share = 100 * table[column].to_numpy(float) / table["lookups"].to_numpy(float)
+        axes.barh(place, share, left=left, color=PALETTE[color], label=label, height=0.7)
+        left += share
+    for y, rate in zip(place, table["hit_rate"], strict=True):
+        axes.annotate(f"{100 * rate:.2f} %", (101, y), va="center", fontsize=9, color=GREY, annotation_clip=False)
+    axes.set_yticks(place, labels=table["port_class"].tolist())
+    axes.set_xlim(0, 100)
+    axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=4)
+    return figure
+
+
+def draw_map(found: HitReport) -> Figure:
+    """Draw the hit rate of every input port: one row per port, one column per switch."""
+    table = found.ports.groupby(["port", "router"])[["lookups", "hits"]].sum()
+    rates = np.full((found.topology.max_ports, found.topology.routers), np.nan)
+    used = table[table["lookups"] > 0]
+    where = np.array(used.index.to_list(), dtype=np.int64).reshape(-1, 2)
+    rates[where[:, 0], where[:, 1]] = 100 * used["hits"] / used["lookups"]
+    figure, (axes,) = new_figure(height_in=3.6)
+    low = float(np.nanmin(rates)) if np.isfinite(rates).any() else 0.0
+    style_axes(
+        axes, title=f"{found.workload.name} on {found.topology.name}: hit rate of every input port",
+        x_label="switch", y_label="port",
+    )  # fmt: skip
+    image = axes.imshow(
+        rates, aspect="auto", interpolation="nearest", cmap="cividis", vmin=min(low, 99.0), vmax=100.0, origin="lower"
+    )
+    figure.colorbar(image, ax=axes, label="hit rate, %")
+    axes.grid(visible=False)
+    return figure
+
+
+def write_report(found: HitReport, folder: Path) -> None:
+    """Write ``ports``, ``switches``, ``classes`` (CSV and Parquet), ``metadata.json`` and two plots, all or nothing.
+
+    Raises
+    ------
+    ResultError
+        The folder cannot be written.
+    """
+    with staged(folder) as scratch:
+        write_tables(scratch, {"ports": found.ports, "switches": found.switches, "classes": found.classes})
+        metadata = run_metadata(found.config)
+        metadata |= {
+            "topology": {"name": found.topology.name, **found.topology.params},
+            "workload": {"name": found.workload.name, "packets": found.workload.packets, **found.workload.params},
+            "totals": found.totals,
+        }
+        write_metadata(scratch, metadata)
+        save_figure(draw_classes(found), scratch / "hit_rate_by_port_class.png")
+        save_figure(draw_map(found), scratch / "hit_rate_map.png")
+
+
+def summary_rows(found: HitReport) -> list[tuple[str, str]]:
+    """Return (subject, words) of a run, for people."""
+    t = found.totals
+    lookups = max(t["lookups"], 1)
+
+    def share(name: str) -> str:
+        percent = f"{100 * t[name] / lookups:.4g}"
+        if percent == "100" and t[name] < t["lookups"]:
+            percent = "> 99.99"
+        return f"{t[name]:,} ({percent} %)"
+
+    rows = [
+        ("network", found.topology.name),
+        ("workload", f"{t['workload']}: {t['packets']:,} packets, {t['mean_switches_per_packet']:.3g} switches each"),
+        *([("not sent", f"{t['not_sent']:,} packets from or to hosts of failed switches")] if t["not_sent"] else []),
+        ("lookups", f"{t['lookups']:,}"),
+        ("hits", share("hits")),
+        ("misses", f"{share('misses')}: {t['compulsory']:,} compulsory, {t['capacity']:,} capacity,"
+                   f" {t['conflict']:,} conflict"),
+        ("evictions", f"{t['evictions']:,}"),
+    ]
+    if found.config.lookup.cache.second_level is not None:
+        rows.append(("second level", f"{share('second_level_hits')} hits, {share('tcam_lookups')} ask the TCAM"))
+    if t["unmatched"]:
+        lost = t["packets"] - t["delivered"]
+        rows.append(("no TCAM row", f"{t['unmatched']:,} lookups; {lost:,} packets dropped"))
+    rows += [
+        ("lookup", f"{t['lookup_ns']:.3g} ns on average; without cache {t['conventional_lookup_ns']:.3g} ns"),
+        ("forwarding", f"{t['forwarding_gbps']:,.0f} Gbps a port; without cache"
+                       f" {t['conventional_forwarding_gbps']:,.3g} Gbps"),
+        ("power", f"{t['switch_power_w']:.3g} W a switch at {t['switch_load_gbps']:,.0f} Gbps; without cache"
+                  f" {t['conventional_switch_power_w']:.3g} W"),
+        ("latency", f"{t['mean_latency_ns']:.4g} ns a packet at zero load; without cache"
+                    f" {t['conventional_mean_latency_ns']:.4g} ns ({100 * t['latency_reduction']:.3g} % less)"),
+    ]
+    return rows

@@ -1,0 +1,380 @@
+"""A workload replayed hop by hop through the routing caches of all input ports of a network.
+
+Every switch has a cache at each input port, those to the hosts included. A packet is looked up at the input port of
+every switch that it enters, packet after packet in the order of the workload; a miss asks the TCAM and is filled before
+the next lookup. Definitions: docs/guides/hit-rates.md.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.switch_tables import switch_tables
+from hopforge.model.irregular.table_routes import TableRoutes, table_routes
+from hopforge.model.kernel.stale import forget_stale
+from hopforge.model.lookup import reference_stack, routing_cache
+from hopforge.model.lookup.key_ports import KeyPorts
+from hopforge.model.lookup.node_reduction import NodeReduction
+from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
+from hopforge.model.lookup.routes import Paths, Routes
+from hopforge.model.lookup.routing_cache import (
+    NO_MATCH,
+    CacheState,
+    CacheTables,
+    RoutingCache,
+    claim_line,
+    find_line,
+    hash_row,
+    touch_line,
+)
+from hopforge.model.lookup.tcam import Tcam, TcamRow, route_rows
+from hopforge.model.topology import Topology
+from hopforge.sim.traffic.placed import PacketStream
+
+#: what is counted for each cache, in the order of `ReplayResult`
+COUNTS = ("lookups", "hits", "second_level_hits", "compulsory", "capacity", "conflict", "evictions", "unmatched")
+_LOOKUPS, _HITS, _SECOND, _COMPULSORY, _CAPACITY, _CONFLICT, _EVICTIONS, _UNMATCHED = range(len(COUNTS))
+
+PIECE_PACKETS = 1 << 18
+MAX_STATE_BYTES = 64 << 30
+
+
+class ReplayError(UserError, ValueError):
+    """A network whose caches do not fit in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class CacheInputs:
+    """The caches of a network: one per input port that is in use, and per link-aggregation member of a link.
+
+    Attributes
+    ----------
+    router, port, member : ndarray, int32[cache]
+        Where a cache is.
+    first : ndarray, int64[router, port]
+        Number of the cache of member 0; -1: the port is not in use.
+    ports_of_a_switch : int
+        Most caches that a switch has.
+    """
+
+    router: NDArray[np.int32]
+    port: NDArray[np.int32]
+    member: NDArray[np.int32]
+    first: NDArray[np.int64]
+    ports_of_a_switch: int
+
+    @property
+    def caches(self) -> int:
+        """How many."""
+        return len(self.router)
+
+
+def cache_inputs(topology: Topology, members: int = 1) -> CacheInputs:
+    """Give the caches of a network numbers, by router, port and member; host ports have one member."""
+    count = np.where(topology.peer_router >= 0, members, np.where(topology.host_at >= 0, 1, 0))
+    router, port = (np.repeat(index.reshape(-1), count.reshape(-1)) for index in np.indices(count.shape))
+    start = np.cumsum(count.reshape(-1)) - count.reshape(-1)
+    member = np.arange(len(router)) - np.repeat(start, count.reshape(-1))
+    return CacheInputs(
+        router.astype(np.int32), port.astype(np.int32), member.astype(np.int32),
+        np.where(count > 0, start.reshape(count.shape), -1), int(count.sum(axis=1).max()),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayResult:
+    """Counts of a replay, one number per cache in each array (int64[cache]).
+
+    Attributes
+    ----------
+    inputs : CacheInputs
+        Where the caches are.
+    packets, delivered : int
+        Packets that entered the network, and that reached their host (all, unless a TCAM lacks their row).
+    lookups, hits : ndarray
+        Lookups, and those that hit in the (first-level) cache.
+    second_level_hits : ndarray
+        First-level misses that hit in the second level.
+    compulsory, capacity, conflict : ndarray
+        First-level misses by cause; see `model.lookup.reference_stack`.
+    evictions : ndarray
+        Live lines of the first level that were written over.
+    unmatched : ndarray
+        Misses for which the TCAM has no row: neither cached nor in one of the three causes; the packet is dropped.
+    """
+
+    inputs: CacheInputs
+    packets: int
+    delivered: int
+    lookups: NDArray[np.int64]
+    hits: NDArray[np.int64]
+    second_level_hits: NDArray[np.int64]
+    compulsory: NDArray[np.int64]
+    capacity: NDArray[np.int64]
+    conflict: NDArray[np.int64]
+    evictions: NDArray[np.int64]
+    unmatched: NDArray[np.int64]
+
+
+class _Level:
+    """The same kind of cache many times: state of all of them in long arrays."""
+
+    def __init__(self, one: RoutingCache, caches: int) -> None:
+        lines = one.entries * caches
+        need = 16 * lines + 8 * one.sets * caches
+        if need > MAX_STATE_BYTES:
+            raise ReplayError(
+                f"lookup.cache.entries: {caches} caches of {one.entries} entries need {need >> 30} GiB of memory,"
+                f" more than {MAX_STATE_BYTES >> 30}"
+            )
+        self.tables: CacheTables = one.tables
+        self.sets = one.sets
+        start = one.state._replace(outputs=np.empty(0, np.int64))  # every path is known, the lines need not answer
+        self.state = CacheState(*(np.tile(array, caches) for array in start))
+
+
+def _matched(
+    config: Config, topology: Topology, reduction: NodeReduction, by_tables: TableRoutes | None
+) -> NDArray[np.bool_] | None:
+    """Whether the TCAM of a switch has a row for a host, bool[router, host]; None: all have all.
+
+    Only a TCAM that is built into the switch has a limit: it takes the first rows of the switch's routes.
+    """
+    if config.lookup.tcam.kind not in {"flops", "sram"}:
+        return None
+    rows, width = config.lookup.tcam.rows, config.address.width_bits
+    contents_of: Iterable[Sequence[TcamRow]]
+    if by_tables is not None:
+        contents_of = (switch.rows for switch in switch_tables(by_tables.tables, width))
+    else:
+        ports = KeyPorts(reduction, topology)
+        contents_of = (route_rows(ports, router, drop_unknown=False) for router in range(topology.routers))
+    result = np.ones((topology.routers, topology.hosts), np.bool_)
+    for router, contents in enumerate(contents_of):
+        if len(contents) > rows:
+            tcam = Tcam.of_rows(contents[:rows], width_bits=width)
+            result[router] = tcam.lookup_many(topology.host_address) != NO_MATCH
+    return None if result.all() else result
+
+
+class Replay:
+    """Caches of a network that packets can be sent through.
+
+    Parameters
+    ----------
+    config : Config
+        Sections `address` and `lookup` are used; with ``routing.algorithm: tables`` also `tables` and `seed`.
+    topology : Topology
+        The network of the configuration.
+
+    Raises
+    ------
+    ReplayError
+        The caches do not fit in memory.
+    UserError
+        Tables that are wrong (`build_tables`).
+    """
+
+    def __init__(self, config: Config, topology: Topology) -> None:
+        section = config.lookup.cache
+        self.topology = topology
+        self._by_tables = table_routes(config, topology) if config.routing.algorithm == "tables" else None
+        table = None if self._by_tables is None else self._by_tables.port
+        self.routes = Routes(topology, config.address, config.lookup.up_choice, table)
+        if self._by_tables is not None:  # the keys of a regular network would not follow the tables
+            config = config.model_copy(update={"lookup": config.lookup.model_copy(update={"reduction": False})})
+        self.reduction = NodeReduction.from_config(config, topology)
+        self.inputs = cache_inputs(topology, config.lookup.lag.members)
+        self.enabled = section.enabled
+        self._first = _Level(RoutingCache.from_config(config), self.inputs.caches if section.enabled else 1)
+        second = section.second_level
+        self._two = section.enabled and second is not None
+        one = RoutingCache(entries=1, ways=1, address_bits=config.address.width_bits)
+        if self._two and second is not None:
+            one = RoutingCache(
+                entries=second.entries, ways=second.ways, policy=second.policy, crc=section.crc,
+                address_bits=config.address.width_bits, random_seed=section.random_seed,
+            )  # fmt: skip
+        self._second = _Level(one, self.inputs.caches if self._two else 1)
+        self._stacks = ReferenceStacks(self.inputs.caches, section.entries if section.enabled else 0)
+        self._matched = _matched(config, topology, self.reduction, self._by_tables)
+        self._counts = np.zeros((len(COUNTS), self.inputs.caches), np.int64)
+        alone: NDArray[np.bool_] = np.asarray((topology.peer_router < 0).all(axis=1))
+        self._silent = alone[topology.host_router] if alone.any() and topology.routers > 1 else None
+        self._now = 0
+        self.packets = 0
+        self.delivered = 0
+
+    def send(self, sources: NDArray[np.integer], destinations: NDArray[np.integer]) -> None:
+        """Send packets from source hosts to destination hosts (int[packet]), one after the other.
+
+        Those from and to hosts of switches without a link, which have failed, are left out.
+        """
+        hosts = self.topology.hosts
+        if self._silent is not None:
+            working = ~(self._silent[sources] | self._silent[destinations])
+            sources, destinations = sources[working], destinations[working]
+        pair, of_packet = np.unique(
+            np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True
+        )
+        source, target = pair // hosts, pair % hosts
+        paths = self.routes.paths(source, target)
+        per_hop = np.repeat(target, paths.lengths)
+        address = self.topology.host_address[per_hop]
+        asked = address if self._by_tables is None else self._by_tables.addresses(paths.router, per_hop)
+        keys = self.reduction.keys(paths.router, asked)
+        caches = self._caches(paths, address)
+        slots = self._stacks.slots_of(caches, keys)
+        matched = np.ones(1, np.bool_) if self._matched is None else self._matched[paths.router, per_hop]
+        lines = np.empty((len(keys), len(self._first.tables.rows)), np.int64)
+        if self.enabled:
+            _lines(self._first.tables, self._first.sets, caches, keys, lines)
+        delivered, lookups = _send(
+            self._first.tables, self._first.state, self._second.tables, self._second.state,
+            (self.enabled, self._two, self._first.sets, self._second.sets), self._stacks.arrays,
+            self._stacks.entries, of_packet.reshape(-1), matched, paths.first, caches, keys, slots,
+            lines, self._now, self._counts,
+        )  # fmt: skip
+        self._now += lookups
+        self.packets += len(of_packet)
+        self.delivered += delivered
+
+    def _caches(self, paths: Paths, address: NDArray[np.int64]) -> NDArray[np.int32]:
+        first = self.inputs.first[paths.router, paths.port]
+        if self.reduction.members == 1:
+            return first.astype(np.int32)
+        linked = self.topology.peer_router[paths.router, paths.port] >= 0
+        return (first + np.where(linked, self.reduction.member_array(address), 0)).astype(np.int32)
+
+    @property
+    def result(self) -> ReplayResult:
+        """Counts up to now."""
+        return ReplayResult(self.inputs, self.packets, self.delivered, *(row.copy() for row in self._counts))
+
+
+def replay(
+    config: Config, topology: Topology, workload: PacketStream, progress: Callable[[int, int], None] | None = None
+) -> ReplayResult:
+    """Send all packets of a workload through caches that are empty at the start.
+
+    Parameters
+    ----------
+    config : Config
+        Sections `address` and `lookup` are used.
+    topology : Topology
+        The network of the configuration.
+    workload : PacketStream
+        The packets.
+    progress : callable, optional
+        Called with (packets done, packets in all) after every piece.
+
+    Raises
+    ------
+    ReplayError
+        The caches do not fit in memory.
+    """
+    network = Replay(config, topology)
+    for sources, destinations in workload.chunks():
+        for start in range(0, len(sources), PIECE_PACKETS):
+            network.send(sources[start:start + PIECE_PACKETS], destinations[start:start + PIECE_PACKETS])
+            if progress is not None:
+                progress(network.packets, workload.packets)
+    return network.result
+
+
+# Arrays taken from a tuple, and slices, are reference-counted, which costs more than a lookup: the common case, a hit
+# in the first level, uses neither, and finds the lines of each hop worked out.
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _lines(c, sets, caches, keys, lines):  # type: ignore[no-untyped-def]
+    """First line of the set of each hop in the long arrays, or with skewing the line of each way."""
+    for hop in range(len(keys)):
+        for way in range(lines.shape[1]):
+            row = hash_row(c.rows, way, keys[hop] & c.payload_mask)
+            lines[hop, way] = (caches[hop] * sets + row) * c.ways + way
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _get(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
+    """Look `key` up in one of many caches of the kind `c`; return whether it hits."""
+    first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
+    line = find_line(c.rows, len(c.rows) > 1, s.tags[first:last], c.ways, key, key & c.payload_mask)
+    if line < 0:
+        return False
+    touch_line(c.policy, c.ways, s.stamps[first:last], s.set_state[cache * sets:(cache + 1) * sets], line, now)
+    return True
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _put(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
+    """Fill `key` into one of many caches of the kind `c`; return whether a live line was written over."""
+    first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
+    tags = s.tags[first:last]
+    line = claim_line(
+        c.rows, c.ways, c.policy, tags, s.stamps[first:last], s.set_state[cache * sets:(cache + 1) * sets],
+        s.shift_register[cache:cache + 1], key & c.payload_mask, now,
+    )  # fmt: skip
+    evicted = tags[line] >= 0
+    tags[line] = key
+    return evicted
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _send(  # type: ignore[no-untyped-def]
+    c1, s1, c2, s2, levels, stacks, entries, of_packet, matched, first, caches, keys, slots, lines, now, counts
+):
+    """Send packets; return how many were delivered and how many lookups they made."""
+    enabled, two, sets1, sets2 = levels
+    head, tail, held, newer, older, status = stacks
+    tags, stamps, set_state = s1.tags, s1.stamps, s1.set_state
+    ways, policy = c1.ways, c1.policy
+    skewed = lines.shape[1] > 1
+    begin = now
+    delivered = 0
+    all_match = len(matched) == 1
+    for packet in range(len(of_packet)):
+        path = of_packet[packet]
+        dropped = False
+        for hop in range(first[path], first[path + 1]):
+            cache, key = caches[hop], keys[hop]
+            counts[_LOOKUPS, cache] += 1
+            now += 1
+            line = -1
+            if enabled:
+                start = lines[hop, 0]
+                for way in range(ways):
+                    at = lines[hop, way] if skewed else start + way
+                    line = at if tags[at] == key else line
+            if line >= 0:
+                touch_line(policy, ways, stamps, set_state, line, now)
+                counts[_HITS, cache] += 1
+                reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
+                continue
+            found = two and _get(c2, sets2, s2, cache, key, now)
+            counts[_SECOND, cache] += found
+            if not (found or all_match or matched[hop]):
+                counts[_UNMATCHED, cache] += 1
+                dropped = True
+                break
+            if two and not found:
+                _put(c2, sets2, s2, cache, key, now)
+            if enabled:
+                counts[_EVICTIONS, cache] += _put(c1, sets1, s1, cache, key, now)
+            cause = reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
+            if cause == COMPULSORY:
+                counts[_COMPULSORY, cache] += 1
+            elif cause == CAPACITY:
+                counts[_CAPACITY, cache] += 1
+            else:
+                counts[_CONFLICT, cache] += 1
+        delivered += not dropped
+    return delivered, now - begin
+
+
+forget_stale(_send, reference_stack, routing_cache)

@@ -1,0 +1,1 @@
+"""Store-and-forward routers of whole packets."""

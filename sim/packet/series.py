@@ -1,0 +1,100 @@
+"""A run of a packet network in bins of time (`hopforge series` with ``router.model: packet``)."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from hopforge.model.config import Config
+from hopforge.sim.packet import records as r
+from hopforge.sim.packet.network import PacketNetwork
+from hopforge.sim.packet.settings import PacketError
+from hopforge.sim.packet.simulation import percentile
+from hopforge.sim.run.time_series import TimeSeries, converged_parts
+
+__all__ = ["run_packet_series", "series_network"]
+
+
+def series_network(config: Config, load: float, seed: int) -> PacketNetwork:
+    """Make the network of `run_packet_series`, with messages enough for all loads of ``simulation.load_steps``."""
+    messages, limits = config.packet.messages, config.simulation
+    if not limits.load_steps or load <= 0:
+        return PacketNetwork(config, load, seed)
+    steps = sorted((step.bin, step.load) for step in limits.load_steps)
+    begins, loads = [0, *(k for k, _ in steps)], [load, *(one for _, one in steps)]
+    lengths = np.diff([*begins, limits.series_bins])
+    needed = float((lengths * np.array(loads)).sum()) / limits.series_bins / load * messages
+    if config.packet.process == "exponential":
+        needed += 6 * math.sqrt(needed)
+    return PacketNetwork(config, load, seed, messages=math.ceil(needed) + 1)
+
+
+def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], None]) -> TimeSeries:
+    """Run for as long as ``packet.messages`` messages are created at the first load, bin by bin.
+
+    The load changes as ``simulation.load_steps`` says. What is inside at the end is left there.
+
+    Parameters
+    ----------
+    network : PacketNetwork
+        Of `series_network`, at its start.
+    progress : callable
+        Called with (bins done, in all).
+
+    Raises
+    ------
+    PacketError
+        ``simulation.series_routers``: nothing is learned here.
+    DeadlockError
+        A standstill.
+    """
+    limits, settings, counters = network.config.simulation, network.settings, network.counters
+    if limits.series_routers:
+        raise PacketError("simulation.series_routers is for other router models than packet")
+    count, unit = limits.series_bins, settings.cycle_ns / 1000
+    total = max(int(network.period_cycles * network.config.packet.messages), count)
+    steps = {step.bin: step.load for step in limits.load_steps}
+    scale = network.period_cycles * network.load / settings.message_packets / network.topology.routers
+    rows, begins = [], [0]
+    loads = np.zeros((count, len(network.channel_packets())))
+    for k in range(count):
+        begin, end = total * k // count, total * (k + 1) // count
+        if k in steps:
+            network.set_load(steps[k])
+            begins.append(k)
+        before, histogram, sent = counters.copy(), network.histogram.copy(), network.channel_packets()
+        network.advance(end)
+        network.check_conservation()
+        new = counters - before
+        packets = max(int(new[r.DELIVERED]), 1)
+        loads[k] = (network.channel_packets() - sent) * settings.send_cycles / (end - begin)
+        found = [
+            percentile(network.histogram - histogram, share, int(counters[r.LIFETIME_MAX])) * settings.cycle_ns
+            for share in (0.5, 0.95, 0.99)
+        ]
+        some = float(new[r.DELIVERED] > 0) or np.nan
+        detours = int(new[r.DETOURS_OUTFLANK] + new[r.DETOURS_WRAPAROUND])
+        rows.append(
+            {
+                "time": end * unit, "load": network.load, "accepted": int(new[r.DELIVERED]) / (end - begin) * scale,
+                "latency": int(new[r.LIFETIME_SUM]) / packets * settings.cycle_ns * some, "latency_p50": found[0],
+                "latency_p95": found[1], "latency_p99": found[2], "hops": (int(new[r.HOPS_SUM]) / packets + 1) * some,
+                "derouted_share": detours / max(int(new[r.INJECTED]), 1),
+                "channel_load_mean": float(loads[k].mean()), "channel_load_max": float(loads[k].max()),
+            }
+        )  # fmt: skip
+        progress(k + 1, count)
+    bins = pd.DataFrame(rows)
+    used = np.flatnonzero(network.histogram)
+    middle = (used * r.BIN_CYCLES + (r.BIN_CYCLES - 1) / 2) * settings.cycle_ns
+    return TimeSeries(
+        bins,
+        pd.DataFrame(columns=["time", "router", "port", "mean", "least"]),
+        pd.DataFrame({"latency": middle, "packets": network.histogram[used]}),
+        converged_parts(bins, begins),
+        "µs",
+        "ns",
+        loads,
+        "load (1: uniform traffic saturates the bisection)",
+    )

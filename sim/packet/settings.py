@@ -1,0 +1,132 @@
+"""Settings of a packet network in cycles: what the golden network and the kernel both start from."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.topology.link_times import common_cycle_ns
+
+#: routing algorithms of the packet network, with the weight η that each has by default (seed 003)
+DEFAULT_ETA = {"abr": 0.0, "por": 1.0, "ofr": 2.0}
+
+
+class PacketError(UserError, ValueError):
+    """A packet network that cannot be: names the key, the limit and the value."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Times in cycles, sizes and rules (docs/definitions/torus-router.md).
+
+    Attributes
+    ----------
+    algorithm : str
+        abr, por or ofr.
+    cycle_ns : float
+        Length of a cycle.
+    send_cycles, link_cycles : int
+        A packet on a link between routers; its latency.
+    host_send_cycles, host_cycles : int
+        The same of the links of sources and sinks.
+    feed_cycles : int
+        Between two packets that a source offers.
+    eta : tuple of int
+        Numerator and denominator of η.
+    """
+
+    algorithm: str
+    cycle_ns: float
+    send_cycles: int
+    link_cycles: int
+    host_send_cycles: int
+    host_cycles: int
+    feed_cycles: int
+    feed_waits: bool
+    queues: str
+    queue_packets: int
+    enter_slots: int
+    inject_slots: int
+    congestion: str
+    idle_ratio: str
+    full_profit: str
+    wraparound: str
+    outflank_distance: int
+    eta: tuple[int, int]
+    message_packets: int
+    messages: int
+
+
+def packet_cycle_ns(config: Config) -> float:
+    """Longest cycle of which the times of both kinds of links, rounded to 0.1 ns, are multiples, in ns."""
+    packet = config.packet
+    bits = 8 * packet.packet_bytes
+    times = (bits / packet.link_gbps, bits / packet.host_gbps, packet.link_ns, packet.host_ns)
+    return common_cycle_ns([max(round(time, 1), 0.1) for time in times])
+
+
+def unit_period_ns(config: Config) -> float:
+    """Time between two packets of a node at load 1: the load that uniform traffic saturates the bisection with.
+
+    k/8 times a packet's time on a link, k the longest dimension (spec: λ = 8B/k).
+    """
+    packet = config.packet
+    return 8 * packet.packet_bytes / packet.link_gbps * max(config.topology.radices) / 8  # type: ignore[union-attr]
+
+
+def packet_settings(config: Config) -> Settings:
+    """Check the configuration and give its settings.
+
+    Raises
+    ------
+    PacketError
+        Another network than a mesh or torus of up to three dimensions with one host per router, another algorithm, or
+        sizes that do not fit each other.
+    """
+    topology, packet, algorithm = config.topology, config.packet, config.routing.algorithm
+    if topology.kind not in ("torus", "mesh"):
+        raise PacketError(f"router.model packet needs a topology of kind mesh or torus, not {topology.kind}")
+    if topology.hosts_per_router != 1:
+        raise PacketError(
+            f"topology.hosts_per_router must be 1 for router.model packet, not {topology.hosts_per_router}"
+        )
+    if algorithm not in DEFAULT_ETA:
+        raise PacketError(f"routing.algorithm must be one of abr, por, ofr for router.model packet, not {algorithm}")
+    low = 1 if algorithm == "abr" else 2
+    if not low <= len(topology.radices) <= 3:
+        raise PacketError(
+            f"topology.radices must have {low} to 3 dimensions for routing.algorithm {algorithm}, "
+            f"not {len(topology.radices)}"
+        )
+    if algorithm == "por" and topology.kind == "mesh":
+        raise PacketError("routing.algorithm por goes round a ring: it needs a topology of kind torus, not mesh")
+    for key in ("enter_slots", "inject_slots"):
+        if getattr(packet, key) > packet.queue_packets:
+            raise PacketError(
+                f"packet.{key} must be at most packet.queue_packets={packet.queue_packets}, not {getattr(packet, key)}"
+            )
+    cycle = packet_cycle_ns(config)
+    bits = 8 * packet.packet_bytes
+    eta = Fraction(str(DEFAULT_ETA[algorithm] if packet.eta is None else packet.eta)).limit_denominator(1000)
+    return Settings(
+        algorithm=algorithm,
+        cycle_ns=cycle,
+        send_cycles=max(round(bits / packet.link_gbps / cycle), 1),
+        link_cycles=max(round(packet.link_ns / cycle), 1),
+        host_send_cycles=max(round(bits / packet.host_gbps / cycle), 1),
+        host_cycles=max(round(packet.host_ns / cycle), 1),
+        feed_cycles=max(round(unit_period_ns(config) / packet.feed / cycle), 1),
+        feed_waits=packet.feed_waits,
+        queues=packet.queues,
+        queue_packets=packet.queue_packets,
+        enter_slots=packet.enter_slots,
+        inject_slots=packet.inject_slots,
+        congestion=packet.congestion,
+        idle_ratio=packet.idle_ratio,
+        full_profit=packet.full_profit,
+        wraparound=packet.wraparound,
+        outflank_distance=packet.outflank_distance,
+        eta=(eta.numerator, eta.denominator),
+        message_packets=config.traffic.message_packets,
+        messages=packet.messages,
+    )

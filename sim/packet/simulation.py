@@ -1,0 +1,184 @@
+"""One run of a packet network: lifetimes, hops, detours, and whether its sources keep up."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.output.plots import Line, draw_lines, new_figure, save_figure, style_axes
+from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.sim.packet import records as r
+from hopforge.sim.packet.network import PacketNetwork
+
+#: a run whose messages have not all arrived after so many times its planned length is given up
+PATIENCE = 20
+
+
+@dataclass(frozen=True)
+class PacketMeasurement:
+    """Results of one run over all packets of all messages; times in ns.
+
+    Attributes
+    ----------
+    load : float
+        In units of the load that saturates the bisection under uniform traffic.
+    complete : bool
+        All packets arrived.
+    lifetime_ns : float
+        Mean from the creation of a message to the arrival of each of its packets at the sink.
+    accepted : float
+        Packets that arrived, in units of load, until the last one arrived.
+    outflanked, wrapped : float
+        Shares of the packets that took a detour through an outflank or a wraparound destination.
+    refused : float
+        Packets that a router sent back, for each that arrived.
+    """
+
+    load: float
+    seed: int
+    complete: bool
+    lifetime_ns: float
+    lifetime_median_ns: float
+    lifetime_p95_ns: float
+    lifetime_p99_ns: float
+    lifetime_max_ns: float
+    hops: float
+    accepted: float
+    outflanked: float
+    wrapped: float
+    refused: float
+    link_load: float
+    packets: int
+    cycle_ns: float
+    cycles: int
+    cpu_seconds: float
+
+    def row(self) -> dict[str, Any]:
+        """As a row of a table."""
+        return dataclasses.asdict(self)
+
+
+def run_packets(
+    network: PacketNetwork,
+    progress: Callable[[int, int], None] | None = None,
+    give_up_lifetime_ns: float = float("inf"),
+    least_lifetime_ns: float = 0.0,
+) -> PacketMeasurement:
+    """Run until all messages have arrived.
+
+    Parameters
+    ----------
+    network : PacketNetwork
+        At its start.
+    progress : callable, optional
+        Called with (packets delivered, packets in all) after every period of the messages.
+    give_up_lifetime_ns, least_lifetime_ns : float
+        Stop as soon as the mean lifetime over all packets would be longer, were those to come as short as the second.
+
+    Raises
+    ------
+    DeadlockError
+        A standstill.
+    """
+    started = time.process_time()
+    counters, cycle_ns = network.counters, network.settings.cycle_ns
+    nodes = network.topology.routers
+    whole = nodes * network.settings.messages * network.settings.message_packets
+    end, last = 0, PATIENCE * int(network.period_cycles * network.settings.messages + 1e4)
+    complete = False
+    while not complete and end < last:
+        end += max(int(network.period_cycles), 1)
+        complete = network.advance(end)
+        if progress is not None:
+            progress(int(counters[r.DELIVERED]), whole)
+        to_come = whole - counters[r.DELIVERED]
+        if counters[r.LIFETIME_SUM] * cycle_ns + to_come * least_lifetime_ns > give_up_lifetime_ns * whole:
+            break
+    network.check_conservation()
+    delivered = max(int(counters[r.DELIVERED]), 1)
+    taken = max(int(counters[r.INJECTED]), 1)
+    finish = max(int(counters[r.FINISH]), 1)
+    links = int((network.topology.peer_router >= 0).sum())
+    unit = network.period_cycles * network.load / network.settings.message_packets
+    longest = int(counters[r.LIFETIME_MAX])
+    median, p95, p99 = (percentile(network.histogram, share, longest) * cycle_ns for share in (0.5, 0.95, 0.99))
+    return PacketMeasurement(
+        load=network.load,
+        seed=network.seed,
+        complete=complete,
+        lifetime_ns=int(counters[r.LIFETIME_SUM]) / delivered * cycle_ns,
+        lifetime_median_ns=median,
+        lifetime_p95_ns=p95,
+        lifetime_p99_ns=p99,
+        lifetime_max_ns=int(counters[r.LIFETIME_MAX]) * cycle_ns,
+        hops=int(counters[r.HOPS_SUM]) / delivered,
+        accepted=delivered / nodes / finish * unit,
+        outflanked=int(counters[r.DETOURS_OUTFLANK]) / taken,
+        wrapped=int(counters[r.DETOURS_WRAPAROUND]) / taken,
+        refused=int(counters[r.REFUSED]) / delivered,
+        link_load=int(counters[r.SENT]) * network.settings.send_cycles / finish / max(links, 1),
+        packets=delivered,
+        cycle_ns=cycle_ns,
+        cycles=network.cycle,
+        cpu_seconds=time.process_time() - started,
+    )
+
+
+def percentile(histogram: NDArray[np.int64], share: float, longest: int) -> float:
+    """Upper end of the bin in which the lifetime that `share` of the packets do not exceed lies, in cycles."""
+    sums = histogram.cumsum()
+    if sums[-1] == 0:
+        return 0.0
+    k = int(sums.searchsorted(share * sums[-1]))
+    return float(longest) if k == r.BINS - 1 else min(float((k + 1) * r.BIN_CYCLES), float(longest))
+
+
+def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:
+    """Say what `hopforge net` shows: subject and words."""
+    return [
+        ("load", f"{found.load:.4g} of the load that saturates the bisection under uniform traffic"),
+        ("accepted", f"{found.accepted:.4g}" + ("" if found.complete else ", NOT SUSTAINED: the run was given up")),
+        (
+            "lifetime",
+            f"{found.lifetime_ns:.0f} ns (median {found.lifetime_median_ns:.0f}, 95 % {found.lifetime_p95_ns:.0f}, "
+            f"99 % {found.lifetime_p99_ns:.0f}, max {found.lifetime_max_ns:.0f})",
+        ),
+        ("links passed", f"{found.hops:.3f}"),
+        ("detours", f"{100 * found.outflanked:.2f} % outflank, {100 * found.wrapped:.2f} % wraparound"),
+        ("links", f"busy {100 * found.link_load:.1f} % of the time; {found.refused:.3f} packets sent back for each"),
+        (
+            "cycles",
+            f"{found.cycles:,} of {found.cycle_ns:g} ns; {found.packets:,} packets, {found.cpu_seconds:.2f} s",
+        ),
+    ]
+
+
+def message_table(network: PacketNetwork) -> pd.DataFrame:
+    """Mean lifetime by number of the message, over all nodes: columns message, packets, lifetime_ns."""
+    sums = network.message_sums
+    return pd.DataFrame(
+        {
+            "message": range(len(sums)),
+            "packets": sums[:, 1],
+            "lifetime_ns": sums[:, 0] / sums[:, 1].clip(min=1) * network.settings.cycle_ns,
+        }
+    )
+
+
+def write_packets(config: Config, network: PacketNetwork, found: PacketMeasurement, folder: Path) -> None:
+    """Write the measurement and the lifetimes by message (CSV, Parquet; PNG) and the metadata (JSON)."""
+    messages = message_table(network)
+    with staged(folder) as scratch:
+        write_tables(scratch, {"measurement": pd.DataFrame([found.row()]), "messages": messages})
+        figure, (axes,) = new_figure()
+        style_axes(axes, title=f"Lifetime by message, {config.name}", x_label="message", y_label="lifetime (ns)")
+        draw_lines(axes, [Line("mean", messages["message"], messages["lifetime_ns"], 0)])
+        save_figure(figure, scratch / "messages.png")
+        write_metadata(scratch, run_metadata(config))

@@ -1,0 +1,137 @@
+"""What is plotted of a table first: the reader can choose other columns."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from hopforge.sim.pages.report import Explorer
+
+__all__ = ["LARGEST_PLOT", "cells", "explorer"]
+
+LARGEST_PLOT = 20_000
+"""Rows of a table that are plotted."""
+
+_MOST_SERIES = 24
+_X = (
+    "load", "offered_load", "cycle", "end_cycle", "start_cycle", "time_us", "time_ns", "rank", "t_max", "router",
+    "switch", "port_class", "routers", "entries", "targets",
+)  # fmt: skip
+_Y = (
+    "latency", "hit_rate", "finish_cycle", "finish_s", "engine_ratio", "makespan_s", "million_per_s",
+    "million_flit_hops_per_s", "cpu_s", "packet_over_flow", "mean_hops", "bandwidth", "area_um2", "delay_ns", "cells",
+    "score", "load",
+)  # fmt: skip
+_SERIES = ("variant", "method", "recipe", "pattern", "engine", "seed")
+_IDENTITY = ("router", "port", "rank", "host", "seed", "seeds", "number", "packet", "member", "to_router", "dst")
+
+
+def explorer(title: str, table: pd.DataFrame, command: str = "", caption: str = "") -> Explorer | None:
+    """Return a plot of the table with a first choice of axes; None for a table with nothing to plot.
+
+    Latencies of saturated points are left out: the queues of the hosts grow, and their mean with the length of the run.
+    More than `LARGEST_PLOT` rows are thinned evenly, and the caption says so.
+    """
+    table = table.loc[:, ~table.columns.duplicated()]
+    table.columns = table.columns.map(str)
+    varied = [name for name in table.columns if _distinct(table[name], 2)]
+    numbers = [name for name in varied if is_numeric_dtype(table[name]) and not is_bool_dtype(table[name])]
+    if len(table) < 2 or not numbers or len(varied) < 2:
+        return None
+    words = [name for name in varied if name not in numbers]
+    x = _first_x(table, varied, numbers, words)
+    values = [name for name in numbers if name != x]
+    if not values:
+        return None
+    y = _prefer(_Y, values) or _first_y(table, values)
+    kinds = [name for name in varied if not _distinct(table[name], _most_series(table[name]) + 1)]
+    choices = [name for name in kinds if name not in (x, y)]
+    by = _prefer(_SERIES, choices)
+    if not _separates(table, x, by):
+        by = next((name for name in choices if _separates(table, x, name)), by)
+    step = -(-len(table) // LARGEST_PLOT)
+    if step > 1:
+        caption = f"{caption} Every {step}th of {len(table)} rows.".strip()
+    shown = _without_saturated(table.iloc[::step])
+    style = "bars" if x in words else "markers" if not by and not _separates(table, x, "") else "lines"
+    return Explorer(
+        title,
+        {name: cells(shown[name]) for name in varied},
+        x,
+        y,
+        by,
+        varied,
+        numbers,
+        kinds,
+        style,
+        caption,
+        command,
+    )
+
+
+def cells(column: pd.Series) -> list[Any]:
+    """Return the values as text, numbers, booleans and None; long texts are cut."""
+    return [_cell(value) for value in column.astype(object).tolist()]
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _first_x(table: pd.DataFrame, varied: Sequence[str], numbers: Sequence[str], words: Sequence[str]) -> str:
+    known = _prefer(_X, [name for name in varied if name != "load" or "router" not in varied])  # loads of channels
+    if known:
+        return known
+    if words and table[words[0]].is_unique and len(table) <= 60:
+        return words[0]
+    return next(iter(numbers))
+
+
+def _first_y(table: pd.DataFrame, values: Sequence[str]) -> str:
+    """Return the first measured column: one with fractions, for whole numbers are often what was chosen."""
+    measured = [name for name in values if name not in _IDENTITY]
+    fractions = (name for name in measured if (table[name].dropna() % 1 != 0).any())
+    return next(fractions, next(iter(measured), values[0]))
+
+
+def _prefer(wanted: Sequence[str], names: Sequence[str]) -> str:
+    return next((name for name in wanted if name in names), "")
+
+
+def _most_series(column: pd.Series) -> int:
+    return _MOST_SERIES if not is_numeric_dtype(column) or (column.dropna() % 1 == 0).all() else _MOST_SERIES // 4
+
+
+def _distinct(column: pd.Series, count: int) -> bool:
+    """Tell whether the column has at least `count` different values."""
+    try:
+        return bool(column.nunique() >= count)
+    except TypeError:  # lists and the like
+        return False
+
+
+def _separates(table: pd.DataFrame, x: str, by: str) -> bool:
+    """Tell whether no series has two points at the same place."""
+    names = [x, by] if by else [x]
+    return not table.duplicated(names).any()
+
+
+def _without_saturated(table: pd.DataFrame) -> pd.DataFrame:
+    if "saturated" not in table or not is_bool_dtype(table["saturated"]):
+        return table
+    table = table.copy()
+    for name in table.columns:
+        if "latency" in name and is_numeric_dtype(table[name]):
+            table[name] = table[name].astype(float).where(~table["saturated"])
+    return table

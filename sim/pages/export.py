@@ -1,0 +1,156 @@
+"""Networks as files for other programs, their floor plan as a picture, and what `hopforge topology` tells."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+
+from hopforge.model.config import Config
+from hopforge.model.config.failures import describe_failed
+from hopforge.model.output.results import staged
+from hopforge.model.topology import Topology, TopologyError, build
+from hopforge.model.topology.floor_plan import cabling, draw_floor_plan, link_ends, positions
+from hopforge.model.topology.routing_table import hop_statistics
+from hopforge.sim.programs.simgrid import simgrid_text
+
+
+def links(topology: Topology) -> Iterator[tuple[int, int, int, int]]:
+    """Yield each link between routers once, as (router, port, router, port), the smaller end first."""
+    yield from map(tuple, link_ends(topology).tolist())
+
+
+def parallel_links(topology: Topology) -> int:
+    """Count the links beyond the first between the same two routers."""
+    ends = np.sort(link_ends(topology)[:, [0, 2]], axis=1)
+    return len(ends) - len(np.unique(ends, axis=0))
+
+
+def edge_list_text(topology: Topology) -> str:
+    """Return two router numbers a line, the format of ``topology.kind: edge_list``; parallel links appear once."""
+    ends = sorted({(min(a, b), max(a, b)) for a, _, b, _ in links(topology)})
+    return f"# {topology.name}\n" + "".join(f"{a} {b}\n" for a, b in ends)
+
+
+def anynet_text(topology: Topology) -> str:
+    """Return the network file of BookSim 2's ``topology = anynet``; parallel links appear once.
+
+    Latencies stand in it if the network's own file has them.
+    """
+    lines = []
+    for router in range(topology.routers):
+        hosts = topology.host_at[router]
+        peers = topology.peer_router[router]
+        words = [f"router {router}"]
+        words += [f"node {host}" for host in hosts[hosts >= 0].tolist()]
+        cycles = peers * 0 if topology.link_cycles is None else topology.link_cycles[router]
+        found = dict(zip(peers[peers >= 0].tolist(), cycles[peers >= 0].tolist(), strict=True))
+        words += [f"router {peer} {latency}" if latency else f"router {peer}" for peer, latency in found.items()]
+        lines.append(" ".join(words) + "\n")
+    return "".join(lines)
+
+
+def graphml_text(topology: Topology) -> str:
+    """Return GraphML: nodes r0, r1, … (routers, x and y) and h0, h1, … (hosts, address), ports at edges.
+
+    `kind: edge_list` reads it.
+    """
+    graph: nx.MultiGraph = nx.MultiGraph(name=topology.name)
+    places = enumerate(positions(topology).tolist())
+    graph.add_nodes_from((f"r{router}", {"kind": "router", "x": x, "y": y}) for router, (x, y) in places)
+    for host, (router, port, address) in enumerate(
+        zip(topology.host_router.tolist(), topology.host_port.tolist(), topology.host_address.tolist(), strict=True)
+    ):
+        graph.add_node(f"h{host}", kind="host", address=address)
+        graph.add_edge(f"h{host}", f"r{router}", target_port=port)
+    for source, port, target, far_port in links(topology):
+        graph.add_edge(f"r{source}", f"r{target}", source_port=port, target_port=far_port)
+    return "\n".join(nx.generate_graphml(graph, named_key_ids=True)) + "\n"
+
+
+#: name of a format → text of the file
+EXPORTS: dict[str, Callable[[Topology, Config], str]] = {
+    "graphml": lambda topology, _: graphml_text(topology),
+    "anynet": lambda topology, _: anynet_text(topology),
+    "edges": lambda topology, _: edge_list_text(topology),
+    "simgrid": simgrid_text,
+    "simgrid-full": partial(simgrid_text, full=True),
+}
+#: the format that is a picture: the floor plan
+PICTURE = "png"
+#: suffix of a file → format, where they differ
+SUFFIXES = {"xml": "simgrid"}
+
+
+def describe(config: Config) -> list[tuple[str, str]]:
+    """Return (subject, words) of the network of a configuration."""
+    topology = build(config.topology, config.address)
+    hops = hop_statistics(topology)
+    plan = cabling(topology)
+    twins = parallel_links(topology)
+    partly = hops.sources < len(np.unique(topology.host_router))
+    sample = f", estimated from {hops.sources} of them" if partly else ""
+    bound = "at least " if partly else ""
+    lines = [
+        ("network", topology.name),
+        ("parameters", ", ".join(f"{key} = {value}" for key, value in topology.params.items())),
+        ("routers", f"{topology.routers}, of {_span(topology.ports.tolist())} ports"),
+        ("hosts", str(topology.hosts)),
+        ("links", f"{plan.cables}" + (f", of which {twins} parallel to others" if twins else "")),
+        ("addresses", f"{config.address.width_bits} bits, digits of {config.address.chunk_bits} bits"),
+        ("diameter", f"{bound}{hops.diameter} links between routers with hosts"),
+        ("mean path", f"{hops.mean_path_length:.4f} links between two routers with hosts{sample}"),
+        ("mean distance", f"{hops.mean_hops:.4g} links between two different hosts"),
+        *(
+            []
+            if config.failed.none
+            else [("failed", f"{describe_failed(config.failed)}; the figures are of the whole network")]
+        ),
+        ("floor plan", f"{plan.width:g} x {plan.height:g} places"),
+        ("cables", f"{plan.total:.12g} places in all, mean {plan.mean:.3f}, longest {plan.longest:g}"),
+    ]
+    return lines
+
+
+def export_file(config: Config, form: str | None = None, path: Path | None = None) -> Path:
+    """Write the network of a configuration; the file appears only when it is complete.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration.
+    form : str, optional
+        Key of `EXPORTS`, or png; by default what the suffix of `path` says, else graphml.
+    path : Path, optional
+        By default ``build/NAME.FORMAT``.
+
+    Raises
+    ------
+    TopologyError
+        Unknown format.
+    ResultError
+        The file cannot be written.
+    """
+    if form is None:
+        suffix = path.suffix.removeprefix(".") if path is not None else "graphml"
+        form = SUFFIXES.get(suffix, suffix)
+        if not form:
+            known = ", ".join((*EXPORTS, PICTURE))
+            raise TopologyError("--output", f"{path} has no ending that names a format; add --export, one of {known}")
+    if form not in (*EXPORTS, PICTURE):
+        raise TopologyError("--export", f"the format must be one of {', '.join((*EXPORTS, PICTURE))}, not {form!r}")
+    suffix = {name: suffix for suffix, name in SUFFIXES.items()}.get(form.removesuffix("-full"), form)
+    target = Path("build") / f"{config.name}.{suffix}" if path is None else path
+    topology = build(config.topology, config.address)
+    with staged(target.parent) as scratch:
+        if form == PICTURE:
+            draw_floor_plan(topology, scratch / target.name)
+        else:
+            (scratch / target.name).write_text(EXPORTS[form](topology, config), encoding="utf-8")
+    return target
+
+
+def _span(values: list[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"

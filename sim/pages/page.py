@@ -1,0 +1,314 @@
+"""The page of all results below a folder: an overview, then a section for each folder of results."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from hopforge.sim.pages.explore import cells, explorer
+from hopforge.sim.pages.find import Found, ResultSet
+from hopforge.sim.pages.hit_page import REGULAR, HitRun, consequence_section, hit_section
+from hopforge.sim.pages.report import Column, Fact, Figure, Item, Listing, Picture, Report, Section, Table, bars
+
+__all__ = ["MOST_ROWS", "result_page"]
+
+MOST_ROWS = 200
+"""Rows of a table on the page unless asked for more or fewer."""
+
+_ROWS_IN_ALL = 30_000
+_LONGEST_FACTS = 80
+_APART = ("command", "config", "versions", "assumptions", "comparisons", "results", "recipes", "blocks", "survivors")
+_MEASURES = (
+    ("hit_rate", "hit rate"),
+    ("latency", "latency, cycles"),
+    ("accepted", "accepted"),
+    ("makespan", "makespan, cycles"),
+    ("makespan_s", "makespan, s"),
+    ("mismatches", "mismatches"),
+)
+
+
+def result_page(found: Found, command: str, *, rows: int = MOST_ROWS) -> Report:
+    """Return the page of what `find_results` found; a folder with a page of its own (`hopforge demo`) gives just that.
+
+    Parameters
+    ----------
+    found : Found
+        Results.
+    command : str
+        Command that writes the page again.
+    rows : int
+        Rows of a table that are shown; fewer where the page would hold more than 30 000.
+    """
+    sets = _uncovered(found.sets)
+    own = next((result.page for result in sets if result.folder == "." and result.page is not None), None)
+    if own is not None and len(sets) == 1 and not found.problems:
+        return own
+    tables = sum(len(result.tables) for result in sets)
+    shown = max(1, min(rows, max(10, _ROWS_IN_ALL // max(tables, 1))))
+    sections = [_overview(found)]
+    together = _together(found.sets)
+    if together is not None:
+        sections.append(together)
+    for result in sets:
+        sections += [_section(result, shown)] if result.page is None else _own_sections(result)
+    words = f"{_count(len(found.sets), 'result')}, {_count(tables, 'table')}"
+    if found.problems:
+        words += f"; {_count(len(found.problems), 'file')} could not be shown"
+    return Report(f"hopforge: results in {found.name}", f"{words}.", sections, {"repeat": command})
+
+
+def _own_sections(result: ResultSet) -> list[Section]:
+    assert result.page is not None
+    return [replace(section, title=f"{result.folder}: {section.title}") for section in result.page.sections]
+
+
+def _uncovered(sets: list[ResultSet]) -> list[ResultSet]:
+    """Return the results without those that the page of another folder shows."""
+    covered = [name if result.folder == "." else f"{result.folder}/{name}" for result in sets for name in result.covers]
+    return [
+        result
+        for result in sets
+        if not any(result.folder == name or result.folder.startswith(f"{name}/") for name in covered)
+    ]
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _overview(found: Found) -> Section:
+    rows = [
+        [result.folder, result.kind, _text(result.config.get("name", result.metadata.get("name"))),
+         _text(result.metadata.get("seed")), _headline(result), result.command or "not known"]
+        for result in found.sets
+    ]  # fmt: skip
+    heads = [Column(name) for name in ("folder", "made by", "name", "seed", "found", "command")]
+    items: list[Item] = [Table("All results", heads, rows)]
+    if found.problems:
+        items.append(
+            Table(
+                "Files that could not be shown",
+                [Column("file"), Column("reason")],
+                [[problem.path, problem.reason] for problem in found.problems],
+            )
+        )
+    text = "Click a heading to sort; plots zoom where you drag, and a click on a name hides its series."
+    if found.others:
+        kinds = ", ".join(f"{number} {ending}" for ending, number in found.others.items())
+        text += f"\n\nOther files, not shown: {kinds}."
+    return Section("Overview", text, (), items)
+
+
+def _headline(result: ResultSet) -> str:
+    """Return the figures that matter most, if the result has any that are known."""
+    rows = [table.iloc[0].to_dict() for table in result.tables.values() if len(table) == 1]
+    totals = result.metadata.get("totals")
+    for row in [totals] if isinstance(totals, dict) else rows:
+        if row.get("lookups") == 0:
+            del row["hit_rate"]
+        words = [f"{name} {row[key]:.6g}" for key, name in _MEASURES if isinstance(row.get(key), int | float)]
+        if words:
+            return ", ".join(words)
+    result_facts = result.metadata.get("result")
+    if isinstance(result_facts, dict) and isinstance(result_facts.get("mismatches"), int):
+        return f"{_count(result_facts['mismatches'], 'mismatch')}"
+    comparison = result.tables.get("comparison")
+    if comparison is not None:
+        return _count(len(comparison), "comparison") + " with the paper"
+    curve = result.tables.get("curve")
+    if curve is not None and "accepted" in curve and len(curve):
+        return f"accepted at most {curve['accepted'].max():.4g}"
+    return _best(result)
+
+
+#: table, column, how its largest value is told
+_BEST = (
+    ("variants", "gain", "gain {:.4g} at most"),
+    ("bench", "engine_ratio", "up to {:.3g} times as fast as SimGrid"),
+    ("bench", "ratio", "up to {:.3g} times as fast as BookSim"),
+    ("bench", "million_per_s", "up to {:.3g} million a second"),
+    ("bench", "cpu_s", "processor time {:.3g} s at most"),
+    ("routers", "entries", "{:.0f} entries a router at most"),
+)
+
+
+def _best(result: ResultSet) -> str:
+    """Return the largest value of a table that is known; empty if there is none."""
+    for name, column, text in _BEST:
+        if column in _columns(result, name):
+            largest = pd.to_numeric(result.tables[name][column], errors="coerce").max()
+            if pd.notna(largest):
+                return text.format(largest)
+    return ""
+
+
+def _together(sets: list[ResultSet]) -> Section | None:
+    """Return the sweeps in one plot and the single runs in one table; None with fewer than two of both."""
+    items: list[Item] = []
+    curves = [
+        (result, result.tables["curve"]) for result in sets if {"load", "latency"} <= set(_columns(result, "curve"))
+    ]
+    if len(curves) > 1:
+        parts = []
+        for result, curve in curves:
+            names = [result.folder] * len(curve)
+            if "variant" in curve:
+                names = [
+                    " ".join((result.folder, str(v))) if str(v) not in ("", "nan") else result.folder
+                    for v in curve["variant"]
+                ]
+            parts.append(curve.assign(variant=names))
+        plot = explorer(
+            "All sweeps",
+            pd.concat(parts, ignore_index=True),
+            _commands(result for result, _ in curves),
+            "Saturated points have no latency.",
+        )
+        items += [plot] if plot is not None else []
+    for name in ("measurement", "program", "app"):
+        rows = [(result, result.tables[name]) for result in sets if len(result.tables.get(name, ())) == 1]
+        if len(rows) > 1:
+            table = pd.concat([row.assign(result=result.folder) for result, row in rows], ignore_index=True)
+            table = table[["result", *(column for column in table.columns if column != "result")]]
+            items.append(_table(f"All runs: {name}", table, len(table), "", _commands(result for result, _ in rows)))
+    return Section("Side by side", "", (), items) if items else None
+
+
+def _commands(results: Iterable[ResultSet]) -> str:
+    return "; ".join(dict.fromkeys(result.command for result in results if result.command))
+
+
+def _columns(result: ResultSet, name: str) -> list[str]:
+    table = result.tables.get(name)
+    return [] if table is None else [str(column) for column in table.columns]
+
+
+def _section(result: ResultSet, rows: int) -> Section:
+    kind = result.kind
+    name = "results" if result.folder == "." else result.folder
+    facts, items = _known(result)
+    items += list(_generic(result, rows))
+    items += [
+        Picture(f"{picture} (as the command drew it)", data, "", result.command)
+        for picture, data in sorted(result.pictures.items())
+    ]
+    if result.config:
+        text = yaml.safe_dump(_writable(result.config), sort_keys=False, allow_unicode=True, width=110)
+        items.append(Listing("configuration, with all defaults", text))
+    return Section(f"{name} ({kind})" if kind != "tables" else name, _words(result), facts, items)
+
+
+def _words(result: ResultSet) -> str:
+    """Return what is known about the run, for people."""
+    paragraphs = []
+    title, source = result.metadata.get("title"), result.metadata.get("source")
+    if isinstance(title, str):
+        paragraphs.append(f"{title} ({source})." if isinstance(source, str) else f"{title}.")
+    assumptions = result.metadata.get("assumptions")
+    if isinstance(assumptions, list) and assumptions:
+        paragraphs.append("Assumed: " + "; ".join(str(words) for words in assumptions) + ".")
+    if not result.command:
+        paragraphs.append("No metadata tell the command that repeats it.")
+    versions = result.metadata.get("versions")
+    if isinstance(versions, dict):
+        paragraphs.append("With " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".")
+    return "\n\n".join(paragraphs)
+
+
+def _known(result: ResultSet) -> tuple[list[Fact], list[Item]]:
+    """Return cards and plots of results that are shown in a way of their own."""
+    if {"ports", "classes"} <= set(result.tables) and "totals" in result.metadata:
+        try:
+            run = _hit_run(result)
+            label = result.folder
+            sections = [
+                section({label: run}, {label: result.command}) for section in (hit_section, consequence_section)
+            ]
+        except (KeyError, TypeError, ValueError):  # of another version: shown like any table
+            return [], []
+        return list(sections[0].facts), [item for one in sections for item in one.items if not isinstance(item, Table)]
+    chart = _comparison(result)
+    return [], [chart] if chart is not None else []
+
+
+def _hit_run(result: ResultSet) -> HitRun:
+    metadata, config = result.metadata, result.config
+    regular = config["topology"]["kind"] in REGULAR
+    slot_bytes = int(config["timing"]["slot_bytes"])
+    ports, classes = result.tables["ports"], result.tables["classes"]
+    return HitRun(str(metadata["topology"]["name"]), regular, slot_bytes, metadata["totals"], classes, ports)
+
+
+def _comparison(result: ResultSet) -> Figure | None:
+    """Return the deviations from the paper's values; None if there are none."""
+    if not {"quantity", "deviation_percent"} <= set(_columns(result, "comparison")):
+        return None
+    table = result.tables["comparison"]
+    known = table[pd.to_numeric(table["deviation_percent"], errors="coerce").notna()]
+    if known.empty:
+        return None
+    names = [f"{number}. {text}"[:60] for number, text in enumerate(known["quantity"].astype(str), start=1)]
+    values = {"deviation": pd.to_numeric(known["deviation_percent"]).tolist()}
+    return bars("Deviation from the paper's values", names, values, y="%", command=result.command)
+
+
+def _generic(result: ResultSet, rows: int) -> Iterator[Item]:
+    """Yield a plot and a table of every table, and the facts of the metadata."""
+    for name, table in sorted(result.tables.items()):
+        if len(table) == 1:
+            values = [[str(column), value] for column in table.columns for value in cells(table[column])[:1]]
+            yield Table(name, [Column("quantity"), Column("value")], values, "", result.command)
+            continue
+        file = f"{result.folder}/{result.files[name]}".removeprefix("./")
+        plot = explorer(name, table, result.command)
+        if plot is not None:
+            yield plot
+        yield _table(name if plot is None else f"{name}, rows", table, rows, file, result.command)
+    apart = (*_APART, "found") if any(len(table) == 1 for table in result.tables.values()) else _APART
+    facts = list(_flat({key: value for key, value in result.metadata.items() if key not in apart}))
+    if facts and {name for name, _ in facts} != {"seed"}:
+        note = f"The first {_LONGEST_FACTS} of {len(facts)}." if len(facts) > _LONGEST_FACTS else ""
+        yield Table("What the run wrote about itself", [Column("quantity"), Column("value")],
+                    facts[:_LONGEST_FACTS], note, result.command)  # fmt: skip
+
+
+def _table(title: str, table: pd.DataFrame, rows: int, file: str = "", command: str = "") -> Table:
+    """Return the first `rows` rows; the caption says what is left out."""
+    note = ""
+    if len(table) > rows:
+        note = f"The first {rows} of {len(table)} rows; sorting and filtering see only these. All are in {file}."
+    shown = table.iloc[:rows]
+    columns = [cells(shown.iloc[:, number]) for number in range(table.shape[1])]
+    return Table(
+        title, [Column(_text(name)) for name in table.columns], list(zip(*columns, strict=True)), note, command
+    )
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[list[Any]]:
+    """Yield [name, value] of everything that is no list, nested names joined by points."""
+    for key, value in values.items():
+        name = f"{before}{key}"
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{name}.")
+        elif isinstance(value, list):
+            if value and len(value) <= 12 and not any(isinstance(one, list | dict) for one in value):
+                yield [name, _text(", ".join(str(one) for one in value))]
+        else:
+            yield [name, value if isinstance(value, bool | int | float) or value is None else _text(value)]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _writable(value: Any) -> Any:
+    """Return JSON data as plain objects for YAML."""
+    if isinstance(value, Mapping):
+        return {str(key): _writable(inner) for key, inner in value.items()}
+    return [_writable(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,1 @@
+"""How long programs take: flow engine, packet engine, SimGrid."""

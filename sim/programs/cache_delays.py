@@ -1,0 +1,65 @@
+"""How often the lookups of a program miss at every input port: what the routing caches cost its packets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.topology import Topology
+from hopforge.sim.hits.replay import ReplayResult, replay
+from hopforge.sim.traffic.placed import PlacedProgram, program_packets
+
+
+@dataclass(frozen=True, eq=False)
+class CacheUse:
+    """What the lookups of a program ask.
+
+    Attributes
+    ----------
+    miss : ndarray, float64[router, port]
+        Share of the lookups of an input port that pay the penalty of a miss.
+    miss_share : float
+        The same of all lookups together.
+    cached : bool
+        Whether switches have caches at all.
+    """
+
+    miss: NDArray[np.float64]
+    miss_share: float
+    cached: bool
+
+
+def cache_use(config: Config, topology: Topology, placed: PlacedProgram) -> CacheUse:
+    """Return the misses of a program under ``app.lookup``; ``cache`` replays its packets (`hopforge hits`).
+
+    A hit in a second level costs ``timing.second_level_ns / tcam_ns`` of a miss.
+
+    Raises
+    ------
+    UserError
+        Caches that do not fit in memory, or a TCAM without the rows of the routes.
+    """
+    shape = topology.peer_router.shape
+    kind = config.app.lookup
+    if kind != "cache":
+        share = 0.0 if kind == "hit" else 1.0
+        return CacheUse(np.full(shape, share), share, kind != "conventional")
+    assert isinstance(config.workload, ProgramWorkload), "checked by sim.programs.application"
+    found = replay(config, topology, program_packets(config.workload, placed))
+    misses = _penalties(config, found)
+    port = found.inputs.router.astype(np.int64) * shape[1] + found.inputs.port
+    lookups = np.bincount(port, found.lookups, shape[0] * shape[1])
+    paid = np.bincount(port, misses, shape[0] * shape[1])
+    shares = np.divide(paid, lookups, out=np.zeros(len(paid)), where=lookups > 0)
+    return CacheUse(shares.reshape(shape), float(paid.sum() / max(lookups.sum(), 1)), config.lookup.cache.enabled)
+
+
+def _penalties(config: Config, found: ReplayResult) -> NDArray[np.float64]:
+    """Penalties of a miss that each cache has cost, float64[cache]."""
+    missed = (found.lookups - found.hits).astype(np.float64)
+    if config.app.caches == "warm":
+        missed -= found.compulsory
+    second = np.minimum(found.second_level_hits, missed)
+    return missed - second * (1.0 - min(1.0, config.timing.second_level_ns / config.timing.tcam_ns))

@@ -1,0 +1,1 @@
+"""Input-output-queued routers."""

@@ -1,0 +1,1 @@
+"""Simulate a network and measure it."""

@@ -1,0 +1,52 @@
+"""What the routing caches of a simulated network did: counts per input port, and in all."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hopforge.model.network.core.lookup_state import LookupState
+from hopforge.model.topology import Topology
+from hopforge.sim.hits.hit_rates import port_classes
+
+#: causes of misses (docs/guides/hit-rates.md)
+CAUSES = ("compulsory", "capacity", "conflict", "unmatched")
+
+
+def lookup_table(topology: Topology, lookup: LookupState) -> pd.DataFrame:
+    """Return the counts of every input port that is in use, since they were last set to zero.
+
+    Returns
+    -------
+    DataFrame
+        router, port, port_class; lookups = hits + merges + misses; misses by cause; fills, evictions and drops;
+        hit_rate (NaN without lookups).
+    """
+    counts = lookup.counts
+    used = ((topology.peer_router >= 0) | (topology.host_at >= 0)).reshape(-1)
+    router, port = np.divmod(np.flatnonzero(used), topology.max_ports)
+    classes, group = port_classes(topology), port
+    if topology.aggregation is not None:
+        classes = port_classes(topology.aggregation.logical)
+        group = topology.aggregation.group[router, port]
+    columns = {name: column[used] for name, column in counts.items()}
+    misses = np.sum([columns[cause] for cause in CAUSES], axis=0)
+    lookups = columns["hits"] + columns["merges"] + misses
+    table = pd.DataFrame({
+        "router": router,
+        "port": port,
+        "port_class": [classes[r][p] for r, p in zip(router.tolist(), group.tolist(), strict=True)],
+        "lookups": lookups,
+        "misses": misses,
+        **columns,
+    })  # fmt: skip
+    table["hit_rate"] = table["hits"] / table["lookups"].where(table["lookups"] > 0).astype(float)
+    return table
+
+
+def lookup_totals(lookup: LookupState | None) -> dict[str, Any]:
+    """Return the columns `lookups` to `unmatched` of a measurement; all 0 if routes come from tables."""
+    counts = {} if lookup is None else {name: int(column.sum()) for name, column in lookup.counts.items()}
+    total = {name: counts.get(name, 0) for name in ("hits", "merges", *CAUSES)}
+    lookups, hits = sum(total.values()), total.pop("hits")
+    return {"lookups": lookups, "hit_rate": hits / lookups if lookups else 0.0, **total}

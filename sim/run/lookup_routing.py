@@ -1,0 +1,237 @@
+"""Routes by lookup: whether a routing algorithm's answers can stand in TCAMs, and the engines that look them up.
+
+A lookup sees the destination only, or its key: what the algorithm answers must follow from that and from the input VC
+(docs/guides/route-lookup-in-networks.md).
+"""
+
+import numpy as np
+from hopforge.model.network.core.state import NetState
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.lookup.node_reduction import KIND_BITS, NodeReduction
+from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
+from hopforge.model.lookup.routing_cache import RoutingCache
+from hopforge.model.lookup.tcam import Tcam, TcamRow
+from hopforge.model.network.core.records import PACKET
+from hopforge.model.network.parts.lookup_build import RouteLookup
+from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.topology import Topology
+
+#: outputs of key kinds 0 to 2 (docs/architecture.md)
+_KINDS = 3
+
+
+def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
+    """Refuse a routing algorithm whose answers depend on more than a destination.
+
+    Raises
+    ------
+    RoutingError
+        Naming the algorithm and the reason.
+    """
+    algorithm = config.routing.algorithm
+    reasons = (
+        ("draws random numbers", plan.random),
+        ("sends packets over a router drawn at the source", plan.uses_via),
+        ("learns", plan.memory.size > 1 or plan.feedback is not None),
+        ("needs an escape port, which a lookup does not answer", plan.obligation == "escape"),
+    )
+    for reason, found in reasons:
+        if found:
+            raise RoutingError(
+                f"router.route_computation must be table for routing.algorithm {algorithm}, not lookup: it {reason}"
+            )
+    if plan.max_candidates > 1 and config.lookup.cache.output_kind != "port_set":
+        raise RoutingError(
+            f"lookup.cache.output_kind must be port_set for routing.algorithm {algorithm}, which is adaptive, not "
+            f"{config.lookup.cache.output_kind}"
+        )
+
+
+def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> RouteLookup:
+    """Return the lookup engines that sections `lookup` and `address` describe, for every input port of a network.
+
+    Parameters
+    ----------
+    config : Config
+        With ``router.route_computation: lookup``.
+    topology : Topology
+        Its network.
+    plan : RoutingPlan
+        Its routing algorithm.
+
+    Raises
+    ------
+    RoutingError
+        An algorithm that cannot be looked up.
+    """
+    refuse_unsuitable(config, plan)
+    enabled = config.lookup.cache.enabled
+    reduction = NodeReduction.from_config(config, topology)
+    width = _width(topology) if reduction.mode != "arbitrary" else 0
+    return RouteLookup(
+        params=engine_params(config),
+        enabled=enabled,
+        tcam_latency_cycles=config.lookup.tcam.latency_cycles,
+        hosts=topology.hosts,
+        key=None if reduction.mode == "arbitrary" else _key_table(topology, reduction),
+        key_row=_key_rows(config, topology, reduction, width),
+        row=_rows_present(config, topology, plan),
+    )
+
+
+def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: NetState) -> None:
+    """Check that what packets are told in an input VC follows from the keys of their destinations.
+
+    Every state that packets can reach is evaluated. All destinations of a key must have the same candidates in an input
+    VC, or a cached answer would be wrong for some of them.
+
+    Parameters
+    ----------
+    config : Config
+        The network.
+    topology : Topology
+        Its routers.
+    plan : RoutingPlan
+        The routing algorithm.
+    state : NetState
+        Of the same network.
+
+    Raises
+    ------
+    RoutingError
+        Naming a router, input port, VC and two destinations.
+    """
+    from hopforge.model.router.tables import walk_packets  # noqa: PLC0415 (it needs `simulation`, which needs this)
+
+    reduction = NodeReduction.from_config(config, topology)
+    vcs, phases = config.router.vcs, plan.phases
+    inputs = topology.routers * topology.max_ports * vcs
+    router = np.arange(inputs) // (topology.max_ports * vcs)
+    states = inputs * phases
+    count, stack = np.empty(states, np.int64), np.empty(states, np.int64)
+    answer = np.zeros((states, plan.max_candidates), np.int64)
+    packet = np.zeros(1, PACKET)[0]
+    keys = 1 if reduction.mode == "arbitrary" else reduction.members * _KINDS * _width(topology)
+    # first answer to each (input VC, key) and its host; whole addresses are keys of one host each
+    known = np.full((inputs * keys, 2 + plan.max_candidates), -1, np.int64)
+    for host in range(topology.hosts):
+        if reduction.mode == "arbitrary":
+            known[:, 0] = -1
+            key = np.zeros(topology.routers, np.int64)
+        else:
+            key = _key_number(
+                topology, reduction, reduction.keys(np.arange(topology.routers), topology.host_address[host])
+            )
+        count[:] = -1
+        walk_packets(plan.route, state.record[0], packet, host, phases, 0, count, answer, stack)
+        reached = np.flatnonzero(count >= 0)
+        n = reached // phases
+        row = n * keys + key[router[n]]
+        columns = np.arange(plan.max_candidates) < count[reached, None]
+        told = np.column_stack([count[reached], np.where(columns, answer[reached], 0)])
+        new = known[row, 0] < 0
+        known[row[new], 0] = host
+        known[row[new], 1:] = told[new]
+        wrong = np.flatnonzero((known[row, 1:] != told).any(axis=1))
+        if len(wrong):
+            place, first = int(n[wrong[0]]), int(known[row[wrong[0]], 0])
+            port, vc = divmod(place % (topology.max_ports * vcs), vcs)
+            at = f"router {place // (topology.max_ports * vcs)}, input port {port}, VC {vc}"
+            if first == host:
+                raise RoutingError(
+                    f"router.route_computation must be table for routing.algorithm {config.routing.algorithm}, not "
+                    f"lookup: packets to host {host} are told different things in {at}"
+                )
+            raise RoutingError(
+                f"lookup.reduction must be false for routing.algorithm {config.routing.algorithm}: in {at} hosts "
+                f"{first} and {host} have the same key and different routes{_tie_hint(config)}"
+            )
+
+
+def _tie_hint(config: Config) -> str:
+    if config.topology.kind != "torus" or config.routing.algorithm != "dor":
+        return ""
+    return " (node reduction breaks ties as routing.ties: key does)"
+
+
+def engine_params(config: Config) -> LookupParams:
+    """Return the parameters of every engine; an engine whose cache is off is one that is not enabled."""
+    cache = config.lookup.cache.model_copy(update={"enabled": True})
+    lookup = config.lookup.model_copy(update={"cache": cache})
+    return LookupParams.from_config(config.model_copy(update={"lookup": lookup}))
+
+
+def _key_number(topology: Topology, reduction: NodeReduction, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of reduced keys, as the kernel counts them: by member, kind and value."""
+    payload = keys & (1 << reduction.value_bits + KIND_BITS + MEMBER_BITS) - 1
+    above, value = np.divmod(payload, 1 << reduction.value_bits)
+    member, kind = np.divmod(above, 1 << KIND_BITS)
+    return (member * _KINDS + kind) * _width(topology) + value
+
+
+def _key_table(topology: Topology, reduction: NodeReduction) -> NDArray[np.int32]:
+    """Return the number of the key of every host at every router: int32[router, host]."""
+    table = np.empty((topology.routers, topology.hosts), np.int32)
+    for router in range(topology.routers):
+        keys = reduction.keys(np.full(topology.hosts, router), topology.host_address)
+        table[router] = _key_number(topology, reduction, keys)
+    return table
+
+
+def _width(topology: Topology) -> int:
+    """Return one more than the largest value of a key."""
+    params = topology.params
+    if topology.kind in {"mesh", "torus"}:
+        return max(int(params["hosts_per_router"]), len(params["radices"]))
+    if topology.kind == "fat_tree":
+        return int(params["k"])
+    return max(int(params[name]) for name in "pag")
+
+
+def _key_rows(config: Config, topology: Topology, reduction: NodeReduction, width: int) -> NDArray[np.int32]:
+    if reduction.mode == "arbitrary":
+        payload = topology.host_address.astype(np.int64)
+    else:
+        above, value = np.divmod(np.arange(reduction.members * _KINDS * width), width)
+        member, kind = np.divmod(above, _KINDS)
+        payload = (member << KIND_BITS | kind) << reduction.value_bits | value
+    tables = RoutingCache.from_config(config).tables.rows
+    row = np.zeros((len(payload), len(tables)), np.uint64)
+    for way, of_way in enumerate(tables):
+        for byte, of_byte in enumerate(of_way):
+            row[:, way] ^= of_byte[payload >> 8 * byte & 255]
+    return row.astype(np.int32)
+
+
+def network_rows(config: Config, topology: Topology, plan: RoutingPlan) -> list[list[TcamRow]]:
+    """Return the TCAM contents of every router.
+
+    Raises
+    ------
+    RoutingError
+        A network too large to have its routes listed, or routes that no TCAM can hold.
+    """
+    # these need `simulation`, which needs this
+    from hopforge.model.router.program import tcam_contents  # noqa: PLC0415
+    from hopforge.model.router.tables import compile_tables  # noqa: PLC0415
+
+    tables = compile_tables(topology, plan, config.router.vcs, config.routing.algorithm)
+    return [tcam_contents(config, topology, tables, router) for router in range(topology.routers)]
+
+
+def _rows_present(config: Config, topology: Topology, plan: RoutingPlan) -> NDArray[np.uint8] | None:
+    """Whether the TCAM of a router has a row for a host: uint8[router, host]; None: all have all.
+
+    As in `hopforge hits` only a TCAM that is built into the router has a limit: it takes the first rows.
+    """
+    if config.lookup.tcam.kind not in {"flops", "sram"}:
+        return None
+    limit = config.lookup.tcam.rows
+    result = np.ones((topology.routers, topology.hosts), np.uint8)
+    for router, rows in enumerate(network_rows(config, topology, plan)):
+        if len(rows) > limit:
+            tcam = Tcam.of_rows(rows[:limit], width_bits=config.address.width_bits, output_bits=62)
+            result[router] = tcam.lookup_many(topology.host_address) >= 0
+    return None if result.all() else result

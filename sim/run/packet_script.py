@@ -1,0 +1,83 @@
+"""The packets of section `traffic` as a list, drawn ahead of the run.
+
+Every host has a random stream of its own and draws creation time, destination and length of its packets in order, so a
+run with the list is the run with the traffic.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import int64, types
+from numpy.typing import NDArray
+
+from hopforge.model.kernel.compile import CachedKernel
+from hopforge.model.kernel.memory import int32s
+from hopforge.model.network.core.hooks import LOST, call_hook
+from hopforge.model.network.core.records import NET_RECORD, PATTERN_SIGNATURE, Net, host_at, packet_at
+from hopforge.model.network.core.sources import create_packet
+from hopforge.model.network.settings import Script
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.traffic import TrafficError
+
+__all__ = ["draw_packets"]
+
+
+def _make_draw(digest: str) -> Callable[..., int]:
+    def draw(
+        pattern: Callable[..., int],
+        net: Net,
+        cycles: int,
+        host: NDArray[np.int64],
+        time: NDArray[np.int64],
+        destination: NDArray[np.int64],
+        length: NDArray[np.int64],
+    ) -> int:
+        """Fill the four columns with all packets before `cycles`, as far as there is room; returns their number."""
+        count = 0
+        for h in range(net.hosts if len(digest) else 0):
+            while host_at(net, h).next_time < cycles:
+                create_packet(net, pattern, h)
+                p = int64(host_at(net, h).packet)
+                host_at(net, h).packet = -1
+                if net.messages != 0:
+                    call_hook(net.messages, net, LOST, p, cycles)
+                int32s(net.free_packet)[net.free_packets] = p
+                net.free_packets += 1
+                if count < len(host):
+                    packet = packet_at(net, p)
+                    host[count], time[count] = h, packet.created
+                    destination[count], length[count] = packet.dst, packet.length
+                count += 1
+        return count
+
+    return draw
+
+
+_I1 = types.Array(types.int64, 1, "C")
+_draw = CachedKernel(_make_draw, int64(types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, _I1, _I1, _I1, _I1))
+
+
+def draw_packets(run: Simulation, cycles: int) -> Script:
+    """List the packets that the hosts create in the first `cycles` cycles.
+
+    Parameters
+    ----------
+    run : Simulation
+        At cycle 0, not of a program; its streams are used up, so that it cannot be run afterwards.
+    cycles : int
+        How long packets are created.
+
+    Returns
+    -------
+    Script
+        Host, time, destination and length of every packet, by host and time.
+    """
+    if int(run.state["cycle"]) or int(run.state["packets_created"]):
+        raise ValueError("run must be at cycle 0")
+    if run.placed is not None:
+        raise TrafficError("traffic.source must be bernoulli or on_off, not program: what it sends depends on the run")
+    room = int(run.topology.hosts * cycles)
+    columns = [np.zeros(room, np.int64) for _ in range(4)]
+    count = _draw(run.traffic.pattern, run.state.record[0], cycles, *columns)
+    host, time, destination, length = (column[:count] for column in columns)
+    return host, time, destination, length

@@ -1,0 +1,221 @@
+"""A program run to its end by the hosts of the network simulator: makespan, times of the ranks, latencies."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hopforge.model.network.core.records import FINISHED, STUCK
+from hopforge.model.network.parts.program_arrays import ProgramError
+from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.workload.program import waiting_text
+from hopforge.sim.run.measurement import channel_table, plot_channels
+from hopforge.sim.run.run_statistics import percentile
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.traffic.placed import PlacedProgram
+
+#: cycles between two looks at the keyboard
+SLICE_CYCLES = 2000
+
+
+@dataclass(frozen=True)
+class ProgramMeasurement:
+    """Results of a program; times in cycles.
+
+    Attributes
+    ----------
+    makespan : int
+        Cycle in which the last rank was at its end.
+    messages, local_messages : int
+        All messages, and those between ranks of one host, which do not enter the network.
+    message_latency : float
+        From the call that sends a message to the arrival of its last tail, messages through the network only.
+    latency, network_latency : float
+        Of packets: since their message came into the source queue, and since their head left the host.
+    waiting_share : float
+        Mean share of the makespan in which a rank waited for a message, or for one of its own to leave.
+    accepted : float
+        Flits per host and cycle.
+    """
+
+    program: str
+    seed: int
+    ranks: int
+    makespan: int
+    messages: int
+    local_messages: int
+    payload_bytes: int
+    packets: int
+    flits: int
+    message_latency: float
+    message_latency_median: float
+    message_latency_p95: float
+    message_latency_p99: float
+    message_latency_max: int
+    latency: float
+    latency_median: float
+    latency_p95: float
+    latency_p99: float
+    latency_max: int
+    network_latency: float
+    hops: float
+    waiting_share: float
+    accepted: float
+    channel_load_max: float
+    channel_load_mean: float
+    cpu_seconds: float
+
+    def row(self) -> dict[str, Any]:
+        """As a row of a table."""
+        return asdict(self)
+
+
+def run_program(run: Simulation, progress: Callable[[int, int], None] | None = None) -> ProgramMeasurement:
+    """Run the program of a simulation whose ``traffic.source`` is ``program`` from its begin to its end.
+
+    Parameters
+    ----------
+    run : Simulation
+        At cycle 0.
+    progress : callable, optional
+        Called with the messages that have arrived, and all that go through the network.
+
+    Raises
+    ------
+    ProgramError
+        The program cannot end: names the ranks that wait, and for what.
+    DeadlockError
+        The network is in a deadlock.
+    """
+    assert run.placed is not None, "traffic.source is program"
+    placed = run.placed
+    local = placed.host[placed.program.source] == placed.host[placed.program.destination]
+    total = int((~local).sum())
+    started, code = time.process_time(), -1
+    while code not in (FINISHED, STUCK):
+        code = run.advance(SLICE_CYCLES)
+        if progress is not None:
+            progress(int(run.state["messages_arrived"]), total)
+    run.check_conservation()
+    if code == STUCK:
+        raise ProgramError(stuck_text(run))
+    return _measurement(run, placed, local, time.process_time() - started)
+
+
+def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_], cpu: float) -> ProgramMeasurement:
+    state, program = run.state, placed.program
+    message = state["message"][: program.messages]
+    latency = (message["arrived"] - message["started"])[~local]
+    ranks = state["rank"][: program.ranks]
+    makespan = int(ranks["finished"].max(initial=0))
+    packets, cycles = max(int(state["measured"]), 1), max(int(state["cycle"]), 1)
+    channels = channel_table(run, cycles)["load"]
+    largest = int(state["latency_max"])
+    shares = (0.5, 0.95, 0.99)
+    median, p95, p99 = (percentile(state["histogram"], share, largest) for share in shares)
+    message_median, message_p95, message_p99 = (
+        float(np.quantile(latency, share, method="inverted_cdf")) if len(latency) else 0.0 for share in shares
+    )
+    return ProgramMeasurement(
+        program=placed.trace.name,
+        seed=run.seed,
+        ranks=program.ranks,
+        makespan=makespan,
+        messages=program.messages,
+        local_messages=int(local.sum()),
+        payload_bytes=int(program.size_bytes.sum()),
+        packets=int(state["packets_ejected"]),
+        flits=int(state["flits_ejected"]),
+        message_latency=float(latency.mean()) if len(latency) else 0.0,
+        message_latency_median=message_median,
+        message_latency_p95=message_p95,
+        message_latency_p99=message_p99,
+        message_latency_max=int(latency.max(initial=0)),
+        latency=int(state["latency_sum"]) / packets,
+        latency_median=median,
+        latency_p95=p95,
+        latency_p99=p99,
+        latency_max=largest,
+        network_latency=int(state["network_latency_sum"]) / packets,
+        hops=int(state["hops_sum"]) / packets,
+        waiting_share=float(ranks["waited"].mean() / max(makespan, 1)) if len(ranks) else 0.0,
+        accepted=int(state["flits_ejected"]) / cycles / max(run.topology.hosts, 1),
+        channel_load_max=float(channels.max()) if len(channels) else 0.0,
+        channel_load_mean=float(channels.mean()) if len(channels) else 0.0,
+        cpu_seconds=cpu,
+    )
+
+
+def stuck_text(run: Simulation) -> str:
+    """Say which ranks wait for what when nothing can happen any more."""
+    assert run.placed is not None, "traffic.source is program"
+    program, state = run.placed.program, run.state
+    waiting = np.flatnonzero(state["rank"]["finished"][: program.ranks] < 0)
+    dropped = int(state["packets_dropped"])
+    reason = f"; {dropped} packets were unroutable and dropped" if dropped else ""
+    return (
+        f"workload: the program cannot end: in cycle {int(state['cycle'])} nothing is under way and"
+        f" {waiting_text(program, run.placed.trace, waiting, state['rank']['at'])}{reason}"
+    )
+
+
+def rank_table(run: Simulation) -> pd.DataFrame:
+    """Tell the times of every rank.
+
+    Columns: rank, host, finish_cycle, waiting_cycles (for messages, or for its own to leave), compute_cycles,
+    sent_messages, sent_bytes.
+    """
+    assert run.placed is not None, "traffic.source is program"
+    program, ranks = run.placed.program, run.state["rank"][: run.placed.program.ranks]
+    return pd.DataFrame(
+        {
+            "rank": np.arange(program.ranks),
+            "host": run.placed.host,
+            "finish_cycle": ranks["finished"],
+            "waiting_cycles": ranks["waited"],
+            "compute_cycles": ranks["computed"],
+            "sent_messages": np.bincount(program.source, minlength=program.ranks),
+            "sent_bytes": np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64),
+        }
+    )
+
+
+def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:
+    """Say what `hopforge net` shows of a program: subject and words."""
+    local = f", {found.local_messages:,} of them within a host" if found.local_messages else ""
+    return [
+        ("program", f"{found.program}, {found.ranks} ranks"),
+        ("makespan", f"{found.makespan:,} cycles; ranks wait {found.waiting_share:.1%} of it"),
+        ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
+        (
+            "message latency",
+            f"{found.message_latency:.2f} cycles (median {found.message_latency_median:.0f}, "
+            f"95 % {found.message_latency_p95:.0f}, 99 % {found.message_latency_p99:.0f}, "
+            f"max {found.message_latency_max})",
+        ),
+        ("packets", f"{found.packets:,} with {found.flits:,} flits"),
+        (
+            "packet latency",
+            f"{found.latency:.2f} cycles (median {found.latency_median:.0f}, 95 % {found.latency_p95:.0f}, "
+            f"99 % {found.latency_p99:.0f}, max {found.latency_max})",
+        ),
+        ("in the network", f"{found.network_latency:.2f} cycles"),
+        ("routers visited", f"{found.hops:.3f}"),
+        ("accepted", f"{found.accepted:.4g} flits per host and cycle"),
+        ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
+        ("processor time", f"{found.cpu_seconds:.2f} s"),
+    ]
+
+
+def write_program(run: Simulation, found: ProgramMeasurement, folder: Path) -> None:
+    """Write the measurement, the times of the ranks, loads of all channels (CSV, Parquet; PNG), metadata (JSON)."""
+    channels = channel_table(run, int(run.state["cycle"]))
+    with staged(folder) as scratch:
+        write_tables(scratch, {"program": pd.DataFrame([found.row()]), "ranks": rank_table(run), "channels": channels})
+        plot_channels(run, channels, scratch / "channels.png")
+        write_metadata(scratch, run_metadata(run.config))

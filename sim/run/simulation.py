@@ -1,0 +1,447 @@
+"""One run of the network simulator: from a configuration to measured latency, throughput, hops and channel loads."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.config.limits import simulated_ports_problem
+from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.errors import UserError
+from hopforge.model.network.build import build_net
+from hopforge.model.network.core.records import BERNOULLI, DEADLOCK, GROW, PROGRAM, SCRIPT
+from hopforge.model.network.core.sources import NEVER
+from hopforge.model.network.core.state import NetState, NetworkError
+from hopforge.model.network.kernel import run_cycles
+from hopforge.model.network.settings import RouterParameters, Script, SourceParameters, Tables, router_parameters
+from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.routing.configured import routing_plan
+from hopforge.model.routing.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
+from hopforge.model.topology import Topology
+from hopforge.model.topology.configured import network_topology
+from hopforge.model.topology.failed import failed_hosts, without_failed
+from hopforge.model.topology.limits import MAX_PORTS
+from hopforge.sim.failures.epochs import Epoch, check_algorithm, make_epochs
+from hopforge.sim.failures.flush import reprogram_engines
+from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
+from hopforge.sim.failures.input_queued import InputQueuedFailures
+from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
+from hopforge.sim.queued.build import IntervalSource, QueuedState
+from hopforge.sim.run.lookup_measures import lookup_totals
+from hopforge.sim.run.lookup_routing import check_keys, route_lookup
+from hopforge.sim.run.measurement import Measurement
+from hopforge.sim.run.router_models import Built, build_model
+from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5, percentile
+from hopforge.sim.run.sources import program_source, source_parameters
+from hopforge.sim.traffic import TrafficError, prepare_traffic
+from hopforge.sim.traffic.placed import PlacedProgram, place_program
+
+#: cycles of one sample; batches of the interval are made of whole samples
+SAMPLE_CYCLES = 500
+#: samples of the warm-up before it is judged, and at most
+WARMUP_SAMPLES, MAX_WARMUP_SAMPLES = 10, 60
+#: growth of the source queues' delay, cycles per cycle, beyond which a run counts as saturated
+SATURATED_GROWTH = 0.005
+
+
+class Simulation:
+    """A network at one load and seed, ready to run.
+
+    Parameters
+    ----------
+    config : Config
+        The whole configuration.
+    load : float
+        Offered flits per host and cycle.
+    seed : int
+        Of all random choices.
+    topology : Topology, optional
+        If already built.
+    log_events : int
+        Capacity of the event log.
+    script : tuple of arrays, optional
+        Listed packets (host, time, destination, length) in place of section `traffic`.
+    plan : RoutingPlan, optional
+        Section `routing`, if already prepared for this network (`routing_plan`).
+
+    Raises
+    ------
+    UserError
+        Unsuitable routing or traffic, or a combination that can deadlock.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        load: float,
+        seed: int,
+        topology: Topology | None = None,
+        *,
+        log_events: int = 0,
+        script: Script | None = None,
+        check: bool = True,
+        plan: RoutingPlan | None = None,
+    ) -> None:
+        self.config, self.load, self.seed = config, load, seed
+        if config.router.model == "packet":
+            raise UserError("router.model packet has no flits: hopforge net, series and sweep run it, nothing else")
+        if topology is None:
+            problem = simulated_ports_problem(config.topology, MAX_PORTS)
+            if problem is not None:  # before a network of thousands of links per router is built
+                raise NetworkError(str(problem))
+        whole = network_topology(config) if topology is None else topology
+        self.topology = without_failed(whole, config.failed)
+        routing = config.routing
+        if not config.failed.none or config.simulation.failures:
+            check_algorithm(routing.algorithm)
+        self.plan = routing_plan(config, self.topology) if plan is None else plan
+        traffic = config.traffic
+        pattern = str(traffic.file) if traffic.file is not None else traffic.pattern
+        generator = np.random.default_rng((seed, 3))
+        self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
+        self.placed: PlacedProgram | None = None
+        if script is not None:
+            source = SourceParameters(kind=SCRIPT, script=script)
+        elif traffic.source == "program":
+            assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
+            self.placed = place_program(config.workload, self.topology, seed)
+            source = SourceParameters(kind=PROGRAM, program=program_source(config, self.placed))
+        else:
+            source = source_parameters(config, load, self.traffic.round_packets)
+        tables = Tables(
+            routing=self.plan.table,
+            memory=self.plan.memory,
+            pattern=self.traffic.table,
+            max_candidates=self.plan.max_candidates,
+            inject_mask=self.plan.inject_mask,
+            feedback=self.plan.feedback,
+        )
+        if config.router.model == "input_queued":
+            state = build_net(
+                self.topology, self._router_parameters(self.topology, self.plan), source, tables, seed, log_events
+            )
+            self.built = Built(state, partial(_run_input_queued, state), cycle_ns=config.router.cycle_ns or 0.0)
+        else:
+            self.built = build_model(config, self.topology, source, tables, seed)
+        self.state: NetState = self.built.state
+        if self.traffic.silent is not None:
+            self.state["host"]["next_time"][self.traffic.silent] = NEVER
+            self.state["host"]["stopped"][self.traffic.silent] = 1
+        silent = failed_hosts(self.topology, config.failed)
+        for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0)):
+            self.state["host"][name][silent] = value
+        if routing.check and check:
+            check_routing(self.topology, self.plan, self.state, routing.algorithm, ~silent)
+            if self.state.lookup is not None:
+                check_keys(config, self.topology, self.plan, self.state)
+        #: what fails during the run, None: nothing
+        self.reconfiguration = self._reconfiguration(whole, check=check) if config.simulation.failures else None
+
+    def _router_parameters(self, topology: Topology, plan: RoutingPlan) -> RouterParameters:
+        parameters = router_parameters(self.config, topology)
+        if self.config.router.route_computation == "table":
+            return parameters
+        return replace(parameters, lookup=route_lookup(self.config, topology, plan))
+
+    def _reconfiguration(self, whole: Topology, *, check: bool) -> Reconfiguration:
+        """Prepare the failures of section `simulation`: the routing of every state that the network comes to."""
+        config = self.config
+        if self.plan.estimates is None and (self.plan.feedback is not None or self.plan.memory.size > 1):
+            raise RoutingError("simulation.failures: a routing algorithm that learns must say where its estimates are")
+
+        def plan_for(topology: Topology, hosts: NDArray[np.bool_]) -> RoutingPlan:
+            plan = routing_plan(config, topology)
+            if plan.max_candidates > self.plan.max_candidates:
+                raise RoutingError(
+                    f"routing.algorithm {config.routing.algorithm}: max_candidates must be at most "
+                    f"{self.plan.max_candidates} after a failure too, not {plan.max_candidates}"
+                )
+            if config.routing.check and check:
+                net = build_net(topology, self._router_parameters(topology, plan), SourceParameters(), Tables(
+                    routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask,
+                    memory=plan.memory,
+                ), self.seed)  # fmt: skip
+                net["host"]["inject_mask"][hosts] = 0
+                check_routing(topology, plan, net, config.routing.algorithm, ~hosts)
+                if net.lookup is not None:
+                    check_keys(config, topology, plan, net)
+            return plan
+
+        failing: FailingNetwork
+        if isinstance(self.state, QueuedState):
+            failing = InputOutputQueuedFailures(self.state, self.topology, self.seed)
+        else:
+            failing = InputQueuedFailures(self.state, self.seed)
+        per_flit, runs = self.built.flit_cycles, config.simulation
+        return Reconfiguration(
+            self.state,
+            failing,
+            make_epochs(whole, runs.failures, config.failed, plan_for, per_flit),
+            self._run_kernel,
+            self._install,
+            runs.failure_series_cycles * per_flit,
+            per_flit,
+            self.built.cycle_ns,
+        )
+
+    def _install(self, epoch: Epoch) -> None:
+        """Put the routing of `epoch` in force in all routers at once, and flush their lookup engines."""
+        self.plan, state = epoch.plan, self.state
+        state.put("table", np.ascontiguousarray(self.plan.table, np.int32))
+        if self.plan.estimates is not None:  # ports that lead on now and did before keep what they have learned
+            both = np.isfinite(self.plan.memory) & np.isfinite(state["memory"])
+            state["memory"][:] = np.where(both, state["memory"], self.plan.memory)
+        if state.lookup is not None:
+            reprogram_engines(state.lookup, route_lookup(self.config, epoch.topology, self.plan))
+
+    def advance(self, cycles: int) -> int:
+        """Simulate `cycles` cycles, through what fails in them; returns the kernel's last code.
+
+        Raises
+        ------
+        DeadlockError
+            Nothing has moved for ``simulation.deadlock_cycles`` with flits in flight.
+        """
+        return self._run_kernel(cycles) if self.reconfiguration is None else self.reconfiguration.advance(cycles)
+
+    def _run_kernel(self, cycles: int) -> int:
+        end = int(self.state["cycle"]) + cycles
+        while True:
+            code = self.built.run(self.plan.route, self.traffic.pattern, end - int(self.state["cycle"]))
+            if code == GROW:
+                self.state.grow_packets()
+                continue
+            if code == DEADLOCK:
+                raise DeadlockError(self._deadlock_text())
+            return int(code)
+
+    def check_conservation(self) -> None:
+        """Every flit that was sent and has not arrived stands in a FIFO or on a link (our own mistake otherwise)."""
+        counted, present = self.state.flits_in_flight, self.state.flits_present
+        if counted != present:
+            raise AssertionError(f"{counted} flits should be in flight, {present} are there")
+        if self.reconfiguration is not None and self.reconfiguration.lost_flits > int(self.state["flits_dropped"]):
+            raise AssertionError(
+                f"of {int(self.state['flits_dropped'])} lost flits {self.reconfiguration.lost_flits} are told"
+            )
+
+    def _deadlock_text(self) -> str:
+        state = self.state
+        if isinstance(state, QueuedState):
+            cycle = find_cycle(*state.waiting_channels(), len(state["output_vc"]))
+        else:
+            cycle = waiting_cycle(self.topology, state)
+        names = " → ".join(channel_name(self.topology, int(self.state["vcs"]), m) for m in [*cycle, *cycle[:1]])
+        router = self.config.router
+        if self.plan.obligation == "escape" and (router.switching, router.vc_release) == ("wormhole", "tail"):
+            names += (
+                "; with router.vc_release: tail and wormhole switching a packet may wait behind others on an adaptive "
+                "virtual channel, where it has no escape: take vc_release: credits or switching: vct"
+            )
+        return (
+            f"deadlock at cycle {int(self.state['cycle'])}: {self.state.flits_in_flight} flits in flight and none has "
+            f"moved since cycle {int(self.state['last_move'])}; waiting channels: {names or 'no cycle found'}"
+        )
+
+    def reset_measures(self) -> None:
+        """Start a measurement: counters of latency, hops, rates and channel loads from zero."""
+        record = self.state.record
+        for name in (
+            "measured", "latency_sum", "network_latency_sum", "hops_sum", "latency_max", "packets_dropped",
+            "messages_measured", "message_latency_sum", "message_latency_max",
+        ):  # fmt: skip
+            record[name] = 0
+        record["latency_min"] = NEVER
+        if "message_histogram" in self.state.arrays:
+            self.state["message_histogram"][:] = 0
+        self.state["histogram"][:] = 0
+        self.built.reset()
+        if self.state.lookup is not None:
+            self.state.lookup.reset_counts()
+        self.state["output_port"]["flits"] = 0
+        self.state["host"]["flits_received"] = 0
+
+    def queue_delay(self) -> float:
+        """Mean age in cycles of the packets at the heads of the source queues (0 for empty ones)."""
+        host, now = self.state["host"], int(self.state["cycle"])
+        waiting = host["packet"] >= 0
+        age = np.where(
+            waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"]
+        )
+        return float(np.maximum(age, 0).mean()) if len(age) else 0.0
+
+    @property
+    def sample_cycles(self) -> int:
+        """Cycles of one sample."""
+        return SAMPLE_CYCLES * self.built.flit_cycles
+
+    def set_load(self, load: float) -> None:
+        """Change the offered load; the packet that every host has scheduled keeps its time.
+
+        Raises
+        ------
+        TrafficError
+            The source is none of `bernoulli`, `interval` and `rounds`.
+        """
+        source = source_parameters(self.config, load, self.traffic.round_packets)
+        if isinstance(source, IntervalSource) and isinstance(self.state, QueuedState):
+            self.state.set_interval(source.interval_packets)
+        elif source.kind == BERNOULLI:
+            self.state.record["log_failure"] = np.log1p(-source.packet_rate / self.built.flit_cycles)
+        else:
+            raise TrafficError(
+                "simulation.load_steps need traffic.source bernoulli, interval or rounds, "
+                f"not {self.config.traffic.source}"
+            )
+        self.load = load
+
+    def cycles_of_us(self, time_us: float) -> int:
+        """Whole cycles of a time.
+
+        Raises
+        ------
+        TrafficError
+            The router has no times in ns.
+        """
+        if self.built.cycle_ns == 0.0:
+            raise TrafficError("simulation: times in µs need router.cycle_ns")
+        return round(time_us * 1000 / self.built.cycle_ns)
+
+    def _sample(self) -> tuple[int, int]:
+        """Run one sample; returns packets and sum of latencies."""
+        before = int(self.state["measured"]), int(self.state["latency_sum"])
+        self.advance(self.sample_cycles)
+        self.check_conservation()
+        return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
+
+    def warm_up(self) -> int:
+        """Run until the start-up is over; returns the cycles it took.
+
+        With ``warmup_cycles: 0`` the end is found by MSER-5 on the mean latencies of samples: the truncation point that
+        minimises the standard error of the rest must lie in the first half.
+        """
+        limits = self.config.simulation
+        fixed = limits.warmup_cycles * self.built.flit_cycles
+        if limits.warmup_us is not None:
+            fixed = self.cycles_of_us(limits.warmup_us)
+        if fixed:
+            self.advance(fixed)
+            return fixed
+        means: list[float] = []
+        while len(means) < MAX_WARMUP_SAMPLES:
+            packets, total = self._sample()
+            means.append(total / packets if packets else 0.0)
+            if len(means) >= WARMUP_SAMPLES and mser5(means) <= len(means) // 2:
+                break
+        return len(means) * self.sample_cycles
+
+    def run(self, progress: Callable[[int], None] | None = None) -> Measurement:
+        """Warm up, measure until the interval is tight enough or a limit is reached.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the cycles done after every sample.
+
+        Raises
+        ------
+        TrafficError
+            Hosts run a program (`sim.run.program_run`).
+        """
+        if self.placed is not None:
+            raise TrafficError("traffic.source: a program has no load; hopforge net runs it once, from begin to end")
+        limits = self.config.simulation
+        started = time.process_time()
+        warmup = self.warm_up()
+        self.reset_measures()
+        first_delay, cycles = self.queue_delay(), 0
+        samples: list[tuple[int, int]] = []
+        stop = "max_cycles"
+        least, most = limits.min_cycles * self.built.flit_cycles, limits.max_cycles * self.built.flit_cycles
+        if limits.measure_us is not None:
+            least = most = self.cycles_of_us(limits.measure_us)
+        while cycles < most:
+            samples.append(self._sample())
+            cycles += self.sample_cycles
+            if progress is not None:
+                progress(warmup + cycles)
+            if cycles >= least and len(samples) >= BATCHES and self.reconfiguration is None:
+                mean, half = batch_interval(samples)
+                if half <= limits.precision * mean:
+                    stop = "precision"
+                    break
+                if len(samples) % BATCHES == 0 and self._growth(first_delay, cycles) > 4 * SATURATED_GROWTH:
+                    stop = "saturated"
+                    break
+        return self._measurement(
+            samples, warmup, cycles, stop, self._growth(first_delay, cycles), time.process_time() - started
+        )
+
+    def _growth(self, first_delay: float, cycles: int) -> float:
+        return (self.queue_delay() - first_delay) / cycles
+
+    def _measurement(
+        self, samples: list[tuple[int, int]], warmup: int, cycles: int, stop: str, growth: float, cpu: float
+    ) -> Measurement:
+        state = self.state
+        mean, half = batch_interval(samples)
+        packets = max(int(state["measured"]), 1)
+        received = state["host"]["flits_received"] * (self.built.flit_cycles / cycles)
+        ports = state["output_port"]
+        between = self.topology.peer_router.reshape(-1) >= 0
+        channel = ports["flits"][between] * (self.built.flit_cycles / cycles) if between.any() else np.zeros(1)
+        median, p95, p99 = (
+            percentile(state["histogram"], share, int(state["latency_max"]), self.built.bin_cycles)
+            for share in (0.5, 0.95, 0.99)
+        )
+        return Measurement(
+            load=self.load,
+            seed=self.seed,
+            saturated=growth > SATURATED_GROWTH,
+            stop=stop,
+            warmup_cycles=warmup,
+            cycles=cycles,
+            packets=int(state["measured"]),
+            latency=mean,
+            latency_interval=half,
+            latency_median=median,
+            latency_p95=p95,
+            latency_p99=p99,
+            latency_max=int(state["latency_max"]),
+            network_latency=int(state["network_latency_sum"]) / packets,
+            hops=int(state["hops_sum"]) / packets,
+            **self._message_latencies(mean, median, p95, p99),
+            derouted_share=self.built.derouted() / packets,
+            accepted=float(received.mean()),
+            accepted_worst=float(received.min()),
+            channel_load_max=float(channel.max()),
+            channel_load_mean=float(channel.mean()),
+            dropped_packets=int(state["packets_dropped"]),
+            **lookup_totals(state.lookup),
+            cycle_ns=self.built.cycle_ns,
+            cpu_seconds=cpu,
+        )
+
+    def _message_latencies(self, mean: float, median: float, p95: float, p99: float) -> dict[str, Any]:
+        """Return the latencies of messages; messages of one packet have those of their packets."""
+        state, largest = self.state, int(self.state["latency_max"])
+        if "message_histogram" in state.arrays:
+            largest = int(state["message_latency_max"])
+            mean = int(state["message_latency_sum"]) / max(int(state["messages_measured"]), 1)
+            median, p95, p99 = (percentile(state["message_histogram"], share, largest) for share in (0.5, 0.95, 0.99))
+        return {
+            "message_latency": mean,
+            "message_latency_median": median,
+            "message_latency_p95": p95,
+            "message_latency_p99": p99,
+            "message_latency_max": largest,
+        }
+
+
+def _run_input_queued(state: NetState, route: Any, pattern: Any, cycles: int) -> int:
+    return int(run_cycles(route, pattern, state.record[0], cycles))

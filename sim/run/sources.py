@@ -1,0 +1,63 @@
+"""Sections `routing`, `router`, `traffic` and `workload` as parameters of the simulated network."""
+
+from typing import Any
+
+import numpy as np
+
+from hopforge.model.config import Config
+from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.network.core.records import BERNOULLI, ON_OFF
+from hopforge.model.network.parts.program_arrays import ProgramSource
+from hopforge.model.network.settings import SourceParameters
+from hopforge.sim.queued.build import IntervalSource
+from hopforge.sim.traffic import TrafficError
+from hopforge.sim.traffic.placed import PlacedProgram
+
+
+def source_parameters(config: Config, load: float, round_packets: tuple[int, int]) -> SourceParameters:
+    """Section `traffic` at `load` flits per host and cycle; `round_packets`: those of the pattern."""
+    traffic = config.traffic
+    rate = load / traffic.mean_flits()
+    lengths: Any = traffic.packet_range or (traffic.packet_flits, traffic.packet_flits)
+    if traffic.packet_lengths:
+        lengths = np.zeros(max(traffic.packet_lengths))
+        for length, weight in zip(traffic.packet_lengths, traffic.packet_weights, strict=True):
+            lengths[length - 1] += weight
+    if traffic.source == "interval":
+        return IntervalSource(interval_packets=1 / load)
+    if traffic.source == "rounds":
+        return IntervalSource(interval_packets=sum(round_packets) / 2 / load, round_packets=round_packets)
+    if traffic.source == "bernoulli":
+        return SourceParameters(
+            kind=BERNOULLI, packet_rate=rate, lengths=lengths, message_packets=traffic.message_packets
+        )
+    if traffic.burst_load <= load:
+        raise TrafficError(f"traffic.burst_load must be above the load {load}, not {traffic.burst_load}")
+    to_off = 1 / traffic.burst_cycles
+    duty = load / traffic.burst_load
+    return SourceParameters(
+        kind=ON_OFF,
+        packet_rate=traffic.burst_load / traffic.mean_flits(),
+        on_to_off=to_off,
+        off_to_on=min(to_off * duty / (1 - duty), 1.0),
+        lengths=lengths,
+        message_packets=traffic.message_packets,
+    )
+
+
+def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:
+    """Section `traffic` for the program of section `workload`."""
+    traffic, workload = config.traffic, config.workload
+    assert isinstance(workload, ProgramWorkload), "checked by model.config"
+    return ProgramSource(
+        program=placed.program,
+        host=placed.host,
+        mtu_bytes=workload.mtu_bytes,
+        flit_bytes=traffic.flit_bytes,
+        rendezvous_bytes=traffic.rendezvous_bytes,
+        matched_bytes=traffic.matched_bytes,
+        interleaved=traffic.injection == "packets",
+        eager_bytes=traffic.eager_bytes,
+        cycles_per_flop=traffic.cycles_per_flop,
+        cycles_per_second=traffic.cycles_per_second,
+    )

@@ -1,0 +1,1 @@
+"""What a new user runs first: demo, doctor, benchmarks."""

@@ -1,0 +1,107 @@
+"""`hopforge app` and `hopforge workload`: files, words, mistakes."""
+
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from hopforge import cli
+from hopforge.model.workload.trace import read_trace
+
+CONFIG = """name: x
+topology: {kind: mesh, radices: [2, 2]}
+workload: {kind: npb, benchmark: cg, class: S, ranks: RANKS}
+app: {host_gflops: 10, backend: embedded}
+"""
+
+
+def hopforge(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int | str | None:
+    monkeypatch.setattr(sys, "argv", ["hopforge", *map(str, arguments)])
+    monkeypatch.delenv("HOPFORGE_TRACEBACK", raising=False)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return caught.value.code
+
+
+def written(folder: Path, ranks: int) -> Path:
+    path = folder / "x.yml"
+    path.write_text(CONFIG.replace("RANKS", str(ranks)))
+    return path
+
+
+def test_app(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = written(tmp_path, 4)
+    for name in ("a", "b"):
+        assert hopforge(monkeypatch, "app", config, "-o", tmp_path / name) in (0, None)
+    said = capsys.readouterr().out
+    assert "cg.S.4, 4 ranks" in said
+    row = pd.read_csv(tmp_path / "a" / "app.csv").iloc[0]
+    ranks = pd.read_csv(tmp_path / "a" / "ranks.csv")
+    assert row["makespan_s"] == ranks["finish_s"].max() > 0
+    assert f"{row['makespan_s']:.6g} s" in said
+    # waiting and computing are all that a rank does, and eager messages cost the sender nothing
+    assert (ranks["waiting_s"] + ranks["compute_s"]).tolist() == pytest.approx(ranks["finish_s"].tolist())
+    assert (tmp_path / "a" / "ranks.csv").read_bytes() == (tmp_path / "b" / "ranks.csv").read_bytes()
+    kept = json.loads((tmp_path / "a" / "metadata.json").read_text())
+    assert kept["config"]["workload"]["class"] == "S"
+    assert kept["found"]["makespan_s"] == row["makespan_s"]
+
+
+def test_workload_is_a_trace_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = written(tmp_path, 2)
+    assert hopforge(monkeypatch, "workload", config, "-o", tmp_path / "trace") in (0, None)
+    trace = read_trace(tmp_path / "trace")
+    assert trace.ranks == 2
+    replay = tmp_path / "replay.yml"
+    replay.write_text(
+        f"name: y\ntopology: {{kind: mesh, radices: [2, 2]}}\nworkload: {{kind: trace, file: {tmp_path / 'trace'}}}\n"
+        "app: {host_gflops: 10, backend: embedded}\n"
+    )
+    assert hopforge(monkeypatch, "app", config, "-o", tmp_path / "a") in (0, None)
+    assert hopforge(monkeypatch, "app", replay, "-o", tmp_path / "b") in (0, None)
+    assert (tmp_path / "a" / "ranks.csv").read_bytes() == (tmp_path / "b" / "ranks.csv").read_bytes()
+    assert hopforge(monkeypatch, "workload", config, "-o", tmp_path / "trace") == 2
+    assert capsys.readouterr().err.endswith("trace: exists already\n")
+
+
+def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    config = written(tmp_path, 3)
+    assert hopforge(monkeypatch, "app", config, "-o", tmp_path / "a") == 2
+    assert "workload.ranks: CG class S runs on powers of two (1, 2, 4, " in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()
+    assert hopforge(monkeypatch, "app", written(tmp_path, 4), "--engine", "fluid") == 2
+    assert "--engine must be one of flow, packet, not fluid" in capsys.readouterr().err
+
+
+def test_the_word_run_may_stand_before_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = written(tmp_path, 2)
+    assert hopforge(monkeypatch, "app", config, "-o", tmp_path / "a") in (0, None)
+    assert hopforge(monkeypatch, "app", "run", config, "-o", tmp_path / "b") in (0, None)
+    assert (tmp_path / "a" / "ranks.csv").read_bytes() == (tmp_path / "b" / "ranks.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--backend", "fluid"], "--backend must be one of embedded, simgrid, auto, not fluid"),
+        (["--backend", "embedded", "--engine", "packet"], "--backend is for engine flow, not packet"),
+        (["-n", "4"], "-n is for --program"),
+        (["extra"], "ARGUMENTS is for --program"),
+        (["--program", "a.out", "--engine", "flow"], "--program runs in SimGrid"),
+        (["run", "--program", "a.out"], "a.out is no program that can be run"),
+    ],
+)
+def test_mistakes_with_programs(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = written(tmp_path, 4)
+    before = words[:1] if words[0] == "run" else []
+    assert hopforge(monkeypatch, "app", *before, config, *words[len(before) :], "-o", tmp_path / "a") == 2
+    assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert not (tmp_path / "a").exists()

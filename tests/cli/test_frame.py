@@ -1,0 +1,210 @@
+"""The command line as a user meets it: help, exit status, and one line for whatever goes wrong."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hopforge import __version__, cli
+from hopforge.model.errors import UserError
+from hopforge.sim.start import doctor
+
+GOOD = "name: demo\ntopology: {kind: torus, radices: [4, 4, 4]}\n"
+EDGES = "name: x\ntopology: {{kind: edge_list, file: {}}}\n"
+OWN = "hopforge: error in hopforge itself: ZeroDivisionError: by 0; please report it (--debug shows where)\n"
+
+
+def hopforge(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "hopforge", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "COLUMNS": "120", "HOPFORGE_TRACEBACK": "", **environment},
+    )
+
+
+def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+    monkeypatch.setattr(sys, "argv", ["hopforge", *arguments])
+    monkeypatch.delenv("HOPFORGE_TRACEBACK", raising=False)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return caught.value.code
+
+
+def test_version() -> None:
+    run = hopforge("--version")
+    assert (run.returncode, run.stdout, run.stderr) == (0, f"hopforge {__version__}\n", "")
+
+
+def test_help_names_every_command_and_each_has_its_own() -> None:
+    run = hopforge("--help")
+    assert run.returncode == 0
+    names = [command.name or command.callback.__name__ for command in cli.app.registered_commands if command.callback]
+    names += [group.name for group in cli.app.registered_groups if group.name]
+    assert {"doctor", "check", "schema", "demo"} <= set(names)
+    for name in names:
+        assert f" {name} " in run.stdout
+        inner = hopforge(name, "--help")
+        assert inner.returncode == 0
+        assert "Usage:" in inner.stdout
+
+
+def test_no_command_shows_help() -> None:
+    assert "Start here" in hopforge().stdout
+
+
+def test_unknown_command_and_option() -> None:
+    for arguments in (["chek"], ["check", "--nonsense"], ["check"]):
+        run = hopforge(*arguments)
+        assert run.returncode == 2
+        assert "Traceback" not in run.stderr
+
+
+def test_doctor() -> None:
+    run = hopforge("doctor")
+    assert run.returncode == 0
+    for name in ("iverilog", "verilator", "cocotb", "pyosys", "sta", "dask", "smpirun", "chromium", "liberty"):
+        assert name in run.stdout
+
+
+def test_doctor_says_how_to_get_what_is_missing(tmp_path: Path) -> None:
+    run = hopforge("doctor", PATH=str(tmp_path))
+    assert run.returncode == 0
+    assert "iverilog: apt-get install iverilog" in run.stdout
+    assert "sta: apt-get install opensta" in run.stdout
+
+
+def test_doctor_names_the_requirement_of_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_package_version", lambda name: None)
+    findings = {finding.name: finding for finding in doctor.survey()}
+    assert findings["cocotb"].found is None
+    assert findings["cocotb"].remedy == "pip install 'cocotb<3,>=2.1'"
+    assert findings["dask"].remedy == "pip install 'dask[distributed]>=2025.1'"
+
+
+def test_doctor_survives_a_tool_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "iverilog"
+    broken.write_text("no program")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    findings = {finding.name: finding for finding in doctor.survey()}
+    assert findings["iverilog"].found == f"{broken} (does not start)"
+
+
+def test_check(tmp_path: Path) -> None:
+    path = tmp_path / "x.yml"
+    path.write_text(GOOD)
+    run = hopforge("check", str(path))
+    assert run.returncode == 0
+    assert "4x4x4 torus: 64 routers of 7 ports, 64 hosts" in run.stdout
+    assert "2048 lines, 4-way set-associative (512 sets), lru, 20.0 KiB" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GOOD + "lookup: {cache: {ways: 3}}\n", ["x.yml:3: lookup.cache.ways: must divide entries=2048, not 3"]),
+        ("nmae: x\nname: x\n", ["x.yml:1: nmae: unknown key; did you mean 'name'?", "x.yml:1: topology: missing"]),
+        ("", ["x.yml:1: the file is empty"]),
+        (EDGES.format("none.txt"), ["none.txt: No such file or directory"]),
+        (EDGES.format("split.txt"), ["the graph is disconnected"]),
+        (EDGES.format("bad.txt"), ["bad.txt:2: expected two router numbers, not '1 x'"]),
+        (GOOD.replace("4, 4, 4", "256, 256, 256") + "address: {chunk_bits: 8}\n", ["16777216 routers are more"]),
+    ],
+)  # fmt: skip
+def test_bad_configuration_is_one_line_for_each_problem_and_status_2(
+    tmp_path: Path, text: str, expected: list[str]
+) -> None:
+    path = tmp_path / "x.yml"
+    path.write_text(text)
+    (tmp_path / "split.txt").write_text("0 1\n2 3\n")
+    (tmp_path / "bad.txt").write_text("0 1\n1 x\n")
+    run = hopforge("check", str(path))
+    assert run.returncode == 2
+    assert run.stdout == ""
+    lines = run.stderr.splitlines()
+    assert len(lines) == len(expected)
+    for line, part in zip(lines, expected, strict=True):
+        assert line.startswith("hopforge: ")
+        assert part in line
+
+
+def test_missing_file_and_directory(tmp_path: Path) -> None:
+    for path, reason in ((tmp_path / "none.yml", "No such file or directory"), (tmp_path, "Is a directory")):
+        run = hopforge("check", str(path))
+        assert run.returncode == 2
+        assert run.stderr == f"hopforge: {path}: cannot read the configuration: {reason}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [
+        (UserError("first\nsecond"), 2, "hopforge: first\nhopforge: second\n"),
+        (OSError(28, "No space left on device", "build/x"), 2, "hopforge: build/x: No space left on device\n"),
+        (PermissionError(13, "Permission denied"), 2, "hopforge: Permission denied\n"),
+        (MemoryError(), 2, "hopforge: not enough memory\n"),
+        (KeyboardInterrupt(), 130, "hopforge: interrupted\n"),
+        (ValueError("SchemaError:\n  KeyboardInterrupt: "), 130, "hopforge: interrupted\n"),
+        (ZeroDivisionError("by 0"), 1, OWN),
+    ],
+)  # fmt: skip
+def test_every_error_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, status: int, told: str
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(doctor, "survey", fail)
+    assert run_main(monkeypatch, "doctor") == status
+    output = capsys.readouterr()
+    assert output.err == told
+    assert output.out == ""
+
+
+def test_traceback_only_when_asked_for(tmp_path: Path) -> None:
+    path = str(tmp_path / "none.yml")
+    assert "Traceback" not in hopforge("check", path).stderr
+    assert "Traceback" in hopforge("--debug", "check", path).stderr
+    assert "Traceback" in hopforge("check", path, HOPFORGE_TRACEBACK="1").stderr
+
+
+def test_interrupt_of_a_running_command(tmp_path: Path) -> None:
+    fifo = tmp_path / "x.yml"
+    os.mkfifo(fifo)  # reading it waits for ever
+    # a background job inherits that the signal is ignored, and these tests may be part of one
+    restore = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{restore}; from hopforge.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "check", str(fifo)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        writer = os.open(fifo, os.O_WRONLY)  # returns once the command has opened it for reading
+        try:
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            os.close(writer)
+            process.kill()
+    assert (process.returncode, out, err) == (130, "", "hopforge: interrupted\n")
+
+
+def test_closed_output_is_no_error() -> None:
+    run = subprocess.run(
+        f"set -o pipefail; {sys.executable} -m hopforge schema | head -1", shell=True, executable="/bin/bash",
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert run.stdout == "{\n"
+    assert "Traceback" not in run.stderr
+
+
+def test_help_is_fast() -> None:
+    """Commands import what they need: help does not load numpy."""
+    code = "import sys, hopforge.cli; sys.exit('numpy' in sys.modules or 'amaranth' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

@@ -1,0 +1,196 @@
+"""Section `tables`: figures of merit against plain oracles, files, simulated networks, errors."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hopforge.model.config import parse_config
+from hopforge.model.errors import UserError
+from hopforge.model.irregular.channels import channel_list, check_next_hops
+from hopforge.model.irregular.files import read_next_hops
+from hopforge.model.irregular.neighbours import neighbour_array
+from hopforge.model.irregular.shortest import shortest_next_hops
+from hopforge.model.irregular.tables import build_tables
+from hopforge.model.topology import build
+from hopforge.model.topology.floor_plan import positions
+from hopforge.sim.pages.load import all_to_all_load, hotspot_quality, local_quality
+from hopforge.sim.pages.write import lft_lines, quality_table, route_rows, write_route
+from hopforge.sim.run.simulation import Simulation
+
+TEXT = """
+name: irregular
+topology: {kind: layout_random, n: 5, degree: 4, length: 3, seed: 2}
+tables: {scheme: SCHEME, layers: LAYERS, patterns: 20}
+router: {vcs: 12, buffer_flits: 4}
+routing: {algorithm: tables}
+simulation: {load: 0.05, min_cycles: 1000, max_cycles: 2000, warmup_cycles: 500}
+"""
+
+
+def _config(scheme="loren", layers="acro", **replaced):
+    text = TEXT.replace("SCHEME", scheme).replace("LAYERS", layers)
+    for old, new in replaced.items():
+        text = text.replace(old, new)
+    return parse_config(text, "test.yml")
+
+
+def _tables(config):
+    topology = build(config.topology, config.address)
+    return build_tables(config.tables, topology, config.seed)
+
+
+def _channels_of(tables, s, d):
+    way = []
+    while s != d:
+        way.append(int(tables.next_channel[s, d]))
+        s = int(tables.next_hop[s, d])
+    return way
+
+
+@pytest.mark.parametrize("scheme", ["shortest", "loren", "cowen", "thorup_zwick"])
+def test_all_to_all_load_counts_paths(scheme):
+    tables = _tables(_config(scheme))
+    expected = np.zeros(len(tables.channels.source), int)
+    for s in range(25):
+        for d in range(25):
+            for c in _channels_of(tables, s, d):
+                expected[c] += 1
+    assert all_to_all_load(tables.next_channel, tables.channels).tolist() == expected.tolist()
+    assert expected.sum() == tables.hops.sum()
+
+
+def test_quality_of_extreme_patterns():
+    tables = _tables(_config("shortest"))
+    generator = np.random.default_rng(1)
+    # hotspot(1): all send to one switch; its last channels carry the rest of the network
+    found = hotspot_quality(1.0, 3000, tables.next_channel, tables.channels, generator)
+    expected = []
+    for hot in range(25):
+        load = np.zeros(len(tables.channels.source))
+        ways = [_channels_of(tables, s, hot) for s in range(25) if s != hot]
+        for way in ways:
+            load[way] += 1
+        expected.append((np.mean([1 / load[way].max() for way in ways]), np.mean([1 / len(way) for way in ways])))
+    bandwidth, efficiency = np.mean(expected, axis=0)
+    assert found.bandwidth == pytest.approx(bandwidth, rel=0.03)
+    assert found.efficiency == pytest.approx(efficiency, rel=0.03)
+
+
+def test_local_quality_prefers_near_switches():
+    tables = _tables(_config("shortest"))
+    place = positions(tables.topology)
+    far, near = (
+        local_quality(gamma, place, 500, tables.next_channel, tables.channels, np.random.default_rng(1))
+        for gamma in (0.01, 6.0)
+    )
+    assert near.efficiency > far.efficiency
+    assert near.bandwidth > far.bandwidth
+    # γ → 0: every other switch with the same probability
+    off = ~np.eye(25, dtype=bool)
+    assert far.efficiency == pytest.approx((1 / tables.hops[off]).mean(), rel=0.02)
+
+
+def test_patterns_without_a_pair_do_not_count():
+    neighbours = neighbour_array([[1], [0]])
+    channels = channel_list(neighbours)
+    table = check_next_hops(shortest_next_hops(neighbours), channels)
+    for beta in (0.0, 0.5, 1.0):  # both send over a link of their own or not at all
+        assert hotspot_quality(beta, 50, table, channels, np.random.default_rng(1)) == (1, 1)
+
+
+def test_switches_at_one_place_are_as_near_as_any():
+    tables = _tables(_config("shortest"))
+    off = ~np.eye(25, dtype=bool)
+    one_place = np.zeros((25, 2))
+    found = local_quality(2.0, one_place, 500, tables.next_channel, tables.channels, np.random.default_rng(1))
+    assert found.efficiency == pytest.approx((1 / tables.hops[off]).mean(), rel=0.02)
+    place = positions(tables.topology).copy()
+    place[1] = place[0]
+    close = local_quality(3000.0, 3 * place, 500, tables.next_channel, tables.channels, np.random.default_rng(1))
+    assert 0 < close.efficiency <= 1
+
+
+@pytest.mark.parametrize("scheme", ["shortest", "loren", "thorup_zwick"])
+def test_files(tmp_path, scheme):
+    config = _config(scheme)
+    tables = _tables(config)
+    quality = quality_table(config, tables, lambda done, total: None)
+    assert list(quality["pattern"]) == ["hotspot"] * 3 + ["local"] * 3
+    write_route(config, tables, quality, tmp_path / "out", lambda done, total: None)
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"next_hops.csv", "tables.json", "lft.txt", "load.png", "channels.csv", "metadata.json"} <= written
+    assert ("path_length.png" in written) == (scheme != "shortest")
+    assert ("landmarks.png" in written) == (scheme == "thorup_zwick")
+    assert (read_next_hops(tmp_path / "out" / "next_hops.csv", 25).next_hop == tables.next_hop).all()
+    document = json.loads((tmp_path / "out" / "tables.json").read_text(encoding="utf-8"))
+    assert [len(row) for row in document["entries"]] == tables.entries.tolist()
+    assert len(document["orders"]) == tables.layers.count
+    rows = dict(route_rows(tables, quality))
+    assert rows["entries"].startswith(f"{tables.entries.max()} at most")
+    # a table of one's own gives the same network
+    mine = f"file: {tmp_path / 'out' / 'next_hops.csv'}, layers_file: {tmp_path / 'out' / 'layers.csv'}, layers:"
+    again = _tables(_config("file", "file", **{"layers:": mine}))
+    assert (again.next_hop == tables.next_hop).all()
+    assert (again.layers.layer == tables.layers.layer).all()
+    assert again.layers.count == tables.layers.count
+
+
+def test_lft_names_the_port_to_the_next_switch():
+    tables = _tables(_config("shortest"))
+    blocks = "".join(lft_lines(tables)).split("Unicast")[1:]
+    assert len(blocks) == 25
+    for router, block in enumerate(blocks):
+        rows = [line.split() for line in block.splitlines() if line.startswith("0x")]
+        assert len(rows) == 25
+        for lid, port, *_ in rows:
+            destination = int(lid, 16) - 1
+            if destination == router:
+                assert port == "000"
+            else:
+                peer = tables.topology.peer_router[router, int(port) - 1]
+                assert peer == tables.next_hop[router, destination]
+
+
+@pytest.mark.parametrize("layers", ["acro", "lash", "lash_tor", "dfsssp", "hop_indexed"])
+def test_simulated_paths_are_those_of_the_tables(layers):
+    config = _config("loren", layers)
+    run = Simulation(config, 0.05, 1)
+    found = run.run()
+    tables = _tables(config)
+    assert found.packets > 500
+    assert found.dropped_packets == 0
+    off = ~np.eye(25, dtype=bool)
+    # uniform traffic, hosts send to themselves, too: routers visited = hops + 1
+    assert found.hops == pytest.approx(1 + tables.hops[off].sum() / 625, rel=0.03)
+
+
+def test_too_few_virtual_channels():
+    config = _config("loren", "acro", **{"vcs: 12": "vcs: 1"})
+    need = _tables(config).layers.count
+    with pytest.raises(UserError, match=f"router.vcs must be at least {need} for acro with these tables, not 1"):
+        Simulation(config, 0.05, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"scheme: loren": "scheme: shortest, t_max: 9"}, "t_max: is for loren, cowen, thorup_zwick only"),
+        ({"scheme: loren": "scheme: loren, ties: random"}, "ties: is for scheme=shortest only"),
+        ({"scheme: loren": "scheme: file"}, "file: missing; scheme=file needs it"),
+        ({"scheme: loren": "scheme: loren, file: x.csv"}, "file: is for scheme=file only"),
+    ],
+)
+def test_section_errors(change, words):
+    with pytest.raises(UserError, match=words):
+        _config("loren", "acro", **change)
+
+
+def test_limits_of_networks():
+    config = parse_config("name: x\ntopology: {kind: mesh, radices: [1]}\n", "test.yml")
+    with pytest.raises(UserError, match="topology: at least 2 routers are needed for routing tables, not 1"):
+        _tables(config)
+    text = "name: x\ntopology: {kind: layout_random, n: 100, degree: 4, length: 4, seed: 1}\n"
+    config = parse_config(text, "test.yml")
+    with pytest.raises(UserError, match="topology: at most 8192 routers can have routing tables, not 10000: every"):
+        _tables(config)

@@ -1,0 +1,343 @@
+"""Route computation by lookup: the kernel against networks of golden routers with golden engines, cycle by cycle."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.lookup.node_reduction import NodeReduction
+from hopforge.model.lookup.tcam import Tcam, TcamRow
+from hopforge.model.network.core.lookup_state import COUNTS
+from hopforge.model.router.golden import PortInputs
+from hopforge.model.router.links import End, topology_hosts
+from hopforge.model.router.network import EngineSetup, HostModel, NetworkModel, Packet
+from hopforge.model.router.program import engine_registers
+from hopforge.model.router.tables import compile_tables, network_links, network_params
+from hopforge.model.routing import RoutingError
+from hopforge.sim.hits.replay import Replay
+from hopforge.sim.run.lookup_measures import lookup_table
+from hopforge.sim.run.lookup_routing import engine_params, network_rows
+from hopforge.sim.run.simulation import Simulation
+
+SENT, TAKEN = 2, 3  # kinds of the simulator's log
+TAG_BITS = 16
+WIDTH_BITS = 80
+
+NETWORKS = {
+    "mesh": ("{kind: mesh, radices: [2, 2]}", "{algorithm: dor}"),
+    "ring": ("{kind: torus, radices: [5], hosts_per_router: 2}", "{algorithm: dor}"),
+    "torus": ("{kind: torus, radices: [3, 3]}", "{algorithm: dor}"),
+    "tree": ("{kind: fat_tree, k: 2, n: 1}", "{algorithm: d_mod_k}"),
+    "adaptive tree": ("{kind: fat_tree, k: 2, n: 1}", "{algorithm: nca}"),
+    "dragonfly": ("{kind: dragonfly, p: 1, a: 2, h: 1}", "{algorithm: dragonfly_min}"),
+}
+
+
+def configure(network: str, router: dict[str, Any], lookup: dict[str, Any]) -> Config:
+    topology, routing = NETWORKS[network]
+    nested = {"cache": {"entries": 16} | lookup.get("cache", {}), "tcam": lookup.get("tcam", {})}
+    nested["lag"] = lookup.get("lag", {})
+    lookup = {key: value for key, value in lookup.items() if key not in nested}
+    if network == "adaptive tree":
+        nested["cache"] = nested["cache"] | {"output_kind": "port_set"}
+
+    def flow(values: dict[str, Any]) -> str:
+        words = (f"{key}: {str(value).lower()}" for key, value in values.items())
+        return "{" + ", ".join(words) + "}"
+
+    return parse_config("\n".join([
+        "name: test",
+        f"topology: {topology}",
+        f"routing: {routing}",
+        f"router: {flow({'route_computation': 'lookup'} | router)}",
+        f"lookup: {flow(lookup | {key: flow(values) for key, values in nested.items()})}",
+    ]))  # fmt: skip
+
+
+def random_script(hosts: int, packets: int, last: int, longest: int, seed: int) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    return (
+        rng.integers(0, hosts, packets), np.sort(rng.integers(0, last, packets)), rng.integers(0, hosts, packets),
+        rng.integers(1, longest + 1, packets),
+    )  # fmt: skip
+
+
+def row_words(rows: Sequence[TcamRow]) -> list[tuple[str, int]]:
+    words: list[tuple[str, int]] = []
+    for number, row in enumerate(rows):
+        words += [("TCAM_VALUE_LO", row.value), ("TCAM_MASK_LO", row.mask), ("TCAM_OUTPUT_LO", row.output)]
+        words.append(("TCAM_WRITE", number | row.lag << 16 | 1 << 31))
+    return words
+
+
+def golden_setups(config: Config, run: Simulation) -> list[EngineSetup]:
+    params, topology = engine_params(config), run.topology
+    reduction = NodeReduction.from_config(config, topology)
+    setups = []
+    for router, rows in enumerate(network_rows(config, topology, run.plan)):
+        words = list(engine_registers(config, params, reduction, router).items())
+        tcam = None
+        if params.tcam_kind == "external":
+            tcam = Tcam.of_rows(rows, width_bits=params.address_bits)
+        else:
+            words += row_words(rows[: params.tcam_rows])
+        if config.lookup.cache.enabled:
+            words.append(("CTRL", 1))
+        setups.append(EngineSetup(tuple(words), tcam, config.lookup.tcam.latency_cycles, reduction.member))
+    return setups
+
+
+def golden_run(config: Config, run: Simulation, script: Sequence[np.ndarray], cycles: int) -> tuple[Any, list[Any]]:
+    """Return the network of golden routers after `cycles` cycles, and its hosts."""
+    topology = run.topology
+    tables = compile_tables(topology, run.plan, config.router.vcs, config.routing.algorithm)
+    params = network_params(
+        config, topology, tables, lookup=engine_params(config), width_bits=WIDTH_BITS, tag_bits=TAG_BITS
+    )
+    network = NetworkModel(params, network_links(config, topology), golden_setups(config, run))
+    queues: list[list[Packet]] = [[] for _ in range(topology.hosts)]
+    for host, created, target, flits in zip(*(column.tolist() for column in script), strict=True):
+        head = int(topology.host_address[target]) | host << 24 | len(queues[host]) << 48
+        queues[host].append(Packet(created, head | flits << 48 + TAG_BITS, flits))
+    ends = topology_hosts(topology)
+    masks = tables.inject_mask
+    assert (masks == (1 << config.router.vcs) - 1).all()
+    hosts = [HostModel(params[end.router], queue) for end, queue in zip(ends, queues, strict=True)]
+    for cycle in range(cycles):
+        visible = network.visible()
+        outside: dict[End, PortInputs] = {}
+        for model, end in zip(hosts, ends, strict=True):
+            outside[end] = model.step(cycle, visible[end.router][end.port])
+        network.step(outside)
+    return network, hosts
+
+
+def compare(config: Config, packets: int = 40, last: int = 60, cycles: int = 700, seed: int = 1) -> Simulation:
+    """Run both; every flit is sent and taken in the same cycle, all counts agree."""
+    topology = Simulation(config, 0.1, 1, check=False).topology
+    longest = min(3, config.router.buffer_flits)
+    script = random_script(topology.hosts, packets, last, longest, seed)
+    run = Simulation(config, 0.1, 1, script=script, log_events=100000, check=False)
+    run.advance(cycles)
+    run.check_conservation()
+    assert run.state.flits_in_flight == 0, "the run is too short"
+    network, hosts = golden_run(config, run, script, int(run.state["cycle"]))
+    log = run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])]
+    for kind, what in ((SENT, "sent"), (TAKEN, "received")):
+        want = [(cycle, at, number, flit) for cycle, k, at, _, number, flit in log.tolist() if k == kind]
+        got = []
+        for host, model in enumerate(hosts):
+            current: dict[int, int] = {}
+            for cycle, flit in getattr(model, what):
+                if flit.is_head:
+                    current[flit.vc] = (flit.data >> 24 & 0xFFFFFF) << 40 | flit.data >> 48 & (1 << TAG_BITS) - 1
+                got.append((cycle, host, current[flit.vc], flit.kind))
+        assert sorted(got) == sorted(want), what
+    assert run.state.lookup is not None
+    counts = run.state.lookup.counts
+    ports = run.topology.max_ports
+    for router, model in enumerate(network.routers):
+        for port, engine in enumerate(model.engines):
+            mine = {name: int(counts[name][router * ports + port]) for name in COUNTS}
+            misses = sum(mine[cause] for cause in ("compulsory", "capacity", "conflict", "unmatched"))
+            mine |= {"misses": misses, "lookups": mine["hits"] + mine["merges"] + misses}
+            same = ("lookups", "hits", "misses", "merges", "fills", "evictions", "drops")
+            assert [mine[name] for name in same] == [engine.counters[name] for name in same], (router, port)
+        drops = [output.drops for output in model.visible()]
+        assert drops == run.state["input_port"]["drops"][router * ports : (router + 1) * ports].tolist()
+    return run
+
+
+# an engine for each network, and between them every depth, one MSHR, evictions, whole addresses, no cache
+CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "one cycle": ("mesh", {"vcs": 2}, {"pipeline_depth": 1}),
+    "two cycles": ("ring", {"vcs": 4}, {"pipeline_depth": 2, "mshrs": 2}),
+    "one MSHR": ("tree", {"vcs": 4, "speculation": True}, {"mshrs": 1}),
+    "evictions": ("dragonfly", {"vcs": 4}, {"pipeline_depth": 4, "cache": {"entries": 2, "ways": 2}}),
+    "whole addresses": (
+        "torus",
+        {"vcs": 2},
+        {"reduction": False, "cache": {"entries": 4, "ways": 2, "policy": "fifo"}},
+    ),
+    "no cache": ("mesh", {"vcs": 2}, {"cache": {"enabled": False}, "tcam": {"latency_cycles": 3}}),
+    "port sets": ("adaptive tree", {"vcs": 2, "switching": "vct"}, {"mshrs": 3, "pipeline_depth": 2}),
+    "members": ("mesh", {"vcs": 2}, {"lag": {"members": 3, "max_members": 4}, "cache": {"entries": 4, "ways": 2}}),
+    "members of whole addresses": (
+        "ring",
+        {"vcs": 2},
+        {"reduction": False, "lag": {"members": 2, "max_members": 2, "hash": "modulo"}},
+    ),
+    "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
+}
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_kernel_equals_golden_network(case: str) -> None:
+    network, router, lookup = CASES[case]
+    outside = {"tcam": {"kind": "external"} | lookup.get("tcam", {})}
+    run = compare(configure(network, router, lookup | outside))
+    assert run.state["packets_dropped"] == 0
+
+
+@pytest.mark.parametrize("reduction", [False, True])
+@pytest.mark.parametrize("network", ["mesh", "ring"])
+def test_destinations_without_a_row_are_drained(network: str, reduction: bool) -> None:
+    tcam = {"kind": "flops", "rows": 2, "latency_cycles": 4}
+    run = compare(configure(network, {"vcs": 2}, {"reduction": reduction, "tcam": tcam}))
+    counts = run.state.lookup.counts
+    assert (
+        0 < run.state["packets_dropped"] == counts["drops"].sum() <= counts["unmatched"].sum() + counts["merges"].sum()
+    )
+
+
+GEOMETRIES = st.sampled_from([(1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (3, 3), (16, 4)])
+
+
+@st.composite
+def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
+    entries, ways = draw(GEOMETRIES)
+    policies = ["lru", "fifo", "random"] + (["plru"] if ways != 3 else [])
+    policy = draw(st.sampled_from(policies))
+    kind = draw(st.sampled_from(["external", "flops", "sram"]))
+    tcam = {"kind": kind, "latency_cycles": draw(st.integers(2 if kind == "sram" else 1, 12))}
+    if kind != "external":
+        tcam["rows"] = draw(st.sampled_from([2, 64])) if kind == "flops" else 3  # an SRAM takes 256 cycles a row
+    router = {
+        "vcs": draw(st.sampled_from([2, 3, 5])),
+        "buffer_flits": draw(st.integers(1, 4)),
+        "speculation": draw(st.booleans()),
+        "vc_release": draw(st.sampled_from(["tail", "credits"])),
+        "credit_delay_cycles": draw(st.integers(0, 2)),
+        "link_latency_cycles": draw(st.integers(1, 2)),
+    }
+    members = draw(st.sampled_from([1, 1, 2, 3]))
+    lookup = {
+        "reduction": draw(st.booleans()),
+        "lag": {"members": members, "max_members": max(members, 3), "hash": draw(st.sampled_from(["crc", "modulo"]))},
+        "pipeline_depth": draw(st.integers(1, 4)),
+        "mshrs": draw(st.integers(1, 8)),
+        "cache": {
+            "entries": entries, "ways": ways, "policy": policy, "enabled": draw(st.integers(0, 5)) > 0,
+            "skewed": policy == "random" and ways > 1 and draw(st.booleans()),
+        },
+        "tcam": tcam,
+    }  # fmt: skip
+    return (
+        draw(st.sampled_from(["mesh", "ring", "tree", "adaptive tree", "dragonfly"])),
+        router,
+        lookup,
+        draw(st.integers(0, 1000)),
+    )
+
+
+def compare_any(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) -> None:
+    network, router, lookup, seed = drawn
+    compare(configure(network, router, lookup), packets=60, last=40, cycles=4000, seed=seed)
+
+
+@settings(max_examples=8, deadline=None)
+@given(drawn=engines())
+def test_any_engine(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) -> None:
+    compare_any(drawn)
+
+
+@pytest.mark.study
+@settings(max_examples=300, deadline=None)
+@given(drawn=engines())
+def test_many_engines(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) -> None:
+    compare_any(drawn)
+
+
+# Replay: the same counts where packets follow one another.
+
+REPLAYED = {
+    "mesh": ("{kind: mesh, radices: [4, 3], hosts_per_router: 2}", "{algorithm: dor}"),
+    "torus": ("{kind: torus, radices: [4, 3, 4]}", "{algorithm: dor, ties: key}"),
+    "tree": ("{kind: fat_tree, k: 2, n: 2}", "{algorithm: d_mod_k}"),
+    "dragonfly": ("{kind: dragonfly, p: 2, a: 4, h: 2}", "{algorithm: dragonfly_min}"),
+}
+
+
+@pytest.mark.parametrize("policy", ["lru", "random"])
+@pytest.mark.parametrize("reduction", [False, True])
+@pytest.mark.parametrize("network", list(REPLAYED))
+def test_without_load_the_counts_are_those_of_the_replay(network: str, reduction: bool, policy: str) -> None:
+    topology, routing = REPLAYED[network]
+    entries = 2 if reduction else 4
+    config = parse_config(
+        f"name: test\ntopology: {topology}\nrouting: {routing}\nrouter: {{route_computation: lookup}}\n"
+        f"lookup: {{reduction: {str(reduction).lower()}, tcam: {{kind: external}}, "
+        f"cache: {{entries: {entries}, ways: 2, policy: {policy}}}}}"
+    )
+    hosts = Simulation(config, 0.1, 1, check=False).topology.hosts
+    rng = np.random.default_rng(5)
+    packets, apart = 600, 120
+    sources, targets = rng.integers(0, hosts, packets), rng.integers(0, hosts, packets)
+    script = (sources, np.arange(packets) * apart, targets, np.ones(packets, np.int64))
+    run = Simulation(config, 0.1, 1, script=script)
+    run.advance(packets * apart + 1000)
+    assert run.state["packets_ejected"] == packets
+    replay = Replay(config, run.topology)
+    replay.send(sources, targets)
+    found, want = run.state.lookup.counts, replay.result
+    number = want.inputs.router.astype(np.int64) * run.topology.max_ports + want.inputs.port
+    for name in ("hits", "compulsory", "capacity", "conflict", "unmatched", "evictions"):
+        assert (found[name][number] == getattr(want, name)).all(), name
+        assert found[name].sum() == getattr(want, name).sum()
+    assert want.capacity.sum() > 0 and want.evictions.sum() > 0
+    assert found["merges"].sum() == 0
+
+
+def test_what_a_sweep_is_told() -> None:
+    config = configure("mesh", {"vcs": 2}, {"reduction": False, "cache": {"entries": 2, "ways": 2}})
+    run = Simulation(config, 0.2, 1)
+    found = run.run()
+    table = lookup_table(run.topology, run.state.lookup)
+    assert found.lookups == table["lookups"].sum() > 1000
+    assert found.hit_rate == table["hits"].sum() / table["lookups"].sum() < 1
+    assert (table["lookups"] == table["hits"] + table["merges"] + table["misses"]).all()
+    assert found.compulsory == 0, "all keys were seen while it warmed up"
+    assert table.groupby("port_class")["lookups"].sum()["host"] == pytest.approx(found.packets, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("network", "router", "lookup", "text"),
+    [
+        ("mesh", "rc_cycles: 2", "", "router.rc_cycles: is for router.route_computation=table only, not lookup"),
+        ("mesh", "vcs: 9", "request_tag_bits: 3", "lookup.request_tag_bits: must number router.vcs=9, not 3 bits"),
+        ("mesh", "vcs: 2", "cache: {second_level: {}}", "lookup.cache.second_level: is not in the engines of"),
+        ("mesh", "vcs: 2", "cache: {skewed: true}", "lookup.cache.policy: must be random with skewed association"),
+    ],
+)
+def test_engines_that_do_not_fit_are_refused(network: str, router: str, lookup: str, text: str) -> None:
+    topology, _ = NETWORKS[network]
+    with pytest.raises(ConfigError, match=re.escape(text)):
+        parse_config(
+            f"name: test\ntopology: {topology}\nrouter: {{route_computation: lookup, {router}}}\nlookup: {{{lookup}}}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("topology", "routing", "lookup", "text"),
+    [
+        ("torus", "dor, ties: random", "", "table for routing.algorithm dor, not lookup: it draws random numbers"),
+        ("mesh", "valiant", "", "not lookup: it sends packets over a router drawn at the source"),
+        ("mesh", "star_channel", "", "not lookup: it needs an escape port, which a lookup does not answer"),
+        ("tree", "nca", "", "lookup.cache.output_kind must be port_set for routing.algorithm nca, which is adaptive"),
+        ("torus", "dor", "", "lookup.reduction must be false for routing.algorithm dor: in router"),
+        ("mesh", "up_down", "", "lookup.reduction must be false for routing.algorithm up_down: in router"),
+    ],
+)
+def test_routing_that_cannot_be_looked_up_is_refused(topology: str, routing: str, lookup: str, text: str) -> None:
+    kinds = {"torus": "{kind: torus, radices: [4, 4]}", "mesh": "{kind: mesh, radices: [4, 4]}"}
+    config = parse_config(
+        f"name: test\ntopology: {kinds.get(topology, '{kind: fat_tree, k: 2, n: 1}')}\n"
+        f"router: {{route_computation: lookup}}\nrouting: {{algorithm: {routing}}}\nlookup: {{{lookup}}}"
+    )
+    with pytest.raises(RoutingError, match=re.escape(text)):
+        Simulation(config, 0.1, 1)

@@ -1,0 +1,116 @@
+"""Plots: labels that never overlap, bars with their values, files that are whole or absent."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.text import Text
+from PIL import Image
+
+from hopforge.model.output import plots
+from hopforge.model.output.plots import (
+    Line,
+    draw_grouped_bars,
+    draw_lines,
+    draw_paper_points,
+    new_figure,
+    save_figure,
+    style_axes,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12), st.floats(0.1, 50))
+def test_spread_keeps_order_and_gap(positions, gap):
+    placed = plots._spread(positions, gap)
+    order = np.argsort(positions, kind="stable")
+    steps = np.diff(np.asarray(placed)[order])
+    assert (steps >= gap - 1e-6).all()
+    assert np.mean(placed) == pytest.approx(np.mean(positions), abs=1e-6)
+
+
+def test_spread_leaves_alone_what_is_apart():
+    assert plots._spread([5.0, 1.0, 9.0], 2.0) == [5.0, 1.0, 9.0]
+
+
+def test_labels_of_equal_ends_do_not_overlap(tmp_path):
+    figure, (axes,) = new_figure()
+    style_axes(axes, title="t", x_label="x (ns)", y_label="y (%)")
+    draw_lines(axes, [Line(f"curve {i}", [1, 2], [i, 3.0], color=i) for i in range(5)])
+    save_figure(figure, tmp_path / "f.png")
+    boxes = [Text.get_window_extent(text) for text in axes.texts]  # Annotation's own extent includes the leader
+    assert len(boxes) == 5
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    assert all(box.x0 > axes.get_window_extent().x1 for box in boxes)
+
+
+def test_axes_say_title_and_units():
+    _, (axes,) = new_figure()
+    style_axes(axes, title="misses", x_label="ways", y_label="misses (%)", log_x=True, x_ticks=[1, 2, 4])
+    assert axes.get_title(loc="left") == "misses"
+    assert axes.get_ylabel() == "misses (%)"
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "4"]
+
+
+def test_bars_carry_values_and_leave_gaps():
+    _, (axes,) = new_figure()
+    draw_grouped_bars(axes, groups=["a", "b"], series={"paper": [1.0, None], "ours": [2.0, 2.5]})
+    assert sorted(text.get_text() for text in axes.texts) == ["1", "2", "2.5"]
+    assert len(axes.patches) == 3
+    assert axes.patches[0].get_facecolor()[3] == 0  # the paper's bars are hollow
+
+
+@pytest.mark.parametrize(("name", "turned"), [("short", False), ("a_name_as_long_as_a_variant_may_have_it", True)])
+def test_names_below_bars_do_not_touch(name, turned):
+    figure, (axes,) = new_figure()
+    draw_grouped_bars(axes, groups=[f"{name}{k}" for k in range(6)], series={"makespan": list(range(1, 7))})
+    figure.canvas.draw()
+    labels = axes.get_xticklabels()
+    assert [label.get_rotation() for label in labels] == [30 * turned] * 6
+    assert axes.get_legend() is None  # one series is what the axis says
+
+
+def test_panels_in_rows():
+    figure, axes = new_figure(panels=3, columns=2, width_in=4, height_in=3)
+    assert figure.get_size_inches().tolist() == [8, 6]
+    places = [one.get_subplotspec() for one in axes]
+    assert [(place.rowspan.start, place.colspan.start) for place in places] == [(0, 0), (0, 1), (1, 0)]
+
+
+def test_paper_points_are_labelled_once():
+    _, (axes,) = new_figure()
+    draw_paper_points(axes, [1, 2], [3, 4], label="paper")
+    assert [text.get_text() for text in axes.texts] == ["paper"]
+
+
+def test_saved_file_is_a_png_and_nothing_else_is_left(tmp_path):
+    figure, (axes,) = new_figure(panels=1)
+    axes.plot([1, 2], [3, 4])
+    save_figure(figure, tmp_path / "deep" / "f.png")
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["f.png"]
+    with Image.open(tmp_path / "deep" / "f.png") as image:
+        assert image.format == "PNG"
+        assert image.size[0] > 800
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path):
+    target = tmp_path / "f.png"
+    target.write_bytes(b"old")
+    figure, _ = new_figure()
+    figure.savefig = lambda *_args, **_kwargs: (_ for _ in ()).throw(OSError("disk full"))
+    with pytest.raises(OSError, match="disk full"):
+        save_figure(figure, target)
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda axes: new_figure(panels=0), "panels must be at least 1, not 0"),
+    (lambda axes: draw_lines(axes, []), "lines must have at least 1 entry, not 0"),
+    (lambda axes: draw_grouped_bars(axes, groups=["a"], series={}), "series must have at least 1 entry, not 0"),
+    (lambda axes: draw_grouped_bars(axes, groups=["a"], series={"s": [1, 2]}), "'s' must have groups=1 values, not 2"),
+])
+def test_mistakes(call, message):
+    _, (axes,) = new_figure()
+    with pytest.raises(ValueError, match=message):
+        call(axes)

@@ -1,0 +1,250 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module, Mux
+from amaranth.lib.wiring import Component, In, Out
+from typer.testing import CliRunner
+
+from hopforge.cli import app
+from hopforge.gen.mutate import Mutant, Netlist, write_netlist
+from hopforge.model.config import load_config
+from hopforge.model.errors import UserError
+from hopforge.sim.cosim.mutate import (
+    BLOCKS,
+    MutationReport,
+    Subject,
+    Verdict,
+    block_names,
+    enough,
+    judge_mutants,
+    mutate,
+    report_rows,
+    subject,
+    survivor_lines,
+)
+from hopforge.sim.drive.replay import Output, Replay, as_words
+
+CONFIGS = Path(__file__).parents[3] / "configs" / "mutation"
+
+
+class Adder(Component):
+    """Adds up what is marked; the sum means something only while it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__({"add": In(1), "word": In(4), "ask": In(1), "valid": Out(1), "output": Out(4)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        with m.If(self.add):
+            m.d.sync += self.output.eq(self.output + self.word)
+        m.d.comb += self.valid.eq(self.ask)
+        return m
+
+
+def adder_replay(words: list[int], asked: bool = True) -> Replay:
+    total, rows, expected = 0, [], []
+    for word in words:
+        rows.append([1, word, int(asked)])
+        expected.append([int(asked), total % 16])
+        total += word
+    return Replay(
+        ("add", "word", "ask"), (Output("valid"), Output("output", "valid")), np.array(rows, np.uint64),
+        np.array(expected, np.uint64),
+    )  # fmt: skip
+
+
+def cells_of(netlist: Netlist) -> dict[str, str]:
+    """Cells by their type."""
+    text = (netlist.folder / "netlist.il").read_text()
+    return {line.split()[1]: line.split()[2] for line in text.splitlines() if line.startswith("  cell ")}
+
+
+def numbered(netlist: Netlist, *commands: str) -> list[Mutant]:
+    return [netlist.by_hand(command)._replace(number=number) for number, command in enumerate(commands, 1)]
+
+
+def test_mutants_made_by_hand(tmp_path: Path) -> None:
+    netlist = write_netlist(Adder(), "adder", tmp_path)
+    assert netlist.inputs == (("add", 1), ("word", 4), ("ask", 1))
+    assert netlist.outputs == (("valid", 1), ("output", 4))
+    cell = f"-module adder -cell {cells_of(netlist)['$add']}"
+    mutants = numbered(
+        netlist,
+        f"-mode const0 {cell} -port A -portbit 1",  # killed by the first trace
+        f"-mode const0 {cell} -port B -portbit 3",  # only words with bit 3 show it; which operand has them is not said
+        f"-mode const0 {cell} -port A -portbit 3",
+    )
+    small, large = adder_replay([1, 2, 1, 2, 0]), adder_replay([8, 8, 8, 0])
+    subject = Subject("lookup", Adder(), [lambda: small, lambda: large])
+    verdicts = judge_mutants(subject, netlist, mutants, "hand", proof_s=20)
+    assert [verdict.state for verdict in verdicts] == ["killed", "killed", "killed"]
+    assert verdicts[0].trace == 1
+    assert max(verdict.trace for verdict in verdicts) == 2
+    assert {verdict.signal for verdict in verdicts} == {"output"}
+
+
+@pytest.mark.study
+def test_weak_stimulus_lets_a_mutant_survive_and_is_no_proof(tmp_path: Path) -> None:
+    netlist = write_netlist(Adder(), "adder", tmp_path)
+    mutants = numbered(netlist, f"-mode inv -module adder -cell {cells_of(netlist)['$add']} -port Y -portbit 0")
+    subject = Subject("lookup", Adder(), [lambda: adder_replay([1, 2, 3], asked=False)])
+    (verdict,) = judge_mutants(subject, netlist, mutants, "hand", proof_s=20)
+    assert (verdict.state, verdict.trace) == ("survived", 0)
+
+
+class Counted(Component):
+    """Counts; its register is reset."""
+
+    def __init__(self) -> None:
+        super().__init__({"ask": In(1), "count": Out(3)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        with m.If(self.ask):
+            m.d.sync += self.count.eq(self.count + 1)
+        return m
+
+
+@pytest.mark.study
+def test_a_register_without_reset_shows_after_some_use(tmp_path: Path) -> None:
+    netlist = write_netlist(Counted(), "counted", tmp_path)
+    register = next(name for kind, name in cells_of(netlist).items() if kind.startswith("$sdff"))
+    fault = numbered(netlist, f"-mode const0 -module counted -cell {register} -port SRST -portbit 0")
+    replay = Replay(("ask",), (Output("count"),), as_words([[1]] * 4), as_words([[k] for k in range(4)]))
+    for used, state in ((0, "survived"), (3, "killed")):
+        (verdict,) = judge_mutants(Subject("lookup", Counted(), [lambda: replay], used), netlist, fault, "x", proof_s=0)
+        assert verdict.state == state
+
+
+class Gated(Component):
+    """Its output is b while it means nothing."""
+
+    def __init__(self) -> None:
+        super().__init__({"ask": In(1), "a": In(2), "b": In(2), "valid": Out(1), "output": Out(2)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += [self.valid.eq(self.ask), self.output.eq(Mux(self.ask, self.a, self.b))]
+        return m
+
+
+def test_what_means_nothing_may_differ(tmp_path: Path) -> None:
+    netlist = write_netlist(Gated(), "gated", tmp_path)
+    mux = f"-mode inv -module gated -cell {cells_of(netlist)['$mux']} -portbit 1"
+    faults = [netlist.by_hand(f"{mux} -port {port}") for port in "AB"]
+    assert [netlist.has_no_effect(fault, {"output": "valid"}, timeout_s=20) for fault in faults] == [True, False]
+    assert [netlist.has_no_effect(fault, {}, timeout_s=20) for fault in faults] == [False, False]
+
+
+class Doubled(Component):
+    """Has a redundant term: a & (a | b) is a."""
+
+    def __init__(self) -> None:
+        super().__init__({"a": In(1), "b": In(1), "y": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.sync += self.y.eq(self.a & (self.a | self.b))
+        return m
+
+
+def test_equivalent_mutant_is_recognised(tmp_path: Path) -> None:
+    netlist = write_netlist(Doubled(), "doubled", tmp_path)
+    cells = f"-module doubled -cell {cells_of(netlist)['$or']}"
+    without_b = [f"-mode {mode} {cells} -port {port} -portbit 0" for mode in ("const0", "inv") for port in "AB"]
+    found = [netlist.has_no_effect(netlist.by_hand(command), {}, timeout_s=20) for command in without_b]
+    # one of the operands is b: forced to 0 or inverted, y stays a; the same faults of a show
+    assert sorted(found[:2]) == [False, True]
+    assert sorted(found[2:]) == [False, True]
+
+
+@pytest.mark.study
+def test_design_that_differs_without_a_fault(tmp_path: Path) -> None:
+    netlist = write_netlist(Adder(), "adder", tmp_path)
+    wrong = adder_replay([1, 2, 3])
+    wrong.expected[2, 1] += 1
+    with pytest.raises(UserError, match="hand lookup: differs without a fault: trace 1, cycle 2, output"):
+        judge_mutants(Subject("lookup", Adder(), [lambda: wrong]), netlist, netlist.mutants(3, 1), "hand", proof_s=0)
+
+
+def test_mutants_are_drawn_by_seed_and_clocks_are_left_alone(tmp_path: Path) -> None:
+    netlist = write_netlist(Adder(), "adder", tmp_path)
+    first, again, other = (netlist.mutants(20, seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert [mutant.number for mutant in first] == list(range(1, 21))
+    assert not {mutant.port for mutant in first} & {"CLK"}
+    with pytest.raises(ValueError, match="mutants must have the numbers 1 to 2"):
+        netlist.verilog(first[1:3])
+
+
+@pytest.mark.study
+def test_benches_kill_mutants_of_the_routing_cache(tmp_path: Path) -> None:
+    config = load_config(CONFIGS / "torus.yml", hardware=True)
+    steps: list[str] = []
+    report = mutate(
+        [config], 20, blocks=("routing_cache",), seed=3, output=tmp_path, progress=lambda step, *_: steps.append(step)
+    )
+    assert len(report.verdicts) == 20
+    assert enough(report), list(survivor_lines(report))
+    assert steps[0] == "mutate_lru routing_cache: trace 1"
+    written = json.loads((tmp_path / "mutation.json").read_text())
+    assert [row["block"] for row in written["blocks"]] == ["routing_cache", "all"]
+    assert str(tmp_path) not in (tmp_path / "mutants.csv").read_text()
+    assert len((tmp_path / "mutants.csv").read_text().splitlines()) == 21
+
+
+@pytest.mark.study
+def test_benches_kill_mutants_of_all_blocks(tmp_path: Path) -> None:
+    verdicts: list[Verdict] = []
+    for path in sorted(CONFIGS.glob("*.yml")):
+        config = load_config(path, hardware=True)
+        verdicts += mutate([config], 80, output=tmp_path / config.name).verdicts
+    report = MutationReport(tuple(verdicts), 1, 0.0)
+    assert len(report.verdicts) == 240
+    assert enough(report), list(survivor_lines(report))
+
+
+@pytest.mark.study
+def test_benches_kill_mutants_of_routers(tmp_path: Path) -> None:
+    configs = [load_config(path, hardware=True) for path in sorted((CONFIGS / "router").glob("*.yml"))]
+    assert len(configs) == 3
+    report = mutate(configs, 210, blocks=("router",), output=tmp_path)
+    assert enough(report), list(survivor_lines(report))
+
+
+def test_traces_fit_the_ports_of_a_router(tmp_path: Path) -> None:
+    config = load_config(CONFIGS / "router" / "wavefront.yml", hardware=True)
+    router = subject(config, "router", 1)
+    netlist = write_netlist(router.component, "router", tmp_path)
+    replay = router.replays[0]()
+    assert {name for name, _ in netlist.inputs} == set(replay.inputs)
+    assert {name for name, _ in netlist.outputs} == {output.name for output in replay.outputs}
+
+
+def test_score_leaves_equivalent_mutants_out() -> None:
+    mutant = Mutant(1, "inv", "$1", "A", 2, "word[2]", "hopforge/hw/x.py:1", "")
+    states = ["killed"] * 18 + ["equivalent"] * 5 + ["survived"]
+    report = MutationReport(tuple(Verdict("c", "lookup", mutant, state) for state in states), 1, 0.0)  # type: ignore[arg-type]
+    assert list(report_rows(report))[-1] == ("all", "24", "18", "5", "1", "94.7 %")
+    assert not enough(report)
+    assert list(survivor_lines(report)) == ["survived: c lookup 1: inv $1.A[2] (word[2]) hopforge/hw/x.py:1"]
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    assert block_names("all") == BLOCKS
+    assert block_names("lookup") == ("lookup",)
+    assert block_names("router") == ("router",)
+    with pytest.raises(
+        UserError,
+        match="block must be one of node_reduction, routing_cache, lookup, router, q_table or all, not 'tcam'",
+    ):
+        block_names("tcam")
+    config = load_config(CONFIGS / "torus.yml", hardware=True)
+    with pytest.raises(UserError, match="count must be at least one mutant for each of the 3 netlists, not 2"):
+        mutate([config], 2, output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    ran = CliRunner().invoke(app, ["mutate", "--help"])
+    assert "CONFIG" in ran.output

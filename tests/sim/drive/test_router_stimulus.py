@@ -1,0 +1,85 @@
+"""Traffic for one router: the kernels of the simulator as its golden router, and what goes in and comes out."""
+
+import numpy as np
+import pytest
+
+from hopforge.model.lookup.golden import LookupInputs
+from hopforge.model.router.golden import Flit, PortInputs, PortOutputs, RouterModel
+from hopforge.model.router.params import Route, RouterParams
+from hopforge.sim.drive.router_stimulus import (
+    C_CLEAR,
+    I_CREDIT_VALID,
+    I_DATA,
+    I_VALID,
+    O_CREDIT_VALID,
+    O_DATA,
+    O_DROPPED,
+    O_DROPS,
+    O_VALID,
+    RouterTraffic,
+    router_stimulus,
+)
+from hopforge.sim.drive.router_variants import router_variant
+
+WORD = (1 << 64) - 1
+
+
+def flit_of(row: list[int], valid: int, data: int) -> Flit | None:
+    """Flit of a row of the recording."""
+    if not row[valid]:
+        return None
+    words = sum((word & WORD) << 64 * place for place, word in enumerate(row[data:]))
+    return Flit(row[valid + 1], row[valid + 2], words)
+
+
+def compare(params: RouterParams, traffic: RouterTraffic) -> dict[str, int]:
+    """Play the inputs to the golden router in plain Python; every output must be the recorded one."""
+    stimulus = router_stimulus(params, traffic)
+    golden = RouterModel(params)
+    rows = zip(stimulus.inputs.tolist(), stimulus.outputs.tolist(), strict=True)
+    for cycle, (given, expected) in enumerate(rows):
+        inputs = [
+            PortInputs(flit_of(row, I_VALID, I_DATA), row[I_CREDIT_VALID + 1] if row[I_CREDIT_VALID] else None)
+            for row in given
+        ]
+        engines = [LookupInputs(*row) for row in stimulus.engine_inputs[cycle].tolist()]
+        want = [
+            PortOutputs(
+                flit_of(row, O_VALID, O_DATA), row[O_CREDIT_VALID + 1] if row[O_CREDIT_VALID] else None, row[O_DROPS]
+            )
+            for row in expected
+        ]
+        got, answers = golden.step(inputs, engines, clear_counters=bool(stimulus.control[cycle, C_CLEAR]))
+        assert golden.dropped == [i for i, row in enumerate(expected) if row[O_DROPPED]], f"cycle {cycle}"
+        assert got == want, f"cycle {cycle}"
+        for answer, row in zip(answers, stimulus.engine_outputs[cycle].tolist(), strict=True):
+            assert [word & WORD for word in answer] == [word & WORD for word in row], f"cycle {cycle}"
+    return {**stimulus.lookups, "packets": stimulus.packets, "unroutable": stimulus.drops}
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_kernels_are_the_golden_router(seed: int) -> None:
+    compare(router_variant(seed, rc="table"), RouterTraffic(cycles=250, seed=seed))
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("seed", [5, 7, 13, 15])
+def test_with_lookup_engines(seed: int) -> None:
+    seen = compare(router_variant(seed, rc="lookup"), RouterTraffic(cycles=400, seed=seed))
+    assert seen["hits"] > 0
+    assert seen["misses"] > 0
+    assert seen["flushes"] > 0
+
+
+def test_unroutable_packets_without_route_computation() -> None:
+    """With r = 0 the head is in VA for one cycle before it is drained (docs/definitions/router.md, RC)."""
+    params = RouterParams(ports=2, vcs=1, buffer_flits=2, routes=(Route(0), Route(2)))
+    seen = compare(params, RouterTraffic(cycles=1500, seed=2))
+    assert 0 < seen["unroutable"] < seen["packets"]
+
+
+def test_the_same_seed_gives_the_same_cycles() -> None:
+    params = router_variant(1)
+    first, again, other = (router_stimulus(params, RouterTraffic(cycles=100, seed=seed)) for seed in (1, 1, 2))
+    assert np.array_equal(first.inputs, again.inputs)
+    assert not np.array_equal(first.inputs[:100], other.inputs[:100])

@@ -1,0 +1,129 @@
+"""Intermediate destinations of POR and OFR: which links they use, how long the routes are, when they are taken."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopforge.sim.packet.intermediate import (
+    Grid,
+    Place,
+    detours,
+    outflank_destinations,
+    profit,
+    wraparound_destinations,
+)
+
+DELTA = 2
+
+
+def opposite(port: int) -> int:
+    return port ^ 1
+
+
+def far_from_wrapping(k: int) -> list[int]:
+    """Offsets at which destinations beside the minimal orthant stay on its side of the ring."""
+    return [d for d in range(-k // 2 + 1, k // 2) if abs(d) < k / 2 - DELTA]
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_outflank_destinations_use_every_link_that_is_not_minimal_at_both_ends(n: int) -> None:
+    k = 16 if n == 2 else 12
+    grid = Grid((k,) * n)
+    s = tuple(range(3, 3 + n))
+    pairs = 0
+    for offset in product(far_from_wrapping(k), repeat=n):
+        t = tuple((a + d) % k for a, d in zip(s, offset, strict=True))
+        if s == t:
+            continue
+        pairs += 1
+        minimal_out, minimal_in = set(grid.minimal_ports(s, t)), set(grid.minimal_ports(t, s))
+        # link by which a packet comes into t from q = the port of t that is minimal towards q
+        leaving, coming = set(minimal_out), set(minimal_in)
+        for q in outflank_destinations(grid, s, t, DELTA):
+            leaving |= set(grid.minimal_ports(s, q))
+            coming |= set(grid.minimal_ports(t, q))
+            # each of them uses such a link at both ends (seed 003, section 3.1.2)
+            assert set(grid.minimal_ports(s, q)) - minimal_out
+            assert set(grid.minimal_ports(t, q)) - minimal_in
+            assert grid.distance(s, q) + grid.distance(q, t) <= grid.distance(s, t) + 4 * DELTA
+        assert leaving == coming == set(range(2 * n))
+    assert pairs == len(far_from_wrapping(k)) ** n - 1
+
+
+def test_destinations_of_the_examples_of_the_seed() -> None:
+    grid = Grid((20, 20))
+    # figure 1: both coordinates differ; beside the orthant on either side
+    assert set(outflank_destinations(grid, (3, 4), (8, 10), 2)) == {(10, 2), (1, 12)}
+    # figure 2, λ of the subset q0, q1, q4, q5: collinear in x, midpoint rounded down
+    assert set(outflank_destinations(grid, (3, 4), (8, 4), 2)) == {(1, 6), (5, 6), (5, 2), (10, 2)}
+    # mirrored where − is minimal, and over the edge of the coordinates
+    assert set(outflank_destinations(grid, (1, 4), (17, 4), 2)) == {(3, 6), (19, 6), (19, 2), (15, 2)}
+    # equation 1 of the seed
+    assert list(wraparound_destinations(Grid((8, 8)), (1, 2), (4, 2))) == [(6, 2)]
+    assert list(wraparound_destinations(Grid((8, 8)), (1, 2), (4, 7))) == [(2, 4), (6, 4), (6, 0)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_wraparound_destinations_lie_in_all_other_orthants(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 3))
+    radices = tuple(data.draw(st.lists(st.integers(5, 17), min_size=n, max_size=n)))
+    grid = Grid(radices)
+    s = tuple(data.draw(st.integers(0, k - 1)) for k in radices)
+    t = tuple(data.draw(st.integers(0, k - 1)) for k in radices)
+    found = list(wraparound_destinations(grid, s, t))
+    differing = sum(a != b for a, b in zip(s, t, strict=True))
+    assert len(found) == len(set(found)) == 2**differing - 1
+    for q in found:
+        # in every dimension the destination halves one of the two ways round, to within one hop
+        for a, b, x, k in zip(s, t, q, radices, strict=True):
+            up, down = ((x - a) % k, (b - x) % k), ((a - x) % k, (x - b) % k)
+            assert abs(up[0] - up[1]) <= 1 or abs(down[0] - down[1]) <= 1
+
+
+def test_mesh_has_only_outflank_destinations_inside() -> None:
+    grid = Grid((6, 6), torus=False)
+    assert set(outflank_destinations(grid, (2, 3), (3, 4), 2)) <= {(x, y) for x in range(6) for y in range(6)}
+    assert [one.place for one in detours(grid, (0, 0), (5, 5), outflank=True, delta=2)] == []
+    assert {one.place for one in detours(grid, (2, 2), (3, 3), outflank=True, delta=2)} == {(5, 0), (0, 5)}
+    assert list(wraparound_destinations(grid, (0, 0), (5, 5))) == []
+
+
+def test_no_detour_through_the_ends() -> None:
+    for k, n in ((4, 2), (3, 3), (5, 2)):
+        grid = Grid((k,) * n)
+        for s, t in product(product(range(k), repeat=n), repeat=2):
+            for one in detours(grid, s, t, outflank=True, delta=DELTA):
+                assert one.place not in (s, t)
+                assert one.hops == grid.distance(s, one.place) + grid.distance(one.place, t) >= grid.distance(s, t)
+
+
+used_slots = st.lists(st.integers(0, 24), min_size=1, max_size=6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(direct=used_slots, through=used_slots, hops=st.integers(1, 24), more=st.integers(0, 40))
+def test_ofr_never_takes_a_route_of_twice_the_length(
+    direct: list[int], through: list[int], hops: int, more: int
+) -> None:
+    least, eta = min(direct + through), Fraction(2)
+    minimal = profit(least, direct, eta, hops, hops)
+    detour = profit(least, through, eta, hops, hops + more)
+    if detour > minimal:
+        assert hops + more < 2 * hops
+
+
+def test_profit_is_that_of_the_seed() -> None:
+    # equation 15: u*/u + η·d/d̃
+    assert profit(2, [4, 8], Fraction(2), 5, 10) == Fraction(2, 6) + 1
+    assert profit(0, [0, 0], Fraction(1), 3, 4) == 1 + Fraction(3, 4)
+    assert profit(0, [0, 1], Fraction(1), 3, 4) == Fraction(3, 4)
+
+
+def test_both_ways_at_half_the_ring() -> None:
+    here: Place = (0, 0)
+    assert Grid((8, 7)).minimal_ports(here, (4, 3)) == [0, 2]
+    assert Grid((8, 7), both_ways=True).minimal_ports(here, (4, 3)) == [0, 1, 2]

@@ -1,0 +1,58 @@
+"""Packet routers in bins of time: changes of the load in the middle of a run."""
+
+import numpy as np
+import pytest
+
+from hopforge.model.config import parse_config
+from hopforge.model.errors import UserError
+from hopforge.sim.packet.series import run_packet_series, series_network
+
+CONFIG = """
+name: steps
+topology: {kind: torus, radices: [4, 4]}
+router: {model: packet}
+routing: {algorithm: ofr}
+packet: {messages: 16, process: %s}
+traffic: {pattern: uniform, message_packets: 24}
+simulation: {series_bins: 16, load_steps: [{bin: 8, load: %s}, {bin: 12, load: 0.2}]}
+"""
+
+
+def nothing(done: int, total: int) -> None:
+    assert done <= total
+
+
+@pytest.mark.parametrize("process", ["periodic", "exponential"])
+def test_messages_follow_the_changes_of_the_load(process: str) -> None:
+    network = series_network(parse_config(CONFIG % (process, 0.4)), 0.2, 1)
+    period = network.period_cycles
+    bins = run_packet_series(network, nothing).bins
+    assert bins["load"].tolist() == [0.2] * 8 + [0.4] * 4 + [0.2] * 4
+    parts = [bins["accepted"].iloc[a:b].mean() for a, b in ((0, 8), (8, 12), (12, 16))]
+    assert parts == pytest.approx([0.2, 0.4, 0.2], rel=0.1 if process == "periodic" else 0.35)
+    # 8 messages at the first load, 8 at twice this load in half the time, 4 at the first
+    total = 16 * period
+    created = (network.births < total).sum(axis=1)
+    if process == "periodic":
+        assert set(created.tolist()) == {20}
+        gaps = np.diff(network.births[0][:20])
+        assert gaps == pytest.approx([period] * 8 + [period / 2] * 8 + [period] * 3, abs=2)
+    else:
+        assert created.mean() == pytest.approx(20, rel=0.2)
+        # no node runs out of messages
+        assert (network.births[:, -1] > total).all()
+
+
+def test_a_higher_load_takes_longer_from_its_bin_on() -> None:
+    config = parse_config(CONFIG % ("periodic", 1.0))
+    found = run_packet_series(series_network(config, 0.2, 1), nothing)
+    latency = found.bins["latency"].to_numpy()
+    assert latency[8:12].max() > 1.5 * latency[:8].mean()
+    assert [begin for begin, _ in found.converged] == pytest.approx(
+        [0, found.bins["time"].iloc[7], found.bins["time"].iloc[11]]
+    )
+
+
+def test_no_load_is_refused() -> None:
+    with pytest.raises(UserError, match=r"^the load must be above 0, not 0$"):
+        series_network(parse_config(CONFIG % ("periodic", 0.4)), 0, 1)

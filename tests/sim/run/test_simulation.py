@@ -1,0 +1,129 @@
+"""One run: reproducible to the bit, conserving, with intervals, percentiles and a warm-up by definition."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from hopforge.model.config import Config, parse_config
+from hopforge.model.routing.graph import distances
+from hopforge.sim.run import measurement
+from hopforge.sim.run.measurement import channel_table, plot_channels, write_measurement
+from hopforge.sim.run.run_statistics import batch_interval, mser5, percentile
+from hopforge.sim.run.simulation import Simulation
+
+MESH = "topology: {kind: mesh, radices: [4, 3]}"
+TORUS = "topology: {kind: torus, radices: [5, 4]}"
+
+
+def config(*lines: str) -> Config:
+    return parse_config("\n".join(("name: test", *lines)))
+
+
+def test_same_seed_same_bits_and_another_seed_differs() -> None:
+    checked = config(MESH, "simulation: {min_cycles: 1000, max_cycles: 1000}")
+    rows = [Simulation(checked, 0.3, seed).run().row() for seed in (5, 5, 6)]
+    for row in rows:
+        del row["cpu_seconds"]
+    assert rows[0] == rows[1]
+    assert rows[0] != rows[2]
+
+
+def test_pieces_of_a_run_are_the_run() -> None:
+    whole, pieces = (Simulation(config(MESH), 0.4, 1) for _ in range(2))
+    whole.advance(3000)
+    for step in (1, 999, 1500, 500):
+        pieces.advance(step)
+    assert np.array_equal(whole.state["histogram"], pieces.state["histogram"])
+
+
+def test_the_measures_agree_with_each_other_and_with_the_load() -> None:
+    run = Simulation(config(MESH, "simulation: {precision: 0.01}", "traffic: {packet_flits: 2}"), 0.2, 1)
+    found = run.run()
+    assert found.stop == "precision"
+    assert not found.saturated
+    assert found.latency_interval <= 0.01 * found.latency
+    assert found.accepted == pytest.approx(0.2, rel=0.03)
+    assert found.accepted_worst <= found.accepted
+    assert found.latency_median <= found.latency_p95 <= found.latency_p99 <= found.latency_max
+    # uniform traffic: every packet crosses `distance` channels with 2 flits
+    distance = distances(run.topology)
+    channels = int((run.topology.peer_router >= 0).sum())
+    assert found.hops == pytest.approx(distance.mean() + 1, rel=0.02)
+    assert found.channel_load_mean == pytest.approx(0.2 * 12 * distance.mean() / channels, rel=0.03)
+    table = channel_table(run, found.cycles)
+    assert len(table) == channels
+    assert table["load"].max() == pytest.approx(found.channel_load_max)
+
+
+def test_a_saturated_run_says_so_and_accepts_less_than_the_bisection_allows() -> None:
+    # 8 routers in a row: 4 · 4 / 8 of the hosts' load crosses each way over the one middle channel, at most 0.5
+    run = Simulation(config("topology: {kind: mesh, radices: [8]}", "router: {vcs: 4}"), 0.9, 1)
+    found = run.run()
+    assert found.stop == "saturated"
+    assert found.saturated
+    assert 0.35 < found.accepted <= 0.9
+    assert found.channel_load_max <= 1.0
+
+
+def test_intervals_are_batch_means() -> None:
+    assert mser5([50.0, 20.0, 5.0, *([1.0, 1.2] * 10)]) == 3
+    mean, half = batch_interval([(10, 100), (10, 120)] * 20)
+    assert mean == 11.0
+    assert half == pytest.approx(0.0, abs=1e-12)
+    # equal numbers of packets in 20 batches: the textbook interval of 20 means
+    means = np.random.default_rng(1).normal(50, 5, 20)
+    mean, half = batch_interval([(1000, 1000 * m) for m in means])  # type: ignore[misc]
+    assert mean == pytest.approx(means.mean())
+    assert half == pytest.approx(stats.t.ppf(0.975, 19) * means.std(ddof=1) / np.sqrt(20))
+    assert batch_interval([(0, 0)] * 20) == (0.0, float("inf"))
+    assert batch_interval([(5, 50)]) == (10.0, float("inf"))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.95, 0.99, 1.0])
+def test_percentiles_are_the_smallest_latency_with_the_share(share: float) -> None:
+    values = np.random.default_rng(3).integers(0, 40, 1000)
+    expected = float(np.quantile(values, share, method="inverted_cdf"))
+    assert percentile(np.bincount(values, minlength=60), share, int(values.max())) == expected
+
+
+def test_a_percentile_beyond_the_histogram_is_the_largest_latency() -> None:
+    assert percentile(np.array([0, 1, 0, 99]), 0.5, 777) == 777.0
+    assert percentile(np.zeros(4, np.int64), 0.5, 0) == 0.0
+
+
+def test_results_are_written(tmp_path) -> None:
+    run = Simulation(config(MESH, "simulation: {min_cycles: 1000, max_cycles: 1000}"), 0.1, 1)
+    found = run.run()
+    write_measurement(run, found, tmp_path / "out")
+    table = pd.read_csv(tmp_path / "out" / "measurement.csv")
+    assert table["packets"].tolist() == [found.packets]
+    assert len(pd.read_parquet(tmp_path / "out" / "channels.parquet")) == 34  # 2 · (3 · 3 + 4 · 2)
+    assert json.loads((tmp_path / "out" / "metadata.json").read_text())
+    assert (tmp_path / "out" / "channels.png").stat().st_size > 10000
+
+
+def test_channel_loads_are_drawn_where_they_belong(tmp_path: Path, monkeypatch) -> None:
+    drawn = []
+    monkeypatch.setattr(measurement, "draw_heat_map", lambda _axes, values, **_: drawn.append(np.array(values)))
+    run = Simulation(config(TORUS), 0.3, 1)
+    run.advance(500)
+    table = channel_table(run, 500)
+    plot_channels(run, table, tmp_path / "channels.png")
+    for row in table.itertuples():  # port 1 + direction of router x + 5·y
+        assert drawn[row.port - 1][row.router // 5, row.router % 5] == row.load
+    assert sum(np.nansum(one) for one in drawn) == pytest.approx(table["load"].sum())
+
+
+def test_channel_loads_of_other_networks_are_drawn_on_the_floor_plan(tmp_path: Path, monkeypatch) -> None:
+    drawn = []
+    monkeypatch.setattr(measurement, "draw_channel_values", lambda _topology, values, **_: drawn.append(list(values)))
+    run = Simulation(config("topology: {kind: torus, radices: [3, 3, 3]}"), 0.3, 1)
+    run.advance(500)
+    table = channel_table(run, 500)
+    plot_channels(run, table, tmp_path / "channels.png")
+    assert drawn == [list(table["load"])]
+    assert max(drawn[0]) > 0

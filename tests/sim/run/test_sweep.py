@@ -1,0 +1,267 @@
+"""Sweeps: every load and seed once, resumed after a stop, the same on one process and on two; the commands."""
+
+import multiprocessing
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.network.kernel import run_cycles
+from hopforge.sim.run import kept_runs, sweep
+from hopforge.sim.run.kept_runs import SweepError
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.sweep import run_key, summarise, sweep_jobs, sweep_runs, write_sweep
+
+TEXT = """
+name: small
+topology: {kind: mesh, radices: [3, 3]}
+simulation: {loads: [0.1, 0.3], seeds: 2, min_cycles: 1000, max_cycles: 2000, warmup_cycles: 500}
+"""
+
+
+VARIANTS = """
+name: several
+topology: {kind: mesh, radices: [3, 3]}
+simulation:
+  loads: [0.1, 0.3]
+  min_cycles: 1000
+  max_cycles: 2000
+  warmup_cycles: 500
+  variants:
+    dor: {}
+    adaptive:
+      routing.algorithm: star_channel
+      router.vcs: 3
+      router.vc_release: credits
+    ring:
+      topology: {kind: torus, radices: [9]}
+      simulation.loads: [0.2]
+"""
+
+
+def small() -> Config:
+    return parse_config(TEXT)
+
+
+def silent(done: int, total: int) -> None:
+    pass
+
+
+def without_times(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs.drop(columns="cpu_seconds")
+
+
+def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = sweep_runs(small(), tmp_path / "whole", silent, workers=1)
+    assert list(zip(whole["load"], whole["seed"], strict=True)) == [(0.1, 1), (0.1, 2), (0.3, 1), (0.3, 2)]
+    calls = []
+    real = sweep.run_one
+
+    def stop_after_two(job):
+        calls.append(job[1:])
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(job)
+
+    monkeypatch.setattr(sweep, "run_one", stop_after_two)
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        sweep_runs(small(), tmp_path / "stopped", lambda *counts: seen.append(counts), workers=1)
+    assert seen == [(0, 4), (1, 4), (2, 4)]
+    resumed = sweep_runs(small(), tmp_path / "stopped", silent, workers=1)
+    assert calls == [(0.1, 1), (0.1, 2), (0.3, 1), (0.3, 1), (0.3, 2)]
+    pd.testing.assert_frame_equal(without_times(resumed), without_times(whole))
+
+
+def test_processes_do_not_change_results(tmp_path: Path) -> None:
+    one, two = (sweep_runs(small(), tmp_path / str(n), silent, workers=n) for n in (1, 2))
+    pd.testing.assert_frame_equal(without_times(one), without_times(two))
+
+
+def test_the_kernel_is_compiled_once_before_the_processes_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(vars(run_cycles), "compiled", raising=False)
+    sweep._prove(sweep_jobs(small()), named=False)
+    assert "compiled" in vars(run_cycles)
+
+
+def test_the_key_names_all_that_decides_the_result(tmp_path: Path) -> None:
+    key = run_key(small(), 0.1, 1)
+    assert run_key(small(), 0.1, 1) == key
+    other = [run_key(small(), 0.2, 1), run_key(small(), 0.1, 2)]
+    for lines in ("router: {vcs: 2}", "traffic: {packet_flits: 2}", "routing: {algorithm: up_down}"):
+        other.append(run_key(parse_config(TEXT + lines), 0.1, 1))
+    # a user's file counts by its contents
+    for text in ("a = 1", "a = 2"):
+        (tmp_path / "mine.py").write_text(text)
+        lines = "routing: {algorithm: file, file: mine.py}"
+        other.append(run_key(parse_config(TEXT + lines, folder=tmp_path), 0.1, 1))
+    # and so does a network's
+    for text in ("0 1\n", "0 1\n1 2\n"):
+        (tmp_path / "net.txt").write_text(text)
+        lines = "name: x\ntopology: {kind: edge_list, file: net.txt}\n"
+        other.append(run_key(parse_config(lines, folder=tmp_path), 0.1, 1))
+    assert len({key, *other}) == len(other) + 1
+    # more loads, seeds or variants leave finished runs valid
+    tables = TEXT + "routing: {algorithm: tables}\n"
+    other += [
+        run_key(parse_config(tables + lines), 0.1, 1)
+        for lines in ("", "tables: {ties: balanced}", "tables: {layers: lash}", "seed: 5", "failed: {switches: [2]}")
+    ]
+    assert len({key, *other}) == 1 + len(other)
+    assert run_key(parse_config(TEXT.replace("seeds: 2", "seeds: 5, variants: {a: {router.vcs: 2}}")), 0.1, 1) == key
+
+
+def test_summary_and_files(tmp_path: Path) -> None:
+    runs = sweep_runs(small(), tmp_path, silent, workers=1)
+    curve = summarise(runs)
+    assert curve["load"].tolist() == [0.1, 0.3]
+    assert curve["seeds"].tolist() == [2, 2]
+    assert curve["latency"][0] == pytest.approx(runs["latency"][:2].mean())
+    write_sweep(small(), runs, tmp_path)
+    assert (tmp_path / "latency_load.png").stat().st_size > 5000
+    assert len(pd.read_csv(tmp_path / "runs.csv")) == 4
+    assert len(pd.read_parquet(tmp_path / "curve.parquet")) == 2
+
+
+def test_variants_are_whole_configurations() -> None:
+    found = parse_config(VARIANTS).variants
+    assert list(found) == ["dor", "adaptive", "ring"]
+    assert [variant.routing.algorithm for variant in found.values()] == ["dor", "star_channel", "dor"]
+    assert [variant.router.vcs for variant in found.values()] == [4, 3, 4]
+    assert found["ring"].topology.kind == "torus"
+    assert found["adaptive"].simulation.loads == (0.1, 0.3)
+    assert all(variant.variants == {} for variant in found.values())
+    assert small().variants == {}
+
+
+def test_every_variant_is_run_as_if_it_stood_alone(tmp_path: Path) -> None:
+    runs = sweep_runs(parse_config(VARIANTS), tmp_path, silent, workers=1)
+    cases = list(zip(runs["variant"], runs["load"], strict=True))
+    assert cases == [("dor", 0.1), ("dor", 0.3), ("adaptive", 0.1), ("adaptive", 0.3), ("ring", 0.2)]
+    alone = Simulation(
+        parse_config(
+            VARIANTS[: VARIANTS.index("  variants")]
+            + "routing: {algorithm: star_channel}\nrouter: {vcs: 3, vc_release: credits}\n"
+        ),
+        0.3, 1,
+    ).run().row()  # fmt: skip
+    row = runs.iloc[3].to_dict()
+    assert {key: row[key] for key in alone if key != "cpu_seconds"} == {
+        key: value for key, value in alone.items() if key != "cpu_seconds"
+    }
+    curve = summarise(runs)
+    assert list(zip(curve["variant"], curve["load"], strict=True)) == cases
+    write_sweep(parse_config(VARIANTS), runs, tmp_path)
+    assert (tmp_path / "latency_load.png").stat().st_size > 5000
+
+
+def test_equal_runs_of_two_variants_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    real = sweep.run_one
+    monkeypatch.setattr(sweep, "run_one", lambda job: calls.append(job[1:]) or real(job))
+    text = TEXT.replace("seeds: 2", "variants: {a: {}, b: {router.vcs: 4}}")
+    counts: list[tuple[int, int]] = []
+    runs = sweep_runs(parse_config(text), tmp_path, lambda *pair: counts.append(pair), workers=1)
+    assert calls == [(0.1, 1), (0.3, 1)]
+    assert counts == [(0, 4), (2, 4), (4, 4)]
+    assert runs["latency"].tolist()[:2] == runs["latency"].tolist()[2:]
+
+
+@pytest.mark.parametrize(("lines", "message"), [
+    ("    b: {router.vcs: 17}", "f.yml:18: simulation.variants.b: router.vcs: must be at most 16, not 17"),
+    ("    b:\n      router.vcs: 3\n      routing:\n        algorthm: dor",
+     "f.yml:21: simulation.variants.b: routing.algorthm: unknown key; did you mean 'algorithm'?"),
+    ("    b: {topology: {kind: mesh}}", "f.yml:18: simulation.variants.b: topology.radices: missing"),
+    ("    b: {name.x: 3}", "f.yml:18: simulation.variants.b: name.x: there is no 'x' in it"),
+    ("    b: {simulation.variants.c: {}}",
+     "f.yml:18: simulation.variants.b: 'simulation.variants.c' cannot be changed by a variant"),
+    ("    b: 3", "f.yml:18: simulation.variants.b: expected a section (key: value), not 3"),
+    ("    b: {address: {width_bits: 12, chunk_bits: 4}, lookup: {chunk_bits: [2]}}",
+     "f.yml:18: simulation.variants.b: lookup.chunk_bits: must contain address.chunk_bits=4"),
+    ("    'a b': {}", "f.yml:9: simulation.variants: a name must be up to 40 letters, digits and _, not 'a b'"),
+])  # fmt: skip
+def test_a_mistake_in_a_variant_names_its_line(lines: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(VARIANTS + lines, source="f.yml")
+    assert str(caught.value) == message
+
+
+def test_a_variant_that_does_not_fit_its_network_is_told_before_any_run(tmp_path: Path) -> None:
+    (tmp_path / "c.yml").write_text(VARIANTS + "    wrong: {routing.algorithm: nca}\n")
+    arguments = [sys.executable, "-m", "hopforge", "sweep", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")]
+    run = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 2
+    assert run.stderr == (
+        f"hopforge: {tmp_path}/c.yml:18: simulation.variants.wrong: "
+        "routing.algorithm nca needs a topology of kind fat_tree, not mesh\n"
+    )
+    assert list((tmp_path / "out" / "runs").glob("*.json")) == []
+
+
+def test_dask_computes_the_same(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    config = parse_config(VARIANTS)
+    here = sweep_runs(config, tmp_path / "here", silent, workers=1)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None
+    ) as cluster:
+        there = sweep_runs(config, tmp_path / "there", silent, dask=cluster.scheduler_address)
+    pd.testing.assert_frame_equal(without_times(there), without_times(here))
+
+
+def test_no_dask_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(kept_runs, "CONNECT_SECONDS", 0.5)
+    for address in ("tcp://127.0.0.1:1", "nonsense://x:1"):
+        with pytest.raises(SweepError, match=f"^--dask: no scheduler answers at '{address}'$"):
+            sweep_runs(small(), tmp_path, silent, dask=address)
+    with pytest.raises(SweepError, match=r"^--dask must be .* such as tcp://127\.0\.0\.1:8786, not 'nonsense'$"):
+        sweep_runs(small(), tmp_path, silent, dask="nonsense")
+
+
+@pytest.mark.parametrize("command", ["net", "sweep"])
+@pytest.mark.parametrize("lines, message", [
+    ("routing: {algorithm: nca}", "routing.algorithm nca needs a topology of kind fat_tree, not mesh"),
+    ("traffic: {pattern: transpose3d}", "traffic.pattern transpose3d needs a cubic number of hosts, not 9"),
+    ("router: {vcs: 17}", "router.vcs"),
+])  # fmt: skip
+def test_mistakes_are_one_line_and_status_2(tmp_path: Path, command: str, lines: str, message: str) -> None:
+    (tmp_path / "c.yml").write_text(TEXT + lines)
+    arguments = [sys.executable, "-m", "hopforge", command, str(tmp_path / "c.yml"), "-o", str(tmp_path / "out")]
+    run = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1
+    assert message in run.stderr
+    assert run.stdout == ""
+
+
+def test_net_prints_and_writes(tmp_path: Path) -> None:
+    (tmp_path / "c.yml").write_text(TEXT)
+    arguments = ["net", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out"), "--load", "0.2", "--seed", "7"]
+    run = subprocess.run(
+        [sys.executable, "-m", "hopforge", *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "offered load" in run.stdout
+    table = pd.read_csv(tmp_path / "out" / "measurement.csv")
+    assert (table["load"][0], table["seed"][0]) == (0.2, 7)
+
+
+def test_an_interrupt_does_not_reach_the_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They ignore Ctrl-C from their begin, also while they still load what they need; here it works as before."""
+    seen = []
+    real = multiprocessing.get_context
+
+    class Context:
+        def Pool(self, *arguments: object, **named: object) -> object:  # noqa: N802 (the name it has there)
+            seen.append(signal.getsignal(signal.SIGINT))
+            return real("spawn").Pool(*arguments, **named)
+
+    monkeypatch.setattr(kept_runs.multiprocessing, "get_context", lambda _: Context())
+    before = signal.getsignal(signal.SIGINT)
+    sweep_runs(small(), tmp_path, silent, workers=2)
+    assert seen == [signal.SIG_IGN] and signal.getsignal(signal.SIGINT) is before
