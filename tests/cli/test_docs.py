@@ -15,7 +15,8 @@ from hopforge.model.config import ConfigError, load_config, parse_config
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SHELVES = ("start", "guides", "definitions", "results")
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+#: what lies in docs/results/data are parts of pages
+PAGES = [ROOT / "README.md", *sorted(page for page in DOCS.rglob("*.md") if page.parent.name != "data")]
 GENERATED = [page for page in PAGES if page.parent.name == "results" or page.name == "configuration.md"]
 WRITTEN = [page for page in PAGES if page not in GENERATED]
 GUIDES = [page for page in PAGES if page.parent.name == "guides"]
