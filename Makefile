@@ -80,7 +80,7 @@ study: setup
 
 docs: $(STAMP)
 	$(BIN)/hopforge schema --markdown > build/configuration.md
-	mv build/configuration.md docs/configuration.md
+	mv build/configuration.md docs/definitions/configuration.md
 	$(BIN)/python -m hopforge.sim.reproduce.pages docs/results
 
 lock: $(STAMP)

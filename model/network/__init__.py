@@ -1,1 +1,1 @@
-"""The cycle-exact twin of the router and the network simulator that is made of it (docs/router.md)."""
+"""The cycle-exact twin of the router and the network simulator that is made of it (docs/definitions/router.md)."""

@@ -41,7 +41,7 @@ from hopforge.sim.traffic import prepare_traffic
 #: figures and their traffic
 _TRAFFIC = {"6.1": "uniform", "6.2": "transpose", "6.3": "shuffle", "6.4": "bit_reverse"}
 _WARMUP_CYCLES, _CYCLES = 5000, 15000
-#: cycles of RC, VA and SA, which a packet of one flit spends alone in a virtual channel (docs/router.md)
+#: cycles of RC, VA and SA, which a packet of one flit spends alone in a virtual channel (docs/definitions/router.md)
 _PACKET_CYCLES = 3
 #: shares of the bound at which a curve begins, and the width to which the bisection goes
 _FIRST_LOADS, _WIDTH = (0.1, 0.5), 0.03
