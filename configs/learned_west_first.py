@@ -1,4 +1,4 @@
-"""Q-routing (Boyan and Littman 1994) among the ways of west-first on a 2-D mesh, see docs/network-simulation.md.
+"""Q-routing (Boyan and Littman 1994) among the ways of west-first on a 2-D mesh (docs/guides/routing-of-your-own.md).
 
 Every router estimates, for each destination and output port, the cycles that a packet still needs to the router of its
 destination. When a packet leaves a router, that router tells the one upstream how long the hop took and what it

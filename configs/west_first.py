@@ -1,4 +1,4 @@
-"""A routing algorithm of one's own: west-first on a 2-D mesh (Glass and Ni 1992), see docs/network-simulation.md.
+"""A routing algorithm of one's own: west-first on a 2-D mesh (Glass and Ni 1992; docs/guides/routing-of-your-own.md).
 
 A packet that has to go west does so first; after that it takes any minimal way east, north or south. No turn leads back
 west, hence no cycle, with any number of virtual channels.

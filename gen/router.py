@@ -133,7 +133,7 @@ def router_files(config: Config, *, router: int = 0, period_ns: float = 1.0) -> 
         raise UserError(f"--router must be below {len(design.params)}, the routers of the network, not {router}")
     params, name = design.params[router], router_name(config, router)
     manifest: dict[str, Any] = {
-        "definition": "docs/router.md, docs/router-generation.md",
+        "definition": "docs/definitions/router.md, docs/guides/generate-a-router.md",
         "parameters": router_parameters_as_data(params),
         "place": {"router": router, "ports": _neighbours(design.topology, router)},
         "registers": registers_as_data(router_csr_map(params)),

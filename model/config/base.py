@@ -37,7 +37,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 class Section(BaseModel):
     """A frozen section of the YAML file; unknown keys and wrong types are errors.
 
-    The string under a key is its documentation (`hopforge schema`, ``docs/configuration.md``).
+    The string under a key is its documentation (`hopforge schema`, ``docs/definitions/configuration.md``).
     """
 
     model_config = ConfigDict(

@@ -9,7 +9,7 @@ from hopforge.model.config.base import ConfigPath, Problem, Section
 
 Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 
-#: what only the router of docs/router.md has
+#: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "va", "sa", "arbiter", "speculation", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
@@ -26,11 +26,11 @@ CYCLES_OF = {
 
 
 class RouterConfig(Section):
-    """Every router of the network (docs/router.md, docs/router-models.md)."""
+    """Every router of the network (docs/definitions/router.md, docs/definitions/router-models.md)."""
 
     model: Literal["input_queued", "input_output_queued", "packet"] = "input_queued"
     """The router of `router.md`; one with queues at inputs and outputs and a fast crossbar (`router-models.md`); or
-    store-and-forward of whole packets, all else in section `packet` (`torus-adaptive.md`)."""
+    store-and-forward of whole packets, all else in section `packet` (`torus-router.md`)."""
     vcs: Annotated[int, Field(ge=1, le=16)] = 4
     """Virtual channels per port."""
     buffer_flits: Annotated[int, Field(ge=1, le=65535)] = 8

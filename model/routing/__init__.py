@@ -1,6 +1,8 @@
 """Routing algorithms: `ROUTING` maps a name to what makes it ready for a network (contract: `plan.RoutingPlan`).
 
 All that a routing file of a user's own needs is imported from here.
+
+May import: model.network, model.irregular and what lies below. Read first: `plan.py`.
 """
 
 from hopforge.model.network.core.candidates import candidate

@@ -1,4 +1,7 @@
-"""Programs of ranks: traces, calls, collectives, operations."""
+"""Programs of ranks: traces, calls, collectives, operations.
+
+May import: model.config. Read first: `program.py`.
+"""
 
 from hopforge.moved import refuse_old_names
 

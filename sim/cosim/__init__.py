@@ -1,4 +1,7 @@
-"""Hardware beside its golden model."""
+"""Hardware beside its golden model, cycle by cycle, and mutants of the hardware.
+
+May import: sim.benches, sim.drive, sim.run; gen, hw, model. Read first: `lookup.py`.
+"""
 
 from hopforge.moved import refuse_old_names
 

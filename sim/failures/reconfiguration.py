@@ -1,4 +1,4 @@
-"""Run a network through failures: losses, then static reconfiguration (docs/network-simulation.md, Failures).
+"""Run a network through failures: losses, then static reconfiguration (docs/guides/failures.md).
 
 Static means that the packets of the old tables are out of the network before the first packet by the new tables is
 sent, so that the two can never wait for each other.

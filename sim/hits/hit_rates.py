@@ -1,6 +1,6 @@
 """Hit rates of a whole network and what follows from them: the tables, plots and figures of `hopforge hits`.
 
-Definitions of every column: docs/hit-rates.md.
+Definitions of every column: docs/guides/hit-rates.md.
 """
 
 from collections.abc import Callable

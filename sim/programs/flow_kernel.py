@@ -1,4 +1,4 @@
-"""The event loop of the flow engine: ranks run their operations, messages share links (docs/applications.md).
+"""The event loop of the flow engine: ranks run their operations, messages share links (docs/definitions/engines.md).
 
 Times are seconds. A message that starts waits for the latency of its route and then moves its bytes at a rate that
 changes whenever a flow begins or ends on a link of the same connected part of the network. The rates are weighted

@@ -41,7 +41,7 @@ from hopforge.sim.traffic import prepare_traffic
 #: figures and their traffic
 _TRAFFIC = {"6.1": "uniform", "6.2": "transpose", "6.3": "shuffle", "6.4": "bit_reverse"}
 _WARMUP_CYCLES, _CYCLES = 5000, 15000
-#: cycles of RC, VA and SA, which a packet of one flit spends alone in a virtual channel (docs/router.md)
+#: cycles of RC, VA and SA, which a packet of one flit spends alone in a virtual channel (docs/definitions/router.md)
 _PACKET_CYCLES = 3
 #: shares of the bound at which a curve begins, and the width to which the bisection goes
 _FIRST_LOADS, _WIDTH = (0.1, 0.5), 0.03
@@ -461,7 +461,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     *(_figure(figure, traffic) for figure, traffic in _TRAFFIC.items()),
     Reproduction(
         "loren.fig6.1-landmarks",
-        "LOREN over Cowen against the number of landmarks and the use of the VCs",
+        "LOREN over Cowen against landmarks and the use of VCs",
         f"{SOURCE}, section 6, an experiment on its figure 6.1",
         (
             "networks and measurement of loren.fig6.1, uniform traffic",
@@ -474,7 +474,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     ),
     Reproduction(
         "loren.fig6-bounds",
-        "Loads that the busiest channel and the virtual channels allow, many networks",
+        "Loads that the busiest channel and VCs allow, many graphs",
         f"{SOURCE}, section 6, an experiment on its figures 6.1 to 6.4",
         (
             "networks of loren.fig6.1; throughputs measured there are about 95 % of this bound",

@@ -137,7 +137,7 @@ _SOURCE = "no paper: beyond seed 001"
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "qadaptive.failures",
-        "Learned and measured detours where links between groups are down",
+        "Learned and measured detours, links between groups down",
         _SOURCE,
         (*ASSUMPTIONS, "links that are down are drawn at random, so that every two groups keep a way over one more"),
         _failure_points,

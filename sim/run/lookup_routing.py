@@ -1,7 +1,7 @@
 """Routes by lookup: whether a routing algorithm's answers can stand in TCAMs, and the engines that look them up.
 
 A lookup sees the destination only, or its key: what the algorithm answers must follow from that and from the input VC
-(docs/network-simulation.md, The routing cache).
+(docs/guides/route-lookup-in-networks.md).
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
 """Traffic of the network simulator: patterns (where packets go), and programs placed on hosts.
 
 All that a traffic file of a user's own needs is imported from here.
+
+May import: model. Read first: `patterns.py`.
 """
 
 from hopforge.model.topology import Topology

@@ -50,3 +50,15 @@ def test_circles_and_imports_that_run_back_are_found(tmp_path: Path) -> None:
     assert house.circles == [{"model/a", "model/b"}]
     assert house.back == [("model/b", "sim/c")]
     assert house.imports["sim/c", "model/b"] == 1
+
+
+def test_every_room_says_what_lives_there_what_it_may_import_and_what_to_read_first() -> None:
+    rooms = [room for room in house_module().read_house(ROOT).lines if (ROOT / room).is_dir()]
+    assert len(rooms) > 20
+    for room in rooms:
+        if room.startswith("src/"):
+            continue
+        text = (ROOT / room / "__init__.py").read_text(encoding="utf-8")
+        found = re.search(r"May import: [^`]+\. Read first: `([\w/]+\.py)`\.", text)
+        assert found is not None, room
+        assert (ROOT / room / found[1]).is_file(), f"{room}: {found[1]}"

@@ -1,6 +1,6 @@
 """Ranks of a program on the hosts: operations in order, messages that they wait for, timers of computing.
 
-The semantics stand in docs/network-simulation.md ("Programs"). Ranks act in every cycle, after its flits have arrived
+The semantics stand in docs/guides/programs.md. Ranks act in every cycle, after its flits have arrived
 and before hosts send.
 """
 

@@ -13,7 +13,7 @@ def reproduce(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures, or patterns: lookup.fig4.5, 'lookup.*'.")
     ] = None,
     *,
-    show_list: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="List the figures, a line each.")] = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/reproduce"),
     liberty: Annotated[
         Path | None, typer.Option(help="Cell library (.lib, .lib.gz) for areas and delays; without: gates, levels.")
@@ -38,12 +38,12 @@ def reproduce(
 
     from hopforge.sim.reproduce import REPRODUCTIONS, Options
     from hopforge.sim.reproduce.booksim import own_reproductions
-    from hopforge.sim.reproduce.report import list_table, run_and_show
+    from hopforge.sim.reproduce.report import list_text, run_and_show
 
     console = Console()
     options = Options(full=full, seed=seed, liberty=liberty, traces=traces, reference=reference, configs=configs)
     known = REPRODUCTIONS if reference is None and configs is None else own_reproductions(options)
     if show_list or not names:
-        console.print(list_table(known))
+        typer.echo(list_text(known))
         return
     run_and_show(names, output, options, known, console, page)

@@ -54,8 +54,8 @@ def net(
     """Simulate the network cycle by cycle, at one load or running a program: latency, throughput, hops, channel loads.
 
     With `traffic.source: program` the hosts run the recorded MPI program or the collective of section `workload`; its
-    makespan and the times of its ranks are written, too. Routers are those of docs/router.md. The combination of
-    network, routing and virtual channels is first proved free of deadlock.
+    makespan and the times of its ranks are written, too. Routers are those of docs/definitions/router.md. The
+    combination of network, routing and virtual channels is first proved free of deadlock.
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable

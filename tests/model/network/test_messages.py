@@ -24,7 +24,7 @@ def events(run: Simulation) -> np.ndarray:
 
 @pytest.mark.parametrize("packets, flits", [(2, 1), (5, 3), (96, 1)])
 def test_zero_load_latency_of_a_message(packets: int, flits: int) -> None:
-    # one host of two sends now and then; the formula of docs/router.md for all flits of the message in a row
+    # one host of two sends now and then; the formula of definitions/router.md for all flits of the message in a row
     checked = config(
         "topology: {kind: mesh, radices: [5]}",
         f"traffic: {{pattern: hotspot, share: 1.0, targets: [4], message_packets: {packets}, packet_flits: {flits}}}",

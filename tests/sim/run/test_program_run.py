@@ -25,7 +25,7 @@ FLIT_BYTES, MTU = 10, 40
 
 
 def base(routers: int, rc: int = 0, link: int = 1) -> int:
-    """Cycles from sending a flit to its arrival without load (docs/router.md): the formula for one flit."""
+    """Cycles from sending a flit to its arrival without load (docs/definitions/router.md): the formula for one flit."""
     return (3 + rc) * routers + link * (routers - 1) + 3
 
 
