@@ -13,7 +13,7 @@ from hopforge.model.irregular.landmarks import LandmarkTables, landmark_tables, 
 from hopforge.model.irregular.neighbours import distances
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.output.plots import PALETTE, new_figure, style_axes
-from hopforge.sim.pages.load import all_to_all_load
+from hopforge.sim.pages.route_load import all_to_all_load
 from hopforge.sim.reproduce.loren_networks import (
     COLOURS,
     LABELS,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.irregular.channels import ChannelList, channel_list, check_next_hops
 from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
-from hopforge.sim.pages.load import Quality, hotspot_quality, local_quality
+from hopforge.sim.pages.route_load import Quality, hotspot_quality, local_quality
 from hopforge.sim.reproduce.loren_networks import (
     COLOURS,
     COMPARED,

@@ -61,8 +61,8 @@ def route(
     from hopforge.model.irregular.tables import MAX_ROUTERS, build_tables
     from hopforge.model.output.results import check_writable
     from hopforge.model.topology import build
-    from hopforge.sim.pages.large import large_rows, sample_loren, write_large
-    from hopforge.sim.pages.write import quality_table, route_rows, write_route
+    from hopforge.sim.pages.route_large import large_rows, sample_loren, write_large
+    from hopforge.sim.pages.route_write import quality_table, route_rows, write_route
 
     checked = load_config(config)
     target = output or Path("build/route") / checked.name

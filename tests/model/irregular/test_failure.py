@@ -32,7 +32,7 @@ from hopforge.model.routing.tables import prepare_tables
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import FailureError, failed_ports, survivors, without_failed
 from hopforge.sim.hits.hit_rates import run_hits
-from hopforge.sim.pages.write import layer_lines
+from hopforge.sim.pages.route_write import layer_lines
 from hopforge.sim.start.summary import summarize
 
 TEXT = "name: t\ntopology: {kind: random_regular, routers: 20, degree: 4, hosts_per_router: 2, seed: 3}\ntables: "

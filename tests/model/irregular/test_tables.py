@@ -14,8 +14,8 @@ from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.tables import build_tables
 from hopforge.model.topology import build
 from hopforge.model.topology.floor_plan import positions
-from hopforge.sim.pages.load import all_to_all_load, hotspot_quality, local_quality
-from hopforge.sim.pages.write import lft_lines, quality_table, route_rows, write_route
+from hopforge.sim.pages.route_load import all_to_all_load, hotspot_quality, local_quality
+from hopforge.sim.pages.route_write import lft_lines, quality_table, route_rows, write_route
 from hopforge.sim.run.simulation import Simulation
 
 TEXT = """

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hopforge.sim.pages.load import all_to_all_load
+from hopforge.sim.pages.route_load import all_to_all_load
 from hopforge.sim.reproduce import (
     REPRODUCTIONS,
     Options,

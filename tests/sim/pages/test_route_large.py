@@ -12,8 +12,8 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular.loren import loren_path
 from hopforge.model.topology import build
 from hopforge.model.topology.routing_table import distances
-from hopforge.sim.pages import large
-from hopforge.sim.pages.large import large_rows, sample_loren, write_large
+from hopforge.sim.pages import route_large
+from hopforge.sim.pages.route_large import large_rows, sample_loren, write_large
 
 TEXT = "name: big\ntopology: {kind: layout_random, n: 12, degree: 4, length: 3, seed: 2}\ntables: {scheme: loren}\n"
 
@@ -56,7 +56,7 @@ def test_a_circle_is_refused_with_its_pair(found, monkeypatch):
     here, there = 0, int(broken[0, 0])
     broken[here], broken[there] = there, here
     wrong = dataclasses.replace(found.tables, successor=broken)
-    monkeypatch.setattr(large, "loren_tables", lambda neighbours, t_max, plan: wrong)
+    monkeypatch.setattr(route_large, "loren_tables", lambda neighbours, t_max, plan: wrong)
     with pytest.raises(UserError, match=r"from router \d+ to router \d+ packets go in a circle"):
         sample_loren(config, build(config.topology, config.address))
 
