@@ -17,7 +17,8 @@ from hopforge.sim.cosim.run import chosen_simulator, play, report_in
 from hopforge.sim.drive.replay import Progress, ReplayResult
 from hopforge.sim.drive.router import router_replay
 from hopforge.sim.drive.router_packets import check_packets
-from hopforge.sim.drive.router_stimulus import RouterTraffic, router_stimulus
+from hopforge.sim.drive.router_stimulus import router_stimulus
+from hopforge.sim.drive.router_traffic import RouterTraffic
 from hopforge.sim.drive.router_variants import router_variant
 from hopforge.sim.drive.runner import SimulatorName, SimulatorRun
 
