@@ -1,11 +1,17 @@
 """Base of every configuration section."""
 
+import ast
 import difflib
+import inspect
+import itertools
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationInfo, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 
 class Problem(NamedTuple):
@@ -40,9 +46,18 @@ class Section(BaseModel):
     The string under a key is its documentation (`hopforge schema`, ``docs/definitions/configuration.md``).
     """
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Add what the strings under the keys say; read here, not at every start, for it takes a while."""
+        found = handler(core)
+        keys = handler.resolve_ref_schema(found)["properties"]
+        texts = _strings_under_keys(cls)
+        for name, field in cls.model_fields.items():
+            if name in texts:
+                keys[field.alias or name]["description"] = texts[name]
+        return found
 
     def problems(self) -> Iterator[Problem]:
         """Return what is wrong between values of this section; keys are relative to the section."""
@@ -54,6 +69,19 @@ class Section(BaseModel):
         if problems:
             raise SectionError(problems)
         return self
+
+
+def _strings_under_keys(section: type[Section]) -> dict[str, str]:
+    """Return the string under each key of a section, its own and those that it inherits."""
+    found: dict[str, str] = {}
+    for base in reversed(section.__mro__):
+        if base is not Section and issubclass(base, Section):
+            body = cast(ast.ClassDef, ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]).body
+            for key, text in itertools.pairwise(body):
+                match key, text:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                        found[name] = inspect.cleandoc(words)
+    return found
 
 
 def _beside(path: Path, info: ValidationInfo) -> Path:

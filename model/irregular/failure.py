@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from hopforge.model.config.router import TablesConfig
@@ -17,6 +17,9 @@ from hopforge.model.irregular.loren import FloorPlan, LorenTables
 from hopforge.model.irregular.tables import RoutingTables, build_tables
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_ports, failed_switches, survivors, without_failed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "FailureReport",
@@ -211,7 +214,7 @@ class TableChange:
         Before and after; hops over the pairs of switches that work in each.
     """
 
-    routers: pd.DataFrame
+    routers: "pd.DataFrame"
     pairs: int
     changed_pairs: int
     layers: tuple[int, int]
@@ -221,6 +224,8 @@ class TableChange:
 
 def compare_tables(before: RoutingTables, after: RoutingTables) -> TableChange:
     """Say what changes from one set of tables (of the whole network) to another (`SurvivingTables.named`)."""
+    import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
     old, new = entry_matrix(before), entry_matrix(after)
     routers = pd.DataFrame(
         {
@@ -279,7 +284,7 @@ class FailureReport:
     """
 
     named: RoutingTables
-    routers: pd.DataFrame
+    routers: "pd.DataFrame"
     rows: list[tuple[str, str]]
 
 
@@ -317,6 +322,8 @@ def tables_after_failure(
     UserError
         As `surviving_tables`.
     """
+    import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
     without_failed(topology, failed)  # what cannot be is said before anything is computed
     fixed = section.file is not None or section.layers_file is not None
     before = None if fixed else build_tables(section, topology, seed)

@@ -10,12 +10,16 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.output.columns import Columns, write_csv, write_parquet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Table: TypeAlias = "pd.DataFrame | Columns"
 
 _PACKAGES = ("hopforge", "numpy", "numba", "pandas", "pyarrow", "matplotlib", "pydantic")
 
@@ -86,9 +90,13 @@ def check_writable(folder: Path) -> None:
         raise _UndoError
 
 
-def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+def write_tables(folder: Path, tables: Mapping[str, Table]) -> None:
     """Write each table as NAME.csv and NAME.parquet (floats in full precision in both)."""
     for name, table in tables.items():
+        if isinstance(table, Mapping):
+            write_csv(table, folder / f"{name}.csv")
+            write_parquet(table, folder / f"{name}.parquet")
+            continue
         table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
         table.to_parquet(folder / f"{name}.parquet", index=False)
 

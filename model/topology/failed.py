@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from hopforge.model.config.simulation import FailedConfig, describe_failed
 from hopforge.model.errors import UserError
 from hopforge.model.topology.aggregation import without_links
 from hopforge.model.topology.base import Topology
 from hopforge.model.topology.floor_plan import positions
+from hopforge.model.topology.graph import components
 
 __all__ = [
     "FailureError",
@@ -118,9 +117,7 @@ def without_failed(topology: Topology, failed: FailedConfig, key: str = "failed"
     if len(left) == 0:
         raise FailureError(f"{key}: all {topology.routers} routers of the {topology.name}")
     router, port = np.nonzero(peer_router >= 0)
-    ends = (router, peer_router[router, port])
-    graph = csr_array((np.ones(len(router), np.int8), ends), shape=(topology.routers, topology.routers))
-    part = connected_components(graph, directed=False)[1]
+    part = components(np.stack([router, peer_router[router, port]], axis=1), topology.routers)[1]
     apart = left[part[left] != part[left[0]]]
     if len(apart):
         sizes = sorted((n for n in np.bincount(part[left]).tolist() if n), reverse=True)

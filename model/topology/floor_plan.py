@@ -1,23 +1,12 @@
-"""Where routers stand, how long cables are, and networks drawn as maps."""
+"""Where routers stand, and how long cables are."""
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from hopforge.model.output.plots import GREY, PALETTE, new_figure, save_figure, style_axes
 from hopforge.model.topology.base import Topology
-
-#: most links that a map shows
-MAX_DRAWN_LINKS = 20_000
-#: points of a drawn link, and how far it bends to its right, as a share of its length
-ARC_POINTS, ARC_BEND = 9, 0.12
 
 
 def positions(topology: Topology) -> NDArray[np.float64]:
@@ -108,91 +97,3 @@ def cabling(topology: Topology) -> Cabling:
         float(width), float(height), len(ends), float(length.sum()),
         float(length.mean()) if len(ends) else 0.0, float(length.max(initial=0.0)),
     )  # fmt: skip
-
-
-def _arcs(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Links as curves that bend to the right of their direction: float64[link, point, 2]."""
-    t = np.linspace(0, 1, ARC_POINTS)[None, :, None]
-    way = end - start
-    aside = np.stack([way[:, 1], -way[:, 0]], axis=1)[:, None, :]
-    return start[:, None, :] * (1 - t) + end[:, None, :] * t + aside * (4 * ARC_BEND * t * (1 - t))
-
-
-def link_curves(topology: Topology) -> NDArray[np.float64]:
-    """Channels between routers as curves on the floor plan, in the order of `Topology.channels`.
-
-    float64[channel, point, 2]; the two directions of a link bend to different sides: traffic keeps right.
-    """
-    channels, place = topology.channels(), positions(topology)
-    return _arcs(place[channels.src_router], place[channels.dst_router])
-
-
-def new_map(topology: Topology, title: str) -> tuple[Figure, Axes]:
-    """Make a figure of the shape of the floor plan, with the routers as points (hollow: without hosts)."""
-    place = positions(topology)
-    width, height = place.max(axis=0) - place.min(axis=0) + 1
-    longer = max(width, height)
-    figure, (axes,) = new_figure(
-        width_in=2 + 7 * max(width / longer, 0.3), height_in=1.2 + 6.5 * max(height / longer, 0.3)
-    )
-    style_axes(axes, title=title, x_label="x (places)", y_label="y (places)")
-    axes.grid(visible=False)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_aspect("equal", adjustable="datalim")
-    hosts = np.bincount(topology.host_router, minlength=topology.routers) > 0
-    size = float(np.clip(9000 / topology.routers, 1, 60))
-    for chosen, face in ((hosts, "#222222"), (~hosts, "white")):
-        if chosen.any():
-            axes.scatter(
-                place[chosen, 0], place[chosen, 1], s=size, facecolor=face, edgecolor="#222222", linewidth=0.6, zorder=3
-            )
-    if topology.routers <= 150:
-        for router, (x, y) in enumerate(place):
-            axes.annotate(
-                str(router), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=6, color=GREY, zorder=4
-            )
-    return figure, axes
-
-
-def draw_floor_plan(topology: Topology, path: Path) -> None:
-    """Draw routers and links as a PNG."""
-    ends = link_ends(topology)
-    figure, axes = new_map(topology, topology.name)
-    if len(ends) > MAX_DRAWN_LINKS:
-        axes.set_title(f"{topology.name}: {len(ends)} links, too many to be drawn", loc="left", fontsize=11)
-    else:
-        place = positions(topology)
-        alpha = float(np.clip(60 / math.sqrt(max(len(ends), 1)) / 4, 0.15, 0.9))
-        lines = _arcs(place[ends[:, 0]], place[ends[:, 2]])
-        axes.add_collection(LineCollection(list(lines), colors=PALETTE[0], linewidths=0.9, alpha=alpha, zorder=2))
-    save_figure(figure, path)
-
-
-def draw_channel_values(topology: Topology, values: ArrayLike, *, title: str, label: str, path: Path) -> None:
-    """Draw a value of every channel between routers as the colour of a curve on the floor plan.
-
-    Parameters
-    ----------
-    topology : Topology
-        At most `MAX_DRAWN_LINKS` links.
-    values : array_like, float[channel]
-        In the order of `Topology.channels`. The two directions of a link bend to different sides: traffic keeps right.
-    title, label : str
-        Of the figure and of the scale of colours.
-    path : Path
-        PNG.
-    """
-    value = np.asarray(values, float)
-    order = np.argsort(value, kind="stable")  # the highest on top
-    figure, axes = new_map(topology, title)
-    lines = link_curves(topology)[order]
-    drawn = LineCollection(
-        list(lines), array=value[order], cmap="cividis_r", linewidths=np.clip(400 / len(order), 0.8, 2.2), zorder=2
-    )
-    drawn.set_clim(0.0, max(float(value.max(initial=0.0)), 1e-9))
-    axes.add_collection(drawn)
-    bar = figure.colorbar(drawn, ax=axes, shrink=0.9)
-    bar.set_label(label, fontsize=9, color="#222222")
-    bar.ax.tick_params(labelsize=8)
-    save_figure(figure, path)

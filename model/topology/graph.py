@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from hopforge.model.topology.base import Topology, TopologyError, assemble, check_size
 
@@ -98,6 +96,9 @@ def equal_hosts(routers: int, terminals: int) -> Numbers:
 
 def components(edges: Numbers, routers: int) -> tuple[int, NDArray[np.int32]]:
     """Count the connected parts of a graph, and say in which one each router is."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     graph = csr_array((np.ones(len(edges), np.int8), (edges[:, 0], edges[:, 1])), shape=(routers, routers))
     count, part = connected_components(graph, directed=False)
     return int(count), part

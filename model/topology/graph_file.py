@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -227,6 +226,8 @@ def read_graphml(path: Path) -> GraphData:
     TopologyError
         Not GraphML, or no network (naming the file).
     """
+    import networkx as nx  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
     text = read_text(path)
     try:
         graph = nx.parse_graphml(text, force_multigraph=True)
@@ -243,6 +244,8 @@ def read_node_link(path: Path) -> GraphData:
     TopologyError
         Not JSON, not node-link data, or no network (naming the file).
     """
+    import networkx as nx  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
     text = read_text(path)
     try:
         data = json.loads(text)

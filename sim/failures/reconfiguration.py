@@ -6,15 +6,17 @@ sent, so that the two can never wait for each other.
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.state import NetState
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.record import FailureRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class FailingNetwork(Protocol):
@@ -101,7 +103,7 @@ class Reconfiguration:
         self._series = _Series(state, series_cycles, flit_cycles)
 
     @property
-    def series(self) -> pd.DataFrame:
+    def series(self) -> "pd.DataFrame":
         """Time series in bins: cycle (of its begin), sent, accepted, lost_flits, in_flight (docs)."""
         return self._series.table()
 
@@ -192,8 +194,10 @@ class Reconfiguration:
         for record in self.records:
             record.reprogrammed_cycle = now if record.reprogrammed_cycle < 0 else record.reprogrammed_cycle
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """One row per failure or repair: the fields of `FailureRecord`, and the length of a cycle."""
+        import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
         return pd.DataFrame([asdict(record) | {"cycle_ns": self.cycle_ns} for record in self.records])
 
 
@@ -221,6 +225,8 @@ class _Series:
         self.rows.append((now - self.bin, sent / hosts, accepted / hosts, lost, self.state.flits_in_flight))
         self._before, self.next_cycle = counts, now + self.bin
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """All bins; rates in flits per host and time of a flit on its link."""
+        import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
         return pd.DataFrame(self.rows, columns=["cycle", "sent", "accepted", "lost_flits", "in_flight"])

@@ -1,17 +1,17 @@
-"""What failures did to a run: rows for the terminal, tables and the accepted rate over time."""
+"""What failures did to a run: rows for the terminal, and tables."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from hopforge.model.output.plots import GREY, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.record import FailureRecord
 
-__all__ = ["failure_rows", "failure_tables", "plot_series"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["failure_rows", "failure_tables"]
 
 
-def failure_tables(failures: Reconfiguration) -> dict[str, pd.DataFrame]:
+def failure_tables(failures: Reconfiguration) -> "dict[str, pd.DataFrame]":
     """Tables `failures` (a row per failure or repair that took place) and `series` (a row per bin)."""
     return {"failures": failures.table(), "series": failures.series}
 
@@ -52,26 +52,3 @@ def _words(failures: Reconfiguration, record: FailureRecord) -> str:
     else:
         words.append("the run ended before the new tables")
     return "; ".join(words)
-
-
-def plot_series(failures: Reconfiguration, title: str, path: Path) -> None:
-    """Draw sent and accepted flits over time; a line where something fails or works again."""
-    series = failures.series
-    figure, (axes,) = new_figure(width_in=9.0)
-    scale, labels = 1.0, ("cycle", "flits per host and cycle")
-    if failures.flit_cycles != 1:
-        scale, labels = failures.cycle_ns / 1000, ("time (µs)", "share of the injection bandwidth")
-    style_axes(axes, title=title, x_label=labels[0], y_label=labels[1])
-    for record in failures.records:
-        axes.axvline(record.cycle * scale, color=GREY, linewidth=0.9, linestyle=":")
-        if record.reprogrammed_cycle >= 0:
-            axes.axvspan(record.stopped_cycle * scale, record.reprogrammed_cycle * scale, color="#eeeeee", linewidth=0)
-    middle = (series["cycle"] + (series["cycle"].diff().median() if len(series) > 1 else 0) / 2) * scale
-    draw_lines(
-        axes,
-        [
-            Line("accepted", middle, series["accepted"], 0, marked=False),
-            Line("sent", middle, series["sent"], 1, dashed=True, marked=False),
-        ],
-    )
-    save_figure(figure, path)

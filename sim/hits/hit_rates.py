@@ -20,35 +20,13 @@ from hopforge.model.routing.configured import routing_network
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.aggregation import aggregate
 from hopforge.model.topology.failed import refuse_failed, without_failed
+from hopforge.model.topology.port_class import port_classes
 from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
 from hopforge.sim.hits.replay import COUNTS, ReplayResult, replay
 from hopforge.sim.traffic.placed import PacketStream, build_workload
 
 PORT_LOAD_GBPS = 200.0
 """Load of every port for which power is stated (seed 004: 1400 Gbps over a switch of 7 ports)."""
-
-
-def port_classes(topology: Topology) -> list[list[str]]:
-    """Class of every port, ``[router][port]``: host; dim0+, dim0-, …; level0 up, level1 down, …; local, global; link.
-
-    The class of a grid port is the direction in which it *sends*; packets that enter there travel the other way.
-    """
-    params, width = topology.params, topology.max_ports
-    if topology.kind in ("mesh", "torus"):
-        row = ["host"] * params["hosts_per_router"]
-        row += [f"dim{i}{sign}" for i in range(len(params["radices"])) for sign in "+-"]
-        return [row] * topology.routers
-    if topology.kind == "fat_tree":
-        k, n = params["k"], params["n"]
-        rows = []
-        for level in range(n + 1):
-            down = "host" if level == 0 else f"level{level} down"
-            rows += [([down] * k + [f"level{level} up"] * k)[:width]] * k**n
-        return rows
-    if topology.kind == "dragonfly":
-        p, a, h = params["p"], params["a"], params["h"]
-        return [["host"] * p + ["local"] * (a - 1) + ["global"] * h] * topology.routers
-    return [["host" if host >= 0 else "link" for host in row] for row in topology.host_at.tolist()]
 
 
 def add_figures(table: pd.DataFrame, timing: TimingConfig, cached: bool, second_level: bool) -> pd.DataFrame:

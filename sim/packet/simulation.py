@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.output.plots import Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.network import PacketNetwork
@@ -172,13 +171,22 @@ def message_table(network: PacketNetwork) -> pd.DataFrame:
     )
 
 
-def write_packets(config: Config, network: PacketNetwork, found: PacketMeasurement, folder: Path) -> None:
-    """Write the measurement and the lifetimes by message (CSV, Parquet; PNG) and the metadata (JSON)."""
+def write_packets(
+    config: Config, network: PacketNetwork, found: PacketMeasurement, folder: Path, *, plots: bool = False
+) -> None:
+    """Write the measurement and the lifetimes by message (CSV, Parquet; plot: PNG) and the metadata (JSON)."""
     messages = message_table(network)
     with staged(folder) as scratch:
         write_tables(scratch, {"measurement": pd.DataFrame([found.row()]), "messages": messages})
-        figure, (axes,) = new_figure()
-        style_axes(axes, title=f"Lifetime by message, {config.name}", x_label="message", y_label="lifetime (ns)")
-        draw_lines(axes, [Line("mean", messages["message"], messages["lifetime_ns"], 0)])
-        save_figure(figure, scratch / "messages.png")
+        if plots:
+            _draw_messages(config.name, messages, scratch / "messages.png")
         write_metadata(scratch, run_metadata(config))
+
+
+def _draw_messages(name: str, messages: pd.DataFrame, path: Path) -> None:
+    from hopforge.model.output import plots  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
+    figure, (axes,) = plots.new_figure()
+    plots.style_axes(axes, title=f"Lifetime by message, {name}", x_label="message", y_label="lifetime (ns)")
+    plots.draw_lines(axes, [plots.Line("mean", messages["message"], messages["lifetime_ns"], 0)])
+    plots.save_figure(figure, path)

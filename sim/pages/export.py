@@ -11,7 +11,8 @@ from hopforge.model.config import Config
 from hopforge.model.config.simulation import describe_failed
 from hopforge.model.output.results import staged
 from hopforge.model.topology import Topology, TopologyError, build
-from hopforge.model.topology.floor_plan import cabling, draw_floor_plan, link_ends, positions
+from hopforge.model.topology.floor_map import draw_floor_plan
+from hopforge.model.topology.floor_plan import cabling, link_ends, positions
 from hopforge.model.topology.routing_table import hop_statistics
 from hopforge.sim.programs.simgrid import simgrid_text
 

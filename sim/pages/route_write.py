@@ -18,7 +18,8 @@ from hopforge.model.irregular.loren import LorenTables, loren_next_hops, loren_t
 from hopforge.model.irregular.tables import RoutingTables
 from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values, new_map, positions
+from hopforge.model.topology.floor_map import MAX_DRAWN_LINKS, draw_channel_values, new_map
+from hopforge.model.topology.floor_plan import positions
 from hopforge.sim.pages.route_load import all_to_all_load, hotspot_quality, local_quality
 
 __all__ = ["layer_lines", "lft_lines", "quality_table", "route_rows", "write_route"]

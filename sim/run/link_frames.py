@@ -14,7 +14,7 @@ from PIL import Image
 from hopforge.model.errors import UserError
 from hopforge.model.output.plots import draw_heat_map, new_figure, style_axes
 from hopforge.model.topology import Topology
-from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, link_curves, new_map
+from hopforge.model.topology.floor_map import MAX_DRAWN_LINKS, link_curves, new_map
 
 __all__ = ["MAX_FRAMES", "LinkPicture", "check_frames", "write_frames"]
 

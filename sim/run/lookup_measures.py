@@ -1,19 +1,21 @@
 """What the routing caches of a simulated network did: counts per input port, and in all."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from hopforge.model.network.core.lookup_state import LookupState
 from hopforge.model.topology import Topology
-from hopforge.sim.hits.hit_rates import port_classes
+from hopforge.model.topology.port_class import port_classes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: causes of misses (docs/guides/hit-rates.md)
 CAUSES = ("compulsory", "capacity", "conflict", "unmatched")
 
 
-def lookup_table(topology: Topology, lookup: LookupState) -> pd.DataFrame:
+def lookup_table(topology: Topology, lookup: LookupState) -> "pd.DataFrame":
     """Return the counts of every input port that is in use, since they were last set to zero.
 
     Returns
@@ -22,6 +24,8 @@ def lookup_table(topology: Topology, lookup: LookupState) -> pd.DataFrame:
         router, port, port_class; lookups = hits + merges + misses; misses by cause; fills, evictions and drops;
         hit_rate (NaN without lookups).
     """
+    import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
     counts = lookup.counts
     used = ((topology.peer_router >= 0) | (topology.host_at >= 0)).reshape(-1)
     router, port = np.divmod(np.flatnonzero(used), topology.max_ports)

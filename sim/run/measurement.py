@@ -5,17 +5,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 
 from hopforge.model.config import Config
 from hopforge.model.network.core.state import NetState
-from hopforge.model.output.plots import draw_heat_map, new_figure, save_figure, style_axes
-from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.routing.configured import routing_network
+from hopforge.model.output.columns import Columns, one_row
+from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology
-from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
 from hopforge.sim.failures.reconfiguration import Reconfiguration
-from hopforge.sim.failures.report import failure_tables, plot_series
+from hopforge.sim.failures.report import failure_tables
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.router_models import Built
 
@@ -101,54 +98,28 @@ class Measurement:
         return asdict(self)
 
 
-def channel_table(run: MeasuredRun, cycles: int) -> pd.DataFrame:
+def channel_columns(run: MeasuredRun, cycles: int) -> Columns:
     """Load of every channel between routers in flits per cycle: columns router, port, to_router, load."""
     channels = run.topology.channels()
     number = channels.src_router.astype(np.int64) * run.topology.max_ports + channels.src_port
     load = run.state["output_port"]["flits"][number] * (run.built.flit_cycles / max(cycles, 1))
-    return pd.DataFrame(
-        {"router": channels.src_router, "port": channels.src_port, "to_router": channels.dst_router, "load": load}
-    )
+    return {"router": channels.src_router, "port": channels.src_port, "to_router": channels.dst_router, "load": load}
 
 
-def plot_channels(run: MeasuredRun, channels: pd.DataFrame, path: Path) -> None:
-    """Draw the load of every channel between routers as colours.
+def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plots: bool = False) -> None:
+    """Write the measurement, the loads of all channels (CSV, Parquet), the metadata (JSON) and, if wanted, plots (PNG).
 
-    Meshes and tori of two dimensions: one panel per direction with the routers in their places; others: curves on the
-    floor plan, with too many channels a map of output port over router.
+    Parameters
+    ----------
+    run, found
+        The simulation and what it measured.
+    folder : Path
+        For all files.
+    plots : bool
+        Draw the loads of all channels, and the rates over time of a run with failures.
     """
-    largest = max(float(channels["load"].max()), 1e-9) if len(channels) else 1.0
-    topology = run.topology
-    logical, group = routing_network(topology), channels["port"].to_numpy()
-    if topology.aggregation is not None:
-        group = topology.aggregation.group[channels["router"], group]
-    table = np.full((logical.max_ports, topology.routers), np.nan)
-    table[group, channels["router"]] = 0
-    np.add.at(table, (group, channels["router"]), channels["load"])
-    label = "flits per cycle" if topology.aggregation is None else "flits per cycle, all members"
-    if topology.kind in ("mesh", "torus") and len(topology.params["radices"]) == 2:
-        largest = max(float(np.nanmax(table)), 1e-9)
-        first, (width, height) = logical.max_ports - 4, topology.params["radices"]
-        figure, panels = new_figure(panels=4, width_in=4.4, height_in=3.8)
-        for axes, port, name in zip(panels, range(first, first + 4), ("+x", "−x", "+y", "−y"), strict=True):
-            style_axes(axes, title=f"Channels to {name}", x_label="x of the router", y_label="y of the router")
-            draw_heat_map(axes, table[port].reshape(int(height), int(width)), label=label, largest=largest)
-    elif 0 < len(channels) <= 2 * MAX_DRAWN_LINKS:
-        draw_channel_values(
-            topology, channels["load"], title=f"Channels between routers, {topology.name}", label=label, path=path
-        )
-        return
-    else:
-        figure, (axes,) = new_figure(width_in=9.0)
-        style_axes(axes, title="Channels between routers", x_label="router", y_label="output port")
-        draw_heat_map(axes, table, label=label, largest=largest)
-    save_figure(figure, path)
-
-
-def write_measurement(run: MeasuredRun, found: Measurement, folder: Path) -> None:
-    """Write the measurement, the loads of all channels (CSV, Parquet; PNG) and the metadata (JSON)."""
-    channels = channel_table(run, found.cycles)
-    tables = {"measurement": pd.DataFrame([found.row()]), "channels": channels}
+    channels = channel_columns(run, found.cycles)
+    tables: dict[str, Table] = {"measurement": one_row(found.row()), "channels": channels}
     if run.state.lookup is not None:
         tables["lookups"] = lookup_table(run.topology, run.state.lookup)
     failures = run.reconfiguration
@@ -156,7 +127,71 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path) -> Non
         tables |= failure_tables(failures)
     with staged(folder) as scratch:
         write_tables(scratch, tables)
-        plot_channels(run, channels, scratch / "channels.png")
-        if failures is not None and len(failures.series):
-            plot_series(failures, run.topology.name, scratch / "series.png")
+        if plots:
+            draw_channels(run, channels, scratch)
+        if plots and failures is not None and len(failures.series):
+            from hopforge.sim.failures.rate_plot import plot_rates  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
+            plot_rates(failures, run.topology.name, scratch / "series.png")
         write_metadata(scratch, run_metadata(run.config))
+
+
+def draw_channels(run: MeasuredRun, channels: Columns, folder: Path) -> None:
+    """Draw the loads of all channels: ``channels.png``."""
+    from hopforge.sim.run.channel_plot import plot_channels  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
+    plot_channels(run.topology, channels, folder / "channels.png")
+
+
+def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
+    spread = (
+        f"median {found.latency_median:.0f}, 95 % {found.latency_p95:.0f}, "
+        f"99 % {found.latency_p99:.0f}, max {found.latency_max}"
+    )
+    rows = [("latency", f"{found.latency:.2f} ± {found.latency_interval:.2f} cycles ({spread})")]
+    if found.message_latency != found.latency:
+        words = (
+            f"{found.message_latency:.2f} cycles (median {found.message_latency_median:.0f}, "
+            f"95 % {found.message_latency_p95:.0f}, 99 % {found.message_latency_p99:.0f}, "
+            f"max {found.message_latency_max})"
+        )
+        rows.append(("messages", words))
+    return [
+        *rows,
+        ("in the network", f"{found.network_latency:.2f} cycles"),
+        ("routers visited", f"{found.hops:.3f}"),
+    ]
+
+
+def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
+    """Say what `hopforge net` shows: subject and words."""
+    ends = {
+        "precision": "the interval is tight enough",
+        "max_cycles": "simulation.max_cycles reached",
+        "saturated": "the source queues grow",
+    }
+    rows = [
+        (
+            "offered load",
+            f"{found.load:.4g} flits per host and cycle"
+            + (", SATURATED: latencies depend on the length of the run" if found.saturated else ""),
+        ),
+        ("accepted", f"{found.accepted:.4g} (worst host {found.accepted_worst:.4g})"),
+        *(_latency_rows(found) if found.packets else [("latency", "no packet arrived in the cycles measured")]),
+        ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
+        (
+            "cycles",
+            f"{found.warmup_cycles:,} to warm up, {found.cycles:,} measured ({ends[found.stop]}); "
+            f"{found.packets:,} packets, {found.cpu_seconds:.2f} s",
+        ),
+    ]
+    if found.lookups:
+        misses = found.compulsory + found.capacity + found.conflict + found.unmatched
+        causes = f"{found.compulsory:,} compulsory, {found.capacity:,} capacity, {found.conflict:,} conflict"
+        if found.unmatched:
+            causes += f", {found.unmatched:,} without a TCAM row"
+        hits = f"{100 * found.hit_rate:.4g} % hit, {found.merges:,} joined a miss"
+        rows.append(("route lookups", f"{found.lookups:,}: {hits}, {misses:,} missed ({causes})"))
+    if found.dropped_packets:
+        rows.append(("dropped", f"{found.dropped_packets:,} packets, unroutable or lost in a failure"))
+    return rows

@@ -111,7 +111,7 @@ def vc_place(run: Simulation, n: int) -> tuple[int, int, int]:
 
 
 def arrival_cycles(run: Simulation, life: PacketLife) -> list[list[int]]:
-    """Cycles in which the flits stand on the input of each router of the path (docs/definitions/router.md, Stages of a flit)."""
+    """Cycles in which the flits stand on the input of each router of the path (docs/definitions/router.md)."""
     state = run.state
     if isinstance(state, QueuedState):
         delay = state.queues["packet_line"]["delay"]

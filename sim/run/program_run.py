@@ -4,20 +4,23 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.records import FINISHED, STUCK
 from hopforge.model.network.parts.program_arrays import ProgramError
+from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
-from hopforge.sim.run.measurement import channel_table, plot_channels
+from hopforge.sim.run.measurement import channel_columns, draw_channels
 from hopforge.sim.run.run_statistics import percentile
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic.placed import PlacedProgram
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: cycles between two looks at the keyboard
 SLICE_CYCLES = 2000
@@ -114,7 +117,7 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
     ranks = state["rank"][: program.ranks]
     makespan = int(ranks["finished"].max(initial=0))
     packets, cycles = max(int(state["measured"]), 1), max(int(state["cycle"]), 1)
-    channels = channel_table(run, cycles)["load"]
+    channels = np.asarray(channel_columns(run, cycles)["load"])
     largest = int(state["latency_max"])
     shares = (0.5, 0.95, 0.99)
     median, p95, p99 = (percentile(state["histogram"], share, largest) for share in shares)
@@ -164,12 +167,14 @@ def stuck_text(run: Simulation) -> str:
     )
 
 
-def rank_table(run: Simulation) -> pd.DataFrame:
+def rank_table(run: Simulation) -> "pd.DataFrame":
     """Tell the times of every rank.
 
     Columns: rank, host, finish_cycle, waiting_cycles (for messages, or for its own to leave), compute_cycles,
     sent_messages, sent_bytes.
     """
+    import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
     assert run.placed is not None, "traffic.source is program"
     program, ranks = run.placed.program, run.state["rank"][: run.placed.program.ranks]
     return pd.DataFrame(
@@ -212,10 +217,11 @@ def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:
     ]
 
 
-def write_program(run: Simulation, found: ProgramMeasurement, folder: Path) -> None:
-    """Write the measurement, the times of the ranks, loads of all channels (CSV, Parquet; PNG), metadata (JSON)."""
-    channels = channel_table(run, int(run.state["cycle"]))
+def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, plots: bool = False) -> None:
+    """Write the measurement, times of the ranks, loads of all channels (CSV, Parquet; plot: PNG), metadata (JSON)."""
+    channels = channel_columns(run, int(run.state["cycle"]))
     with staged(folder) as scratch:
-        write_tables(scratch, {"program": pd.DataFrame([found.row()]), "ranks": rank_table(run), "channels": channels})
-        plot_channels(run, channels, scratch / "channels.png")
+        write_tables(scratch, {"program": one_row(found.row()), "ranks": rank_table(run), "channels": channels})
+        if plots:
+            draw_channels(run, channels, scratch)
         write_metadata(scratch, run_metadata(run.config))

@@ -2,10 +2,16 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 #: batches of the interval; they are made of whole samples
 BATCHES = 20
+#: Student's t of 97.5 % with 1, 2, … BATCHES − 1 degrees of freedom
+T_QUANTILES = (
+    12.706204736174694, 4.302652729749462, 3.1824463052837078, 2.7764451051977934, 2.5705818356363146,
+    2.4469118511449786, 2.364624251592784, 2.306004135204166, 2.262157162798205, 2.228138851986274, 2.200985160091639,
+    2.1788128296672284, 2.1603686564627913, 2.144786687917804, 2.131449545559776, 2.1199052992212546,
+    2.1098155778333156, 2.1009220402410382, 2.0930240544083087,
+)  # fmt: skip
 
 
 def mser5(means: list[float]) -> int:
@@ -51,7 +57,7 @@ def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
     if count < 2 or (p == 0).any():
         return mean, float("inf")
     deviations = (s - mean * p) / p.mean()
-    half = float(stdtrit(count - 1, 0.975) * np.sqrt((deviations**2).sum() / (count - 1) / count))
+    half = float(T_QUANTILES[count - 2] * np.sqrt((deviations**2).sum() / (count - 1) / count))
     return mean, half
 
 

@@ -21,13 +21,37 @@ def summarize(config: Config) -> list[tuple[str, str]]:
     """
     network = build(config.topology, config.address)
     working = without_failed(network, config.failed)
+    size = f"{network.name}: {network.routers} routers of {network.max_ports} ports, {network.hosts} hosts"
+    return [
+        ("name", _name(config)),
+        ("network", size),
+        *_engine(config),
+        *area_rows(config, network.max_ports),
+        ("workload", _workload(config)),
+        *_tables(config, working),
+    ]
+
+
+def summarize_keys(config: Config) -> list[tuple[str, str]]:
+    """Return what `summarize` says without preparing the network."""
+    return [
+        ("name", _name(config)),
+        ("network", f"{config.topology.kind}, not prepared: only keys and limits are checked"),
+        *_engine(config),
+        ("workload", _workload(config)),
+    ]
+
+
+def _name(config: Config) -> str:
+    return f"{config.name}, seed {config.seed}"
+
+
+def _engine(config: Config) -> list[tuple[str, str]]:
     lookup, cache, tcam = config.lookup, config.lookup.cache, config.lookup.tcam
     sets = cache.entries // cache.ways
     association = "skewed" if cache.skewed else "set-associative"
     line_bits = cache.tag_bits + cache.output_bits
     return [
-        ("name", f"{config.name}, seed {config.seed}"),
-        ("network", f"{network.name}: {network.routers} routers of {network.max_ports} ports, {network.hosts} hosts"),
         ("addresses", f"{config.address.width_bits} bits, digits of {config.address.chunk_bits} bits"),
         ("keys", f"node reduction with {lookup.comparators} comparators" if lookup.reduction else "whole address"),
         (
@@ -39,9 +63,6 @@ def summarize(config: Config) -> list[tuple[str, str]]:
         ),
         ("pipeline", f"{lookup.pipeline_depth} cycles on a hit, {lookup.mshrs} misses at a time"),
         ("TCAM", f"{tcam.kind}, {tcam.rows} rows, {tcam.latency_cycles} cycles"),
-        *area_rows(config, network.max_ports),
-        ("workload", _workload(config)),
-        *_tables(config, working),
     ]
 
 

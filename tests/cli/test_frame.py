@@ -107,6 +107,19 @@ def test_check(tmp_path: Path) -> None:
     assert "2048 lines, 4-way set-associative (512 sets), lru, 20.0 KiB" in run.stdout
 
 
+def test_quick_check_prepares_no_network(tmp_path: Path) -> None:
+    path = tmp_path / "x.yml"
+    path.write_text(EDGES.format("none.txt"))
+    assert hopforge("check", str(path)).returncode == 2
+    run = hopforge("check", "--quick", str(path))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "edge_list, not prepared: only keys and limits are checked" in run.stdout
+    assert "2048 lines, 4-way set-associative (512 sets), lru, 20.0 KiB" in run.stdout
+    path.write_text(GOOD + "lookup: {cache: {ways: 3}}\n")
+    whole, quick = hopforge("check", str(path)), hopforge("check", "--quick", str(path))
+    assert (quick.returncode, quick.stdout, quick.stderr) == (2, "", whole.stderr)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

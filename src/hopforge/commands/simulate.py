@@ -50,26 +50,29 @@ def net(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/net/NAME).")
     ] = None,
+    plots: Annotated[bool, typer.Option("--plots", help="Draw what the tables hold, too (PNG).")] = False,
 ) -> None:
     """Simulate the network cycle by cycle, at one load or running a program: latency, throughput, hops, channel loads.
 
     With `traffic.source: program` the hosts run the recorded MPI program or the collective of section `workload`; its
     makespan and the times of its ranks are written, too. Routers are those of docs/definitions/router.md. The
     combination of network, routing and virtual channels is first proved free of deadlock.
+
+    Tables are always written; --plots also draws the loads of all channels (channels.png), rates over time if
+    something fails (series.png), and lifetimes with router.model: packet (messages.png).
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
     from hopforge.sim.failures.report import failure_rows
-    from hopforge.sim.run.measurement import write_measurement
+    from hopforge.sim.run.measurement import measurement_rows, write_measurement
     from hopforge.sim.run.program_run import program_rows, run_program, write_program
     from hopforge.sim.run.simulation import Simulation
-    from hopforge.sim.run.sweep import measurement_rows
 
     checked = load_config(config)
     target = output or Path("build/net") / checked.name
     check_writable(target)
     if checked.router.model == "packet":
-        _packet_net(checked, load, seed, target)
+        _packet_net(checked, load, seed, target, plots=plots)
         return
     run = Simulation(checked, checked.simulation.load if load is None else load, checked.seed if seed is None else seed)
     if run.placed is not None:
@@ -77,18 +80,18 @@ def net(
             raise typer.BadParameter("--load is for sources with a load, not for traffic.source: program")
         with progress_bar("messages") as advance:
             done = run_program(run, advance)
-        write_program(run, done, target)
+        write_program(run, done, target, plots=plots)
         rows = program_rows(done)
     else:
         with progress_bar("cycles") as advance:
             found = run.run(lambda cycles: advance(cycles, checked.simulation.max_cycles))
-        write_measurement(run, found, target)
+        write_measurement(run, found, target, plots=plots)
         rows = measurement_rows(found) + (failure_rows(run.reconfiguration) if run.reconfiguration is not None else [])
     show_rows(rows)
     say_written(target)
 
 
-def _packet_net(checked: "Config", load: float | None, seed: int | None, target: Path) -> None:
+def _packet_net(checked: "Config", load: float | None, seed: int | None, target: Path, *, plots: bool) -> None:
     from hopforge.sim.packet.network import PacketNetwork
     from hopforge.sim.packet.simulation import measurement_rows, run_packets, write_packets
 
@@ -97,7 +100,7 @@ def _packet_net(checked: "Config", load: float | None, seed: int | None, target:
     )
     with progress_bar("packets") as advance:
         found = run_packets(network, advance)
-    write_packets(checked, network, found, target)
+    write_packets(checked, network, found, target, plots=plots)
     show_rows(measurement_rows(found))
     say_written(target)
 

@@ -72,12 +72,21 @@ def demo(
         raise typer.Exit(1)
 
 
-def check(config: ConfigPath) -> None:
-    """Check a configuration and show what it amounts to."""
-    from hopforge.model.config import load_config
-    from hopforge.sim.start.summary import summarize
+def check(
+    config: ConfigPath,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Check keys and limits only; do not prepare the network.")
+    ] = False,
+) -> None:
+    """Check a configuration and show what it amounts to.
 
-    show_rows(summarize(load_config(config)))
+    Builds the network, so that edge lists and failed parts are checked, and the tables of a section `tables`.
+    """
+    from hopforge.model.config import load_config
+    from hopforge.sim.start.summary import summarize, summarize_keys
+
+    checked = load_config(config)
+    show_rows(summarize_keys(checked) if quick else summarize(checked))
 
 
 def schema(

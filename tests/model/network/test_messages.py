@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import Config, parse_config
+from hopforge.sim.run.measurement import measurement_rows
 from hopforge.sim.run.packet_script import draw_packets
 from hopforge.sim.run.simulation import Simulation
-from hopforge.sim.run.sweep import measurement_rows
 from hopforge.sim.traffic import TrafficError
 
 TORUS = "topology: {kind: torus, radices: [4, 3]}"

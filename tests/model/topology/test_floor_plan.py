@@ -9,10 +9,12 @@ from PIL import Image
 
 from hopforge.model.config import AddressConfig, TopologyConfig, parse_config
 from hopforge.model.topology import Topology, build
-from hopforge.model.topology.floor_plan import cabling, draw_floor_plan, link_ends, positions
+from hopforge.model.topology.floor_map import draw_floor_plan
+from hopforge.model.topology.floor_plan import cabling, link_ends, positions
 from hopforge.model.topology.routing_table import hop_statistics
 from hopforge.sim.pages.export import describe
-from hopforge.sim.run.measurement import channel_table, plot_channels
+from hopforge.sim.run.channel_plot import plot_channels
+from hopforge.sim.run.measurement import channel_columns
 from hopforge.sim.run.simulation import Simulation
 
 
@@ -107,5 +109,5 @@ def test_pictures_show_routers_and_links(tmp_path: Path) -> None:
     config = parse_config(text)
     run = Simulation(config, 0.3, 1)
     run.advance(500)
-    plot_channels(run, channel_table(run, 500), tmp_path / "channels.png")
+    plot_channels(run.topology, channel_columns(run, 500), tmp_path / "channels.png")
     assert (tmp_path / "channels.png").stat().st_size > 20_000

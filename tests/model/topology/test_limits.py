@@ -6,10 +6,11 @@ host and cycle is at most 4/k and 8/k (Dally and Towles 2004, section 3.3).
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hopforge.model.config import parse_config
-from hopforge.sim.run.measurement import channel_table
+from hopforge.sim.run.measurement import channel_columns
 from hopforge.sim.run.simulation import Simulation
 
 K = 8
@@ -26,7 +27,7 @@ def _run(kind, load, cycles=6000):
 
 def _across_the_middle(kind, run, found):
     """Mean load of the channels in +x from column k/2 − 1 to k/2 (torus: and from k − 1 to 0)."""
-    table = channel_table(run, found.cycles)
+    table = pd.DataFrame(channel_columns(run, found.cycles))
     x = table["router"] % K
     columns = [K // 2 - 1] if kind == "mesh" else [K // 2 - 1, K - 1]
     chosen = table[(table["port"] == 1) & np.isin(x, columns)]

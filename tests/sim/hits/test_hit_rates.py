@@ -13,8 +13,7 @@ import pytest
 
 from hopforge.cli import main
 from hopforge.model.config import ConfigError, load_config, parse_config
-from hopforge.model.topology import build
-from hopforge.sim.hits.hit_rates import port_classes, run_hits, summary_rows, write_report
+from hopforge.sim.hits.hit_rates import run_hits, summary_rows, write_report
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 BASE = """\
@@ -87,32 +86,6 @@ def test_uniform_traffic_hits_as_the_theory_says():
     host = run_hits(parse_config(text)).classes.set_index("port_class").loc["host"]
     sigma = (1 / 3 * 2 / 3 / host["lookups"]) ** 0.5
     assert host["hit_rate"] == pytest.approx(8 / 24, abs=6 * sigma + 30 / 4000)
-
-
-@pytest.mark.parametrize(
-    "section",
-    [
-        "{kind: mesh, radices: [3, 2], hosts_per_router: 2}",
-        "{kind: fat_tree, k: 2, n: 2}",
-        "{kind: dragonfly, p: 2, a: 4, h: 2}",
-    ],
-)
-def test_port_classes_cover_every_port(section):
-    config = parse_config(f"name: t\ntopology: {section}\n")
-    topology = build(config.topology, config.address)
-    classes = port_classes(topology)
-    for router in range(topology.routers):
-        for port in range(topology.max_ports):
-            if topology.host_at[router, port] >= 0:
-                assert classes[router][port] == "host"
-            elif topology.peer_router[router, port] >= 0:
-                assert classes[router][port] != "host"
-    if topology.kind == "fat_tree":
-        # up meets down of the next level
-        for src, port, dst, far in zip(*(a.tolist() for a in topology.channels()), strict=True):
-            a, b = classes[src][port].split(), classes[dst][far].split()
-            assert {a[1], b[1]} == {"up", "down"}
-            assert abs(int(a[0][5:]) - int(b[0][5:])) == 1
 
 
 def test_report_files(tmp_path):

@@ -339,7 +339,7 @@ def test_results_are_written(tmp_path: Path) -> None:
     network = PacketNetwork(checked, 1.0, 1)
     seen: list[tuple[int, int]] = []
     found = run_packets(network, lambda done, whole: seen.append((done, whole)))
-    write_packets(checked, network, found, tmp_path / "out")
+    write_packets(checked, network, found, tmp_path / "out", plots=True)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "measurement.csv", "measurement.parquet", "messages.csv", "messages.parquet", "messages.png", "metadata.json",
     }  # fmt: skip

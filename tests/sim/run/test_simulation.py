@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.special import stdtrit
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.routing.graph import distances
-from hopforge.sim.run import measurement
-from hopforge.sim.run.measurement import channel_table, plot_channels, write_measurement
-from hopforge.sim.run.run_statistics import batch_interval, mser5, percentile
+from hopforge.sim.run import channel_plot
+from hopforge.sim.run.channel_plot import plot_channels
+from hopforge.sim.run.measurement import channel_columns, write_measurement
+from hopforge.sim.run.run_statistics import BATCHES, T_QUANTILES, batch_interval, mser5, percentile
 from hopforge.sim.run.simulation import Simulation
 
 MESH = "topology: {kind: mesh, radices: [4, 3]}"
@@ -54,7 +56,7 @@ def test_the_measures_agree_with_each_other_and_with_the_load() -> None:
     channels = int((run.topology.peer_router >= 0).sum())
     assert found.hops == pytest.approx(distance.mean() + 1, rel=0.02)
     assert found.channel_load_mean == pytest.approx(0.2 * 12 * distance.mean() / channels, rel=0.03)
-    table = channel_table(run, found.cycles)
+    table = pd.DataFrame(channel_columns(run, found.cycles))
     assert len(table) == channels
     assert table["load"].max() == pytest.approx(found.channel_load_max)
 
@@ -83,6 +85,13 @@ def test_intervals_are_batch_means() -> None:
     assert batch_interval([(5, 50)]) == (10.0, float("inf"))
 
 
+def test_quantiles_of_the_interval() -> None:
+    assert len(T_QUANTILES) == BATCHES - 1
+    assert pytest.approx(stdtrit(np.arange(1, BATCHES), 0.975), rel=1e-13) == T_QUANTILES
+    mean, half = batch_interval([(10, 100), (10, 120)])
+    assert (mean, half) == (11.0, pytest.approx(stats.t.ppf(0.975, 1) * 1.0))
+
+
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.95, 0.99, 1.0])
 def test_percentiles_are_the_smallest_latency_with_the_share(share: float) -> None:
     values = np.random.default_rng(3).integers(0, 40, 1000)
@@ -98,7 +107,7 @@ def test_a_percentile_beyond_the_histogram_is_the_largest_latency() -> None:
 def test_results_are_written(tmp_path) -> None:
     run = Simulation(config(MESH, "simulation: {min_cycles: 1000, max_cycles: 1000}"), 0.1, 1)
     found = run.run()
-    write_measurement(run, found, tmp_path / "out")
+    write_measurement(run, found, tmp_path / "out", plots=True)
     table = pd.read_csv(tmp_path / "out" / "measurement.csv")
     assert table["packets"].tolist() == [found.packets]
     assert len(pd.read_parquet(tmp_path / "out" / "channels.parquet")) == 34  # 2 · (3 · 3 + 4 · 2)
@@ -108,11 +117,11 @@ def test_results_are_written(tmp_path) -> None:
 
 def test_channel_loads_are_drawn_where_they_belong(tmp_path: Path, monkeypatch) -> None:
     drawn = []
-    monkeypatch.setattr(measurement, "draw_heat_map", lambda _axes, values, **_: drawn.append(np.array(values)))
+    monkeypatch.setattr(channel_plot, "draw_heat_map", lambda _axes, values, **_: drawn.append(np.array(values)))
     run = Simulation(config(TORUS), 0.3, 1)
     run.advance(500)
-    table = channel_table(run, 500)
-    plot_channels(run, table, tmp_path / "channels.png")
+    table = pd.DataFrame(channel_columns(run, 500))
+    plot_channels(run.topology, channel_columns(run, 500), tmp_path / "channels.png")
     for row in table.itertuples():  # port 1 + direction of router x + 5·y
         assert drawn[row.port - 1][row.router // 5, row.router % 5] == row.load
     assert sum(np.nansum(one) for one in drawn) == pytest.approx(table["load"].sum())
@@ -120,10 +129,10 @@ def test_channel_loads_are_drawn_where_they_belong(tmp_path: Path, monkeypatch) 
 
 def test_channel_loads_of_other_networks_are_drawn_on_the_floor_plan(tmp_path: Path, monkeypatch) -> None:
     drawn = []
-    monkeypatch.setattr(measurement, "draw_channel_values", lambda _topology, values, **_: drawn.append(list(values)))
+    monkeypatch.setattr(channel_plot, "draw_channel_values", lambda _topology, values, **_: drawn.append(list(values)))
     run = Simulation(config("topology: {kind: torus, radices: [3, 3, 3]}"), 0.3, 1)
     run.advance(500)
-    table = channel_table(run, 500)
-    plot_channels(run, table, tmp_path / "channels.png")
+    table = pd.DataFrame(channel_columns(run, 500))
+    plot_channels(run.topology, channel_columns(run, 500), tmp_path / "channels.png")
     assert drawn == [list(table["load"])]
     assert max(drawn[0]) > 0
