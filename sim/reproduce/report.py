@@ -9,8 +9,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from hopforge.model.output.results import write_text
 from hopforge.sim.reproduce.registry import Comparison, Options, Reproduction
-from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select, write_text
+from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select
 
 
 def format_value(value: float | None) -> str:
@@ -152,7 +153,10 @@ def run_and_show(
                 def advance(_: Reproduction, done: int, total: int, task: TaskID = task) -> None:
                     progress.update(task, completed=done, total=total)
 
-                outcome = run_reproduction(reproduction, folder, options, advance)
+                def tell(line: str, name: str = reproduction.name) -> None:
+                    progress.console.print(f"{name}: {line}", markup=False, highlight=False)
+
+                outcome = run_reproduction(reproduction, folder, options, advance, tell)
                 progress.remove_task(task)
                 progress.console.print(outcome_group(outcome))
                 outcomes.append(outcome)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from hopforge.model.routing.configured import routing_network
 
 from hopforge.model.output.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.routing.configured import routing_network
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
 from hopforge.sim.failures.report import failure_tables, plot_series
 from hopforge.sim.run.lookup_measures import lookup_table
@@ -134,3 +134,57 @@ def write_measurement(run: "Simulation", found: Measurement, folder: Path) -> No
         if failures is not None and len(failures.series):
             plot_series(failures, run.topology.name, scratch / "series.png")
         write_metadata(scratch, run_metadata(run.config))
+
+
+def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
+    spread = (
+        f"median {found.latency_median:.0f}, 95 % {found.latency_p95:.0f}, "
+        f"99 % {found.latency_p99:.0f}, max {found.latency_max}"
+    )
+    rows = [("latency", f"{found.latency:.2f} ± {found.latency_interval:.2f} cycles ({spread})")]
+    if found.message_latency != found.latency:
+        words = (
+            f"{found.message_latency:.2f} cycles (median {found.message_latency_median:.0f}, "
+            f"95 % {found.message_latency_p95:.0f}, 99 % {found.message_latency_p99:.0f}, "
+            f"max {found.message_latency_max})"
+        )
+        rows.append(("messages", words))
+    return [
+        *rows,
+        ("in the network", f"{found.network_latency:.2f} cycles"),
+        ("routers visited", f"{found.hops:.3f}"),
+    ]
+
+
+def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
+    """Say what `hopforge net` shows: subject and words."""
+    ends = {
+        "precision": "the interval is tight enough",
+        "max_cycles": "simulation.max_cycles reached",
+        "saturated": "the source queues grow",
+    }
+    rows = [
+        (
+            "offered load",
+            f"{found.load:.4g} flits per host and cycle"
+            + (", SATURATED: latencies depend on the length of the run" if found.saturated else ""),
+        ),
+        ("accepted", f"{found.accepted:.4g} (worst host {found.accepted_worst:.4g})"),
+        *(_latency_rows(found) if found.packets else [("latency", "no packet arrived in the cycles measured")]),
+        ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
+        (
+            "cycles",
+            f"{found.warmup_cycles:,} to warm up, {found.cycles:,} measured ({ends[found.stop]}); "
+            f"{found.packets:,} packets, {found.cpu_seconds:.2f} s",
+        ),
+    ]
+    if found.lookups:
+        misses = found.compulsory + found.capacity + found.conflict + found.unmatched
+        causes = f"{found.compulsory:,} compulsory, {found.capacity:,} capacity, {found.conflict:,} conflict"
+        if found.unmatched:
+            causes += f", {found.unmatched:,} without a TCAM row"
+        hits = f"{100 * found.hit_rate:.4g} % hit, {found.merges:,} joined a miss"
+        rows.append(("route lookups", f"{found.lookups:,}: {hits}, {misses:,} missed ({causes})"))
+    if found.dropped_packets:
+        rows.append(("dropped", f"{found.dropped_packets:,} packets, unroutable or lost in a failure"))
+    return rows

@@ -1,99 +1,150 @@
-"""The router models of the network simulator by name (``router.model``): how a network is built and stepped."""
+"""The router models by name (``router.model``): which commands each can run, and what runs them.
+
+The commands ask here and know no model. To add one, write a `ModelRuns` and name it in `ROUTER_MODELS`; what is behind
+a name is loaded when it is used.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.network.core.state import NetState
-from hopforge.model.network.settings import SourceParameters, Tables
-from hopforge.model.topology import Topology
-from hopforge.model.topology.link_times import queued_times
-from hopforge.sim.queued.build import QueuedState, QueueParameters, build_queues
+from hopforge.sim.run.kept_results import SweepError, naming_variant
+from hopforge.sim.run.sweep import Sweep
+
+if TYPE_CHECKING:
+    from hopforge.model.topology import Topology
+    from hopforge.sim.run.time_series import TimeSeries
+
+Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class Built:
-    """A network of one router model at cycle 0.
+class NetRun(Protocol):
+    """One run of a network, as `hopforge net` shows it."""
+
+    @property
+    def unit(self) -> str:
+        """What its progress counts: cycles, packets, messages."""
+
+    def run(self, progress: Progress) -> None:
+        """Simulate."""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return what was found: subject and words."""
+
+    def write(self, folder: Path) -> None:
+        """Write tables, plots and metadata."""
+
+
+class ModelRuns(Protocol):
+    """What a router model runs.
 
     Attributes
     ----------
-    state : NetState
-        With the counters that every model fills.
-    run : function
-        ``run(route, pattern, cycles) -> code`` of `model.network.core.records`.
-    flit_cycles : int
-        Cycles that a flit takes on the link of a host: a load of 1 is a flit in this time.
-    bin_cycles : int
-        Width of the bins of the latency histogram.
-    cycle_ns : float
-        Length of a cycle, 0 if it is not known.
+    sweep : Sweep
+        For `hopforge sweep`.
     """
 
-    state: NetState
-    run: Callable[[Any, Any, int], int]
-    flit_cycles: int = 1
-    bin_cycles: int = 1
-    cycle_ns: float = 0.0
+    @property
+    def sweep(self) -> Sweep:
+        """For `hopforge sweep`."""
 
-    def derouted(self) -> int:
-        """Packets that arrived on a way that was not minimal, since the last `reset` (0: the model does not count)."""
-        return int(self.state.queue_record["derouted"][0]) if isinstance(self.state, QueuedState) else 0
+    def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
+        """Make a run ready; load and seed are those of the file unless given."""
 
-    def reset(self) -> None:
-        """Begin to count anew."""
-        if isinstance(self.state, QueuedState):
-            self.state.queue_record["derouted"] = 0
+    def series(
+        self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
+    ) -> "tuple[TimeSeries, Topology]":
+        """Run in bins of time; with `channels` the loads of all channels are kept."""
 
 
-#: name → ``build(config, topology, source, tables, seed)``; `input_queued` is built by `sim.run.simulation` itself
-ROUTER_MODELS: dict[str, Callable[[Config, Topology, SourceParameters, Tables, int], Built]] = {}
+@dataclass(frozen=True)
+class RouterModel:
+    """A router model.
+
+    Attributes
+    ----------
+    name : str
+        Value of ``router.model``.
+    place : str
+        Module and name of its `ModelRuns`.
+    able : tuple of str
+        Commands that it can run.
+    reason : str
+        Why it cannot run others.
+    """
+
+    name: str
+    place: str
+    able: tuple[str, ...]
+    reason: str = ""
+
+    @property
+    def runs(self) -> ModelRuns:
+        """What is behind the name."""
+        found: ModelRuns = _load(self.place)
+        return found
 
 
-def _input_output_queued(
-    config: Config, topology: Topology, source: SourceParameters, tables: Tables, seed: int
-) -> Built:
-    from hopforge.sim.queued.kernel import run_cycles  # noqa: PLC0415 - compiled where it is used
-
-    router, times = config.router, queued_times(config.router, topology)
-    per_flit = times.flit_cycles
-    parameters = QueueParameters(
-        vcs=router.vcs,
-        input_packets=router.buffer_flits,
-        output_packets=router.output_buffer_flits,
-        packet_cycles=per_flit,
-        match_cycles=times.crossbar_cycles,
-        flight_cycles=times.flight_cycles,
-        nic_packets=config.traffic.nic_packets,
-        deadlock_cycles=config.simulation.deadlock_cycles * per_flit,
+_FLITS = "hopforge.sim.run.flit_runs:FLIT_RUNS"
+ROUTER_MODELS = {
+    model.name: model
+    for model in (
+        RouterModel("input_queued", _FLITS, ("net", "series", "sweep", "trace", "app")),
+        RouterModel("input_output_queued", _FLITS, ("net", "series", "sweep", "app"), "it logs no events of flits"),
+        RouterModel("packet", "hopforge.sim.packet.runs:PACKET_RUNS", ("net", "series", "sweep"), "it has no flits"),
     )
-    scaled = replace(
-        source,
-        packet_rate=source.packet_rate / per_flit,
-        on_to_off=source.on_to_off / per_flit,
-        off_to_on=source.off_to_on / per_flit,
+}
+_APP_SWEEP = "hopforge.sim.programs.app_sweep:APP_SWEEP"
+
+
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
+
+
+def refuse(model: RouterModel, what: str) -> UserError:
+    """Return the mistake of asking a model for what it cannot do."""
+    *others, last = model.able
+    return UserError(
+        f"router.model {model.name} cannot run {what}, because {model.reason}; it runs hopforge {', '.join(others)} "
+        f"and {last}"
     )
-    state: QueuedState = build_queues(topology, parameters, scaled, tables, seed)
-
-    def run(route: Any, pattern: Any, cycles: int) -> int:
-        return int(run_cycles(route, pattern, state.record[0], state.queue_record[0], cycles))
-
-    return Built(state, run, per_flit, int(state.queue_record["bin_cycles"][0]), times.cycle_ns)
 
 
-ROUTER_MODELS["input_output_queued"] = _input_output_queued
-
-
-def build_model(config: Config, topology: Topology, source: SourceParameters, tables: Tables, seed: int) -> Built:
-    """Build the network with the routers of ``router.model``.
+def router_model(config: Config, command: str) -> RouterModel:
+    """Return the router model of a configuration, for a command.
 
     Raises
     ------
     UserError
-        A model that only `hopforge net` knows.
+        The model cannot run it.
     """
-    if config.router.model not in ROUTER_MODELS:
-        known = ", ".join(["input_queued", *ROUTER_MODELS])
-        raise UserError(f"router.model must be one of {known} here, not {config.router.model}")
-    return ROUTER_MODELS[config.router.model](config, topology, source, tables, seed)
+    model = ROUTER_MODELS[config.router.model]
+    if command not in model.able:
+        raise refuse(model, f"hopforge {command}")
+    return model
+
+
+def configured_sweep(config: Config) -> Sweep:
+    """Return what `hopforge sweep` runs: programs, if the file or a variant has section `app`, else its router model.
+
+    Raises
+    ------
+    SweepError
+        Variants whose router models have no sweep in common.
+    """
+    if any("app" in each.model_fields_set for each in (config, *config.variants.values())):
+        programs: Sweep = _load(_APP_SWEEP)
+        return programs
+    variants = config.variants or {"": config}
+    models = {name: router_model(variant, "sweep") for name, variant in variants.items()}
+    first = next(iter(models.values()))
+    for name, model in models.items():
+        with naming_variant(name):
+            if model.runs.sweep is not first.runs.sweep:
+                raise SweepError(f"router.model must be {first.name} as in other variants, not {model.name}")
+    return first.runs.sweep

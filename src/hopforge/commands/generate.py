@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, progress_bar
+from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar
 
 
 def gen_lookup(
     config: ConfigPath,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/lookup).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/lookup).")
     ] = None,
     period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
 ) -> None:
@@ -23,7 +23,8 @@ def gen_lookup(
     from hopforge.gen.lookup import generate_lookup
     from hopforge.model.config import load_config
 
-    for path in generate_lookup(load_config(config, hardware=True), output, period_ns=period_ns):
+    folder = output_folder(output, "gen lookup", config)
+    for path in generate_lookup(load_config(config, hardware=True), folder, period_ns=period_ns):
         typer.echo(str(path))
 
 
@@ -32,7 +33,7 @@ def gen_router(
     *,
     router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/router).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/router).")
     ] = None,
     period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
 ) -> None:
@@ -44,7 +45,8 @@ def gen_router(
     from hopforge.gen.router import generate_router
     from hopforge.model.config import load_config
 
-    for path in generate_router(load_config(config), output, router=router, period_ns=period_ns):
+    folder = output_folder(output, "gen router", config)
+    for path in generate_router(load_config(config), folder, router=router, period_ns=period_ns):
         typer.echo(str(path))
 
 
@@ -52,7 +54,7 @@ def gen_network(
     config: ConfigPath,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/network).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/network).")
     ] = None,
     period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
 ) -> None:
@@ -63,7 +65,8 @@ def gen_network(
     from hopforge.gen.network import generate_network
     from hopforge.model.config import load_config
 
-    for path in generate_network(load_config(config), output, period_ns=period_ns):
+    folder = output_folder(output, "gen network", config)
+    for path in generate_network(load_config(config), folder, period_ns=period_ns):
         typer.echo(str(path))
 
 
@@ -74,7 +77,7 @@ def gen_q_table(
         bool, typer.Option("--shared-read", help="One memory: an update waits while there is a query.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/q_table).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/q-table).")
     ] = None,
     period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
 ) -> None:
@@ -85,7 +88,8 @@ def gen_q_table(
     from hopforge.gen.q_table import generate_q_table
     from hopforge.model.config import load_config
 
-    for path in generate_q_table(load_config(config), output, shared_read=shared_read, period_ns=period_ns):
+    folder = output_folder(output, "gen q-table", config)
+    for path in generate_q_table(load_config(config), folder, shared_read=shared_read, period_ns=period_ns):
         typer.echo(str(path))
 
 
@@ -93,7 +97,7 @@ def gen_tables(
     config: ConfigPath,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/tables).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/tables).")
     ] = None,
 ) -> None:
     """Write the routing tables of every switch (section `tables`) as memory images: TCAM rows, entries, virtual layers.
@@ -103,8 +107,9 @@ def gen_tables(
     from hopforge.gen.tables import generate_tables
     from hopforge.model.config import load_config
 
+    folder = output_folder(output, "gen tables", config)
     with progress_bar("switches") as advance:
-        paths = generate_tables(load_config(config), output, advance)
+        paths = generate_tables(load_config(config), folder, advance)
     typer.echo(f"{paths[-1]}\n{len(paths) - 1} files beside it")
 
 

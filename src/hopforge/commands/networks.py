@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, progress_bar, say_written, show_rows
+from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows
 
 
 def topology(
@@ -17,7 +17,8 @@ def topology(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (default: build/NAME.FORMAT).")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to (default: build/NAME/topology/NAME.FORMAT)."),
     ] = None,
 ) -> None:
     """Show the size, distances, floor plan and cables of a network, or write it for other programs.
@@ -29,7 +30,9 @@ def topology(
     from hopforge.sim.pages.export import describe, export_file
 
     checked = load_config(config)
-    path = export_file(checked, export, output) if export is not None or output is not None else None
+    path = None
+    if export is not None or output is not None:
+        path = export_file(checked, export, output, output_folder(None, "topology", config) / config.stem)
     show_rows(describe(checked))
     if path is not None:
         say_written(path)
@@ -38,7 +41,7 @@ def topology(
 def route(
     config: ConfigPath,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/route/NAME).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/route).")
     ] = None,
     fail: Annotated[
         list[str] | None,
@@ -65,7 +68,7 @@ def route(
     from hopforge.sim.pages.write import quality_table, route_rows, write_route
 
     checked = load_config(config)
-    target = output or Path("build/route") / checked.name
+    target = output_folder(output, "route", config)
     check_writable(target)
     network = build(checked.topology, checked.address)
     failed = with_options(network, checked.failed, fail or [], fail_switch or [])

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hopforge.commands.terminal import output_folder
 from hopforge.model.seeds import MOST_SEED
 
 
@@ -14,7 +15,9 @@ def reproduce(
     ] = None,
     *,
     show_list: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/reproduce"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/reproduce).")
+    ] = None,
     liberty: Annotated[
         Path | None, typer.Option(help="Cell library (.lib, .lib.gz) for areas and delays; without: gates, levels.")
     ] = None,
@@ -46,4 +49,4 @@ def reproduce(
     if show_list or not names:
         console.print(list_table(known))
         return
-    run_and_show(names, output, options, known, console, page)
+    run_and_show(names, output_folder(output, "reproduce"), options, known, console, page)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, complain, show_rows, step_times
+from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, step_times
 
 
 def doctor() -> None:
@@ -32,7 +32,10 @@ def demo(
         Path | None, typer.Argument(metavar="[CONFIG]", help="Another configuration than the shipped one.")
     ] = None,
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of everything.")] = Path("build/demo"),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of everything (default: build/demo; of a file build/NAME/demo)."),
+    ] = None,
     skip_cosim: Annotated[bool, typer.Option("--skip-cosim", help="Leave out what needs a simulator.")] = False,
     liberty: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Cell library (.lib, .lib.gz): show areas and delays too.")
@@ -54,7 +57,7 @@ def demo(
     with step_times() as progress:
         found = run_demo(
             demo_config(config),
-            output,
+            output_folder(output, "demo", config),
             command=" ".join(words),
             cosim=not skip_cosim,
             liberty=liberty,

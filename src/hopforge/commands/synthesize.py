@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath
+from hopforge.commands.terminal import ConfigPath, output_folder
 
 
 def synth(
@@ -41,7 +41,8 @@ def synth(
     status = Console(stderr=True).status("")
     with status:
         found = synthesize_config(
-            checked, liberty, blocks=blocks, names=block, recipes=recipe, folder=output, timeout_s=timeout_s,
+            checked, liberty, blocks=blocks, names=block, recipes=recipe,
+            folder=output_folder(output, "synth", config), timeout_s=timeout_s,
             progress=lambda name: status.update(f"synthesizing {name}"),
         )  # fmt: skip
     table = Table(box=None, pad_edge=False)

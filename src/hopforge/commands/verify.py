@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, complain, progress_bar, show_rows, step_times
+from hopforge.commands.terminal import ConfigPath, complain, output_folder, progress_bar, show_rows, step_times
 from hopforge.model.seeds import MOST_SEED
 
 
@@ -34,7 +34,7 @@ def cosim(
     ] = None,
     waves: Annotated[bool, typer.Option("--waves", help="Record all signals (FST or VCD).")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: below build/cosim).")
+        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/NAME/cosim/PART).")
     ] = None,
 ) -> None:
     """Compare Verilog with its golden model, every output in every cycle. Exit status 1 if anything differs.
@@ -54,7 +54,7 @@ def cosim(
             part, load_config(config, hardware=True),
             simulator=None if simulator is None else simulator_name(simulator),
             given={name: value for name, value in options.items() if value is not None},
-            seed=seed, waves=waves, output=output, progress=advance,
+            seed=seed, waves=waves, output=output_folder(output, f"cosim {part}", config), progress=advance,
         )  # fmt: skip
     show_rows(report.rows())
     if not report.passed:
@@ -70,7 +70,8 @@ def mutate(
     ] = "all",
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of mutants and stimulus.")] = 1,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/mutate).")
+        Path | None,
+        typer.Option("--output", "-o", help="Folder (default: build/NAME/mutate; of several files build/mutate)."),
     ] = None,
 ) -> None:
     """Put faults into the hardware and see whether the benches notice them.
@@ -97,7 +98,8 @@ def mutate(
                 steps.begin(what)
             steps.advance(done, total)
 
-        report = run_mutate(checked, count, blocks=blocks, seed=seed, output=output, progress=show)
+        folder = output_folder(output, "mutate", configs[0] if len(configs) == 1 else None)
+        report = run_mutate(checked, count, blocks=blocks, seed=seed, output=folder, progress=show)
     table = Table(box=None, pad_edge=False)
     for number, column in enumerate(("block", "mutants", "killed", "equivalent", "survived", "score")):
         table.add_column(column, justify="right" if number else "left")
