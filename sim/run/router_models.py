@@ -90,11 +90,12 @@ class RouterModel:
 
 
 _FLITS = "hopforge.sim.run.flit_runs:FLIT_RUNS"
+_ALL = ("net", "series", "sweep", "trace", "app")
 ROUTER_MODELS = {
     model.name: model
     for model in (
-        RouterModel("input_queued", _FLITS, ("net", "series", "sweep", "trace", "app")),
-        RouterModel("input_output_queued", _FLITS, ("net", "series", "sweep", "app"), "it logs no events of flits"),
+        RouterModel("input_queued", _FLITS, _ALL),
+        RouterModel("input_output_queued", _FLITS, _ALL),
         RouterModel("packet", "hopforge.sim.packet.runs:PACKET_RUNS", ("net", "series", "sweep"), "it has no flits"),
     )
 }

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from hopforge.model.config import Config, parse_config
+from hopforge.model.errors import UserError
 from hopforge.sim.run.packet_trace import (
     PacketKey,
     PacketLife,
