@@ -50,6 +50,10 @@ def app(
     packet simulates the routers cycle by cycle. All take times from the sections `timing` and `app`
     (docs/applications.md). With --program a compiled MPI program runs on the network, and what it calls is written as a
     trace; the word `run` may stand before CONFIG.
+
+    Example:
+
+    hopforge app configs/app_mg_torus.yml --engine packet
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
@@ -110,6 +114,10 @@ def workload(
     """Write the program of section `workload` as a time-independent trace, a text for each rank.
 
     SimGrid replays it, and `workload.kind: trace` reads it.
+
+    Example:
+
+    hopforge workload configs/app_mg_torus.yml
     """
     from hopforge.model.config import load_config
     from hopforge.model.workload.trace import write_trace

@@ -21,6 +21,10 @@ def bench_lookup(
 
     The last column is the rate over that of a plain random generator in the same process: it says how fast the code
     is, not how fast the machine.
+
+    Example:
+
+    hopforge bench lookup --repetitions 3
     """
     from rich.console import Console
     from rich.table import Table
@@ -63,6 +67,10 @@ def bench_net(
     """Time the network simulator at load 0.3, on one core: flits times routers visited per second of processor time.
 
     With --booksim both simulate the same networks in turn; the ratio is the median of the pairs.
+
+    Example:
+
+    hopforge bench net --sizes
     """
     from rich.console import Console
     from rich.table import Table
@@ -107,6 +115,10 @@ def bench_route(
     """Time virtual layers (ACRO, LASH, LASH-TOR, DFSSSP) and tables (LOREN, Thorup-Zwick) of growing networks.
 
     Processor time and memory of a process per case, beside the aims; a plot of the growth with the network.
+
+    Example:
+
+    hopforge bench route --method loren
     """
     from rich.console import Console
     from rich.table import Table
@@ -152,6 +164,10 @@ def bench_app(
 
     Processor time of engine flow alone, and the whole with reading the trace, as in SimGrid's; how many times as long
     SimGrid takes; how far the makespans are apart; and processor time of engine packet.
+
+    Example:
+
+    hopforge bench app --full
     """
     from rich.console import Console
     from rich.table import Table

@@ -19,6 +19,10 @@ def gen_lookup(
     """Write the lookup engine: Verilog, lint waivers, constraints, FuseSoC core, manifest, register documentation.
 
     The same configuration and tools give the same bytes.
+
+    Example:
+
+    hopforge gen lookup configs/demo.yml
     """
     from hopforge.gen.lookup import generate_lookup
     from hopforge.model.config import load_config
@@ -41,6 +45,10 @@ def gen_router(
 
     Routes come from a table or from a lookup engine per input port (router.route_computation); with engines the files
     include the TCAM contents and the register writes that make the router work (docs/router-generation.md).
+
+    Example:
+
+    hopforge gen router configs/router_lookup.yml --router 5
     """
     from hopforge.gen.router import generate_router
     from hopforge.model.config import load_config
@@ -61,6 +69,10 @@ def gen_network(
     """Write the whole network, routers and links, with one register bus: the same files as for a router.
 
     Meant for small networks: their Verilog is simulated and prototyped as one design (docs/router-generation.md).
+
+    Example:
+
+    hopforge gen network configs/cosim/mesh2x2.yml
     """
     from hopforge.gen.network import generate_network
     from hopforge.model.config import load_config
@@ -84,6 +96,10 @@ def gen_q_table(
     """Write the table of Q-adaptive of a dragonfly router: decisions by learned times, and their learning.
 
     Rates, thresholds and bits of a learned time are those of section `routing` (docs/adaptive-routing.md).
+
+    Example:
+
+    hopforge gen q-table configs/q_table72.yml
     """
     from hopforge.gen.q_table import generate_q_table
     from hopforge.model.config import load_config
@@ -103,6 +119,10 @@ def gen_tables(
     """Write the routing tables of every switch (section `tables`) as memory images: TCAM rows, entries, virtual layers.
 
     A $readmemh file of each kind per switch, and a manifest that says what is where (docs/irregular-networks.md).
+
+    Example:
+
+    hopforge gen tables configs/loren64.yml
     """
     from hopforge.gen.tables import generate_tables
     from hopforge.model.config import load_config
@@ -124,6 +144,10 @@ def lint(
     """Check generated Verilog with Verilator (-Wall): engine, router, network, table. Exit status 1 on a finding.
 
     What is waived is counted and comes with its reason.
+
+    Example:
+
+    hopforge lint configs/demo.yml --what lookup
     """
     from hopforge.gen.lint import WAIVERS
     from hopforge.gen.lint_config import lint_config

@@ -25,6 +25,10 @@ def topology(
 
     The formats are GraphML, BookSim 2's anynet and an edge list, which `kind: edge_list` all reads, a platform of
     SimGrid (simgrid: shortest paths; simgrid-full: the route of every pair), and the floor plan as a picture (png).
+
+    Example:
+
+    hopforge topology configs/sweep_hyperx.yml --export graphml
     """
     from hopforge.model.config import load_config
     from hopforge.sim.pages.export import describe, export_file
@@ -58,6 +62,10 @@ def route(
     as CSV, JSON and in the form of OpenSM's forwarding tables. With failed links or switches (also section `failed`)
     the tables are computed on what is left of the network, and compared with those of all of it. Above 8192 switches:
     LOREN's tables, with sampled pairs.
+
+    Example:
+
+    hopforge route configs/loren64.yml --fail 3-4
     """
     from hopforge.model.config import load_config
     from hopforge.model.irregular.failure import tables_after_failure, with_options

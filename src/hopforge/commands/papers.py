@@ -34,8 +34,12 @@ def reproduce(
 ) -> None:
     """Measure figures of the papers again: the paper's value, ours, the deviation and what was assumed.
 
-    Writes data (CSV), figure (PNG), comparison (CSV) and metadata (JSON) of each. A run that was stopped continues
-    where it was.
+    Writes data (CSV), figure (PNG), comparison (CSV) and metadata (JSON) of each to a folder of its name. A run that
+    you stop goes on where it was; points are measured again when hopforge or an input has changed.
+
+    Example:
+
+    hopforge reproduce 'lookup.fig5.*'
     """
     from rich.console import Console
 

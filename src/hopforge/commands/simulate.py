@@ -25,8 +25,12 @@ def hits(
 ) -> None:
     """Replay the workload through a routing cache at every input port of the network.
 
-    Shows hits, misses by cause, and the lookup time, forwarding rate, power and latency that follow; writes them per
+    Shows hits, misses by cause, and the lookup time, forwarding rate, power and latency that follow. Writes them per
     port, switch and class of port as CSV and Parquet, with two plots and the metadata to repeat the run.
+
+    Example:
+
+    hopforge hits configs/hits_fat_tree.yml
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
@@ -59,6 +63,10 @@ def net(
     With `traffic.source: program` the hosts run the recorded MPI program or the collective of section `workload`; its
     makespan and the times of its ranks are written, too. Routers are those of docs/router.md. The combination of
     network, routing and virtual channels is first proved free of deadlock.
+
+    Example:
+
+    hopforge net configs/booksim/mesh8x8_uniform_p1.yml --load 0.2
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
@@ -94,6 +102,10 @@ def series(
 
     Section `simulation` gives the length of the run, its bins, changes of the load, and routers whose learned times
     are written.
+
+    Example:
+
+    hopforge series configs/q_adaptive72.yml --frames
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
@@ -132,8 +144,14 @@ def sweep(
 ) -> None:
     """Simulate all variants, loads and seeds of section `simulation` on all cores: table and latency-load plot.
 
-    Of a file with section `app` the program runs, with all variants and seeds (`hopforge app`). A sweep that was
-    stopped (Ctrl-C) goes on where it was. The results do not depend on where they are computed.
+    With a section `app` in the file, the sweep runs its program with all variants and seeds (`hopforge app`). Each run
+    is kept as soon as it is finished, so a sweep that you stop (Ctrl-C) goes on where it was. A run is computed again
+    when hopforge, the configuration or a file that it reads has changed; the command says so. The results do not depend
+    on where they are computed.
+
+    Example:
+
+    hopforge sweep configs/sweep_torus8.yml --workers 2
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
@@ -185,6 +203,10 @@ def trace(
 
     Simulates the network from its start, chooses packets and simulates it once more. Writes the events of every flit
     (CSV), a timing diagram of every packet (PNG) and the list of all packets.
+
+    Example:
+
+    hopforge trace configs/net_is_4x4x4.yml --slowest 2
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable

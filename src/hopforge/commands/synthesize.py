@@ -30,6 +30,10 @@ def synth(
 
     The delay is OpenSTA's if it is installed (clocked blocks: shortest period with flip-flops), else that of abc
     without flip-flops. Netlists, timing reports and a table of every recipe stay in the folder.
+
+    Example:
+
+    hopforge synth configs/demo.yml --block crc_index
     """
     from rich.console import Console
     from rich.table import Table

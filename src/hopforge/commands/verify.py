@@ -43,6 +43,10 @@ def cosim(
     writes, changes of the configuration, TCAM answers out of order. Part router: one router, random packets,
     credits that are late or held back. Part network: the configured network and traffic against the network simulator,
     every flit in its cycle, and the counters of all ports at the end. Part q_table: the table of Q-adaptive.
+
+    Example:
+
+    hopforge cosim configs/demo.yml --lookups 500
     """
     from hopforge.model.config import load_config
     from hopforge.sim.cosim.parts import cosim_part
@@ -79,6 +83,10 @@ def mutate(
     Mutants of the netlists run against the golden traces; those that no trace shows are tried to be proved equivalent.
     Small engines are fast: see configs/mutation and docs/mutation.md. Exit status 1 if fewer than 95 % of all mutants
     with an effect are killed.
+
+    Example:
+
+    hopforge mutate configs/mutation/torus.yml --count 20
     """
     from rich.console import Console
     from rich.table import Table
@@ -127,6 +135,10 @@ def prove(
 
     Each proof is also run on hardware with a planted fault, where it must fail. Exit status 1 if anything is not as it
     should be.
+
+    Example:
+
+    hopforge prove crc
     """
     from hopforge.gen.prove import tasks
 
