@@ -2,14 +2,15 @@
 # make demo    one YAML file -> Verilog, lint, co-simulation, hit rates, build/demo/report.html
 # make test    lint and all tests but the long ones
 # make study   the long ones: wide proofs, all mutants, every figure of the papers
-# make docs    the pages that are written from the code
+# make docs    the pages that are written from the code, and docs/results from docs/results/data
+# make house   docs/pictures/house.svg and its figures: rooms, floors, imports
 # make lock    requirements.lock anew from pyproject.toml
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup system demo test lint pytest study docs lock clean distclean FORCE
+.PHONY: help setup system demo test lint pytest study docs house lock clean distclean FORCE
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -80,7 +81,11 @@ study: setup
 
 docs: $(STAMP)
 	$(BIN)/hopforge schema --markdown > build/configuration.md
-	mv build/configuration.md docs/configuration.md
+	mv build/configuration.md docs/definitions/configuration.md
+	$(BIN)/python -m hopforge.sim.reproduce.pages docs/results
+
+house: $(STAMP)
+	@$(BIN)/python .ci/house.py --svg docs/pictures/house.svg
 
 lock: $(STAMP)
 	@{ echo "# Every package of every extra, pinned; written by 'make lock' (uv pip compile), installed by 'make setup'."; \

@@ -1,4 +1,4 @@
-/* Jacobi's method on a square with halos: an MPI program for `hopforge app run --program` (docs/applications.md).
+/* Jacobi's method on a square with halos: an MPI program for `hopforge app run --program` (docs/guides/applications.md).
 
    smpicc -O2 -o build/halo configs/halo.c
    hopforge app run --program build/halo -n 64 configs/app_mg_torus.yml 256 20

@@ -1,4 +1,4 @@
-"""Q-routing (Boyan and Littman 1994) among the ways of west-first on a 2-D mesh, see docs/network-simulation.md.
+"""Q-routing (Boyan and Littman 1994) among the ways of west-first on a 2-D mesh (docs/guides/routing-of-your-own.md).
 
 Every router estimates, for each destination and output port, the cycles that a packet still needs to the router of its
 destination. When a packet leaves a router, that router tells the one upstream how long the hop took and what it
@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.network.core.candidates import candidate
-from hopforge.model.routing import Feedback, RoutingError, RoutingPlan, learner, relation, reporter
-from hopforge.model.topology import Topology
+from hopforge.model.routing import Feedback, RoutingError, RoutingPlan, Topology, candidate, learner, relation, reporter
 
 EAST, WEST, NORTH, SOUTH = 1, 2, 3, 4  # ports of a mesh with one host a router: 0 is the host, then +x, −x, +y, −y
 PORTS = 5

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.topology import Topology
-from hopforge.sim.traffic import TrafficPlan, destination_rule
+from hopforge.sim.traffic import Topology, TrafficPlan, destination_rule
 
 MASTER, PERIOD = 0, 4
 

@@ -1,4 +1,4 @@
-"""A routing algorithm of one's own: west-first on a 2-D mesh (Glass and Ni 1992), see docs/network-simulation.md.
+"""A routing algorithm of one's own: west-first on a 2-D mesh (Glass and Ni 1992; docs/guides/routing-of-your-own.md).
 
 A packet that has to go west does so first; after that it takes any minimal way east, north or south. No turn leads back
 west, hence no cycle, with any number of virtual channels.
@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.network.core.candidates import candidate
-from hopforge.model.routing import RoutingError, RoutingPlan, relation
-from hopforge.model.topology import Topology
+from hopforge.model.routing import RoutingError, RoutingPlan, Topology, candidate, relation
 
 EAST, WEST, NORTH, SOUTH = 1, 2, 3, 4  # ports of a mesh with one host a router: 0 is the host, then +x, −x, +y, −y
 

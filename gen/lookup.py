@@ -76,7 +76,7 @@ def lookup_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
         description="Routing-cache lookup engine of one input port",
         component=Lookup(params=params),
         manifest={
-            "definition": "docs/lookup-engine.md",
+            "definition": "docs/definitions/lookup-engine.md",
             "parameters": lookup_parameters_as_data(params),
             "derived": {
                 "key_bits": params.key_bits,

@@ -68,7 +68,7 @@ def network_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
     topology, params, name = design.topology, design.params, network_name(config)
     links, hosts = network_links(config, topology), topology_hosts(topology)
     manifest: dict[str, Any] = {
-        "definition": "docs/router.md, docs/router-generation.md",
+        "definition": "docs/definitions/router.md, docs/guides/generate-a-router.md",
         "topology": topology.name,
         "router_stride_words": 1 << ROUTER_CSR_ADDR_BITS,
         "hosts": [

@@ -55,7 +55,7 @@ def q_table_files(config: Config, *, shared_read: bool = False, period_ns: float
         description="Table of Q-adaptive of a dragonfly router",
         component=QTable(params=params),
         manifest={
-            "definition": "docs/adaptive-routing.md",
+            "definition": "docs/definitions/q-table.md",
             "parameters": dataclasses.asdict(params),
             "derived": {
                 "rows": params.rows, "columns": params.columns, "memory_bits": params.memory_bits,

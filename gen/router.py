@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hopforge.model.routing.configured import routing_plan
-
 from hopforge.gen.lookup import engine_parameters, lookup_parameters_as_data
 from hopforge.gen.package import (
     Package,
@@ -27,6 +25,7 @@ from hopforge.model.router.csr import all_engines_address, engine_address, route
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.program import RouterProgram, router_program
 from hopforge.model.router.tables import RouterTables, compile_tables, network_params
+from hopforge.model.routing.configured import routing_plan
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
 
@@ -133,7 +132,7 @@ def router_files(config: Config, *, router: int = 0, period_ns: float = 1.0) -> 
         raise UserError(f"--router must be below {len(design.params)}, the routers of the network, not {router}")
     params, name = design.params[router], router_name(config, router)
     manifest: dict[str, Any] = {
-        "definition": "docs/router.md, docs/router-generation.md",
+        "definition": "docs/definitions/router.md, docs/guides/generate-a-router.md",
         "parameters": router_parameters_as_data(params),
         "place": {"router": router, "ports": _neighbours(design.topology, router)},
         "registers": registers_as_data(router_csr_map(params)),

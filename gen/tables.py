@@ -72,7 +72,7 @@ def table_files(config: Config, progress: Callable[[int, int], None] = lambda do
     files[f"{config.name}_switches.json"] = "[\n" + ",\n".join(rows) + "\n]\n"
     manifest = {
         "name": config.name,
-        "definition": "docs/irregular-networks.md",
+        "definition": "docs/definitions/routing-tables.md",
         "versions": {"hopforge": __version__},
         "network": {
             "name": topology.name, "routers": topology.routers, "hosts": topology.hosts, "ports": topology.max_ports,

@@ -1,4 +1,7 @@
-"""Amaranth components of the router and its lookup path."""
+"""Amaranth components of the router and its lookup path.
+
+May import: model (specs and tables, never golden functions). Read first: `lookup.py`.
+"""
 
 if __name__ != "hopforge.hw":
     raise ImportError(f"import this package as hopforge.hw, not {__name__}")

@@ -47,7 +47,7 @@ class ControlledRouter(wiring.Component):
     that packets wait until software has written the TCAMs. Reset: everything empty, registers as in
     ``model.router.csr``.
 
-    - ``port[i]``: flits and credits, see *Signals of one port* in docs/router.md.
+    - ``port[i]``: flits and credits, see *Signals of one port* in docs/definitions/router.md.
     - ``csr``: register bus; a read shows its word in the cycle after ``re``, until the next.
     - ``number``: number of the router in its network, to be read as NUMBER.
     - Mode lookup: ``link_change`` (a pulse) begins a topology change in all engines; with a TCAM outside, ``tcam[i]``

@@ -7,7 +7,7 @@ from amaranth.utils import ceil_log2
 
 
 class EpochControl(wiring.Component):
-    """Carry out flush requests (``docs/lookup-engine.md``, *Flush, epoch, scrub*).
+    """Carry out flush requests (``docs/definitions/lookup-engine.md``, *Flush, epoch, scrub*).
 
     ``event`` is high in every cycle in which MSHRs and operations have to forget what they know; ``begin`` in the
     cycle at whose end the epoch moves. ``scrubbed`` says that the line of ``row`` has been scrubbed in this cycle.

@@ -37,7 +37,7 @@ def control_signature(params: LookupParams) -> wiring.Signature:
 
 
 class InputUnit(wiring.Component):
-    """V queues of B flits and what becomes of the packet at the front of each, as in docs/router.md.
+    """V queues of B flits and what becomes of the packet at the front of each, as in docs/definitions/router.md.
 
     A flit on ``in_flit`` is written at the end of the cycle, in mode table with ``route``, the entry of its destination
     (`RouteTable`). ``va_request`` and ``sa_request`` ask, ``va_grant`` and

@@ -58,7 +58,7 @@ def lookup_ports(params: LookupParams) -> dict[str, wiring.Member]:
 
 
 class Lookup(wiring.Component):
-    """Lookup engine of one input port, as defined cycle by cycle in ``docs/lookup-engine.md``.
+    """Lookup engine of one input port, as defined cycle by cycle in ``docs/definitions/lookup-engine.md``.
 
     Latency: a hit answers ``pipeline_depth`` cycles after its request was accepted. Throughput: one lookup per cycle
     while it hits and ``resp_ready`` is high. Back-pressure: while ``resp_ready`` is low the response is held and the

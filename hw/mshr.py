@@ -29,7 +29,7 @@ def same_rows(one: Value, other: Value, row_bits: int) -> Value:
 
 
 class MshrFile(wiring.Component):
-    """Miss status holding registers of one lookup engine (states and races: ``docs/lookup-engine.md``, *MSHRs*).
+    """Miss status holding registers of one lookup engine (states and races: ``definitions/lookup-engine.md``, *MSHRs*).
 
     States are one-hot: FREE, WAIT_ISSUE, ISSUED (with *stale*), WAIT_PRIMARY, DONE, INJECTED. Within a cycle a flush
     beats an invalidation, which beats everything else.

@@ -12,7 +12,7 @@ Three combinational components, with registers of the engine between them:
 ``NodeReduction`` is the two last ones in a row, for a single stage.
 
 Mesh and torus use interval comparators: plus is the cyclic interval (c, c + ⌊k/2⌋] of digits, given by two registers
-c and t and the bit ``wrap`` (docs/lookup-engine.md,
+c and t and the bit ``wrap`` (docs/definitions/lookup-engine.md,
 "Configuration registers"). Only the destination is late, everything else comes from registers. The comparators are
 segments of one tree over the bits of the whole address: the
 results for chunks of 2 bits are combined to those for 4 and 8, those for 3 to those for 6, so that the run-time chunk
@@ -376,7 +376,7 @@ class ReductionSetup(Component):
     - ``chunk``, ``grid``, ``fat_tree``, ``dragonfly``, ``members``, ``position``: one-hot or flags; a mode that is
       not built sets no flag and ``mode`` 0.
     - ``own``: the own address; fat tree: shifted up by one digit, so that c_i faces d_{i+1}.
-    - ``threshold`` and ``wrap``: t and wrap of docs/lookup-engine.md, t at the place of its digit.
+    - ``threshold`` and ``wrap``: t and wrap of docs/definitions/lookup-engine.md, t at the place of its digit.
     - ``compare``: per chunk width, the digits that may decide: mesh, torus 0 … n − 1; fat tree level + 1 … n.
     - ``position``: where the digit for Local, down and up starts; ``digit_mask``: its bits.
 

@@ -12,7 +12,7 @@ __all__ = ["OutputUnit"]
 
 
 class OutputUnit(wiring.Component):
-    """Which VCs of an output are free, and how many flits each can still send, as in docs/router.md.
+    """Which VCs of an output are free, and how many flits each can still send, as in docs/definitions/router.md.
 
     ``allocated`` and ``sent`` have a bit per VC and count at the end of their cycle; ``sent_tail`` goes with ``sent``.
     ``sent`` comes late: what it leads to is made beforehand.

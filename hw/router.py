@@ -16,7 +16,7 @@ __all__ = ["Router"]
 
 
 class Router(wiring.Component):
-    """Input-queued router with credits, as defined cycle by cycle in ``docs/router.md``.
+    """Input-queued router with credits, as defined cycle by cycle in ``docs/definitions/router.md``.
 
     Latency of a head without contention: ``4 + rc_cycles`` cycles from ``in_flit`` to ``out_flit`` (table), one less
     with speculation; body flits follow in every cycle. Throughput: one flit per port and cycle. Back-pressure: credits;

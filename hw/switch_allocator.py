@@ -14,7 +14,7 @@ __all__ = ["SwitchAllocator", "VcChoice"]
 
 
 class SwitchAllocator(wiring.Component):
-    """SA of docs/router.md: at most one flit from each input and one to each output.
+    """SA of docs/definitions/router.md: at most one flit from each input and one to each output.
 
     Bit (i·vcs + v)·ports + o of ``requests`` says that VC v of input i has a flit for output o; no VC requests two
     outputs. ``grants`` has bit i·ports + o for each matched pair, ``granted_vc`` bit i·vcs + v for the VC that sends.

@@ -45,7 +45,7 @@ def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str) -> None:
 
 
 class VcAllocator(wiring.Component):
-    """VA of docs/router.md: at most one output VC for each input VC and the other way round.
+    """VA of docs/definitions/router.md: at most one output VC for each input VC and the other way round.
 
     Input VC n = i·vcs + v, output VC m = o·vcs + w; bit v·ports·vcs + m of ``requests[i]`` is their pair.
     An input VC requests VCs of one output port only: ``asked_port[i]`` (one-hot, bit v·ports + o), which may stand

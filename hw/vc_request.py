@@ -23,7 +23,7 @@ def class_bits(params: RouterParams) -> int:
 
 
 class VcRequest(wiring.Component):
-    """A(n) of docs/router.md: the available output VCs of the best candidate of one input VC.
+    """A(n) of docs/definitions/router.md: the available output VCs of the best candidate of one input VC.
 
     Combinational. Of the ports in ``ports`` that have an available VC the one with the most credits is chosen (sum
     over the VCs that the packet may take), the lowest of several; ``escape`` counts if none of them has one.

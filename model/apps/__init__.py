@@ -1,1 +1,4 @@
-"""Programs written from their published definitions: what every rank calls, as if it had been recorded."""
+"""Generators of programs: NPB, training, graph search and others.
+
+May import: model.workload, model.config. Read first: `npb.py`.
+"""

@@ -1,4 +1,7 @@
-"""The YAML description of a switch and its network: the only place where a user's value is checked."""
+"""The YAML description of a switch and its network: the only place where a user's value is checked.
+
+May import: model.numbers. Read first: `root.py`.
+"""
 
 from hopforge.model.config.load import ConfigError, load_config, parse_config
 from hopforge.model.config.lookup import (

@@ -2,9 +2,13 @@
 
 import difflib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Self
+from pathlib import Path
+from typing import Annotated, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
+
+SHIPPED = "shipped:"
+"""Before the name of a trace that comes with hopforge."""
 
 
 class Problem(NamedTuple):
@@ -36,7 +40,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 class Section(BaseModel):
     """A frozen section of the YAML file; unknown keys and wrong types are errors.
 
-    The string under a key is its documentation (`hopforge schema`, ``docs/configuration.md``).
+    The string under a key is its documentation (`hopforge schema`, ``docs/definitions/configuration.md``).
     """
 
     model_config = ConfigDict(
@@ -53,3 +57,33 @@ class Section(BaseModel):
         if problems:
             raise SectionError(problems)
         return self
+
+
+def _beside(path: Path, info: ValidationInfo) -> Path:
+    folder = (info.context or {}).get("folder")
+    return path if folder is None else Path(folder) / path
+
+
+def _trace(file: str, info: ValidationInfo) -> str:
+    return file if file.startswith(SHIPPED) else str(_beside(Path(file), info))
+
+
+ConfigPath = Annotated[Path, AfterValidator(_beside)]
+TracePath = Annotated[str, AfterValidator(_trace)]
+
+
+def named_files(section: BaseModel, prefix: str = "") -> dict[str, Path]:
+    """Return the files and folders that a configuration names, by the dotted keys under which it does.
+
+    Traces that come with hopforge are not among them.
+    """
+    found: dict[str, Path] = {}
+    for name, info in type(section).model_fields.items():
+        value, key = getattr(section, name), f"{prefix}{name}"
+        if isinstance(value, BaseModel):
+            found |= named_files(value, f"{key}.")
+        elif isinstance(value, Path):
+            found[key] = value
+        elif any(getattr(each, "func", None) is _trace for each in info.metadata) and not value.startswith(SHIPPED):
+            found[key] = Path(value)
+    return found

@@ -10,7 +10,7 @@ NonNegative = Annotated[float, Field(ge=0)]
 
 
 class EnergyConfig(Section):
-    """Energies and areas of the parts of a switch, 45 nm (docs/energy.md tells where the values are from)."""
+    """Energies and areas of the parts of a switch, 45 nm (docs/guides/energy.md tells where the values are from)."""
 
     buffer_pj_per_bit: NonNegative = 0.0197
     """A bit written into a flit buffer, or read (CACTI 7: RAM of 64 lines of 96 bits, 1.887 pJ a read)."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from hopforge.model.config.base import Problem
 from hopforge.model.config.lookup import KEY_MODE_BITS, AddressConfig, LookupConfig
+from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import (
     TABLE_KINDS,
     DragonflyConfig,
@@ -19,6 +20,7 @@ from hopforge.model.config.topology import (
     TopologyConfig,
     TorusConfig,
 )
+from hopforge.model.config.traffic import TrafficConfig
 
 KEY_KIND_BITS = 6  # link-aggregation member and kind, above the value of a reduced key (docs/architecture.md)
 
@@ -197,3 +199,46 @@ def _digits(key: str, digits: int, address: AddressConfig) -> Iterator[Problem]:
             f"{digits} digits of address.chunk_bits={address.chunk_bits} need {need} bits,"
             f" more than address.width_bits={address.width_bits}",
         )
+
+
+def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Iterator[Problem]:
+    """Return what of the traffic the router model cannot carry; keys are from the root of the file."""
+    if router.model == "input_output_queued":
+        if traffic.source != "program" and traffic.longest_flits() != 1:
+            yield Problem(
+                "traffic.packet_flits",
+                f"packets must have 1 flit with router.model=input_output_queued, not {traffic.longest_flits()}",
+            )
+    elif router.model == "packet":
+        if traffic.source != "bernoulli":
+            yield Problem("traffic.source", f"is for other models than router.model=packet, not {traffic.source}")
+        elif traffic.longest_flits() != 1:
+            yield Problem(
+                "traffic.packet_flits",
+                f"must be 1 with router.model=packet (packet.packet_bytes is the size), not {traffic.longest_flits()}",
+            )
+    elif traffic.source in ("interval", "rounds"):
+        yield Problem("traffic.source", f"{traffic.source} needs router.model=input_output_queued, not {router.model}")
+
+
+def route_computation_problems(router: RouterConfig, address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:
+    """Return what of the lookup engine does not fit the router; keys are from the root of the file.
+
+    A cache that is off is an engine that is not enabled: every lookup asks the TCAM.
+    """
+    if router.route_computation == "table":
+        return
+    if router.rc_cycles:
+        yield Problem(
+            "router.rc_cycles",
+            f"is for router.route_computation=table only, not lookup (a hit takes lookup.pipeline_depth + 1 = "
+            f"{lookup.pipeline_depth + 1} cycles)",
+        )
+    if router.vcs > 1 << lookup.request_tag_bits:
+        yield Problem(
+            "lookup.request_tag_bits", f"must number router.vcs={router.vcs}, not {lookup.request_tag_bits} bits"
+        )
+    if lookup.cache.second_level is not None:
+        yield Problem("lookup.cache.second_level", "is not in the engines of router.route_computation=lookup")
+    cache = lookup.cache.model_copy(update={"enabled": True})
+    yield from hardware_problems(address, lookup.model_copy(update={"cache": cache}))

@@ -9,8 +9,16 @@ from pydantic import ValidationError
 from hopforge.model.config.explain import explain
 from hopforge.model.config.limits import hardware_problems
 from hopforge.model.config.root import Config
-from hopforge.model.config.source import Source, SourceError, dotted, read_source, undotted
-from hopforge.model.config.variants import PLACE, VariantError, apply_variant
+from hopforge.model.config.source import (
+    PLACE,
+    Source,
+    SourceError,
+    VariantError,
+    apply_variant,
+    dotted,
+    read_source,
+    undotted,
+)
 from hopforge.model.errors import UserError
 
 MAX_BYTES = 1 << 20  # a configuration is written by a person

@@ -1,6 +1,8 @@
 """The configuration's own documentation: JSON schema for editors, a page of every key for people."""
 
 import json
+import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,13 +10,17 @@ from hopforge.model.config.root import Config
 
 _INTRO = """# Configuration
 
-Every key of a configuration file. This page is written from the code by `make docs`; a test fails if it is out of date.
+Every key of a configuration file. This page is written from the code by `make docs` (`hopforge schema --markdown`); a
+test fails if it is out of date.
 
-A file is YAML 1.2: only `true` and `false` are booleans, an unknown or repeated key is an error, anchors and tags are
-refused. Paths are relative to the file itself. `hopforge check FILE` tells what is wrong with a file, one line for each
-problem, and shows what it amounts to; `hopforge schema` prints the JSON schema for editors that complete and check
-YAML. `configs/` holds commented examples.
+- A file is YAML 1.2: only `true` and `false` are booleans. An unknown or repeated key is an error. Anchors and tags are
+  refused.
+- Paths are relative to the file itself.
+- `hopforge check FILE` summarises a file, or reports its errors, one line for each.
+- `hopforge schema` prints the JSON schema for editors that complete and check YAML.
+- `configs/` holds commented examples.
 """
+_WIDTH = 120  # characters of a line and of a cell; what is longer stands below its table
 
 
 def json_schema() -> str:
@@ -39,15 +45,32 @@ def _section(path: str, section: dict[str, Any], definitions: dict[str, Any]) ->
         title += f" with `kind: {'`, `'.join(kinds)}`"
     yield f"\n## {title}\n\n{section['description']}\n\n"
     yield "| key | value | default | meaning |\n|---|---|---|---|\n"
-    required = section.get("required", [])
+    required, notes = section.get("required", []), []
     for key, node in section["properties"].items():
         default = "required" if key in required else _default(node.get("default"))
         meaning = " ".join(node.get("description", "").split())  # a row of a table is one line
+        if len(meaning) > _WIDTH:
+            notes.append(textwrap.fill(
+                f"- `{key}`: {meaning}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            ))  # fmt: skip
+            meaning = _beginning(meaning)
         yield f"| `{key}` | {_kind(node, definitions)} | {default} | {meaning} |\n"
+    if notes:
+        yield "\n" + "\n".join(notes) + "\n"
     for key, node in section["properties"].items():
         listed = "[]" if "items" in node else ""
         for inner in _sections(node.get("items", node), definitions):
             yield from _section(f"{path}.{key}{listed}" if path else f"{key}{listed}", inner, definitions)
+
+
+def _beginning(meaning: str) -> str:
+    """Return the clauses of a long meaning that fit into a cell, and that the rest stands below the table."""
+    rest = "(more below the table)"
+    head = meaning[: _WIDTH - len(rest)]
+    ends = [found.end() for found in re.finditer(r"[.,;](?= )", head)]
+    # not within code or brackets
+    whole = [end for end in ends if head[:end].count("`") % 2 == 0 and head[:end].count("(") == head[:end].count(")")]
+    return f"{head[: whole[-1]]} {rest}" if whole else rest
 
 
 def _sections(node: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:

@@ -8,15 +8,15 @@ from pydantic import Field, PrivateAttr
 from hopforge.model.config.app import AppConfig
 from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.energy import EnergyConfig
-from hopforge.model.config.failures import FailedConfig, failure_problems
-from hopforge.model.config.limits import address_problems, engine_problems
+from hopforge.model.config.limits import (
+    address_problems,
+    engine_problems,
+    route_computation_problems,
+    router_model_problems,
+)
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
-from hopforge.model.config.packet import PacketConfig
-from hopforge.model.config.route_computation import route_computation_problems
-from hopforge.model.config.router import RouterConfig, RoutingConfig
-from hopforge.model.config.router_model import router_model_problems
-from hopforge.model.config.simulation import SimulationConfig
-from hopforge.model.config.tables import TablesConfig
+from hopforge.model.config.router import PacketConfig, RouterConfig, RoutingConfig, TablesConfig
+from hopforge.model.config.simulation import FailedConfig, SimulationConfig, failure_problems
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import ProgramWorkload, WorkloadConfig

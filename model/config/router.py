@@ -1,16 +1,15 @@
-"""Sections `router` and `routing`: the router of docs/router.md, and how it finds its way."""
+"""Sections `router`, `packet`, `routing` and `tables`: the routers of a network, and how packets find their way."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hopforge.model.config.base import Problem, Section
-from hopforge.model.config.paths import ConfigPath
+from hopforge.model.config.base import ConfigPath, Problem, Section
 
 Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 
-#: what only the router of docs/router.md has
+#: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "va", "sa", "arbiter", "speculation", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
@@ -27,11 +26,11 @@ CYCLES_OF = {
 
 
 class RouterConfig(Section):
-    """Every router of the network (docs/router.md, docs/router-models.md)."""
+    """Every router of the network (docs/definitions/router.md, docs/definitions/router-models.md)."""
 
     model: Literal["input_queued", "input_output_queued", "packet"] = "input_queued"
     """The router of `router.md`; one with queues at inputs and outputs and a fast crossbar (`router-models.md`); or
-    store-and-forward of whole packets, all else in section `packet` (`torus-adaptive.md`)."""
+    store-and-forward of whole packets, all else in section `packet` (`torus-router.md`)."""
     vcs: Annotated[int, Field(ge=1, le=16)] = 4
     """Virtual channels per port."""
     buffer_flits: Annotated[int, Field(ge=1, le=65535)] = 8
@@ -164,3 +163,109 @@ class RoutingConfig(Section):
             yield Problem("file", "missing; algorithm=file needs it")
         if self.algorithm != "file" and self.file is not None:
             yield Problem("file", f"is for algorithm=file only, not algorithm={self.algorithm}")
+
+
+_WITH_LIMIT = ("loren", "cowen", "thorup_zwick")
+
+
+class TablesConfig(Section):
+    """Which table every switch gets, and which virtual layers keep its packets from deadlock."""
+
+    scheme: Literal["shortest", "up_down", "loren", "cowen", "thorup_zwick", "file"] = "shortest"
+    """Shortest paths; up*/down*; LOREN (needs a square floor plan); landmarks of Cowen or of Thorup and Zwick; or a
+    `file`."""
+    t_max: Annotated[int, Field(ge=1)] | None = None
+    """`loren`, `cowen`, `thorup_zwick`: most entries of a table (default: the fewest that are possible)."""
+    ties: Literal["lowest", "random", "balanced"] = "lowest"
+    """`shortest`: of equally near neighbours the lowest number, a random one, or the least used (as DFSSSP)."""
+    file: ConfigPath | None = None
+    """`scheme: file`: next hops, one line per switch, one number per destination, -1 on the diagonal (CSV); relative
+    to this configuration file."""
+    root: Literal["centre", "highest_degree"] | Annotated[int, Field(ge=0)] = "centre"
+    """`scheme: up_down`, `layers: escape`: root of the tree: a router, or the one whose farthest router is nearest, or
+    the one with most neighbours."""
+    layers: Literal["acro", "lash", "lash_tor", "dfsssp", "hop_indexed", "single", "escape", "file"] = "acro"
+    """How paths are put into virtual layers: `single` is one for all, `escape` leaves paths alone and adds up*/down* in
+    the lowest layer as a way out, `file` reads `layers_file`."""
+    layers_file: ConfigPath | None = None
+    """`layers: file`: a line `source,destination,layer` for every pair, or with a layer for each hop (CSV); relative to
+    this configuration file."""
+    cache_key: Literal["destination", "entry"] = "destination"
+    """With `routing.algorithm: tables`, what `hopforge hits` asks the caches with: the destination, or (`loren`,
+    `cowen`, `thorup_zwick`) the entry of the table that a packet takes."""
+    patterns: Annotated[int, Field(ge=1)] = 1000
+    """Random traffic patterns for effective bandwidth and average efficiency."""
+    hotspot: tuple[Annotated[float, Field(ge=0, le=1)], ...] = (0.1, 0.3, 0.7)
+    """β of hotspot(β): probability that a switch sends to the hot one."""
+    local: tuple[Annotated[float, Field(gt=0)], ...] = (1.0, 2.0, 3.0)
+    """γ of local(γ): destinations with a probability that falls with distance^-γ on the floor plan."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check what concerns several keys."""
+        if self.scheme == "file" and self.file is None:
+            yield Problem("file", "missing; scheme=file needs it")
+        if self.scheme != "file" and self.file is not None:
+            yield Problem("file", f"is for scheme=file only, not scheme={self.scheme}")
+        if self.layers == "file" and self.layers_file is None:
+            yield Problem("layers_file", "missing; layers=file needs it")
+        if self.layers != "file" and self.layers_file is not None:
+            yield Problem("layers_file", f"is for layers=file only, not layers={self.layers}")
+        if self.root != "centre" and self.scheme != "up_down" and self.layers != "escape":
+            yield Problem("root", "is for scheme=up_down and layers=escape only")
+        if self.t_max is not None and self.scheme not in _WITH_LIMIT:
+            yield Problem("t_max", f"is for {', '.join(_WITH_LIMIT)} only, not scheme={self.scheme}")
+        if self.cache_key == "entry" and self.scheme not in _WITH_LIMIT:
+            yield Problem("cache_key", f"entry is for {', '.join(_WITH_LIMIT)} only, not scheme={self.scheme}")
+        if self.ties != "lowest" and self.scheme != "shortest":
+            yield Problem("ties", f"is for scheme=shortest only, not scheme={self.scheme}")
+
+
+Nanoseconds = Annotated[float, Field(ge=0, le=1e6)]
+Gbps = Annotated[float, Field(gt=0, le=1e5)]
+
+
+class PacketConfig(Section):
+    """Store-and-forward routers, their links and sources; `traffic` has pattern and packets of a message."""
+
+    packet_bytes: Annotated[int, Field(ge=1, le=65536)] = 512
+    """Size of a packet."""
+    queues: Literal["sending", "receiving"] = "sending"
+    """Where the queues of a link stand: before it, with answers to every packet; or at its end, with credits."""
+    queue_packets: Annotated[int, Field(ge=2, le=63)] = 8
+    """Packets of the queue of a virtual channel (three for each link), and of the queue to a sink."""
+    link_gbps: Gbps = 20.0
+    """Rate of the links between routers."""
+    link_ns: Nanoseconds = 200.0
+    """Latency of the links between routers."""
+    host_gbps: Gbps = 64.0
+    """Rate of the links from source to router and from router to sink."""
+    host_ns: Nanoseconds = 80.0
+    """Latency of the links of sources and sinks."""
+    feed: Annotated[float, Field(gt=0, le=1000)] = 2.4
+    """Rate at which a source offers the packets of a message, in units of the load 1."""
+    feed_waits: bool = False
+    """A source offers its next packet only when it knows whether the last one was taken."""
+    process: Literal["periodic", "exponential"] = "periodic"
+    """All nodes create messages at the same times, at equal distances; or each at random times."""
+    phase: Literal["same", "random"] = "same"
+    """All nodes begin with the same message of a pattern by message (`butterfly_stages`); or each with a random one."""
+    messages: Annotated[int, Field(ge=1, le=100000)] = 32
+    """Messages of every node; the run ends when all have arrived."""
+    ties: Literal["plus", "both"] = "plus"
+    """Minimal directions at half the ring: + only, or both."""
+    enter_slots: Annotated[int, Field(ge=1, le=63)] = 2
+    """Free slots that a packet needs to enter a ring of the escape network; one is enough to go on in it."""
+    inject_slots: Annotated[int, Field(ge=1, le=63)] = 1
+    """Free slots that a packet of the source needs in any queue."""
+    congestion: Literal["all", "adaptive"] = "all"
+    """Queues of a link that count in u: of all its virtual channels, or the adaptive one."""
+    idle_ratio: Literal["zero", "one"] = "zero"
+    """The first term of the profit where u* = 0 and u > 0."""
+    full_profit: Literal["formula", "zero"] = "formula"
+    """Profit of a destination whose counted queues are all full: by the formula, or nothing."""
+    wraparound: Literal["middle", "directions"] = "middle"
+    """Wraparound detours: through the middle of their orthant, or to the destination in its directions only."""
+    outflank_distance: Annotated[int, Field(ge=1, le=64)] = 2
+    """Δ of the outflank destinations."""
+    eta: Annotated[float, Field(ge=0, le=1000)] | None = None
+    """Weight η of the path's length in the profit; default 1 for `por`, 2 for `ofr`."""

@@ -1,4 +1,4 @@
-"""Section `simulation`: loads, seeds, precision and limits of the network simulator."""
+"""Sections `failed` and `simulation`: loads, seeds, precision, limits, and what fails before and during a run."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,112 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from hopforge.model.config.base import Problem, Section
-from hopforge.model.config.failures import FailureConfig
+from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.traffic import TrafficConfig
+from hopforge.model.errors import UserError
+
+Number = Annotated[int, Field(ge=0)]
+
+
+class FailedConfig(Section):
+    """Links and switches that do not work; `hopforge route`, `net` and `sweep` use the network without them."""
+
+    links: tuple[tuple[Number, Number], ...] = ()
+    """Pairs of routers: all links between the two."""
+    ports: tuple[tuple[Number, Number], ...] = ()
+    """Pairs of a router and one of its ports: the link there (one of several between the same two routers)."""
+    switches: tuple[Number, ...] = ()
+    """Routers, with all their links and hosts."""
+
+    @property
+    def none(self) -> bool:
+        """Nothing has failed."""
+        return not (self.links or self.ports or self.switches)
+
+    def __add__(self, other: "FailedConfig") -> "FailedConfig":
+        """Both together."""
+        return FailedConfig(
+            links=self.links + other.links, ports=self.ports + other.ports, switches=self.switches + other.switches
+        )
+
+
+class FailureConfig(FailedConfig):
+    """Links and switches that fail in one cycle of a run (`input_output_queued`: cycles are packet times)."""
+
+    cycle: Number
+    """In which they fail, counted from the start of the run with its warm-up."""
+    detection_cycles: Number = 100
+    """From then until the hosts stop sending new packets."""
+    reprogram_cycles: Number = 1000
+    """From then until the new tables are in force; later, if the network takes longer to become empty."""
+    repair_cycles: Annotated[int, Field(ge=1)] | None = None
+    """From the failure until the parts work again (default: never)."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that something fails, and that it is known before it is repaired."""
+        if self.none:
+            yield Problem("links", "missing; a failure needs links, ports or switches")
+        if self.repair_cycles is not None and self.repair_cycles <= self.detection_cycles + self.reprogram_cycles:
+            least = self.detection_cycles + self.reprogram_cycles
+            yield Problem(
+                "repair_cycles",
+                f"must be more than detection_cycles + reprogram_cycles = {least}, not {self.repair_cycles}",
+            )
+
+
+def describe_failed(failed: FailedConfig) -> str:
+    """Say what is down: ``link 3–7, switch 12``."""
+    words = [f"link {a}–{b}" for a, b in failed.links]
+    words += [f"link at port {port} of router {router}" for router, port in failed.ports]
+    words += [f"switch {router}" for router in failed.switches]
+    return ", ".join(words) or "nothing"
+
+
+def failure_problems(
+    failures: tuple[FailureConfig, ...], deadlock_cycles: int, router: RouterConfig, traffic: TrafficConfig
+) -> Iterator[Problem]:
+    """Return what of ``simulation.failures`` does not fit the other sections; keys are from the root of the file."""
+    if not failures:
+        return
+    if router.model == "packet":
+        yield Problem("simulation.failures", "need router.model=input_queued or input_output_queued, not packet")
+    if traffic.source == "program":
+        yield Problem("simulation.failures", "need a source with a load: a program waits for ever for a lost message")
+    for number, failure in enumerate(failures):
+        if failure.detection_cycles >= deadlock_cycles:
+            yield Problem(
+                f"simulation.failures[{number}].detection_cycles",
+                f"must be below simulation.deadlock_cycles={deadlock_cycles}, not {failure.detection_cycles}",
+            )
+
+
+def parse_failed(links: list[str], switches: list[str]) -> FailedConfig:
+    """Read what the command line says: links ``3-7`` (routers) or ``3.2`` (router and port), switches ``12``.
+
+    Each word may hold several, with commas between them.
+
+    Raises
+    ------
+    UserError
+        A word of another form.
+
+    Examples
+    --------
+    >>> parse_failed(["3-7,9.2"], ["12"])
+    FailedConfig(links=((3, 7),), ports=((9, 2),), switches=(12,))
+    """
+    pairs: dict[str, list[tuple[int, int]]] = {"-": [], ".": []}
+    for word in (part.strip() for text in links for part in text.split(",")):
+        found = re.fullmatch(r"(\d{1,9})([-.])(\d{1,9})", word)
+        if found is None:
+            raise UserError(f"--fail: must be routers as 3-7 or router and port as 3.2, not {word!r}")
+        pairs[found[2]].append((int(found[1]), int(found[3])))
+    numbers = [part.strip() for text in switches for part in text.split(",")]
+    for word in numbers:
+        if not re.fullmatch(r"\d{1,9}", word):
+            raise UserError(f"--fail-switch: must be a router number, not {word!r}")
+    return FailedConfig(links=tuple(pairs["-"]), ports=tuple(pairs["."]), switches=tuple(map(int, numbers)))
+
 
 Load = Annotated[float, Field(gt=0, le=1)]
 

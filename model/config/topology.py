@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hopforge.model.config.base import Problem, Section
-from hopforge.model.config.paths import ConfigPath
+from hopforge.model.config.base import ConfigPath, Problem, Section
 from hopforge.model.numbers.galois_field import prime_power
 from hopforge.model.seeds import MOST_SEED
 

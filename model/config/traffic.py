@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hopforge.model.config.base import Problem, Section
-from hopforge.model.config.paths import ConfigPath
+from hopforge.model.config.base import ConfigPath, Problem, Section
 
 Count = Annotated[int, Field(ge=1, le=65535)]
 

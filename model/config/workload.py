@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from hopforge.model.config.base import Problem, Section
-from hopforge.model.config.paths import ConfigPath, TracePath
+from hopforge.model.config.base import ConfigPath, Problem, Section, TracePath
 
 
 class MappingConfig(Section):

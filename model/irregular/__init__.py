@@ -1,1 +1,4 @@
-"""Routing tables and virtual layers for irregular networks (spec compact-routing.md; Kawano's thesis, seed 002)."""
+"""Routing tables and virtual layers of networks without regular structure: LOREN, landmarks, LASH, ACRO.
+
+May import: model.lookup, model.topology and what lies below. Read first: `tables.py`.
+"""

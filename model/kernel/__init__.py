@@ -1,1 +1,4 @@
-"""How kernels are compiled, and the small tools that they are made of."""
+"""How kernels are compiled, and the small tools that they are made of: memory, bits, random numbers.
+
+May import: nothing. Read first: `compile.py`.
+"""

@@ -1,4 +1,4 @@
-"""Register map of the lookup engine, as data (docs/lookup-engine.md).
+"""Register map of the lookup engine, as data (docs/definitions/lookup-engine.md).
 
 The hardware (`hw.csr`), the golden engine (`model.lookup.golden`), the benches and the register documentation
 all read this one map.

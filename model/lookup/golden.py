@@ -1,6 +1,6 @@
 """The lookup engine cycle by cycle: the golden model that the hardware is compared with.
 
-Written from docs/lookup-engine.md alone, in the order of that page and for clarity. `model.lookup.fast` is the same
+From docs/definitions/lookup-engine.md alone, in its order and for clarity. `model.lookup.fast` is the same
 machine as a numba kernel, for long runs.
 """
 
@@ -424,7 +424,7 @@ class _CycleEvents:
 
 
 class LookupEngine:
-    """The lookup engine of docs/lookup-engine.md, one cycle per `step`.
+    """The lookup engine of docs/definitions/lookup-engine.md, one cycle per `step`.
 
     Parameters
     ----------

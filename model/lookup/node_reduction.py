@@ -139,7 +139,7 @@ def arbitrary_key(d: int) -> HumanKey:
 
 
 class ComparatorSettings(NamedTuple):
-    """Registers of one interval comparator (docs/lookup-engine.md, "Configuration registers").
+    """Registers of one interval comparator (docs/definitions/lookup-engine.md, "Configuration registers").
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ _LIMITS = {
 
 @dataclass(frozen=True, kw_only=True)
 class LookupParams:
-    """One lookup engine, everything decided (docs/lookup-engine.md).
+    """One lookup engine, everything decided (docs/definitions/lookup-engine.md).
 
     Parameters
     ----------

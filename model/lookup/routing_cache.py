@@ -1,6 +1,6 @@
 """The routing cache, functionally: which lookups hit, what is evicted, and why a lookup misses.
 
-Source: the specification of the lookup path, "Cache"; replacement state as in docs/lookup-engine.md. No cycles here:
+Source: the specification of the lookup path, "Cache"; replacement state: lookup-engine.md. No cycles here:
 an answer is in the cache before the next lookup. `model.lookup.golden` is the same cache with time.
 """
 

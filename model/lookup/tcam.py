@@ -325,7 +325,7 @@ def route_rows(ports: KeyPorts, router: int, *, drop_unknown: bool = True) -> li
 
     Examples
     --------
-    See docs/lookup-path.md.
+    See docs/definitions/keys.md.
     """
     routing = ports.routing
     if not 0 <= router < ports.topology.routers:

@@ -1,1 +1,6 @@
-"""The cycle-exact twin of the router and the network simulator that is made of it (docs/router.md)."""
+"""The network simulator, cycle-exact twin of the router (docs/definitions/router.md).
+
+`core` is what every run needs, `parts` what only some runs need, `build` puts a network together.
+
+May import: model.lookup, model.topology and what lies below. Read first: `kernel.py`.
+"""

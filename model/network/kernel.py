@@ -1,4 +1,4 @@
-"""The step function: one cycle of every router, link and host of a network (docs/router.md).
+"""The step function: one cycle of every router, link and host of a network (docs/definitions/router.md).
 
 It is compiled once: the routing algorithm and the traffic pattern come in as first-class functions with fixed
 signatures, so a user's own function costs its own compilation only.

@@ -27,7 +27,7 @@ Script = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 @dataclass(frozen=True)
 class RouterParameters:
-    """Parameters of every router (docs/router.md, Parameters); times in cycles.
+    """Parameters of every router (docs/definitions/router.md, Parameters); times in cycles.
 
     Attributes
     ----------

@@ -1,1 +1,4 @@
-"""Numbers and codes: addresses, CRC, Galois fields."""
+"""Numbers and codes: addresses, CRC, Galois fields, skew matrices.
+
+May import: nothing. Read first: `crc.py`.
+"""

@@ -1,1 +1,4 @@
-"""Files that runs write: tables, metadata, plots."""
+"""Files that runs write: staged folders, tables, metadata, plots.
+
+May import: model.config. Read first: `results.py`.
+"""

@@ -1,4 +1,4 @@
-"""Golden arbiters and allocators: plain Python, one call per cycle (docs/router.md, VA and SA)."""
+"""Golden arbiters and allocators: plain Python, one call per cycle (docs/definitions/router.md, VA and SA)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping

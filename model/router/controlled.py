@@ -24,7 +24,7 @@ class BusInputs(NamedTuple):
 
 
 class ControlledRouterModel:
-    """A router and its registers (docs/router-generation.md), one `step` per cycle.
+    """A router and its registers (docs/guides/generate-a-router.md), one `step` per cycle.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Golden router: one `step` per cycle, plain Python, from docs/router.md.
+"""Golden router: one `step` per cycle, plain Python, from docs/definitions/router.md.
 
 Slow and meant to be read. The hardware and the simulator's kernel are compared with it.
 """

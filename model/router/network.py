@@ -1,4 +1,4 @@
-"""Golden network: golden routers, links between them and hosts, one `step` per cycle (docs/router.md)."""
+"""Golden network: golden routers, links between them and hosts, one `step` per cycle (docs/definitions/router.md)."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence

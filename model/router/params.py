@@ -62,7 +62,7 @@ class Route:
 
 @dataclass(frozen=True, kw_only=True)
 class RouterParams:
-    """One router, everything decided (docs/router.md).
+    """One router, everything decided (docs/definitions/router.md).
 
     Parameters
     ----------

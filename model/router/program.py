@@ -227,7 +227,7 @@ def _poll(registers: CsrMap, *idle: str) -> BusOperation:
 
 
 def _clean(lookup: LookupParams) -> Iterator[BusOperation]:
-    """Two flushes, each with a finished scrub: no line of an unknown memory remains (docs/lookup-engine.md)."""
+    """Two flushes, each with a finished scrub: no line of an unknown memory remains (definitions/lookup-engine.md)."""
     registers = csr_map(lookup)
     for _ in range(2):
         yield _engines(registers, "CTRL", registers["CTRL"].encode(flush=1))

@@ -1,4 +1,4 @@
-"""Golden model of the table of Q-adaptive inside a switch (docs/adaptive-routing.md, spec/dragonfly.md).
+"""Golden model of the table of Q-adaptive inside a switch (docs/definitions/q-table.md, spec/dragonfly.md).
 
 Written from the rule (`model.routing.q_rule`, which the network simulator compiles), not from the hardware: one update
 after the other, and after some cycles decisions see them.

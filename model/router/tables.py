@@ -1,7 +1,7 @@
 """Routing tables of routers: a routing relation, evaluated for every packet that can be there, in the form of hardware.
 
 The simulator asks a function at every router (`model.routing`); a router has a table by destination and a rule of VCs
-by class, input port and input VC (docs/router.md, RC). `compile_tables` walks all packets through the network and
+by class, input port and input VC (router.md, RC). `compile_tables` walks all packets through the network and
 factors the function's answers into the second form, or says why they do not fit into it.
 """
 

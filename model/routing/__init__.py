@@ -1,15 +1,25 @@
-"""Routing algorithms: `ROUTING` maps a name to what makes it ready for a network (contract: `plan.RoutingPlan`)."""
+"""Routing algorithms: `ROUTING` maps a name to what makes it ready for a network (contract: `plan.RoutingPlan`).
 
+All that a routing file of a user's own needs is imported from here.
+
+May import: model.network, model.irregular and what lies below. Read first: `plan.py`.
+"""
+
+from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.records import output_vc
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.routing import dragonfly, dragonfly_adaptive, dragonfly_learning, graph, grid, tables, tree
 from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, draw_below, register, relation
 from hopforge.model.routing.user import prepare_routing
+from hopforge.model.topology import Topology
 
 __all__ = [
     "ROUTING",
     "Feedback",
     "RoutingError",
     "RoutingPlan",
+    "Topology",
+    "candidate",
     "dragonfly",
     "dragonfly_adaptive",
     "dragonfly_learning",
@@ -17,6 +27,7 @@ __all__ = [
     "graph",
     "grid",
     "learner",
+    "output_vc",
     "prepare_routing",
     "register",
     "relation",

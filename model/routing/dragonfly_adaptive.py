@@ -1,4 +1,4 @@
-"""Non-minimal and adaptive routing on dragonflies: Valiant, UGAL, PAR (docs/adaptive-routing.md, spec/dragonfly.md).
+"""Non-minimal and adaptive routing on dragonflies: Valiant, UGAL, PAR (dragonfly-routing.md, spec/dragonfly.md).
 
 A packet keeps in ``phase`` what has been decided, and in ``via`` the intermediate group or router. Its virtual channel
 follows from the part of the way: four roles, and a class of its own for the minimal way in the source group.

@@ -1,4 +1,4 @@
-"""Routing that learns on dragonflies: Q-routing and Q-adaptive (docs/adaptive-routing.md, spec/dragonfly.md).
+"""Routing that learns on dragonflies: Q-routing and Q-adaptive (definitions/dragonfly-routing.md, spec/dragonfly.md).
 
 ``memory`` holds parameters, then the estimated times of every router: float64[router, row, port − p]. A row of
 Q-routing is a destination router, one of Q-adaptive a destination group and the number of the source host at its

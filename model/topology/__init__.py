@@ -1,4 +1,7 @@
-"""Networks as arrays: one builder per kind, found by name in `TOPOLOGIES`."""
+"""Networks as arrays: one builder per kind, found by name in `TOPOLOGIES`.
+
+May import: model.config, model.output, model.workload, model.numbers. Read first: `base.py`.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

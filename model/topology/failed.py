@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from hopforge.model.config.failures import FailedConfig, describe_failed
+from hopforge.model.config.simulation import FailedConfig, describe_failed
 from hopforge.model.errors import UserError
 from hopforge.model.topology.aggregation import without_links
 from hopforge.model.topology.base import Topology

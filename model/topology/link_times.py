@@ -98,7 +98,7 @@ def queued_times(router: RouterConfig, topology: Topology) -> LinkTimes:
 
 
 def input_queued_cycles(router: RouterConfig) -> dict[str, int]:
-    """Keys of the router of docs/router.md that the file gives in ns, in whole cycles (rounded up)."""
+    """Keys of the router of docs/definitions/router.md that the file gives in ns, in whole cycles (rounded up)."""
     if router.cycle_ns is None:
         return {}
     found: dict[str, int] = {}

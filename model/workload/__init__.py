@@ -1,1 +1,8 @@
-"""Programs of ranks: traces, calls, collectives, operations."""
+"""Programs of ranks: traces, calls, collectives, operations.
+
+May import: model.config. Read first: `program.py`.
+"""
+
+from hopforge.moved import refuse_old_names
+
+__getattr__ = refuse_old_names("model.workload")

@@ -1,7 +1,7 @@
 """A recorded MPI program as messages between ranks, and the order in which their packets enter the network.
 
 The network simulator runs the operations by the times at which messages arrive (`model.network.parts.programs`). The
-replay through caches has no times; its order (docs/workloads.md): time goes in turns. In each turn every rank, in
+replay through caches has no times; its order (guides/workloads.md): time goes in turns. In each turn every rank, in
 increasing number, sends one packet of the message it is at; a rank that waits for a message waits until all packets of
 that message have been sent, and sends nothing until then. Sending never waits. Computation takes no time.
 """

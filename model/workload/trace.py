@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.paths import SHIPPED
+from hopforge.model.config.base import SHIPPED
 from hopforge.model.errors import UserError
 
 ANY_SOURCE, ANY_TAG, PROC_NULL = -555, -444, -666  # SimGrid's mpi.h

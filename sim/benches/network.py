@@ -1,7 +1,7 @@
 """A whole network as a replay: the packets of the configured traffic, with the outputs that the simulator gives.
 
 The network simulator runs the packets and logs when every flit is sent, granted and taken. From the log follow all
-signals at the hosts' ports in every cycle, in both directions (docs/router.md, Hosts): RTL that is fed the same inputs
+signals at the hosts' ports in every cycle, in both directions (router.md, Hosts): RTL that is fed the same inputs
 must show the same outputs, or a host would have to do something else than in the simulator. Routers with lookup engines
 get their programs first. At the end the counters of all ports and all engines of all routers are read.
 """

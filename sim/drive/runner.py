@@ -39,7 +39,7 @@ SIMULATORS: tuple[SimulatorName, ...] = ("icarus", "verilator")
 BENCH = "hopforge.sim.drive.replay_bench"
 _BUILD_TIMEOUT_S = 900
 # A source of at least this many characters is compiled without optimisation for runs of fewer cycles than these: the
-# 2x2 mesh then plays 3600 cycles a second (docs/cosimulation.md).
+# 2x2 mesh then plays 3600 cycles a second (docs/guides/cosimulate.md).
 _LARGE_SOURCE = 200_000
 _SHORT_RUN_CYCLES = 20_000
 _BLOCK_CYCLES = 1 << 16

@@ -1,1 +1,4 @@
-"""Links and switches that fail during a run."""
+"""Links and switches that fail while a network is simulated: losses, draining, new tables.
+
+May import: sim.queued; model. Read first: `reconfiguration.py`.
+"""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.failures import FailedConfig, FailureConfig, describe_failed
+from hopforge.model.config.simulation import FailedConfig, FailureConfig, describe_failed
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_hosts, failed_ports, failed_switches, without_failed

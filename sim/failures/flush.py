@@ -1,4 +1,4 @@
-"""Flush the lookup engines of a network and give their TCAMs new contents (docs/lookup-engine.md, Flush)."""
+"""Flush the lookup engines of a network and give their TCAMs new contents (definitions/lookup-engine.md, Flush)."""
 
 import numpy as np
 

@@ -4,7 +4,6 @@ All of it happens between two cycles of the kernel (`purge`).
 """
 
 import numpy as np
-from hopforge.model.network.core.state import NetState
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.candidates import candidate
@@ -21,6 +20,7 @@ from hopforge.model.network.core.records import (
     VA,
 )
 from hopforge.model.network.core.sources import NEVER
+from hopforge.model.network.core.state import NetState
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.purge import (
     buffered_flits,

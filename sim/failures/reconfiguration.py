@@ -1,4 +1,4 @@
-"""Run a network through failures: losses, then static reconfiguration (docs/network-simulation.md, Failures).
+"""Run a network through failures: losses, then static reconfiguration (docs/guides/failures.md).
 
 Static means that the packets of the old tables are out of the network before the first packet by the new tables is
 sent, so that the two can never wait for each other.
@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from hopforge.model.network.core.state import NetState
 from numpy.typing import NDArray
 
+from hopforge.model.network.core.state import NetState
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.record import FailureRecord
 

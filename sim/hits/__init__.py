@@ -1,1 +1,4 @@
-"""Hit rates and what follows from them: forwarding rate, energy."""
+"""Hit rates, and what follows from them: forwarding rate, energy, loads of channels.
+
+May import: sim.traffic; model. Read first: `hit_rates.py`.
+"""

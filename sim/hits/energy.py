@@ -1,4 +1,4 @@
-"""Area of a switch and energy of what goes through it: lookups, buffers, crossbar, allocators (docs/energy.md).
+"""Area of a switch and energy of what goes through it: lookups, buffers, crossbar, allocators (docs/guides/energy.md).
 
 The baseline is the same switch without caches, whose one TCAM answers every packet (seed 004, section 4.4.1).
 """

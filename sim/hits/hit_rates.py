@@ -1,6 +1,6 @@
 """Hit rates of a whole network and what follows from them: the tables, plots and figures of `hopforge hits`.
 
-Definitions of every column: docs/hit-rates.md.
+Definitions of every column: docs/guides/hit-rates.md.
 """
 
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hopforge.model.routing.configured import routing_network
 from matplotlib.figure import Figure
 
 from hopforge.model.config import Config, ConfigError
 from hopforge.model.config.root import TimingConfig
 from hopforge.model.output.plots import GREY, PALETTE, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.routing.configured import routing_network
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.aggregation import aggregate
 from hopforge.model.topology.failed import refuse_failed, without_failed

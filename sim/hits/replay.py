@@ -2,7 +2,7 @@
 
 Every switch has a cache at each input port, those to the hosts included. A packet is looked up at the input port of
 every switch that it enters, packet after packet in the order of the workload; a miss asks the TCAM and is filled before
-the next lookup. Definitions: docs/hit-rates.md.
+the next lookup. Definitions: docs/guides/hit-rates.md.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The packet network of docs/torus-adaptive.md in plain Python: one event after the other, nothing clever.
+"""The packet network of docs/definitions/torus-router.md in plain Python: one event after the other, nothing clever.
 
 Written from the definition, to be compared with the kernel packet by packet (`tests/sim/packet/test_packet.py`).
 """

@@ -1,6 +1,6 @@
 """The packet network with its queues at the receiving end of the links, in plain Python (``packet.queues: receiving``).
 
-Written from the definition (docs/torus-adaptive.md), to be compared with the kernel packet by packet.
+Written from the definition (docs/definitions/torus-router.md), to be compared with the kernel packet by packet.
 """
 
 from collections import defaultdict

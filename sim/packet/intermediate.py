@@ -1,4 +1,4 @@
-"""Intermediate destinations of POR and OFR and their profit, as docs/torus-adaptive.md defines them.
+"""Intermediate destinations of POR and OFR and their profit, as docs/definitions/torus-router.md defines them.
 
 Plain functions of coordinates: what the golden network uses, and what the kernel's tables come from.
 """

@@ -1,4 +1,4 @@
-"""The packet network of docs/torus-adaptive.md as a jitted kernel, from event to event.
+"""The packet network of docs/definitions/torus-router.md as a jitted kernel, from event to event.
 
 All delays are constants of the kind of event, so every kind has a queue in order of time (a ring buffer), and no heap
 is needed. What happens in one router in one cycle does not depend on what happens in others in that cycle.

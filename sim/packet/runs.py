@@ -8,7 +8,7 @@ from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.series import run_packet_series, series_network
 from hopforge.sim.packet.simulation import PacketMeasurement, measurement_rows, run_packets, write_packets
 from hopforge.sim.packet.sweep import PACKET_SWEEP, PacketSweep
-from hopforge.sim.run.router_models import NetRun, Progress
+from hopforge.sim.run.model_runs import NetRun, Progress
 from hopforge.sim.run.time_series import TimeSeries
 
 

@@ -17,7 +17,7 @@ class PacketError(UserError, ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """Times in cycles, sizes and rules (docs/torus-adaptive.md).
+    """Times in cycles, sizes and rules (docs/definitions/torus-router.md).
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from hopforge.model.config import Config
-from hopforge.model.config.failures import describe_failed
+from hopforge.model.config.simulation import describe_failed
 from hopforge.model.output.results import staged
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.floor_plan import cabling, draw_floor_plan, link_ends, positions

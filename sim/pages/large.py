@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.config.failures import FailedConfig, describe_failed
+from hopforge.model.config.simulation import FailedConfig, describe_failed
 from hopforge.model.errors import UserError
 from hopforge.model.irregular import loren
 from hopforge.model.irregular.channels import WorkingSwitches

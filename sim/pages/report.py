@@ -338,7 +338,7 @@ def render(report: Report) -> str:
 
 
 def _template(name: str) -> str:
-    return (resources.files("hopforge.model") / "templates" / name).read_text(encoding="utf-8")
+    return (resources.files("hopforge.sim.pages") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _plot_data(plot: Figure | Explorer) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from hopforge.sim.traffic.program_traffic import switch_visits
 Progress = Callable[[int, int], None]
 
 
-#: cycles that a miss takes in the lookup engine beside those of the TCAM (docs/lookup-engine.md)
+#: cycles that a miss takes in the lookup engine beside those of the TCAM (docs/definitions/lookup-engine.md)
 MISS_CYCLES = 3
 #: flits of a file that does not say
 FLIT_BYTES = 64
@@ -62,7 +62,7 @@ class AppMeasurement(ProgramMeasurement):
     miss_share : float
         Share of the lookups that miss.
     energy_j, conventional_energy_j : float
-        Of all switches, and of switches without caches for the same packets in the same time (docs/energy.md).
+        Of all switches, and of switches without caches for the same packets in the same time (docs/guides/energy.md).
     cpu_seconds : float
         Processor time of the engine.
     """

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
 
 from hopforge.model.config import Config
 from hopforge.model.topology import Topology
+from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
 from hopforge.sim.programs.cache_delays import CacheUse, cache_use
 from hopforge.sim.programs.flow_kernel import (
     DONE,

@@ -1,4 +1,4 @@
-"""The event loop of the flow engine: ranks run their operations, messages share links (docs/applications.md).
+"""The event loop of the flow engine: ranks run their operations, messages share links (docs/definitions/engines.md).
 
 Times are seconds. A message that starts waits for the latency of its route and then moves its bytes at a rate that
 changes whenever a flow begins or ends on a link of the same connected part of the network. The rates are weighted
@@ -9,9 +9,10 @@ stays, the rest grows on (Bertsekas and Gallager, "Data Networks", 1992, section
 from typing import Any, NamedTuple
 
 import numpy as np
-from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
 from numba import njit
 from numpy.typing import NDArray
+
+from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
 
 #: phases of a message
 IDLE, SENT, POSTED, LATENCY, MOVING, ARRIVED = range(6)

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from hopforge.model.workload.operations import COMPUTE, POST, SEND, SLEEP
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.workload import CollectivesConfig, ProgramWorkload
 from hopforge.model.topology import Topology
+from hopforge.model.workload.operations import COMPUTE, POST, SEND, SLEEP
 from hopforge.model.workload.program import OPERATIONS, Program
 from hopforge.model.workload.trace import COLLECTIVES, Action, Trace, write_trace
 from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS, simgrid_text

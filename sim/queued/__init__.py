@@ -1,1 +1,4 @@
-"""Input-output-queued routers."""
+"""Input-output-queued routers with times in ns (docs/definitions/router-models.md).
+
+May import: model. Read first: `kernel.py`.
+"""

@@ -39,7 +39,7 @@ MAX_LINES = 65535
 
 @dataclass(frozen=True)
 class QueueParameters:
-    """Parameters of input-output-queued routers (docs/router-models.md); times in cycles.
+    """Parameters of input-output-queued routers (docs/definitions/router-models.md); times in cycles.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
-"""Input-output-queued routers once more, plainly: lists, one cycle at a time, written from docs/router-models.md.
+"""Input-output-queued routers once more, plainly: lists, a cycle at a time, as in docs/definitions/router-models.md.
 
-Slow; the tests compare the compiled kernel with it in every cycle. Failures: docs/network-simulation.md.
+Slow; the tests compare the compiled kernel with it in every cycle. Failures: docs/guides/failures.md.
 """
 
 from collections import deque

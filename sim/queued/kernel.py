@@ -1,4 +1,4 @@
-"""The step function of input-output-queued routers, cycle by cycle as in docs/router-models.md.
+"""The step function of input-output-queued routers, cycle by cycle as in docs/definitions/router-models.md.
 
 Nothing is searched for: what may move in a cycle stands in delay lines (one per length of link: what was sent first
 arrives first), in masks of requests, and in a calendar of hosts. The parts of a large network (`parts`) run a window of

@@ -2,6 +2,8 @@
 
 `REPRODUCTIONS` maps a name such as ``lookup.fig4.5`` to what it takes to measure and draw it; `run_reproduction` does
 so.
+
+May import: all other rooms of sim but start. Read first: `registry.py`.
 """
 
 from hopforge.sim.reproduce import (

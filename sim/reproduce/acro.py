@@ -160,7 +160,7 @@ def _draw_time(data: pd.DataFrame, options: Options) -> Figure:
 def _count_figure(number: str, nodes: int) -> Reproduction:
     return Reproduction(
         f"acro.fig{number}",
-        f"Virtual layers that ACRO, LASH and LASH-TOR need, {nodes} switches",
+        f"Virtual layers of ACRO, LASH and LASH-TOR, {nodes} switches",
         f"seed 002, figure {number}",
         ("random regular graphs; one shortest path per pair, drawn at random", "LASH-TOR without up*/down* at its end"),
         lambda options: _count_points(nodes, options),

@@ -136,7 +136,7 @@ def _draw(data: pd.DataFrame, options: Options) -> Figure:
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         name="apps.study",
-        title="Gain of routing caches whose hit rates decide the delays, by job size, place and rate of the links",
+        title="Gain of routing caches by job size, place and link rate",
         source="not in a paper; issue 6",
         assumptions=(
             "16×8×8 torus, a host each, the job alone on the machine; computing takes no time: the most that it can be",

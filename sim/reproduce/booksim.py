@@ -30,7 +30,7 @@ CASES = {
     "mesh8x8_uniform_p4": "8×8 mesh, uniform, 4 flits",
     "mesh8x8_transpose_p1": "8×8 mesh, transpose, 1 flit",
     "torus8x8_uniform_p1": "8×8 torus, uniform, 1 flit",
-    "dragonfly72_min_uniform_p1": "dragonfly of 72 hosts, minimal, uniform, 1 flit",
+    "dragonfly72_min_uniform_p1": "72-host dragonfly, minimal, uniform, 1 flit",
 }
 #: cycles before and of a measurement beyond saturation: those of the reference, because sources drift there
 OVERLOAD_CYCLES = 15000

@@ -12,7 +12,7 @@ import hopforge
 from hopforge.model.config import Config, load_config
 from hopforge.model.errors import UserError
 
-SHIPPED = Path(str(resources.files("hopforge.model"))) / "data" / "booksim_reference.csv"
+SHIPPED = Path(str(resources.files("hopforge.sim.reproduce"))) / "data" / "booksim_reference.csv"
 SHIPPED_CONFIGS = Path(hopforge.__file__).parent / "configs" / "booksim"
 KINDS = ("latency", "throughput")
 #: columns that are compared; others may be there

@@ -29,7 +29,7 @@ ALGORITHMS = {
 }
 SOURCE = "seed 001"
 ASSUMPTIONS = (
-    "router of docs/router-models.md: single-flit packets of 128 B, 32 ns each on a link, 20 packets per queue",
+    "router of definitions/router-models.md: single-flit packets of 128 B, 32 ns each on a link, 20 packets per queue",
     "UR: all hosts alike, without the sender; a router decides about a packet when it becomes the first of its queue",
 )
 

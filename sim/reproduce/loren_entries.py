@@ -205,7 +205,7 @@ _ASSUMED = (
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "loren.fig3.1",
-        "Size of the tables for shortest paths, and the bound of InfiniBand",
+        "Tables for shortest paths, and the bound of InfiniBand",
         f"{SOURCE}, figure 3.1",
         ("an entry for every destination, log₂ N bits each",),
         _shortest_points,

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from hopforge.model.routing.configured import routing_plan
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import stdtrit
@@ -20,6 +19,7 @@ from hopforge.model.irregular.landmarks import LandmarkTables, cowen, landmark_t
 from hopforge.model.irregular.shortest import shortest_next_hops
 from hopforge.model.irregular.tables import RoutingTables
 from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
+from hopforge.model.routing.configured import routing_plan
 from hopforge.sim.reproduce.loren_networks import (
     COLOURS,
     COMPARED,
@@ -41,7 +41,7 @@ from hopforge.sim.traffic import prepare_traffic
 #: figures and their traffic
 _TRAFFIC = {"6.1": "uniform", "6.2": "transpose", "6.3": "shuffle", "6.4": "bit_reverse"}
 _WARMUP_CYCLES, _CYCLES = 5000, 15000
-#: cycles of RC, VA and SA, which a packet of one flit spends alone in a virtual channel (docs/router.md)
+#: cycles of RC, VA and SA, which a packet of one flit spends alone in a virtual channel (docs/definitions/router.md)
 _PACKET_CYCLES = 3
 #: shares of the bound at which a curve begins, and the width to which the bisection goes
 _FIRST_LOADS, _WIDTH = (0.1, 0.5), 0.03
@@ -461,7 +461,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     *(_figure(figure, traffic) for figure, traffic in _TRAFFIC.items()),
     Reproduction(
         "loren.fig6.1-landmarks",
-        "LOREN over Cowen against the number of landmarks and the use of the VCs",
+        "LOREN over Cowen against landmarks and the use of VCs",
         f"{SOURCE}, section 6, an experiment on its figure 6.1",
         (
             "networks and measurement of loren.fig6.1, uniform traffic",
@@ -474,7 +474,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     ),
     Reproduction(
         "loren.fig6-bounds",
-        "Loads that the busiest channel and the virtual channels allow, many networks",
+        "Loads that the busiest channel and VCs allow, many graphs",
         f"{SOURCE}, section 6, an experiment on its figures 6.1 to 6.4",
         (
             "networks of loren.fig6.1; throughputs measured there are about 95 % of this bound",

@@ -48,7 +48,7 @@ PAPER_SHARES = {
     "uniform": (0.06, 0.12, 0.13),
     "bit_reverse": (0.09, 0.12, 0.24),
 }
-#: answers to what the paper leaves open: those of docs/torus-adaptive.md, and those of the author's simulator
+#: answers to what the paper leaves open: those of docs/definitions/torus-router.md, and those of the author's simulator
 ANSWERS: dict[str, dict[str, Any]] = {
     "definition": {},
     "simulator": {
@@ -276,12 +276,12 @@ def _draw_shares(data: pd.DataFrame, _options: Options) -> Figure:
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "outflank.table2",
-        "Largest sustained load of ABR, POR and OFR for k = 8, and lifetimes up to it",
+        "Sustained load and lifetimes of ABR, POR and OFR, k = 8",
         f"{_SOURCE}, table 2",
         (
             *_ASSUMPTIONS,
             "18 messages of a node (--full: 32, and three seeds of uniform traffic)",
-            "answers: definition, as docs/torus-adaptive.md; simulator, as the author's published simulator",
+            "answers: definition, as docs/definitions/torus-router.md; simulator, as the author's published simulator",
             "transposition: 8×8×16 nodes, the long dimension last in their numbers",
         ),
         _small_cells,
@@ -292,12 +292,12 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     ),
     Reproduction(
         "outflank.fig4",
-        "The same for k = 16, 4096 nodes (--full: all patterns, else the 3-D transposition)",
+        "The same for k = 16 (without --full: 3-D transposition)",
         f"{_SOURCE}, table 2 and figure 4",
         (
             *_ASSUMPTIONS,
             "18 messages of a node, of the butterfly 24",
-            "answers of the author's published simulator (docs/torus-adaptive.md)",
+            "answers of the author's published simulator (docs/definitions/torus-router.md)",
         ),
         _large_cells,
         measure_cell,
@@ -310,7 +310,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         "Shares of packets on detours (--full: k = 16)",
         f"{_SOURCE}, table 3 and figure 5",
         (
-            "answers of the author's simulator (docs/torus-adaptive.md); messages of 96 packets: one for permutations, "
+            "answers of the author's simulator (torus-router.md); messages of 96 packets: one for permutations, "
             "whose messages are alike where they do not meet, else 18 (butterfly, --full: 24)",
             "the paper does not say at which load: 0.3 (3-D transposition: 0.2), below saturation",
         ),

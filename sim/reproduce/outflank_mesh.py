@@ -91,7 +91,7 @@ def _draw(data: pd.DataFrame, _options: Options) -> Figure:
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "outflank.mesh",
-        "Largest sustained load of ABR and OFR on meshes, outflank destinations only",
+        "Sustained load on meshes, outflank destinations only",
         "not in a paper (seed 003 expects it, section 1); issue 5",
         (
             "load 1 as on the torus of the same size: uniform traffic saturates a mesh's bisection at 0.5",

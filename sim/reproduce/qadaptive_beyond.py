@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.config.failures import FailedConfig
 from hopforge.model.config.lookup import AddressConfig
+from hopforge.model.config.simulation import FailedConfig
 from hopforge.model.config.topology import DragonflyConfig
 from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes
 from hopforge.model.routing import RoutingError
@@ -137,7 +137,7 @@ _SOURCE = "no paper: beyond seed 001"
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "qadaptive.failures",
-        "Learned and measured detours where links between groups are down",
+        "Learned and measured detours, links between groups down",
         _SOURCE,
         (*ASSUMPTIONS, "links that are down are drawn at random, so that every two groups keep a way over one more"),
         _failure_points,

@@ -191,7 +191,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     ),
     Reproduction(
         "qadaptive.fig9",
-        "Latency on the dragonfly of 2550 hosts, patterns of HPC programs too",
+        "Latency on 2550 hosts, patterns of HPC programs too",
         f"{runs.SOURCE}, figure 9",
         (
             *runs.ASSUMPTIONS,
@@ -206,7 +206,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     ),
     Reproduction(
         "qadaptive.patterns",
-        "The patterns of figure 9 at other loads, and defined otherwise",
+        "Patterns of figure 9 at other loads, defined otherwise",
         f"{runs.SOURCE}, figure 9",
         (
             *runs.ASSUMPTIONS,

@@ -120,7 +120,7 @@ def _draw(data: pd.DataFrame, options: Options) -> Figure:
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "qadaptive.outage",
-        "Learned and measured detours when links between groups fail in the middle of a run",
+        "Learned and measured detours, links that fail in a run",
         "no paper: beyond seed 001",
         (
             *runs.ASSUMPTIONS,

@@ -8,8 +8,8 @@ from hopforge.model.topology import Topology
 from hopforge.sim.failures.report import failure_rows
 from hopforge.sim.run.flit_sweep import FLIT_SWEEP, FlitSweep
 from hopforge.sim.run.measurement import Measurement, measurement_rows, write_measurement
+from hopforge.sim.run.model_runs import NetRun, Progress
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, run_program, write_program
-from hopforge.sim.run.router_models import NetRun, Progress
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.time_series import TimeSeries, run_series
 

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import hopforge
 from hopforge.model.config import Config
-from hopforge.model.config.paths import named_files
+from hopforge.model.config.base import named_files
 from hopforge.model.errors import UserError
 from hopforge.model.output.program_digest import imported_files, program_digest
 from hopforge.model.output.results import package_versions, write_text

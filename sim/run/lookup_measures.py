@@ -9,7 +9,7 @@ from hopforge.model.network.core.lookup_state import LookupState
 from hopforge.model.topology import Topology
 from hopforge.sim.hits.hit_rates import port_classes
 
-#: causes of misses (docs/hit-rates.md)
+#: causes of misses (docs/guides/hit-rates.md)
 CAUSES = ("compulsory", "capacity", "conflict", "unmatched")
 
 

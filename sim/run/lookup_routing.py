@@ -1,11 +1,10 @@
 """Routes by lookup: whether a routing algorithm's answers can stand in TCAMs, and the engines that look them up.
 
 A lookup sees the destination only, or its key: what the algorithm answers must follow from that and from the input VC
-(docs/network-simulation.md, The routing cache).
+(docs/guides/route-lookup-in-networks.md).
 """
 
 import numpy as np
-from hopforge.model.network.core.state import NetState
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
@@ -14,6 +13,7 @@ from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
 from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.network.core.records import PACKET
+from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology

@@ -2,20 +2,46 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
+from hopforge.model.config import Config
+from hopforge.model.network.core.state import NetState
 from hopforge.model.output.plots import draw_heat_map, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.routing.configured import routing_network
+from hopforge.model.topology import Topology
 from hopforge.model.topology.floor_plan import MAX_DRAWN_LINKS, draw_channel_values
+from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_tables, plot_series
+from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 
-if TYPE_CHECKING:
-    from hopforge.sim.run.simulation import Simulation
+
+class MeasuredRun(Protocol):
+    """What the files of a run are made from."""
+
+    @property
+    def config(self) -> Config:
+        """What was asked for."""
+
+    @property
+    def topology(self) -> Topology:
+        """The network."""
+
+    @property
+    def state(self) -> NetState:
+        """Its routers and links, with what they counted."""
+
+    @property
+    def built(self) -> Built:
+        """Times of its router model."""
+
+    @property
+    def reconfiguration(self) -> Reconfiguration | None:
+        """Failures during the run, if there are any."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +101,7 @@ class Measurement:
         return asdict(self)
 
 
-def channel_table(run: "Simulation", cycles: int) -> pd.DataFrame:
+def channel_table(run: MeasuredRun, cycles: int) -> pd.DataFrame:
     """Load of every channel between routers in flits per cycle: columns router, port, to_router, load."""
     channels = run.topology.channels()
     number = channels.src_router.astype(np.int64) * run.topology.max_ports + channels.src_port
@@ -85,7 +111,7 @@ def channel_table(run: "Simulation", cycles: int) -> pd.DataFrame:
     )
 
 
-def plot_channels(run: "Simulation", channels: pd.DataFrame, path: Path) -> None:
+def plot_channels(run: MeasuredRun, channels: pd.DataFrame, path: Path) -> None:
     """Draw the load of every channel between routers as colours.
 
     Meshes and tori of two dimensions: one panel per direction with the routers in their places; others: curves on the
@@ -119,7 +145,7 @@ def plot_channels(run: "Simulation", channels: pd.DataFrame, path: Path) -> None
     save_figure(figure, path)
 
 
-def write_measurement(run: "Simulation", found: Measurement, folder: Path) -> None:
+def write_measurement(run: MeasuredRun, found: Measurement, folder: Path) -> None:
     """Write the measurement, the loads of all channels (CSV, Parquet; PNG) and the metadata (JSON)."""
     channels = channel_table(run, found.cycles)
     tables = {"measurement": pd.DataFrame([found.row()]), "channels": channels}

@@ -400,7 +400,7 @@ def _place(run: Simulation, n: int) -> tuple[int, int, int]:
 
 
 def _arrivals(run: Simulation, life: PacketLife) -> list[list[int]]:
-    """Cycles in which the flits stand on the input of each router of the path (docs/router.md, Stages of a flit)."""
+    """Cycles in which flits stand on the inputs of the path's routers (definitions/router.md, Stages of a flit)."""
     state = run.state
     if isinstance(state, QueuedState):
         delay = state.queues["packet_line"]["delay"]

@@ -1,5 +1,11 @@
-"""Traffic of the network simulator: patterns (where packets go)."""
+"""Traffic of the network simulator: patterns (where packets go), and programs placed on hosts.
 
+All that a traffic file of a user's own needs is imported from here.
+
+May import: model. Read first: `patterns.py`.
+"""
+
+from hopforge.model.topology import Topology
 from hopforge.sim.traffic.patterns import (
     PATTERNS,
     TrafficError,
@@ -13,6 +19,7 @@ from hopforge.sim.traffic.patterns import (
 
 __all__ = [
     "PATTERNS",
+    "Topology",
     "TrafficError",
     "TrafficPlan",
     "destination_rule",

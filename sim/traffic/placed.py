@@ -232,7 +232,7 @@ def _recorded(config: ProgramWorkload, topology: Topology, seed: int) -> PacketS
 
 
 def program_packets(config: ProgramWorkload, placed: PlacedProgram) -> PacketStream:
-    """Return the packets of a program in causal order (docs/workloads.md, Order).
+    """Return the packets of a program in causal order (docs/guides/workloads.md, Order).
 
     Raises
     ------

@@ -50,9 +50,9 @@ def hopforge(
 ) -> None:
     """Switches and routing of high-performance networks, from one YAML file.
 
-    The file describes a switch and the network that it is built into (see configs/ and docs/configuration.md). From it
-    come Verilog of the lookup path with its routing cache, a co-simulation that checks the Verilog cycle by cycle, and
-    the hit rates of the caches when a workload runs over the whole network.
+    The file describes a switch and the network that it is built into (see configs/ and
+    docs/definitions/configuration.md). From it come Verilog of the lookup path with its routing cache, a co-simulation
+    that checks the Verilog cycle by cycle, and the hit rates of the caches when a workload runs over the whole network.
     """
     if debug:
         os.environ["HOPFORGE_TRACEBACK"] = "1"

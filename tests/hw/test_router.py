@@ -322,7 +322,7 @@ def test_lookup_engine_in_every_port(kind: str, depth: int) -> None:
     ("rc_cycles", "speculation", "latency"), [(0, False, 4), (1, False, 5), (2, False, 6), (0, True, 3)]
 )
 def test_latency_of_an_empty_router(rc_cycles: int, speculation: bool, latency: int) -> None:
-    """A head on the input in cycle y is on the output in y + 4 + r (docs/router.md, stages of a flit)."""
+    """A head on the input in cycle y is on the output in y + 4 + r (docs/definitions/router.md, stages of a flit)."""
     params = RouterParams(
         ports=2, vcs=1, buffer_flits=2, rc_cycles=rc_cycles, speculation=speculation, routes=(Route(2),)
     )

@@ -2,4 +2,6 @@
 
 State lives in arrays (`EngineState`); `cycle` computes the outputs of one cycle and moves on. Tested equal to
 `model.lookup.golden.LookupEngine` in every cycle. 64-bit words are kept as int64 bit patterns.
+
+May import: model.lookup and what lies below. Read first: `kernel.py`.
 """

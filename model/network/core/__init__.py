@@ -1,1 +1,4 @@
-"""What every simulated network needs."""
+"""What every simulated network needs: records, state, events, sources, allocators.
+
+May import: model.kernel, model.topology. Read first: `records.py`.
+"""

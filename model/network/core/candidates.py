@@ -1,4 +1,4 @@
-"""One candidate of a routing decision, packed in an int64: what RC hands to VA (docs/router.md)."""
+"""One candidate of a routing decision, packed in an int64: what RC hands to VA (docs/definitions/router.md)."""
 
 from numba import njit
 

@@ -1,4 +1,4 @@
-"""Layout of the lookup engines of a network: one per input port, all of the same kind (docs/lookup-engine.md).
+"""Layout of the lookup engines of a network: one per input port, all of the same kind (definitions/lookup-engine.md).
 
 Only what differs between two moments of an engine that is never held up at its response port is kept: an operation is
 the number of its VC or MSHR, a line is the number of its key. Keys have numbers that are the same in all routers

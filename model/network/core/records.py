@@ -14,7 +14,7 @@ from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
 
-#: states of an input VC (docs/router.md)
+#: states of an input VC (docs/definitions/router.md)
 IDLE, RC, VA, ACTIVE, DRAIN = range(5)
 #: kind bits of a flit
 HEAD, TAIL = 1, 2

@@ -1,4 +1,4 @@
-"""Hosts: when packets are created, how they enter the network (docs/router.md, Hosts)."""
+"""Hosts: when packets are created, how they enter the network (docs/definitions/router.md, Hosts)."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""SA: which input VC sends a flit through the crossbar (docs/router.md, SA); `allocate_routers` serves all routers.
+"""SA: which input VC sends a flit through the crossbar (definitions/router.md, SA); `allocate_routers` serves all.
 
 Here is `output_first` with round-robin arbiters; the others are in `model.network.parts.switch_match`.
 """

@@ -1,4 +1,4 @@
-"""VA: which input VC gets which output VC (docs/router.md, VA). One call serves one router in one cycle."""
+"""VA: which input VC gets which output VC (docs/definitions/router.md, VA). One call serves one router in one cycle."""
 
 from typing import Any
 

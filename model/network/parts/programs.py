@@ -1,14 +1,12 @@
 """Ranks of a program on the hosts: operations in order, messages that they wait for, timers of computing.
 
-The semantics stand in docs/network-simulation.md ("Programs"). Ranks act in every cycle, after its flits have arrived
+The semantics stand in docs/guides/programs.md. Ranks act in every cycle, after its flits have arrived
 and before hosts send.
 """
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any
-
-from hopforge.model.workload.operations import COMPUTE, POST, RECEIVE, SEND, WAIT_SENT
 
 from hopforge.model.kernel.compile import compile_function, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s
@@ -29,6 +27,7 @@ from hopforge.model.network.core.records import (
     packet_at,
     rank_at,
 )
+from hopforge.model.workload.operations import COMPUTE, POST, RECEIVE, SEND, WAIT_SENT
 
 
 @inner

@@ -1,4 +1,4 @@
-"""Route computation by lookup engines, cycle by cycle (docs/lookup-engine.md; docs/router.md, RC).
+"""Route computation by lookup engines, cycle by cycle (docs/definitions/lookup-engine.md; router.md, RC).
 
 Cycle-exact twin of `model.lookup.golden` for engines whose responses are always taken, which are enabled (or disabled:
 every lookup asks the TCAM) and are not reprogrammed: nothing is held up in stage C, there is no INVALIDATE and no
@@ -190,7 +190,7 @@ def count_hit(lookups: Lookups, e: int, key: int, way: int) -> None:
 
 @inner
 def count_miss(lookups: Lookups, e: int, key: int, row: bool) -> None:
-    """Count a lookup that asks the TCAM by its cause (docs/hit-rates.md)."""
+    """Count a lookup that asks the TCAM by its cause (docs/guides/hit-rates.md)."""
     engine = engine_at(lookups, e)
     if not row:
         engine.unmatched += 1

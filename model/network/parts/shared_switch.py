@@ -1,4 +1,4 @@
-"""Speculative switch requests in the same allocator as all others (docs/router.md, SA, ``speculation: shared``)."""
+"""Speculative switch requests in the allocator of all others (definitions/router.md, SA, ``speculation: shared``)."""
 
 from collections.abc import Callable
 from functools import cache

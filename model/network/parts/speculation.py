@@ -1,4 +1,4 @@
-"""Speculative switch requests (docs/router.md, SA): a head asks for a VC and for the switch in the same cycle."""
+"""Speculative switch requests (docs/definitions/router.md, SA): a head asks for VC and switch in the same cycle."""
 
 from collections.abc import Callable
 from functools import cache

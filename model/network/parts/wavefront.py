@@ -1,4 +1,4 @@
-"""The wavefront allocator of VA (docs/router.md, VA)."""
+"""The wavefront allocator of VA (docs/definitions/router.md, VA)."""
 
 from collections.abc import Callable
 from functools import cache

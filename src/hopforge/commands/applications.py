@@ -48,8 +48,8 @@ def app(
 
     Engine flow shares the bandwidth of links among messages, by hopforge itself or by SimGrid (backend simgrid); engine
     packet simulates the routers cycle by cycle. All take times from the sections `timing` and `app`
-    (docs/applications.md). With --program a compiled MPI program runs on the network, and what it calls is written as a
-    trace; the word `run` may stand before CONFIG.
+    (docs/guides/applications.md). With --program a compiled MPI program runs on the network, and what it calls is
+    written as a trace; the word `run` may stand before CONFIG.
 
     Example:
 

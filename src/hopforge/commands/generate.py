@@ -44,7 +44,7 @@ def gen_router(
     """Write a router of the network with its registers: the same files as for the lookup engine.
 
     Routes come from a table or from a lookup engine per input port (router.route_computation); with engines the files
-    include the TCAM contents and the register writes that make the router work (docs/router-generation.md).
+    include the TCAM contents and the register writes that make the router work (docs/guides/generate-a-router.md).
 
     Example:
 
@@ -68,7 +68,7 @@ def gen_network(
 ) -> None:
     """Write the whole network, routers and links, with one register bus: the same files as for a router.
 
-    Meant for small networks: their Verilog is simulated and prototyped as one design (docs/router-generation.md).
+    Meant for small networks: their Verilog is simulated and prototyped as one design (guides/generate-a-router.md).
 
     Example:
 
@@ -95,7 +95,7 @@ def gen_q_table(
 ) -> None:
     """Write the table of Q-adaptive of a dragonfly router: decisions by learned times, and their learning.
 
-    Rates, thresholds and bits of a learned time are those of section `routing` (docs/adaptive-routing.md).
+    Rates, thresholds and bits of a learned time are those of section `routing` (docs/definitions/q-table.md).
 
     Example:
 
@@ -118,7 +118,7 @@ def gen_tables(
 ) -> None:
     """Write the routing tables of every switch (section `tables`) as memory images: TCAM rows, entries, virtual layers.
 
-    A $readmemh file of each kind per switch, and a manifest that says what is where (docs/irregular-networks.md).
+    A $readmemh file of each kind per switch, and a manifest that says what is where (definitions/routing-tables.md).
 
     Example:
 

@@ -14,7 +14,7 @@ def reproduce(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures, or patterns: lookup.fig4.5, 'lookup.*'.")
     ] = None,
     *,
-    show_list: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="List the figures, a line each.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/reproduce).")
     ] = None,
@@ -45,12 +45,12 @@ def reproduce(
 
     from hopforge.sim.reproduce import REPRODUCTIONS, Options
     from hopforge.sim.reproduce.booksim import own_reproductions
-    from hopforge.sim.reproduce.report import list_table, run_and_show
+    from hopforge.sim.reproduce.report import list_text, run_and_show
 
     console = Console()
     options = Options(full=full, seed=seed, liberty=liberty, traces=traces, reference=reference, configs=configs)
     known = REPRODUCTIONS if reference is None and configs is None else own_reproductions(options)
     if show_list or not names:
-        console.print(list_table(known))
+        typer.echo(list_text(known))
         return
     run_and_show(names, output_folder(output, "reproduce"), options, known, console, page)

@@ -61,8 +61,8 @@ def net(
     """Simulate the network cycle by cycle, at one load or running a program: latency, throughput, hops, channel loads.
 
     With `traffic.source: program` the hosts run the recorded MPI program or the collective of section `workload`; its
-    makespan and the times of its ranks are written, too. Routers are those of docs/router.md. The combination of
-    network, routing and virtual channels is first proved free of deadlock.
+    makespan and the times of its ranks are written, too. Routers are those of docs/definitions/router.md. The
+    combination of network, routing and virtual channels is first proved free of deadlock.
 
     Example:
 
@@ -70,12 +70,12 @@ def net(
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.run.router_models import router_model
+    from hopforge.sim.run.model_runs import model_runs
 
     checked = load_config(config)
     target = output_folder(output, "net", config)
     check_writable(target)
-    run = router_model(checked, "net").runs.net(checked, load, seed)
+    run = model_runs(checked, "net").net(checked, load, seed)
     with progress_bar(run.unit) as advance:
         run.run(advance)
     run.write(target)
@@ -110,7 +110,7 @@ def series(
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
     from hopforge.sim.run.link_frames import check_frames
-    from hopforge.sim.run.router_models import router_model
+    from hopforge.sim.run.model_runs import model_runs
     from hopforge.sim.run.time_series import series_rows, write_series
 
     checked = load_config(config)
@@ -120,7 +120,7 @@ def series(
     check_writable(target)
     offered = checked.simulation.load if load is None else load
     chosen = checked.seed if seed is None else seed
-    runs = router_model(checked, "series").runs
+    runs = model_runs(checked, "series")
     with progress_bar("bins") as advance:
         found, network = runs.series(checked, offered, chosen, advance, channels=frames)
     if not frames:
@@ -155,7 +155,7 @@ def sweep(
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.run.router_models import configured_sweep
+    from hopforge.sim.run.model_runs import configured_sweep
 
     checked = load_config(config)
     target = output_folder(output, "sweep", config)

@@ -99,7 +99,7 @@ def check(config: ConfigPath) -> None:
 
 def schema(
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="The page of every key instead (docs/configuration.md).")
+        bool, typer.Option("--markdown", help="The page of every key instead (docs/definitions/configuration.md).")
     ] = False,
 ) -> None:
     """Print the JSON schema of a configuration, for editors that complete and check YAML.

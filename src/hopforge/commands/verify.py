@@ -81,8 +81,8 @@ def mutate(
     """Put faults into the hardware and see whether the benches notice them.
 
     Mutants of the netlists run against the golden traces; those that no trace shows are tried to be proved equivalent.
-    Small engines are fast: see configs/mutation and docs/mutation.md. Exit status 1 if fewer than 95 % of all mutants
-    with an effect are killed.
+    Small engines are fast: see configs/mutation and docs/guides/mutation.md. Exit status 1 if fewer than 95 % of all
+    mutants with an effect are killed.
 
     Example:
 

@@ -392,8 +392,8 @@ def test_any_text_gives_a_configuration_or_one_clear_error(text: str) -> None:
 def test_schema_and_page_of_every_key_are_current() -> None:
     schema = json.loads(json_schema())
     assert set(schema["properties"]) == set(Config.model_fields)
-    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-    assert page == markdown(), "docs/configuration.md is out of date: make docs"
+    page = (ROOT / "docs" / "definitions" / "configuration.md").read_text(encoding="utf-8")
+    assert page == markdown(), "docs/definitions/configuration.md is out of date: make docs"
 
 
 def test_every_key_says_what_it_is() -> None:

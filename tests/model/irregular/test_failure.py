@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from hopforge.cli import app
 from hopforge.gen.tables import table_files
 from hopforge.model.config import parse_config
-from hopforge.model.config.failures import FailedConfig, parse_failed
+from hopforge.model.config.simulation import FailedConfig, parse_failed
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.failure import (
     changed_paths,

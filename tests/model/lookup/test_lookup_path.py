@@ -1,11 +1,16 @@
-"""The examples of docs/lookup-path.md do what they say."""
+"""The examples of docs/definitions/keys.md and docs/definitions/lookup-path.md do what they say."""
 
 import doctest
 from pathlib import Path
 
+import pytest
 
-def test_examples_of_the_page() -> None:
-    page = Path(__file__).parents[3] / "docs" / "lookup-path.md"
+ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
+
+
+@pytest.mark.parametrize(("name", "examples"), [("keys.md", 15), ("lookup-path.md", 30)])
+def test_examples_of_the_page(name: str, examples: int) -> None:
+    page = ROOT / "docs" / "definitions" / name
     result = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert result.attempted > 30
+    assert result.attempted > examples
     assert result.failed == 0

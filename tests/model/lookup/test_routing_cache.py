@@ -33,7 +33,7 @@ from hopforge.model.numbers.crc import crc_address
 
 
 class PlainCache:
-    """Sets as lists of (key, output) or None; docs/lookup-engine.md, "Replacement"."""
+    """Sets as lists of (key, output) or None; docs/definitions/lookup-engine.md, "Replacement"."""
 
     def __init__(self, entries: int, ways: int, policy: str, skewed: bool, address_bits: int = 24, seed: int = 0xACE1):
         self.ways, self.rows, self.policy, self.skewed = ways, entries // ways, policy, skewed

@@ -24,7 +24,7 @@ def events(run: Simulation) -> np.ndarray:
 
 @pytest.mark.parametrize("packets, flits", [(2, 1), (5, 3), (96, 1)])
 def test_zero_load_latency_of_a_message(packets: int, flits: int) -> None:
-    # one host of two sends now and then; the formula of docs/router.md for all flits of the message in a row
+    # one host of two sends now and then; the formula of definitions/router.md for all flits of the message in a row
     checked = config(
         "topology: {kind: mesh, radices: [5]}",
         f"traffic: {{pattern: hotspot, share: 1.0, targets: [4], message_packets: {packets}, packet_flits: {flits}}}",
@@ -117,8 +117,7 @@ def test_measures_of_messages() -> None:
 
 def test_messages_that_lose_a_packet_are_not_measured(tmp_path: Path) -> None:
     (tmp_path / "half.py").write_text(
-        "import numpy as np\nfrom hopforge.model.network.core.candidates import candidate\n"
-        "from hopforge.model.routing import RoutingPlan, relation\n"
+        "import numpy as np\nfrom hopforge.model.routing import RoutingPlan, candidate, relation\n"
         "def half(router, in_port, in_vc, packet, net, table, memory, out):\n"
         "    out[0] = candidate(0 if packet.dst == router else 1 if packet.dst > router else 2, 15)\n"
         "    return 0 if packet.src == 0 and packet.number % 5 == 0 else 1\n"

@@ -1,4 +1,4 @@
-"""The golden router against the figures of docs/router.md."""
+"""The golden router against the figures of docs/definitions/router.md."""
 
 import pytest
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import ConfigError
-from hopforge.model.config.failures import FailedConfig
 from hopforge.model.config.load import parse_config
 from hopforge.model.config.lookup import AddressConfig
+from hopforge.model.config.simulation import FailedConfig
 from hopforge.model.config.topology import DragonflyConfig
 from hopforge.model.network.build import build_net
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables, router_parameters

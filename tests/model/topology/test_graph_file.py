@@ -6,9 +6,9 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hopforge.model.network.settings import router_parameters
 
 from hopforge.model.config import AddressConfig, EdgeListConfig, parse_config
+from hopforge.model.network.settings import router_parameters
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.sim.run.simulation import Simulation
 
@@ -60,7 +60,7 @@ def test_latencies_of_a_file_are_those_of_the_simulation(tmp_path: Path) -> None
     run.advance(1000)
     log = run.state["log"].reshape(-1, 6)[: int(run.state["log_length"])]
     arrived = {int(row[4]) >> 40: int(row[0]) for row in log if row[1] == 3}
-    # docs/router.md: two routers, latency (3 + r)·H + L·(H − 1) + 3 with r = 0
+    # docs/definitions/router.md: two routers, latency (3 + r)·H + L·(H − 1) + 3 with r = 0
     assert arrived == {0: 10 + 6 + 7 + 3, 1: 200 + 6 + 4 + 3}
     assert router_parameters(config, run.topology).link_latency_cycles.shape == run.topology.peer_router.shape
 

@@ -4,9 +4,9 @@ from collections import deque
 
 import numpy as np
 import pytest
-from hopforge.model.workload.operations import COMPUTE, SEND, SLEEP, WAIT_SENT
 
 from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, CallTable
+from hopforge.model.workload.operations import COMPUTE, SEND, SLEEP, WAIT_SENT
 from hopforge.model.workload.trace import ANY_SOURCE, PROC_NULL, Action, Trace
 
 FIRST = {"first_message": 100, "first_receive": 200, "first_amount": 300}

@@ -4,9 +4,9 @@ from collections import Counter, defaultdict, deque
 
 import numpy as np
 import pytest
-from hopforge.model.workload.operations import RECEIVE, SEND
 
 from hopforge.model.config.workload import CollectivesConfig
+from hopforge.model.workload.operations import RECEIVE, SEND
 from hopforge.model.workload.program import compile_program, interleave
 from hopforge.model.workload.trace import TraceError, read_trace
 

@@ -72,7 +72,7 @@ def test_with_lookup_engines(seed: int) -> None:
 
 
 def test_unroutable_packets_without_route_computation() -> None:
-    """With r = 0 the head is in VA for one cycle before it is drained (docs/router.md, RC)."""
+    """With r = 0 the head is in VA for one cycle before it is drained (docs/definitions/router.md, RC)."""
     params = RouterParams(ports=2, vcs=1, buffer_flits=2, routes=(Route(0), Route(2)))
     seen = compare(params, RouterTraffic(cycles=1500, seed=2))
     assert 0 < seen["unroutable"] < seen["packets"]

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hopforge.model.routing.configured import routing_plan
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.network.core.records import HOST_VC_BITS
 from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import check_routing
 from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.link_times import queued_times

@@ -19,7 +19,7 @@ def config_of(more="", topology="{kind: mesh, radices: [2]}"):
     return parse_config(f"name: x\ntopology: {topology}\n{more}")
 
 
-#: ports, VCs → µm² as synthesized (docs/synthesis.md, input_first)
+#: ports, VCs → µm² as synthesized (docs/guides/synthesize.md, input_first)
 VC_ALLOCATORS = {(5, 1): 663, (5, 2): 2783, (8, 1): 1701, (8, 2): 7079, (8, 4): 21_686, (16, 1): 7028, (16, 2): 25_644}
 SWITCH_ALLOCATORS = {
     (5, 2): 908, (5, 4): 1277, (8, 1): 1094, (8, 2): 1911, (8, 4): 3133, (16, 1): 4468, (16, 2): 6765, (16, 4): 11_202,
@@ -36,7 +36,7 @@ SWITCH_ALLOCATORS = {
     ],
 )
 def test_allocators_of_other_sizes_are_as_large_as_synthesized_ones(part, measured, most):
-    """Within the deviations that docs/energy.md states."""
+    """Within the deviations that docs/guides/energy.md states."""
     for (ports, vcs), area in measured.items():
         found = switch_areas(config_of(ROUTER), SwitchShape(ports, vcs, 4, 64), cached=False)[part]
         assert found == pytest.approx(area, rel=most), (ports, vcs)

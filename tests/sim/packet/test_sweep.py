@@ -13,7 +13,7 @@ from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.simulation import run_packets
 from hopforge.sim.packet.sweep import PACKET_SWEEP
 from hopforge.sim.run.flit_sweep import FLIT_SWEEP
-from hopforge.sim.run.router_models import configured_sweep
+from hopforge.sim.run.model_runs import configured_sweep
 
 CONFIG = """
 name: curves

@@ -11,7 +11,7 @@ from hopforge.model.config import Config, parse_config
 from hopforge.sim.programs.app_sweep import APP_SWEEP, AppSweep
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.run.kept_results import SweepError
-from hopforge.sim.run.router_models import configured_sweep
+from hopforge.sim.run.model_runs import configured_sweep
 from hopforge.sim.run.sweep import Job
 
 ALONE = """

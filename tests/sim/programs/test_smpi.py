@@ -224,7 +224,7 @@ def test_programs_take_the_same_time(workload: str, topology: str, more: str, lo
     ("{kind: npb, benchmark: ft, class: A, ranks: 8}", "{kind: mesh, radices: [4, 2]}", 0.002),
 ])
 def test_large_programs_take_the_same_time(workload: str, topology: str, limit: float) -> None:
-    """Promised are 2 %, the limit on random networks (docs/applications.md); regular ones agree far better."""
+    """Promised are 2 %, the limit on random networks (docs/guides/applications.md); regular ones agree far better."""
     config = config_of(workload, topology, "{host_gflops: 10}")
     ours, theirs = (run_app(by(config, backend)).found.makespan_s for backend in ("embedded", "simgrid"))
     assert ours == pytest.approx(theirs, rel=limit)

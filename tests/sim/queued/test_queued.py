@@ -1,4 +1,4 @@
-"""Input-output-queued routers against a plain golden written from docs/router-models.md, in every cycle."""
+"""Input-output-queued routers against a plain golden written from docs/definitions/router-models.md, in every cycle."""
 
 from typing import Any
 

@@ -207,7 +207,7 @@ def test_throughput_is_below_the_bounds(monkeypatch):
         assert not first["saturated"]
         assert first["accepted"] == pytest.approx(first["load"], rel=0.15)
         assert over["saturated"]
-        # docs/router.md: 5 cycles a hop between routers; nothing on the way there is faster than an empty network
+        # router.md: 5 cycles a hop between routers; nothing on the way there is faster than an empty network
         tables = case_tables(Case(8, 18, scheme, first["network"]))
         to = (np.arange(64) << 1 | np.arange(64) >> 5) & 63
         assert first["latency"] > 5 * np.where(to == np.arange(64), 0, tables.hops[np.arange(64), to]).mean()

@@ -18,8 +18,9 @@ from hopforge.sim.reproduce import (
     select,
     wanted_point,
 )
+from hopforge.sim.reproduce.pages import deviation_text, figure_section, paper_text
 from hopforge.sim.reproduce.registry import index_by_name, integer, number, pick
-from hopforge.sim.reproduce.report import deviation_text, markdown_section, outcome_group, paper_text
+from hopforge.sim.reproduce.report import outcome_group
 
 FILES = {"data.csv", "figure.png", "comparison.csv", "metadata.json"}
 
@@ -143,11 +144,11 @@ def test_every_name_is_its_key_and_says_where_it_comes_from():
 
 def test_deviation_and_texts():
     assert Comparison("q", "%", 20.0, 19.0, "").deviation_percent == pytest.approx(-5.0)
-    assert deviation_text(Comparison("q", "%", 20.0, 19.0, "")) == "−5.0 %"
+    assert deviation_text(Comparison("q", "%", 20.0, 19.0, "").deviation_percent) == "−5.0 %"
     for paper, ours in ((None, 1.0), (1.0, None), (0.0, 1.0)):
         missing = Comparison("q", "", paper, ours, "")
         assert missing.deviation_percent is None
-        assert deviation_text(missing) == "–"
+        assert deviation_text(missing.deviation_percent) == "–"
     assert paper_text(Comparison("q", "Gbps", 0.1, 0.4, "", claim="less than 0.1 %")) == "less than 0.1 %"
     assert paper_text(Comparison("q", "Gbps", 933.0, 1.0, "")) == "933 Gbps"
 
@@ -172,7 +173,7 @@ def run(name, tmp_path, **options):
     assert outcome.comparisons
     assert (outcome.folder / "figure.png").stat().st_size > 10_000
     assert outcome_group(outcome)
-    section = markdown_section(outcome, Options(**options))
+    section = figure_section(outcome.folder / "metadata.json", outcome.folder / "comparison.csv")
     assert sum(line.startswith("| ") for line in section.splitlines()) == len(outcome.comparisons) + 1
     return outcome, pd.read_csv(outcome.folder / "data.csv")
 
@@ -381,7 +382,11 @@ def command(arguments, monkeypatch):
 def test_list_and_run_and_unknown_name(tmp_path, monkeypatch, capsys):
     assert command(["--list"], monkeypatch) == 0
     listed = capsys.readouterr().out
-    assert all(name in listed for name in REPRODUCTIONS)
+    assert all(listed.count(f"{name} ") >= 1 for name in REPRODUCTIONS)
+    assert max(map(len, listed.splitlines())) <= 80
+    assert listed.count("\n") <= len(REPRODUCTIONS) + 6
+    assert "…" not in listed
+    assert "\nwith --traces: lookup.fig4.6, loren.cache\n" in listed
     page = tmp_path / "page.md"
     assert command(["lookup.fig5.?", "lookup.fig4.12", "-o", str(tmp_path), "--page", str(page)], monkeypatch) == 0
     assert page.read_text().count("\n## lookup.fig") == 3

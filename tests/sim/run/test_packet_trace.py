@@ -1,4 +1,4 @@
-"""Lives of packets against the definition of the router (docs/router.md), cycle by cycle."""
+"""Lives of packets against the definition of the router (docs/definitions/router.md), cycle by cycle."""
 
 import itertools
 import subprocess
@@ -49,7 +49,7 @@ def cycles(table: pd.DataFrame, event: str, flit: int = 0) -> list[int]:
 @pytest.mark.parametrize("speculation", [False, True])
 @pytest.mark.parametrize("r", [0, 2])
 def test_every_cycle_of_a_lonely_packet(r: int, speculation: bool) -> None:
-    """docs/router.md, Stages of a flit: three routers, links of 3 cycles, host links of 2."""
+    """docs/definitions/router.md, Stages of a flit: three routers, links of 3 cycles, host links of 2."""
     checked = config(
         "topology: {kind: mesh, radices: [3]}",
         f"router: {{rc_cycles: {r}, link_latency_cycles: 3, host_latency_cycles: 2, speculation: "
@@ -237,7 +237,7 @@ QUEUED = (
 
 
 def test_every_cycle_of_a_lonely_packet_between_queues() -> None:
-    """docs/router-models.md: cycles of 0.4 ns, matches each 8, flights of 75, 125 and 800."""
+    """docs/definitions/router-models.md: cycles of 0.4 ns, matches each 8, flights of 75, 125 and 800."""
     checked = config(*QUEUED)
     listed = list_packets(checked, 0.1, 1, 1300, script=script((0, 3, 11, 1)))
     run, (life,) = follow(checked, 0.1, 1, 1300, listed, [PacketKey(0, 0)], script=script((0, 3, 11, 1)))

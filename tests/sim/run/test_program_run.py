@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hopforge.model.network.core.state import NetworkError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.workload.trace import TraceError
 from hopforge.sim.programs.application import ApplicationError, run_app
@@ -25,7 +25,7 @@ FLIT_BYTES, MTU = 10, 40
 
 
 def base(routers: int, rc: int = 0, link: int = 1) -> int:
-    """Cycles from sending a flit to its arrival without load (docs/router.md): the formula for one flit."""
+    """Cycles from sending a flit to its arrival without load (docs/definitions/router.md): the formula for one flit."""
     return (3 + rc) * routers + link * (routers - 1) + 3
 
 

@@ -189,6 +189,6 @@ def test_bad_traffic_is_one_clear_line(tmp_path: Path) -> None:
 def test_every_pattern_of_the_registry_is_documented() -> None:
     from hopforge.model.config.traffic import TrafficConfig
 
-    text = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "definitions" / "configuration.md").read_text()
     assert TrafficConfig().pattern in PATTERNS
     assert all(name in text for name in PATTERNS)

@@ -1,0 +1,240 @@
+"""Where modules were before the layout of 2026-11: an import from an old place is refused in one line."""
+
+import importlib.abc
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NoReturn
+
+#: old place of a module or package -> its place now, both below ``hopforge.``
+MODULES = {
+    "model.address": "model.numbers.address",
+    "model.allocators": "model.router.allocators",
+    "model.analytic": "sim.hits.analytic",
+    "model.app_sweep": "sim.programs.app_sweep",
+    "model.application": "sim.programs.application",
+    "model.cache_delays": "sim.programs.cache_delays",
+    "model.channel_loads": "sim.hits.channel_loads",
+    "model.collectives": "model.workload.collectives",
+    "model.config.failures": "model.config.simulation",
+    "model.config.packet": "model.config.router",
+    "model.config.paths": "model.config.base",
+    "model.config.route_computation": "model.config.limits",
+    "model.config.router_model": "model.config.limits",
+    "model.config.tables": "model.config.router",
+    "model.config.variants": "model.config.source",
+    "model.controlled_router": "model.router.controlled",
+    "model.crc": "model.numbers.crc",
+    "model.csr": "model.lookup.csr",
+    "model.deadlock": "model.routing.deadlock",
+    "model.energy": "sim.hits.energy",
+    "model.failures": "sim.failures",
+    "model.flow": "sim.programs",
+    "model.galois_field": "model.numbers.galois_field",
+    "model.hit_page": "sim.pages.hit_page",
+    "model.hit_rates": "sim.hits.hit_rates",
+    "model.input_output_queued": "sim.queued",
+    "model.irregular.large": "sim.pages.large",
+    "model.irregular.load": "sim.pages.load",
+    "model.irregular.write": "sim.pages.write",
+    "model.kept_runs": "sim.run.kept_results",
+    "model.kernel_cache": "model.kernel.stale",
+    "model.key_ports": "model.lookup.key_ports",
+    "model.link_frames": "sim.run.link_frames",
+    "model.link_times": "model.topology.link_times",
+    "model.links": "model.router.links",
+    "model.lookup_kernel": "model.lookup.fast",
+    "model.lookup_measures": "sim.run.lookup_measures",
+    "model.lookup_params": "model.lookup.params",
+    "model.lookup_routing": "sim.run.lookup_routing",
+    "model.measurement": "sim.run.measurement",
+    "model.network.arena": "model.kernel.arena",
+    "model.network.bits": "model.kernel.bits",
+    "model.network.cache": "model.kernel.compile",
+    "model.network.candidates": "model.network.core.candidates",
+    "model.network.constant_record": "model.kernel.constant_record",
+    "model.network.event_log": "model.network.core.event_log",
+    "model.network.events": "model.network.core.events",
+    "model.network.feedback": "model.network.parts.feedback",
+    "model.network.hooks": "model.network.core.hooks",
+    "model.network.lookup_build": "model.network.parts.lookup_build",
+    "model.network.lookup_state": "model.network.core.lookup_state",
+    "model.network.memory": "model.kernel.memory",
+    "model.network.messages": "model.network.parts.messages",
+    "model.network.packet_ends": "model.network.core.packet_ends",
+    "model.network.part_compiler": "model.kernel.part_compiler",
+    "model.network.program_arrays": "model.network.parts.program_arrays",
+    "model.network.programs": "model.network.parts.programs",
+    "model.network.progress": "model.network.core.progress",
+    "model.network.records": "model.network.core.records",
+    "model.network.rng": "model.kernel.rng",
+    "model.network.route_lookup": "model.network.parts.route_lookup",
+    "model.network.shared_switch": "model.network.parts.shared_switch",
+    "model.network.sources": "model.network.core.sources",
+    "model.network.speculation": "model.network.parts.speculation",
+    "model.network.switch_allocation": "model.network.core.switch_allocation",
+    "model.network.switch_match": "model.network.parts.switch_match",
+    "model.network.vc_allocation": "model.network.core.vc_allocation",
+    "model.network.wavefront": "model.network.parts.wavefront",
+    "model.network_parameters": "sim.run.sources",
+    "model.network_topology": "model.topology.configured",
+    "model.node_reduction": "model.lookup.node_reduction",
+    "model.packet": "sim.packet",
+    "model.packet_script": "sim.run.packet_script",
+    "model.packet_trace": "sim.run.packet_trace",
+    "model.plots": "model.output.plots",
+    "model.program": "model.workload.program",
+    "model.program_calls": "model.workload.calls",
+    "model.program_run": "sim.run.program_run",
+    "model.program_traffic": "sim.traffic.program_traffic",
+    "model.q_table": "model.router.q_table",
+    "model.rank_times": "sim.programs.rank_times",
+    "model.reference_stack": "model.lookup.reference_stack",
+    "model.replay": "sim.hits.replay",
+    "model.report": "sim.pages.report",
+    "model.report_data": "sim.pages.report_data",
+    "model.result_page": "sim.pages",
+    "model.results": "model.output.results",
+    "model.router_csr": "model.router.csr",
+    "model.router_models": "sim.run.router_models",
+    "model.router_network": "model.router.network",
+    "model.router_params": "model.router.params",
+    "model.router_program": "model.router.program",
+    "model.router_tables": "model.router.tables",
+    "model.routes": "model.lookup.routes",
+    "model.routing_cache": "model.lookup.routing_cache",
+    "model.routing_table": "model.topology.routing_table",
+    "model.run_statistics": "sim.run.run_statistics",
+    "model.simulation": "sim.run.simulation",
+    "model.single_router": "sim.drive.single_router",
+    "model.smpi": "sim.programs",
+    "model.summary": "sim.start.summary",
+    "model.sweep": "sim.run.sweep",
+    "model.tcam": "model.lookup.tcam",
+    "model.time_series": "sim.run.time_series",
+    "model.topology.export": "sim.pages.export",
+    "model.topology.simgrid": "sim.programs.simgrid",
+    "model.trace": "model.workload.trace",
+    "model.traffic": "sim.traffic",
+    "sim.bench": "sim.start.bench",
+    "sim.bench_app": "sim.start.bench_app",
+    "sim.bench_net": "sim.start.bench_net",
+    "sim.bench_results": "sim.start.bench_results",
+    "sim.bench_route": "sim.start.bench_route",
+    "sim.cosim_parts": "sim.cosim.parts",
+    "sim.cosim_run": "sim.cosim.run",
+    "sim.crc_hash": "sim.benches.crc_hash",
+    "sim.demo": "sim.start.demo",
+    "sim.demo_network": "sim.start.demo_network",
+    "sim.doctor": "sim.start.doctor",
+    "sim.lookup": "sim.benches.lookup",
+    "sim.mutate": "sim.cosim.mutate",
+    "sim.network": "sim.benches.network",
+    "sim.network_cosim": "sim.cosim.network",
+    "sim.node_reduction": "sim.benches.node_reduction",
+    "sim.q_table": "sim.benches.q_table",
+    "sim.q_table_cosim": "sim.cosim.q_table",
+    "sim.replay": "sim.drive.replay",
+    "sim.replay_bench": "sim.drive.replay_bench",
+    "sim.router": "sim.drive.router",
+    "sim.router_cosim": "sim.cosim.router",
+    "sim.router_packets": "sim.drive.router_packets",
+    "sim.router_stimulus": "sim.drive.router_stimulus",
+    "sim.router_variants": "sim.drive.router_variants",
+    "sim.routing_cache": "sim.benches.routing_cache",
+    "sim.runner": "sim.drive.runner",
+    "sim.stimulus": "sim.drive.stimulus",
+    "sim.tcam": "sim.benches.tcam",
+}
+#: a module that a room has taken the name of -> its place now, and what was imported from it
+NAMES: dict[str, tuple[str, list[str]]] = {
+    "model.lookup": (
+        "model.lookup.golden",
+        [
+            "LookupInputs",
+            "LookupOutputs",
+            "ActiveConfig",
+            "KeyFunctions",
+            "TcamResult",
+            "TcamRow",
+            "InsideTcam",
+            "LookupEngine",
+        ],
+    ),
+    "model.router": (
+        "model.router.golden",
+        ["Flit", "PortInputs", "PortOutputs", "RouterModel"],
+    ),
+    "model.workload": (
+        "sim.traffic.placed",
+        [
+            "WorkloadError",
+            "PacketStream",
+            "build_workload",
+            "map_ranks",
+            "PlacedProgram",
+            "place_program",
+            "program_trace",
+            "collective_trace",
+            "program_packets",
+            "permutation",
+            "neighbours",
+        ],
+    ),
+    "sim.cosim": (
+        "sim.cosim.lookup",
+        ["CosimReport", "cosim", "engine_traffic", "engine_setup"],
+    ),
+}
+
+_ADVICE = "files of your own import from hopforge.model.routing or hopforge.sim.traffic only"
+
+
+class _OldPlaces(importlib.abc.MetaPathFinder):
+    """Asked last, when no module of that name was found."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Refuse an old place; know nothing of all others."""
+        if fullname.startswith("hopforge."):
+            now = new_place(fullname.removeprefix("hopforge."))
+            if now is not None:
+                raise ModuleNotFoundError(f"{fullname} is now hopforge.{now}; {_ADVICE}", name=fullname)
+        return None
+
+
+def new_place(old: str) -> str | None:
+    """Return where a module is now, None for one that was never moved; both without ``hopforge.``.
+
+    Examples
+    --------
+    >>> new_place("model.packet.kernel")
+    'sim.packet.kernel'
+    """
+    package, rest = old, ""
+    while package:
+        if package in MODULES:
+            return MODULES[package] + rest
+        package, _, last = package.rpartition(".")
+        rest = f".{last}{rest}"
+    return None
+
+
+def refuse_old_names(room: str) -> Callable[[str], Any]:
+    """Return ``__getattr__`` of a room that has the name of an old module; `room` without ``hopforge.``."""
+    now, names = NAMES[room]
+
+    def refuse(name: str) -> NoReturn:
+        if name in names:
+            raise ImportError(f"hopforge.{room}.{name} is now hopforge.{now}.{name}")
+        raise AttributeError(f"module 'hopforge.{room}' has no attribute {name!r}")
+
+    return refuse
+
+
+def refuse_old_places() -> None:
+    """Have imports from old places tell the new one."""
+    if not any(isinstance(finder, _OldPlaces) for finder in sys.meta_path):
+        sys.meta_path.append(_OldPlaces())

@@ -1,0 +1,137 @@
+"""Pages of results: the committed ones are what the generator makes of the committed data."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from hopforge.model.errors import UserError
+from hopforge.sim.reproduce import Options
+from hopforge.sim.reproduce.pages import WIDTH, data_names, main, results_pages, run_page, table, wrapped
+from hopforge.sim.reproduce.registry import Comparison
+from hopforge.sim.reproduce.report import page_command
+
+RESULTS = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists()) / "docs" / "results"
+
+
+def test_committed_pages_are_what_the_data_say() -> None:
+    pages = results_pages(RESULTS)
+    assert len(pages) > 5
+    assert sorted(path.name for path in RESULTS.glob("*.md")) == sorted(pages)
+    for name, text in pages.items():
+        assert (RESULTS / name).read_text(encoding="utf-8") == text, f"docs/results/{name} is out of date: make docs"
+        assert "written by `make docs`" in "".join(text.splitlines(keepends=True)[:4]), name
+    cells = [c for text in pages.values() for line in text.splitlines() if line[:2] == "| " for c in line.split(" | ")]
+    assert len(cells) > 1000
+    assert [c for c in cells if len(c.strip("| ").replace(r"\|", "|")) > WIDTH] == []
+
+
+def test_figures_of_a_kept_run_are_on_their_page() -> None:
+    """Every value that the data of a figure hold stands on its page as it was measured."""
+    (page,) = [text for name, text in results_pages(RESULTS).items() if name == "reproduced-figures.md"]
+    kept = [path for path in sorted((RESULTS / "data").glob("lookup.*.csv"))]
+    assert len(kept) == 13
+    for path in kept:
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                ours = f"{row['ours']} {row['unit']}".strip()
+                assert f"| {row['quantity']} | " in page
+                assert f" | {ours} | " in page.replace("−", "-"), (path.name, row)
+
+
+def write_figure(folder: Path, metadata_name: str, comparison_name: str, assumption: str = "none") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    metadata = {
+        "name": "test.one",
+        "title": "One",
+        "source": "seed 004, figure 1",
+        "command": ["hopforge", "reproduce", "test.one", "--seed", "1"],
+        "assumptions": ["nothing moves"],
+    }
+    (folder / metadata_name).write_text(json.dumps(metadata), encoding="utf-8")
+    with (folder / comparison_name).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["quantity", "unit", "paper", "ours", "assumption", "claim", "deviation_percent"])
+        writer.writerow(["area", "µm²", "100.0", "90.0", assumption, "", "-10.0"])
+
+
+def test_a_fresh_run_and_kept_data_give_the_same_section(tmp_path: Path) -> None:
+    write_figure(tmp_path / "run" / "test.one", "metadata.json", "comparison.csv")
+    write_figure(tmp_path / "results" / "data", "test.one.json", "test.one.csv")
+    (tmp_path / "results" / "data" / "pages.yml").write_text("figures: {title: F, sections: ['test.*']}\n")
+    command = page_command(["test.*"], Options(full=True, liberty=Path("cells/a.lib")))
+    assert command == "hopforge reproduce 'test.*' --liberty a.lib --full --page FILE"
+    fresh = run_page([tmp_path / "run" / "test.one"], command)
+    kept = results_pages(tmp_path / "results")["figures.md"]
+    assert f"`{command}`" in fresh
+    section = kept[kept.index("## test.one: One") :]
+    assert fresh.endswith(section)
+    assert "Seed 004, figure 1. `hopforge reproduce test.one --seed 1`\n\n- nothing moves\n\n| quantity |" in section
+    assert "| area | 100 µm² | 90 µm² | −10.0 % | none |\n" in section
+
+
+def test_tables_keep_long_remarks_below_them(tmp_path: Path) -> None:
+    long = "word " * 30 + "end"
+    text = table(("a", "note"), [("1|2", "short"), (long, ""), ("3", "short")])
+    assert r"| 1\|2 | 1 |" in text
+    assert "| note 2 |  |\n| 3 | 1 |\n\nNotes\n\n1. short\n2. word word" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert table(("a", "note"), [("1", "")]) == "| a |\n|---|\n| 1 |\n"
+
+
+def test_wrapped_lines_begin_no_list_and_break_no_code() -> None:
+    text = "x" * 117 + " + y `a b c` - 1. [a link](to.md) " + "z" * 60
+    lines = wrapped(text).splitlines()
+    assert " ".join(lines) == text.strip()
+    assert len(lines) > 1
+    assert not any(line.startswith(("+ ", "- ", "1. ")) for line in lines)
+    assert any("`a b c`" in line for line in lines)
+
+
+def test_text_tables_and_remarks_of_a_section(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "pages.yml").write_text("p: {title: P, intro: Hello., sections: [x-one, 'x-*'], headings: {x-two: Two}}\n")
+    (data / "x-one.md").write_text("# One\n\nBefore.\n\n{table}\n\nAfter.\n")
+    (data / "x-one.csv").write_text("a,b\n1,2\n")
+    (data / "x-two.csv").write_text("c\n3\n")
+    (data / "x-notes.csv").write_text("about,note\nx-two,a remark\nmachines,two of them\n")
+    (data / "README.md").write_text("about the data\n")
+    assert data_names(data) == ["x-one", "x-two"]
+    assert main([str(tmp_path)]) == 0
+    assert (tmp_path / "p.md").read_text().split("\n\n", 2)[2] == (
+        "Hello.\n\n## One\n\nBefore.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nAfter.\n\n"
+        "## Two\n\n- a remark\n\n| c |\n|---|\n| 3 |\n\n## machines\n\n- two of them\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pages", "message"),
+    [
+        ("p: {title: P, sections: [y]}", "x-one: shown by no page; one page must show it"),
+        ("p: {title: P, sections: [x-one]}\nq: {title: Q, sections: ['x*']}", "x-one: shown by p and q; one page"),
+        ("p: {title: P, sections: [x-one], name: n}", "p: unknown key 'name'; known: headings, intro, sections, title"),
+        ("p: {title: P}", "p: sections is missing"),
+        ("p: {title: P, sections: [x-one]}", "x-one.csv:3: 1 cells under 2 columns"),
+    ],
+)
+def test_data_that_no_page_or_two_pages_show_are_refused(
+    tmp_path: Path, pages: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "x-one.csv").write_text("a,b\n1,2\n3\n")
+    (data / "pages.yml").write_text(pages + "\n")
+    with pytest.raises(UserError) as caught:
+        results_pages(tmp_path)
+    assert message in str(caught.value)
+    assert main([str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_value_below_one_thousandth_keeps_its_digits() -> None:
+    from hopforge.sim.reproduce.pages import cells
+
+    assert cells(Comparison("q", "ns", None, 0.00012345, "a"), None) == ("q", "–", "0.0001234 ns", "–", "a")
+    assert cells(Comparison("q", "%", -3.0, 12345.6, "a"), -0.04) == ("q", "−3 %", "12346 %", "−0.0 %", "a")
