@@ -40,15 +40,15 @@ def top_name(config: Config) -> str:
     return f"{config.name}_lookup"
 
 
-def generate_lookup(config: Config, folder: Path | None = None, *, period_ns: float = 1.0) -> list[Path]:
+def generate_lookup(config: Config, folder: Path, *, period_ns: float = 1.0) -> list[Path]:
     """Write the engine of a configuration; the files appear together, complete.
 
     Parameters
     ----------
     config : Config
         Checked configuration.
-    folder : Path, optional
-        By default ``build/NAME/lookup``.
+    folder : Path
+        For all files.
     period_ns : float
         Clock period of the constraints, ns.
 
@@ -62,8 +62,7 @@ def generate_lookup(config: Config, folder: Path | None = None, *, period_ns: fl
     UserError
         If the hardware cannot do what the configuration wants, or the folder cannot be written.
     """
-    target = Path("build") / config.name / "lookup" if folder is None else folder
-    return write_package(lookup_files(config, period_ns=period_ns), target)
+    return write_package(lookup_files(config, period_ns=period_ns), folder)
 
 
 def lookup_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:

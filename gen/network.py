@@ -35,15 +35,15 @@ def network_name(config: Config) -> str:
     return f"{config.name}_network"
 
 
-def generate_network(config: Config, folder: Path | None = None, *, period_ns: float = 1.0) -> list[Path]:
+def generate_network(config: Config, folder: Path, *, period_ns: float = 1.0) -> list[Path]:
     """Write a configured network; the files appear together, complete.
 
     Parameters
     ----------
     config : Config
         Checked configuration.
-    folder : Path, optional
-        By default ``build/NAME/network``.
+    folder : Path
+        For all files.
     period_ns : float
         Clock period of the constraints, ns.
 
@@ -59,8 +59,7 @@ def generate_network(config: Config, folder: Path | None = None, *, period_ns: f
         If the hardware cannot do what the configuration wants, or the folder cannot be written.
     """
     refuse_failed(config.failed, "hopforge gen network")
-    target = Path("build") / config.name / "network" if folder is None else folder
-    return write_package(network_files(config, period_ns=period_ns), target)
+    return write_package(network_files(config, period_ns=period_ns), folder)
 
 
 def network_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:

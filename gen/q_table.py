@@ -17,7 +17,7 @@ def q_table_name(config: Config) -> str:
 
 
 def generate_q_table(
-    config: Config, folder: Path | None = None, *, shared_read: bool = False, period_ns: float = 1.0
+    config: Config, folder: Path, *, shared_read: bool = False, period_ns: float = 1.0
 ) -> list[Path]:
     """Write the table of a configured dragonfly; the files appear together, complete.
 
@@ -25,8 +25,8 @@ def generate_q_table(
     ----------
     config : Config
         Checked configuration: a dragonfly; rates and width of the estimates are those of section `routing`.
-    folder : Path, optional
-        By default ``build/NAME/q_table``.
+    folder : Path
+        For all files.
     shared_read : bool
         One memory in place of two.
     period_ns : float
@@ -42,8 +42,7 @@ def generate_q_table(
     UserError
         A configuration that has no such table, or a folder that cannot be written.
     """
-    target = Path("build") / config.name / "q_table" if folder is None else folder
-    return write_package(q_table_files(config, shared_read=shared_read, period_ns=period_ns), target)
+    return write_package(q_table_files(config, shared_read=shared_read, period_ns=period_ns), folder)
 
 
 def q_table_files(config: Config, *, shared_read: bool = False, period_ns: float = 1.0) -> dict[str, str]:

@@ -99,7 +99,7 @@ def router_name(config: Config, router: int) -> str:
 
 
 def generate_router(
-    config: Config, folder: Path | None = None, *, router: int = 0, period_ns: float = 1.0
+    config: Config, folder: Path, *, router: int = 0, period_ns: float = 1.0
 ) -> list[Path]:
     """Write a router of a configured network; the files appear together, complete.
 
@@ -107,8 +107,8 @@ def generate_router(
     ----------
     config : Config
         Checked configuration.
-    folder : Path, optional
-        By default ``build/NAME/router``.
+    folder : Path
+        For all files.
     router : int
         Its number.
     period_ns : float
@@ -124,8 +124,7 @@ def generate_router(
     UserError
         If the hardware cannot do what the configuration wants, or the folder cannot be written.
     """
-    target = Path("build") / config.name / "router" if folder is None else folder
-    return write_package(router_files(config, router=router, period_ns=period_ns), target)
+    return write_package(router_files(config, router=router, period_ns=period_ns), folder)
 
 
 def router_files(config: Config, *, router: int = 0, period_ns: float = 1.0) -> dict[str, str]:

@@ -209,7 +209,7 @@ def synthesize_config(
     blocks: str = "lookup",
     names: Sequence[str] | None = None,
     recipes: Sequence[str] | None = None,
-    folder: Path | None = None,
+    folder: Path,
     timeout_s: float = 300,
     progress: Callable[[str], None] = lambda name: None,
 ) -> list[list[SynthResult]]:
@@ -227,8 +227,8 @@ def synthesize_config(
         Blocks of the set; by default all that do not take very long.
     recipes : sequence of str, optional
         Names in `RECIPES`; by default those of each block.
-    folder : Path, optional
-        By default ``build/NAME/synth``.
+    folder : Path
+        For all files.
     timeout_s : float
         Limit of one recipe on one block, s of processor time.
     progress : callable
@@ -249,9 +249,8 @@ def synthesize_config(
         if name not in every:
             raise UserError(f"unknown block {name!r}; there are {', '.join(every)}")
     library = None if liberty is None else read_library(liberty)
-    target = Path("build") / config.name / "synth" if folder is None else folder
     found: list[list[SynthResult]] = []
-    with staged(target) as scratch:
+    with staged(folder) as scratch:
         for name in names or (block.name for block in every.values() if not block.on_request):
             progress(name)
             found.append(synthesize(every[name], library, recipes=recipes, folder=scratch, timeout_s=timeout_s))

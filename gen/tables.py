@@ -26,7 +26,7 @@ Fields = Sequence[tuple[str, int]]
 
 
 def generate_tables(
-    config: Config, folder: Path | None = None, progress: Callable[[int, int], None] = lambda done, total: None
+    config: Config, folder: Path, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> list[Path]:
     """Write the tables of all switches of a configuration; the files appear together, complete.
 
@@ -34,8 +34,8 @@ def generate_tables(
     ----------
     config : Config
         Checked configuration; sections `topology`, `address` and `tables` are used.
-    folder : Path, optional
-        By default ``build/NAME/tables``.
+    folder : Path
+        For all files.
     progress : callable, optional
         Called with (switches done, switches in all).
 
@@ -50,8 +50,7 @@ def generate_tables(
         Tables or layers that are wrong (`build_tables`), rows or ports that do not fit the lookup engine, or a folder
         that cannot be written.
     """
-    target = Path("build") / config.name / "tables" if folder is None else folder
-    return write_package(table_files(config, progress), target)
+    return write_package(table_files(config, progress), folder)
 
 
 def table_files(config: Config, progress: Callable[[int, int], None] = lambda done, total: None) -> dict[str, str]:

@@ -13,6 +13,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+SHIPPED = "shipped:"
+"""Before the name of a trace that comes with hopforge."""
+
 
 class Problem(NamedTuple):
     """What is wrong with one key: ``ways`` and ``must divide entries=2048, not 3``."""
@@ -90,8 +93,25 @@ def _beside(path: Path, info: ValidationInfo) -> Path:
 
 
 def _trace(file: str, info: ValidationInfo) -> str:
-    return file if file.startswith("shipped:") else str(_beside(Path(file), info))
+    return file if file.startswith(SHIPPED) else str(_beside(Path(file), info))
 
 
 ConfigPath = Annotated[Path, AfterValidator(_beside)]
 TracePath = Annotated[str, AfterValidator(_trace)]
+
+
+def named_files(section: BaseModel, prefix: str = "") -> dict[str, Path]:
+    """Return the files and folders that a configuration names, by the dotted keys under which it does.
+
+    Traces that come with hopforge are not among them.
+    """
+    found: dict[str, Path] = {}
+    for name, info in type(section).model_fields.items():
+        value, key = getattr(section, name), f"{prefix}{name}"
+        if isinstance(value, BaseModel):
+            found |= named_files(value, f"{key}.")
+        elif isinstance(value, Path):
+            found[key] = value
+        elif any(getattr(each, "func", None) is _trace for each in info.metadata) and not value.startswith(SHIPPED):
+            found[key] = Path(value)
+    return found

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import os
 import platform
 import shutil
 import sys
@@ -12,16 +13,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import hopforge
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.output.columns import Columns, write_csv, write_parquet
+from hopforge.model.output.program_digest import program_digest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Table: TypeAlias = "pd.DataFrame | Columns"
 
-_PACKAGES = ("hopforge", "numpy", "numba", "pandas", "pyarrow", "matplotlib", "pydantic")
+_PACKAGES = ("numpy", "numba", "pandas", "pyarrow", "matplotlib", "pydantic")
 
 
 class ResultError(UserError):
@@ -90,6 +93,17 @@ def check_writable(folder: Path) -> None:
         raise _UndoError
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all, making its folder if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_tables(folder: Path, tables: Mapping[str, Table]) -> None:
     """Write each table as NAME.csv and NAME.parquet (floats in full precision in both)."""
     for name, table in tables.items():
@@ -127,9 +141,15 @@ def run_metadata(config: Config, command: Sequence[str] | None = None) -> dict[s
     return {
         "command": command_words() if command is None else list(command),
         "seed": config.seed,
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "versions": {"python": platform.python_version(), **package_versions()},
+        "program_digest": program_digest(),
         "config": config.model_dump(mode="json"),
     }
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of hopforge and of the packages that compute and write results."""
+    return {"hopforge": hopforge.__version__, **{name: _version(name) for name in _PACKAGES}}
 
 
 def _version(package: str) -> str:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.config.base import SHIPPED
 from hopforge.model.errors import UserError
 
-SHIPPED = "shipped:"
 ANY_SOURCE, ANY_TAG, PROC_NULL = -555, -444, -666  # SimGrid's mpi.h
 MAX_RANKS = 1 << 20
 #: most elements of a message

@@ -83,7 +83,7 @@ def cosim(
     lookups: int | None = None,
     seed: int | None = None,
     waves: bool = False,
-    output: Path | None = None,
+    output: Path,
     progress: Progress | None = None,
 ) -> CosimReport:
     """Compare the Verilog of the configured engine with the golden engine, every output in every cycle.
@@ -104,8 +104,8 @@ def cosim(
         Of the traffic; default from the configuration.
     waves : bool
         Record all signals.
-    output : Path, optional
-        Folder of everything, ``build/cosim/<name>`` by default; ``cosim.json`` is the report.
+    output : Path
+        Folder of everything; ``cosim.json`` is the report.
     progress : callable, optional
         Called with (cycles done, cycles in all).
 
@@ -119,7 +119,7 @@ def cosim(
         If the hardware cannot do what the configuration wants, or a tool is missing or fails.
     """
     simulator = chosen_simulator(config, simulator)
-    folder = output or Path("build/cosim") / config.name
+    folder = output
     params, top = engine_parameters(config), top_name(config)
     traffic = engine_traffic(config, lookups or config.cosim.lookups, config.seed if seed is None else seed)
     start = time.perf_counter()

@@ -180,7 +180,7 @@ def mutate(
     *,
     blocks: Sequence[BlockName] = BLOCKS,
     seed: int = 1,
-    output: Path | None = None,
+    output: Path,
     proof_s: float = 25,
     progress: Progress | None = None,
 ) -> MutationReport:
@@ -196,8 +196,8 @@ def mutate(
         Of `BLOCKS`.
     seed : int
         Of mutants and traces; the same seed gives the same result.
-    output : Path, optional
-        Folder of everything, ``build/mutate`` by default: ``mutants.csv``, ``blocks.csv``, ``mutation.json``.
+    output : Path
+        Folder of everything: ``mutants.csv``, ``blocks.csv``, ``mutation.json``.
     proof_s : float
         Limit of a proof, in seconds.
     progress : callable, optional
@@ -213,7 +213,7 @@ def mutate(
         If there are fewer mutants than netlists, the hardware cannot do what a configuration wants, or a tool fails.
     """
     check_simulator("verilator", cocotb=False)
-    folder = output or Path("build/mutate")
+    folder = output
     check_writable(folder)
     begin = time.perf_counter()
     parts = _split(count, [(config, block) for config in configs for block in blocks])

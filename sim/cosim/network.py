@@ -103,7 +103,7 @@ def cosim_network(
     cycles: int | None = None,
     seed: int | None = None,
     waves: bool = False,
-    output: Path | None = None,
+    output: Path,
     progress: Progress | None = None,
 ) -> NetworkReport:
     """Compare the Verilog of the configured network with the network simulator, every flit in every cycle.
@@ -125,8 +125,8 @@ def cosim_network(
         Of the traffic; default from the configuration.
     waves : bool
         Record all signals.
-    output : Path, optional
-        Folder of everything, ``build/cosim/<name>_network`` by default; ``cosim.json`` is the report.
+    output : Path
+        Folder of everything; ``cosim.json`` is the report.
     progress : callable, optional
         Called with (cycles done, cycles in all).
 
@@ -142,7 +142,7 @@ def cosim_network(
             "loses the port link_change"
         )
     top = f"{config.name}_network"
-    folder = output or Path("build/cosim") / top
+    folder = output
     traffic = NetworkTraffic(
         load=config.simulation.load if load is None else load,
         cycles=config.cosim.cycles if cycles is None else cycles,

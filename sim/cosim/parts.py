@@ -59,7 +59,7 @@ def cosim_part(
     given: Mapping[str, Any] | None = None,
     seed: int | None = None,
     waves: bool = False,
-    output: Path | None = None,
+    output: Path,
     progress: Progress | None = None,
 ) -> Report:
     """Co-simulate a part of the configured design.

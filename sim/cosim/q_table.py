@@ -67,7 +67,7 @@ def cosim_q_table(
     cycles: int | None = None,
     seed: int | None = None,
     waves: bool = False,
-    output: Path | None = None,
+    output: Path,
     progress: Progress | None = None,
 ) -> QTableReport:
     """Compare the Verilog of the configured table with the golden table, every output in every cycle.
@@ -79,7 +79,7 @@ def cosim_q_table(
     cycles : int, optional
         With queries and updates; by default those of the configuration (``cosim.cycles``), at least 2000.
     simulator, seed, waves, output, progress
-        As in `hopforge.sim.cosim.lookup.cosim`; the folder is ``build/cosim/NAME/q_table`` by default.
+        As in `hopforge.sim.cosim.lookup.cosim`.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def cosim_q_table(
     """
     params, top = QTableParams.from_config(config), q_table_name(config)
     chosen = chosen_simulator(config, simulator)
-    folder = output or Path("build/cosim") / config.name / "q_table"
+    folder = output
     traffic = QTableTraffic(
         cycles=cycles or max(config.cosim.cycles, _LEAST_CYCLES), seed=config.seed if seed is None else seed
     )

@@ -127,7 +127,7 @@ def cosim_router(
     variants: int | None = None,
     seed: int | None = None,
     waves: bool = False,
-    output: Path | None = None,
+    output: Path,
     progress: Progress | None = None,
 ) -> RouterReport:
     """Compare the Verilog of a router with the golden router, every output in every cycle.
@@ -150,8 +150,8 @@ def cosim_router(
         Of the traffic; default from the configuration.
     waves : bool
         Record all signals.
-    output : Path, optional
-        Folder of everything, ``build/cosim/<name>_router`` by default; ``cosim.json`` is the report.
+    output : Path
+        Folder of everything; ``cosim.json`` is the report.
     progress : callable, optional
         Called with (cycles done, cycles in all).
 
@@ -161,7 +161,7 @@ def cosim_router(
         If the hardware cannot do what the configuration wants, or a tool is missing or fails.
     """
     simulator = chosen_simulator(config, simulator)
-    folder = output or Path("build/cosim") / f"{config.name}_router"
+    folder = output
     check_writable(folder)
     seed = config.seed if seed is None else seed
     total = config.cosim.cycles if cycles is None else cycles

@@ -114,17 +114,19 @@ def describe(config: Config) -> list[tuple[str, str]]:
     return lines
 
 
-def export_file(config: Config, form: str | None = None, path: Path | None = None) -> Path:
+def export_file(config: Config, form: str | None, path: Path | None, base: Path) -> Path:
     """Write the network of a configuration; the file appears only when it is complete.
 
     Parameters
     ----------
     config : Config
         Checked configuration.
-    form : str, optional
+    form : str or None
         Key of `EXPORTS`, or png; by default what the suffix of `path` says, else graphml.
-    path : Path, optional
-        By default ``build/NAME.FORMAT``.
+    path : Path or None
+        Of the file; by default `base` with the ending of the format.
+    base : Path
+        Place and name without an ending.
 
     Raises
     ------
@@ -142,7 +144,7 @@ def export_file(config: Config, form: str | None = None, path: Path | None = Non
     if form not in (*EXPORTS, PICTURE):
         raise TopologyError("--export", f"the format must be one of {', '.join((*EXPORTS, PICTURE))}, not {form!r}")
     suffix = {name: suffix for suffix, name in SUFFIXES.items()}.get(form.removesuffix("-full"), form)
-    target = Path("build") / f"{config.name}.{suffix}" if path is None else path
+    target = base.with_name(f"{base.name}.{suffix}") if path is None else path
     topology = build(config.topology, config.address)
     with staged(target.parent) as scratch:
         if form == PICTURE:

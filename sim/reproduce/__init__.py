@@ -33,7 +33,7 @@ from hopforge.sim.reproduce import (
     table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
-from hopforge.sim.reproduce.runner import Outcome, point_key, run_reproduction, select
+from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select, wanted_point
 
 REPRODUCTIONS = index_by_name(
     lookup_cache_cost.REPRODUCTIONS,
@@ -70,7 +70,7 @@ __all__ = [
     "Point",
     "Reproduction",
     "Row",
-    "point_key",
     "run_reproduction",
     "select",
+    "wanted_point",
 ]

@@ -23,8 +23,8 @@ from pathlib import Path
 import yaml
 
 from hopforge.model.errors import UserError
+from hopforge.model.output.results import write_text
 from hopforge.sim.reproduce.registry import Comparison
-from hopforge.sim.reproduce.runner import write_text
 
 #: most characters of a line of prose and of a cell of a table
 WIDTH = 120

@@ -10,9 +10,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from hopforge.model.output.results import write_text
 from hopforge.sim.reproduce.pages import cells, run_page
 from hopforge.sim.reproduce.registry import Options, Reproduction
-from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select, write_text
+from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select
 
 LIST_COLUMNS = 80
 _NAME_COLUMNS = 20
@@ -96,7 +97,10 @@ def run_and_show(
                 def advance(_: Reproduction, done: int, total: int, task: TaskID = task) -> None:
                     progress.update(task, completed=done, total=total)
 
-                outcome = run_reproduction(reproduction, folder, options, advance)
+                def tell(line: str, name: str = reproduction.name) -> None:
+                    progress.console.print(f"{name}: {line}", markup=False, highlight=False)
+
+                outcome = run_reproduction(reproduction, folder, options, advance, tell)
                 progress.remove_task(task)
                 progress.console.print(outcome_group(outcome))
                 outcomes.append(outcome)

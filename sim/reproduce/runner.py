@@ -1,15 +1,11 @@
 """Measure the points of a reproduction, keep each as it is finished, and write CSV, PNG, JSON and the comparison."""
 
-import hashlib
 import json
-import multiprocessing
-import os
 import platform
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +13,13 @@ import pandas as pd
 import hopforge
 from hopforge.model.errors import UserError
 from hopforge.model.output.plots import save_figure
+from hopforge.model.output.program_digest import program_digest
+from hopforge.model.output.results import write_text
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row
+from hopforge.sim.run.kept_results import Wanted, file_digest, kept_results
+
+#: folder of measured points inside the folder of a figure
+POINTS = "points"
 
 Advance = Callable[[Reproduction, int, int], None]
 """Called with (reproduction, points finished, points in all) before the first and after each point."""
@@ -53,62 +55,18 @@ def select(patterns: Sequence[str], table: Mapping[str, Reproduction]) -> list[R
     return [table[name] for name in table if name in chosen]
 
 
-@cache
-def _program_digest() -> str:
-    # A cached point must not outlive the code that measured it, whatever part of the package that was.
-    digest = hashlib.sha256(hopforge.__version__.encode())
-    for part in ("model", "hw", "gen", "sim"):
-        root = Path(hopforge.__file__).parent / part
-        for path in sorted(root.rglob("*.py")):
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+def _inputs(reproduction: Reproduction, options: Options) -> dict[str, Path]:
+    """Return the files and folders that the user gave and the reproduction reads, by their options."""
+    given = {name: getattr(options, name) for name in reproduction.uses}
+    return {name: path for name, path in given.items() if path is not None}
 
 
-@cache
-def _file_digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _input_digests(reproduction: Reproduction, options: Options) -> dict[str, str]:
-    digests = {}
-    for field in reproduction.uses:
-        path = getattr(options, field)
-        if path is None:
-            continue
-        files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
-        digests[field] = hashlib.sha256("".join(f"{p.name}:{_file_digest(p)};" for p in files).encode()).hexdigest()
-    return digests
-
-
-def point_key(reproduction: Reproduction, point: Point, options: Options) -> str:
-    """Hash (16 hexadecimal digits) of all that decides a point's result: figure, point, seed, inputs, program."""
-    description = {
-        "reproduction": reproduction.name,
-        "point": point,
-        "seed": options.seed,
-        "inputs": _input_digests(reproduction, options),
-        "program": _program_digest(),
-    }
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all, making its folder if need be."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _finished_rows(path: Path) -> list[Row] | None:
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # not there, or damaged: measure it again
-    return rows if isinstance(rows, list) and rows else None
+def wanted_point(reproduction: Reproduction, point: Point, options: Options) -> Wanted:
+    """Say what decides a point's result: figure, point, seed and inputs (and the program)."""
+    inputs = _inputs(reproduction, options)
+    words = ", ".join([*(f"{key} {value}" for key, value in point.items()), f"seed {options.seed}", *inputs])
+    chosen = {"reproduction": reproduction.name, "point": point, "seed": options.seed}
+    return Wanted(words, chosen, {f"--{name} {path.name}": file_digest(path) for name, path in inputs.items()})
 
 
 def _check_inputs(options: Options) -> None:
@@ -118,30 +76,8 @@ def _check_inputs(options: Options) -> None:
         raise UserError(f"--traces: no such folder: {options.traces}")
 
 
-def _measure(
-    reproduction: Reproduction, missing: Mapping[int, Point], options: Options
-) -> Iterator[tuple[int, list[Row]]]:
-    """Yield number and rows of every point as it is finished."""
-    workers = min(os.cpu_count() or 1, len(missing)) if reproduction.parallel else 1
-    if workers <= 1:
-        for k, point in missing.items():
-            yield k, list(reproduction.measure(point, options))
-        return
-    jobs = [(reproduction.measure, k, point, options) for k, point in missing.items()]
-    with multiprocessing.get_context("spawn").Pool(workers, initializer=_ignore_interrupt) as pool:
-        yield from pool.imap_unordered(_measure_one, jobs)
-
-
-def _measure_one(
-    job: tuple[Callable[[Point, Options], Sequence[Row]], int, Point, Options],
-) -> tuple[int, list[Row]]:
-    measure, k, point, options = job
-    return k, list(measure(point, options))
-
-
-def _ignore_interrupt() -> None:
-    # Ctrl-C reaches the whole process group; only the parent decides what to do
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _measured(measure: Callable[[Point, Options], Sequence[Row]], options: Options, point: Point) -> list[Row]:
+    return list(measure(point, options))
 
 
 def run_reproduction(
@@ -149,11 +85,13 @@ def run_reproduction(
     folder: Path,
     options: Options,
     advance: Advance | None = None,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
     """Measure every point that an earlier run has not finished, then write the results to `folder`/`name`.
 
     Written are ``data.csv``, ``figure.png``, ``comparison.csv`` and ``metadata.json``; finished points lie in
-    ``points/`` and are taken from there when the run is repeated after an interruption.
+    ``points/`` and are taken from there when the run is repeated after an interruption. `tell` is called with a line
+    about points that are measured again, because the program or an input has changed.
 
     Raises
     ------
@@ -165,32 +103,33 @@ def run_reproduction(
     _check_inputs(options)
     target = folder / reproduction.name
     points = list(reproduction.points(options))
-    try:
-        paths = [target / "points" / f"{point_key(reproduction, point, options)}.json" for point in points]
-        measured = {k: rows for k, path in enumerate(paths) if (rows := _finished_rows(path)) is not None}
-        resumed = len(measured)
+    first: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        first.append(done)
         if advance:
-            advance(reproduction, resumed, len(points))
-        missing = {k: point for k, point in enumerate(points) if k not in measured}
-        for k, rows in _measure(reproduction, missing, options):
-            write_text(paths[k], json.dumps({"point": points[k], "rows": rows}, indent=1, sort_keys=True) + "\n")
-            measured[k] = rows
-            if advance:
-                advance(reproduction, len(measured), len(points))
-        data = pd.DataFrame([row for k in range(len(points)) for row in measured[k]])
+            advance(reproduction, done, total)
+
+    try:
+        measured = kept_results(
+            points, [wanted_point(reproduction, point, options) for point in points],
+            partial(_measured, reproduction.measure, options), target / POINTS, progress,
+            tell=tell, unit="points", workers=None if reproduction.parallel else 1,
+        )  # fmt: skip
+        data = pd.DataFrame([row for rows in measured for row in rows])
         comparisons = tuple(reproduction.compare(data, options))
         files = _write_results(reproduction, target, data, comparisons, options)
     except OSError as error:
         raise UserError(f"{error.filename or target}: {error.strerror or error}") from error
-    return Outcome(reproduction, comparisons, target, files, len(points), resumed)
+    return Outcome(reproduction, comparisons, target, files, len(points), first[0])
 
 
 def _command(reproduction: Reproduction, options: Options) -> list[str]:
     """Return the command that repeats this figure alone; inputs by their bare names."""
     words = ["hopforge", "reproduce", reproduction.name, *(["--full"] if options.full else [])]
     words += ["--seed", str(options.seed)]
-    for field in _input_digests(reproduction, options):
-        words += [f"--{field}", getattr(options, field).name]
+    for name, path in _inputs(reproduction, options).items():
+        words += [f"--{name}", path.name]
     return words
 
 
@@ -215,11 +154,11 @@ def _write_results(
         "variant": "full" if options.full else "quick",
         "seed": options.seed,
         "inputs": {
-            field: {"name": getattr(options, field).name, "sha256": digest}
-            for field, digest in _input_digests(reproduction, options).items()
+            name: {"name": path.name, "sha256": file_digest(path)}
+            for name, path in _inputs(reproduction, options).items()
         },
         "hopforge": hopforge.__version__,
-        "program_sha256": _program_digest(),
+        "program_digest": program_digest(),
         "python": platform.python_version(),
         "comparisons": [{**asdict(c), "deviation_percent": c.deviation_percent} for c in comparisons],
     }

@@ -13,8 +13,8 @@ from hopforge.model.output.results import Table, run_metadata, staged, write_met
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_tables
+from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
-from hopforge.sim.run.router_models import Built
 
 
 class MeasuredRun(Protocol):

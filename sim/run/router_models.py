@@ -1,99 +1,67 @@
-"""The router models of the network simulator by name (``router.model``): how a network is built and stepped."""
+"""The router models by name (``router.model``): which commands each can run, and what runs them.
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+The commands ask here and know no model. To add one, write a `sim.run.model_runs.ModelRuns` and name it in
+`ROUTER_MODELS`; what is behind a name is loaded when it is used.
+"""
+
+from dataclasses import dataclass
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.network.core.state import NetState
-from hopforge.model.network.settings import SourceParameters, Tables
-from hopforge.model.topology import Topology
-from hopforge.model.topology.link_times import queued_times
-from hopforge.sim.queued.build import QueuedState, QueueParameters, build_queues
 
 
 @dataclass(frozen=True)
-class Built:
-    """A network of one router model at cycle 0.
+class RouterModel:
+    """A router model.
 
     Attributes
     ----------
-    state : NetState
-        With the counters that every model fills.
-    run : function
-        ``run(route, pattern, cycles) -> code`` of `model.network.core.records`.
-    flit_cycles : int
-        Cycles that a flit takes on the link of a host: a load of 1 is a flit in this time.
-    bin_cycles : int
-        Width of the bins of the latency histogram.
-    cycle_ns : float
-        Length of a cycle, 0 if it is not known.
+    name : str
+        Value of ``router.model``.
+    place : str
+        Module and name of its `ModelRuns`.
+    able : tuple of str
+        Commands that it can run.
+    reason : str
+        Why it cannot run others.
     """
 
-    state: NetState
-    run: Callable[[Any, Any, int], int]
-    flit_cycles: int = 1
-    bin_cycles: int = 1
-    cycle_ns: float = 0.0
-
-    def derouted(self) -> int:
-        """Packets that arrived on a way that was not minimal, since the last `reset` (0: the model does not count)."""
-        return int(self.state.queue_record["derouted"][0]) if isinstance(self.state, QueuedState) else 0
-
-    def reset(self) -> None:
-        """Begin to count anew."""
-        if isinstance(self.state, QueuedState):
-            self.state.queue_record["derouted"] = 0
+    name: str
+    place: str
+    able: tuple[str, ...]
+    reason: str = ""
 
 
-#: name → ``build(config, topology, source, tables, seed)``; `input_queued` is built by `sim.run.simulation` itself
-ROUTER_MODELS: dict[str, Callable[[Config, Topology, SourceParameters, Tables, int], Built]] = {}
-
-
-def _input_output_queued(
-    config: Config, topology: Topology, source: SourceParameters, tables: Tables, seed: int
-) -> Built:
-    from hopforge.sim.queued.kernel import run_cycles  # noqa: PLC0415 - compiled where it is used
-
-    router, times = config.router, queued_times(config.router, topology)
-    per_flit = times.flit_cycles
-    parameters = QueueParameters(
-        vcs=router.vcs,
-        input_packets=router.buffer_flits,
-        output_packets=router.output_buffer_flits,
-        packet_cycles=per_flit,
-        match_cycles=times.crossbar_cycles,
-        flight_cycles=times.flight_cycles,
-        nic_packets=config.traffic.nic_packets,
-        deadlock_cycles=config.simulation.deadlock_cycles * per_flit,
+_FLITS = "hopforge.sim.run.flit_runs:FLIT_RUNS"
+_ALL = ("net", "series", "sweep", "trace", "app")
+ROUTER_MODELS = {
+    model.name: model
+    for model in (
+        RouterModel("input_queued", _FLITS, _ALL),
+        RouterModel("input_output_queued", _FLITS, _ALL),
+        RouterModel("packet", "hopforge.sim.packet.runs:PACKET_RUNS", ("net", "series", "sweep"), "it has no flits"),
     )
-    scaled = replace(
-        source,
-        packet_rate=source.packet_rate / per_flit,
-        on_to_off=source.on_to_off / per_flit,
-        off_to_on=source.off_to_on / per_flit,
+}
+
+
+def refuse(model: RouterModel, what: str) -> UserError:
+    """Return the mistake of asking a model for what it cannot do."""
+    *others, last = model.able
+    return UserError(
+        f"router.model {model.name} cannot run {what}, because {model.reason}; it runs hopforge {', '.join(others)} "
+        f"and {last}"
     )
-    state: QueuedState = build_queues(topology, parameters, scaled, tables, seed)
-
-    def run(route: Any, pattern: Any, cycles: int) -> int:
-        return int(run_cycles(route, pattern, state.record[0], state.queue_record[0], cycles))
-
-    return Built(state, run, per_flit, int(state.queue_record["bin_cycles"][0]), times.cycle_ns)
 
 
-ROUTER_MODELS["input_output_queued"] = _input_output_queued
-
-
-def build_model(config: Config, topology: Topology, source: SourceParameters, tables: Tables, seed: int) -> Built:
-    """Build the network with the routers of ``router.model``.
+def router_model(config: Config, command: str) -> RouterModel:
+    """Return the router model of a configuration, for a command.
 
     Raises
     ------
     UserError
-        A model that only `hopforge net` knows.
+        The model cannot run it.
     """
-    if config.router.model not in ROUTER_MODELS:
-        known = ", ".join(["input_queued", *ROUTER_MODELS])
-        raise UserError(f"router.model must be one of {known} here, not {config.router.model}")
-    return ROUTER_MODELS[config.router.model](config, topology, source, tables, seed)
+    model = ROUTER_MODELS[config.router.model]
+    if command not in model.able:
+        raise refuse(model, f"hopforge {command}")
+    return model

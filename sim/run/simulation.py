@@ -2,8 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +10,11 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.config.limits import simulated_ports_problem
 from hopforge.model.config.workload import ProgramWorkload
-from hopforge.model.errors import UserError
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.records import BERNOULLI, DEADLOCK, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
-from hopforge.model.network.kernel import run_cycles
-from hopforge.model.network.settings import RouterParameters, Script, SourceParameters, Tables, router_parameters
+from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
@@ -32,10 +28,10 @@ from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
+from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits, flit_router_parameters
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
-from hopforge.sim.run.router_models import Built, build_model
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5, percentile
 from hopforge.sim.run.sources import program_source, source_parameters
 from hopforge.sim.traffic import TrafficError, prepare_traffic
@@ -88,8 +84,7 @@ class Simulation:
         plan: RoutingPlan | None = None,
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
-        if config.router.model == "packet":
-            raise UserError("router.model packet has no flits: hopforge net, series and sweep run it, nothing else")
+        check_has_flits(config)
         if topology is None:
             problem = simulated_ports_problem(config.topology, MAX_PORTS)
             if problem is not None:  # before a network of thousands of links per router is built
@@ -121,13 +116,7 @@ class Simulation:
             inject_mask=self.plan.inject_mask,
             feedback=self.plan.feedback,
         )
-        if config.router.model == "input_queued":
-            state = build_net(
-                self.topology, self._router_parameters(self.topology, self.plan), source, tables, seed, log_events
-            )
-            self.built = Built(state, partial(_run_input_queued, state), cycle_ns=config.router.cycle_ns or 0.0)
-        else:
-            self.built = build_model(config, self.topology, source, tables, seed)
+        self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
         self.state: NetState = self.built.state
         if self.traffic.silent is not None:
             self.state["host"]["next_time"][self.traffic.silent] = NEVER
@@ -141,12 +130,6 @@ class Simulation:
                 check_keys(config, self.topology, self.plan, self.state)
         #: what fails during the run, None: nothing
         self.reconfiguration = self._reconfiguration(whole, check=check) if config.simulation.failures else None
-
-    def _router_parameters(self, topology: Topology, plan: RoutingPlan) -> RouterParameters:
-        parameters = router_parameters(self.config, topology)
-        if self.config.router.route_computation == "table":
-            return parameters
-        return replace(parameters, lookup=route_lookup(self.config, topology, plan))
 
     def _reconfiguration(self, whole: Topology, *, check: bool) -> Reconfiguration:
         """Prepare the failures of section `simulation`: the routing of every state that the network comes to."""
@@ -162,7 +145,7 @@ class Simulation:
                     f"{self.plan.max_candidates} after a failure too, not {plan.max_candidates}"
                 )
             if config.routing.check and check:
-                net = build_net(topology, self._router_parameters(topology, plan), SourceParameters(), Tables(
+                net = build_net(topology, flit_router_parameters(config, topology, plan), SourceParameters(), Tables(
                     routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask,
                     memory=plan.memory,
                 ), self.seed)  # fmt: skip
@@ -441,7 +424,3 @@ class Simulation:
             "message_latency_p99": p99,
             "message_latency_max": largest,
         }
-
-
-def _run_input_queued(state: NetState, route: Any, pattern: Any, cycles: int) -> int:
-    return int(run_cycles(route, pattern, state.record[0], cycles))

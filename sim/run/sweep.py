@@ -1,193 +1,138 @@
-"""Many runs of the network simulator: variants × loads × seeds, over all cores or a Dask cluster; tables and plot."""
+"""Many runs of one kind: variants × loads × seeds of a configuration, over all cores or a Dask cluster.
 
-from collections.abc import Callable, Iterable
+What is run and what becomes of the results is that of a `Sweep`: the routers with flits (`sim.run.flit_sweep`), the
+packet routers (`sim.packet.sweep`), programs (`sim.programs.app_sweep`). Each finished run is kept
+(`sim.run.kept_results`), so that a stopped sweep goes on where it was.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from hopforge.model.config import Config
-from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
-from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.sim.run.kept_runs import Row, config_key, kept_runs, naming_variant
-from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.kept_results import FINISHED, Row, Wanted, described, kept_results, naming_variant
 
 
 class Job(NamedTuple):
-    """One run."""
+    """One run; `variant` is empty where there are no variants."""
 
     config: Config
     load: float
     seed: int
+    variant: str = ""
 
 
-def run_key(config: Config, load: float, seed: int) -> str:
-    """Name of one run: a digest of everything that decides its result."""
-    sections = {"topology", "failed", "address", "lookup", "router", "packet", "routing", "traffic", "simulation"}
-    if config.routing.algorithm == "tables":  # random ties and landmarks come from the seed of the file
-        sections |= {"tables", "seed"}
-    return config_key(config, sections, load, seed)
-
-
-def run_one(job: Job) -> Row:
-    """Simulate one load and seed (in a worker process); freedom from deadlock has been proved before."""
-    return Simulation(*job, check=False).run().row()
-
-
-def sweep_jobs(config: Config) -> list[tuple[str, Job]]:
-    """List all runs with the names of their variants: variants, then loads, then seeds.
-
-    Without ``simulation.variants`` there is one variant, called as the configuration.
-    """
-    return [
-        (name, Job(variant, load, variant.seed + k))
-        for name, variant in (config.variants or {config.name: config}).items()
-        for load in variant.simulation.loads
-        for k in range(variant.simulation.seeds)
-    ]
-
-
-def sweep_runs(
-    config: Config,
-    folder: Path,
-    progress: Callable[[int, int], None],
-    workers: int | None = None,
-    dask: str | None = None,
-) -> pd.DataFrame:
-    """Run every variant, load and seed that `folder` has no result of yet; returns the table of all runs.
-
-    Each finished run is kept at once in ``folder/runs/``, so a stopped sweep goes on where it was. The results do not
-    depend on where and on how many processes they are computed.
-
-    Parameters
-    ----------
-    config : Config
-        Loads, seeds and variants stand in its section `simulation`.
-    folder : Path
-        Results.
-    progress : callable
-        Called with (finished, in all).
-    workers : int, optional
-        Processes; by default one per core.
-    dask : str, optional
-        Address of a Dask scheduler, whose workers are used instead of processes here.
-
-    Raises
-    ------
-    SweepError
-        No scheduler at the address, or a variant that does not fit its network (before any run).
-    UserError
-        The same of a configuration without variants.
-    """
-    named = sweep_jobs(config)
-    jobs = [job for _, job in named]
-    rows = kept_runs(
-        jobs, [run_key(*job) for job in jobs], run_one, folder, progress,
-        prepare=lambda missing: _prove([named[number] for number in missing], named=bool(config.variants)),
-        workers=workers, dask=dask,
-    )
-    return pd.DataFrame([{"variant": name, **row} for (name, _), row in zip(named, rows, strict=True)])
-
-
-def _prove(missing: Iterable[tuple[str, Job]], *, named: bool) -> None:
-    """Prepare the first run of every variant: mistakes, proof of deadlock freedom, kernels into the disk cache."""
+def try_variants(jobs: Iterable[Job], attempt: Callable[[Job], object]) -> None:
+    """Call `attempt` with the first job of every variant; mistakes name the variant."""
     seen: set[str] = set()
-    for name, job in missing:
-        if name in seen:
-            continue
-        seen.add(name)
-        with naming_variant(name if named else ""):
-            Simulation(*job).advance(0)
+    for job in jobs:
+        if job.variant not in seen:
+            seen.add(job.variant)
+            with naming_variant(job.variant):
+                attempt(job)
 
 
-MEANS = [
-    "latency",
-    "latency_interval",
-    "latency_median",
-    "latency_p95",
-    "latency_p99",
-    "network_latency",
-    "hops",
-    "accepted",
-    "accepted_worst",
-    "channel_load_max",
-    "channel_load_mean",
-    "hit_rate",
-]
+class Sweep(ABC):
+    """What a sweep runs, and what becomes of its results."""
 
+    def jobs(self, config: Config) -> list[Job]:
+        """List all runs: variants, then loads, then seeds; without ``simulation.variants`` the file is the only one."""
+        return [
+            Job(variant, load, variant.seed + k, name)
+            for name, variant in (config.variants or {"": config}).items()
+            for load in variant.simulation.loads
+            for k in range(variant.simulation.seeds)
+        ]
 
-def summarise(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per variant and load: means over seeds, and `saturated` if any run was."""
-    parts = []
-    for name in runs["variant"].unique():
-        by_load = runs[runs["variant"] == name].groupby("load", sort=True)
-        table = by_load[MEANS].mean().reset_index()
-        table.insert(0, "variant", name)
-        table.insert(2, "saturated", by_load["saturated"].any().to_numpy())
-        table.insert(3, "seeds", by_load["seed"].count().to_numpy())
-        parts.append(table)
-    return pd.concat(parts, ignore_index=True)
+    @abstractmethod
+    def run_one(self, job: Job) -> Row:
+        """Do one run, in a worker process; returns a row of the table of runs."""
 
+    def prepare(self, missing: Sequence[Job]) -> None:  # noqa: B027 - nothing to do is fine
+        """Find mistakes before the first of the runs that are missing."""
 
-def write_sweep(config: Config, runs: pd.DataFrame, folder: Path) -> None:
-    """Write runs and curve (CSV, Parquet), plot (PNG) and metadata (JSON)."""
-    curve = summarise(runs)
-    with staged(folder) as scratch:
-        write_tables(scratch, {"runs": runs, "curve": curve})
-        write_metadata(scratch, run_metadata(config))
-        if config.variants:
-            plot_variants(config.name, curve, scratch / "latency_load.png")
-        else:
-            plot_curve(config.name, curve, scratch / "latency_load.png")
+    def unused(self, config: Config) -> set[str]:
+        """Return the sections that play no part in a run."""
+        return set()
 
+    def choices(self, config: Config) -> dict[str, Any]:
+        """Return what decides the results beside the configuration: values that JSON can hold."""
+        return {}
 
-def _panels(name: str) -> tuple[Figure, Axes, Axes]:
-    figure, (left, right) = new_figure(panels=2)
-    load = "offered load (flits per host and cycle)"
-    style_axes(left, title=f"Latency, {name}", x_label=load, y_label="latency (cycles)")
-    style_axes(right, title="Throughput", x_label=load, y_label="accepted (flits per host and cycle)")
-    return figure, left, right
+    @abstractmethod
+    def summarise(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Return the means over the seeds."""
 
+    @abstractmethod
+    def write(self, config: Config, runs: pd.DataFrame, folder: Path) -> None:
+        """Write tables, plot and metadata."""
 
-def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
-    """Draw mean and 99th percentile of latency, and accepted over offered load; latencies of stable points only."""
-    stable = curve[~curve["saturated"]]
-    figure, left, right = _panels(name)
-    if len(stable):
-        draw_lines(
-            left,
-            [
-                Line("mean", stable["load"], stable["latency"], 0, error=stable["latency_interval"]),
-                Line("99 %", stable["load"], stable["latency_p99"], 1),
-            ],
-        )
-    draw_lines(
-        right,
-        [
-            Line("mean", curve["load"], curve["accepted"], 0),
-            Line("worst host", curve["load"], curve["accepted_worst"], 1),
-            Line("offered", np.array(curve["load"]), np.array(curve["load"]), 2, dashed=True, marked=False),
-        ],
-    )
-    save_figure(figure, path)
+    @abstractmethod
+    def table(self, config: Config, runs: pd.DataFrame) -> list[list[str]]:
+        """Return what the terminal shows: headings, then rows of as many cells."""
 
+    def wanted(self, jobs: Sequence[Job]) -> list[Wanted]:
+        """Say what decides the result of each job."""
+        known: dict[int, tuple[dict[str, Any], dict[str, str]]] = {}
+        found = []
+        for job in jobs:
+            if id(job.config) not in known:
+                values, files = described(job.config, without=self.unused(job.config))
+                known[id(job.config)] = ({**values, **self.choices(job.config)}, files)
+            values, files = known[id(job.config)]
+            name = f"{job.variant}, load {job.load:.6g}, seed {job.seed}".removeprefix(", ")
+            run = {"load": job.load, "seed": job.seed}
+            found.append(Wanted(name, {**values, "kind": type(self).__name__, "run": run}, files))
+        return found
 
-def plot_variants(name: str, curve: pd.DataFrame, path: Path) -> None:
-    """Draw mean latency (stable points only) and accepted over offered load, one line per variant."""
-    figure, left, right = _panels(name)
-    latencies, rates = [], []
-    for k, variant in enumerate(curve["variant"].unique()):
-        points = curve[curve["variant"] == variant]
-        stable = points[~points["saturated"]]
-        dashed = k >= len(PALETTE)  # colours begin again
-        if len(stable):
-            half = stable["latency_interval"]
-            latencies.append(Line(variant, stable["load"], stable["latency"], k, dashed=dashed, error=half))
-        rates.append(Line(variant, points["load"], points["accepted"], k, dashed=dashed))
-    if latencies:
-        draw_lines(left, latencies)
-    draw_lines(right, rates)
-    save_figure(figure, path)
+    def run(
+        self,
+        config: Config,
+        folder: Path,
+        progress: Callable[[int, int], None],
+        workers: int | None = None,
+        dask: str | None = None,
+        *,
+        tell: Callable[[str], None] = lambda line: None,
+    ) -> pd.DataFrame:
+        """Do every run that `folder` has no result of yet; returns the table of all runs.
+
+        The results do not depend on where and on how many processes they are computed.
+
+        Parameters
+        ----------
+        config : Config
+            Loads, seeds and variants stand in its section `simulation`.
+        folder : Path
+            Results; each finished run is kept at once in ``folder/runs/``.
+        progress : callable
+            Called with (finished, in all).
+        workers : int, optional
+            Processes; by default one per core.
+        dask : str, optional
+            Address of a Dask scheduler, whose workers are used instead of processes here.
+        tell : callable, optional
+            Called with a line about runs that are computed again.
+
+        Raises
+        ------
+        SweepError
+            No scheduler at the address, or a variant that does not fit its network (before any run).
+        UserError
+            The same of a configuration without variants.
+        """
+        jobs = self.jobs(config)
+        rows = kept_results(
+            jobs, self.wanted(jobs), self._named_run, folder / FINISHED, progress,
+            tell=tell, prepare=lambda missing: self.prepare([jobs[number] for number in missing]),
+            workers=workers, dask=dask,
+        )  # fmt: skip
+        names = [job.variant or config.name for job in jobs]
+        return pd.DataFrame([{"variant": name, **row} for name, row in zip(names, rows, strict=True)])
+
+    def _named_run(self, job: Job) -> Row:
+        with naming_variant(job.variant):
+            return self.run_one(job)

@@ -17,7 +17,7 @@ from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.sim.cosim.network import NetworkReport, cosim_network
 from hopforge.sim.pages.report import Column, Fact, Figure, Section, Table, thousands
-from hopforge.sim.run.sweep import summarise, sweep_runs, write_sweep
+from hopforge.sim.run.flit_sweep import FLIT_SWEEP
 
 __all__ = ["NetworkRuns", "RtlNetwork", "network_config", "network_section", "rtl_section", "run_network", "run_rtl"]
 
@@ -39,7 +39,7 @@ class NetworkRuns:
     Attributes
     ----------
     curve : DataFrame
-        A row for each way in `WAYS` and load, as `sim.run.sweep.summarise` makes them; empty if refused.
+        A row for each way in `WAYS` and load, as `sim.run.flit_sweep.summarise` makes them; empty if refused.
     refused : str
         Why the simulator does not take this network; empty if it does.
     """
@@ -128,12 +128,12 @@ def run_network(config: Config, folder: Path, progress: Callable[[int, int], Non
     """
     try:
         sweep = network_config(config)
-        runs = sweep_runs(sweep, folder, progress, workers=1)
+        runs = FLIT_SWEEP.run(sweep, folder, progress, workers=1)
     except UserError as error:
         return NetworkRuns(pd.DataFrame(), str(error))
-    write_sweep(sweep, runs, folder)
+    FLIT_SWEEP.write(sweep, runs, folder)
     (folder / "config.json").write_text(sweep.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    return NetworkRuns(summarise(runs))
+    return NetworkRuns(FLIT_SWEEP.summarise(runs))
 
 
 def run_rtl(config: Config, scratch: Path, build: Path, progress: Callable[[int, int], None]) -> RtlNetwork:

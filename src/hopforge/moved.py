@@ -38,7 +38,7 @@ MODULES = {
     "model.irregular.large": "sim.pages.route_large",
     "model.irregular.load": "sim.pages.route_load",
     "model.irregular.write": "sim.pages.route_write",
-    "model.kept_runs": "sim.run.kept_runs",
+    "model.kept_runs": "sim.run.kept_results",
     "model.kernel_cache": "model.kernel.stale",
     "model.key_ports": "model.lookup.key_ports",
     "model.link_frames": "sim.run.link_frames",

@@ -123,7 +123,7 @@ class TestGenerateLookup:
 
     def test_an_engine_without_cache(self):
         with pytest.raises(UserError, match=r"cache\.enabled: must be true for a lookup engine in hardware"):
-            generate_lookup(config(cache={"enabled": False}))
+            generate_lookup(config(cache={"enabled": False}), Path("unused"))
 
 
 class TestLint:

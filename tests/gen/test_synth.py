@@ -305,14 +305,14 @@ def test_allocators_by_name():
     assert best.flops == 4, "a thermometer code of which bit 0 is always 0"
 
 
-def test_unknown_set_of_blocks():
+def test_unknown_set_of_blocks(tmp_path):
     with pytest.raises(UserError, match="unknown set of blocks 'alu'; there are lookup, router, allocators"):
-        synthesize_config(config(), blocks="alu")
+        synthesize_config(config(), blocks="alu", folder=tmp_path)
 
 
-def test_unknown_block():
+def test_unknown_block(tmp_path):
     with pytest.raises(UserError, match="unknown block 'alu'; there are crc_index, torus, fat_tree"):
-        synthesize_config(config(), names=["alu"])
+        synthesize_config(config(), names=["alu"], folder=tmp_path)
 
 
 def test_generic_gates_of_the_reductions_stay_shallow():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from hopforge.commands.terminal import ConfigPath, progress_bar, say_written, show_rows
+from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows
 
 if TYPE_CHECKING:
     from hopforge.model.config import Config
@@ -41,7 +41,7 @@ def app(
         int | None, typer.Option("--ranks", "-n", min=1, help="Ranks of --program (default: one for each host).")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/app/NAME).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/app).")
     ] = None,
 ) -> None:
     """Run the program of section `workload` on the network: makespan and the times of its ranks.
@@ -50,12 +50,16 @@ def app(
     packet simulates the routers cycle by cycle. All take times from the sections `timing` and `app`
     (docs/guides/applications.md). With --program a compiled MPI program runs on the network, and what it calls is
     written as a trace; the word `run` may stand before CONFIG.
+
+    Example:
+
+    hopforge app configs/app_mg_torus.yml --engine packet
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
 
     checked = _chosen_engine(load_config(config), engine, backend)
-    target = output or Path("build/app") / checked.name
+    target = output_folder(output, "app", config)
     if program is not None:
         if engine is not None or backend is not None:
             raise typer.BadParameter("--program runs in SimGrid; replay its trace with another engine (kind: trace)")
@@ -104,19 +108,23 @@ def _run_program(config: "Config", program: Path, ranks: int | None, arguments: 
 def workload(
     config: ConfigPath,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="New folder of the trace (default: build/workload/NAME).")
+        Path | None, typer.Option("--output", "-o", help="New folder of the trace (default: build/NAME/workload).")
     ] = None,
 ) -> None:
     """Write the program of section `workload` as a time-independent trace, a text for each rank.
 
     SimGrid replays it, and `workload.kind: trace` reads it.
+
+    Example:
+
+    hopforge workload configs/app_mg_torus.yml
     """
     from hopforge.model.config import load_config
     from hopforge.model.workload.trace import write_trace
     from hopforge.sim.programs.application import checked_program, trace_rows
 
     checked = load_config(config)
-    target = output or Path("build/workload") / checked.name
+    target = output_folder(output, "workload", config)
     trace = checked_program(checked)
     write_trace(trace, target)
     show_rows(trace_rows(trace))

@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import say_written
+from hopforge.commands.terminal import output_folder, say_written
 
 
 def bench_lookup(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/bench/lookup"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/bench/lookup).")
+    ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each case; the best counts.")] = 5,
     trace: Annotated[
         Path | None, typer.Option(help="Another recorded program to replay (at most 64 ranks), such as NPB CG.")
@@ -19,6 +21,10 @@ def bench_lookup(
 
     The last column is the rate over that of a plain random generator in the same process: it says how fast the code
     is, not how fast the machine.
+
+    Example:
+
+    hopforge bench lookup --repetitions 3
     """
     from rich.console import Console
     from rich.table import Table
@@ -27,13 +33,14 @@ def bench_lookup(
     from hopforge.sim.start.bench import CLOCK, lookup_cases, measure
     from hopforge.sim.start.bench_results import write_bench
 
-    check_writable(output)
+    target = output_folder(output, "bench lookup")
+    check_writable(target)
     console = Console()
     rows = []
     with console.status("measuring"):
         for row in measure(lookup_cases(trace), repetitions):
             rows.append(row)
-    write_bench(rows, output, clock=CLOCK)
+    write_bench(rows, target, clock=CLOCK)
     table = Table(box=None, pad_edge=False)
     table.add_column("case", no_wrap=True)
     for heading in ("work", "best", "worst", "rate", "per step"):
@@ -44,11 +51,13 @@ def bench_lookup(
             f"{row['million_per_s']:.3g} M/s", f"{row['per_yardstick_step']:.3g}",
         )  # fmt: skip
     console.print(table)
-    say_written(output)
+    say_written(target)
 
 
 def bench_net(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/bench/net"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/bench/net).")
+    ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each case; the medians count.")] = 5,
     booksim: Annotated[
         Path | None, typer.Option(metavar="BINARY", help="A BookSim 2 binary to run in turn with ours.")
@@ -58,6 +67,10 @@ def bench_net(
     """Time the network simulator at load 0.3, on one core: flits times routers visited per second of processor time.
 
     With --booksim both simulate the same networks in turn; the ratio is the median of the pairs.
+
+    Example:
+
+    hopforge bench net --sizes
     """
     from rich.console import Console
     from rich.table import Table
@@ -69,11 +82,12 @@ def bench_net(
 
     if booksim is not None and not booksim.is_file():
         raise UserError(f"--booksim: no such file: {booksim}")
-    check_writable(output)
+    target = output_folder(output, "bench net")
+    check_writable(target)
     console = Console()
     with console.status("measuring"):
         rows = list(measure_net(SIZES if sizes else CASES, booksim, repetitions))
-    write_bench(rows, output, clock=CLOCK, load=LOAD)
+    write_bench(rows, target, clock=CLOCK, load=LOAD)
     table = Table(box=None, pad_edge=False)
     table.add_column("case", no_wrap=True)
     for heading in ("routers", "M flit-hops/s", "ns each", "MiB", "BookSim", "ratio"):
@@ -86,11 +100,13 @@ def bench_net(
             f"{row['ratio']:.3g}" if "ratio" in row else "",
         )  # fmt: skip
     console.print(table)
-    say_written(output)
+    say_written(target)
 
 
 def bench_route(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/bench/route"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/bench/route).")
+    ] = None,
     method: Annotated[
         list[str] | None, typer.Option(help="Only acro, lash, lash_tor, dfsssp, loren, thorup_zwick (repeat for more).")
     ] = None,
@@ -99,6 +115,10 @@ def bench_route(
     """Time virtual layers (ACRO, LASH, LASH-TOR, DFSSSP) and tables (LOREN, Thorup-Zwick) of growing networks.
 
     Processor time and memory of a process per case, beside the aims; a plot of the growth with the network.
+
+    Example:
+
+    hopforge bench route --method loren
     """
     from rich.console import Console
     from rich.table import Table
@@ -108,13 +128,14 @@ def bench_route(
     from hopforge.sim.start.bench_route import CLOCK, LABELS, chosen_cases, draw_growth, measure_route
 
     cases = chosen_cases(full, method or [])
-    check_writable(output)
+    target = output_folder(output, "bench route")
+    check_writable(target)
     console, rows = Console(), []
     with console.status("measuring") as status:
         for row in measure_route(cases):
             rows.append(row)
             status.update(f"measured {len(rows)} of {len(cases)}")
-    write_bench(rows, output, clock=CLOCK, plot=draw_growth)
+    write_bench(rows, target, clock=CLOCK, plot=draw_growth)
     table = Table(box=None, pad_edge=False)
     table.add_column("method", no_wrap=True)
     for heading in ("switches", "degree", "layers, entries", "CPU s", "aim", "MiB", "aim"):
@@ -126,11 +147,13 @@ def bench_route(
             f"{1024 * row['limit_gib']:.0f}" if row["limit_gib"] else "",
         )  # fmt: skip
     console.print(table)
-    say_written(output)
+    say_written(target)
 
 
 def bench_app(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/bench/app"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/bench/app).")
+    ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each case; the medians count.")] = 3,
     full: Annotated[bool, typer.Option("--full", help="The large programs, too: minutes.")] = False,
     trace: Annotated[
@@ -141,6 +164,10 @@ def bench_app(
 
     Processor time of engine flow alone, and the whole with reading the trace, as in SimGrid's; how many times as long
     SimGrid takes; how far the makespans are apart; and processor time of engine packet.
+
+    Example:
+
+    hopforge bench app --full
     """
     from rich.console import Console
     from rich.table import Table
@@ -150,13 +177,14 @@ def bench_app(
     from hopforge.sim.start.bench_results import write_bench
 
     cases = chosen_cases(full, trace or [])
-    check_writable(output)
+    target = output_folder(output, "bench app")
+    check_writable(target)
     console, rows = Console(), []
     with console.status("measuring") as status:
         for row in measure_app(cases, repetitions):
             rows.append(row)
             status.update(f"measured {len(rows)} of {len(cases)}")
-    write_bench(rows, output, clock=CLOCK)
+    write_bench(rows, target, clock=CLOCK)
     table = Table(box=None, pad_edge=False)
     table.add_column("program", no_wrap=True)
     for heading in ("engine s", "whole s", "SimGrid s", "ratio", "whole", "apart", "packet s"):
@@ -171,4 +199,4 @@ def bench_app(
             f"{row['packet_s']:.3g}" if "packet_s" in row else "",
         )
     console.print(table)
-    say_written(output)
+    say_written(target)

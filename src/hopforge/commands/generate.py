@@ -5,25 +5,30 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, progress_bar
+from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar
 
 
 def gen_lookup(
     config: ConfigPath,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/lookup).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/lookup).")
     ] = None,
     period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
 ) -> None:
     """Write the lookup engine: Verilog, lint waivers, constraints, FuseSoC core, manifest, register documentation.
 
     The same configuration and tools give the same bytes.
+
+    Example:
+
+    hopforge gen lookup configs/demo.yml
     """
     from hopforge.gen.lookup import generate_lookup
     from hopforge.model.config import load_config
 
-    for path in generate_lookup(load_config(config, hardware=True), output, period_ns=period_ns):
+    folder = output_folder(output, "gen lookup", config)
+    for path in generate_lookup(load_config(config, hardware=True), folder, period_ns=period_ns):
         typer.echo(str(path))
 
 
@@ -32,7 +37,7 @@ def gen_router(
     *,
     router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/router).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/router).")
     ] = None,
     period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
 ) -> None:
@@ -40,11 +45,16 @@ def gen_router(
 
     Routes come from a table or from a lookup engine per input port (router.route_computation); with engines the files
     include the TCAM contents and the register writes that make the router work (docs/guides/generate-a-router.md).
+
+    Example:
+
+    hopforge gen router configs/router_lookup.yml --router 5
     """
     from hopforge.gen.router import generate_router
     from hopforge.model.config import load_config
 
-    for path in generate_router(load_config(config), output, router=router, period_ns=period_ns):
+    folder = output_folder(output, "gen router", config)
+    for path in generate_router(load_config(config), folder, router=router, period_ns=period_ns):
         typer.echo(str(path))
 
 
@@ -52,18 +62,23 @@ def gen_network(
     config: ConfigPath,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/network).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/network).")
     ] = None,
     period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
 ) -> None:
     """Write the whole network, routers and links, with one register bus: the same files as for a router.
 
     Meant for small networks: their Verilog is simulated and prototyped as one design (guides/generate-a-router.md).
+
+    Example:
+
+    hopforge gen network configs/cosim/mesh2x2.yml
     """
     from hopforge.gen.network import generate_network
     from hopforge.model.config import load_config
 
-    for path in generate_network(load_config(config), output, period_ns=period_ns):
+    folder = output_folder(output, "gen network", config)
+    for path in generate_network(load_config(config), folder, period_ns=period_ns):
         typer.echo(str(path))
 
 
@@ -74,18 +89,23 @@ def gen_q_table(
         bool, typer.Option("--shared-read", help="One memory: an update waits while there is a query.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/q_table).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/q-table).")
     ] = None,
     period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
 ) -> None:
     """Write the table of Q-adaptive of a dragonfly router: decisions by learned times, and their learning.
 
     Rates, thresholds and bits of a learned time are those of section `routing` (docs/definitions/q-table.md).
+
+    Example:
+
+    hopforge gen q-table configs/q_table72.yml
     """
     from hopforge.gen.q_table import generate_q_table
     from hopforge.model.config import load_config
 
-    for path in generate_q_table(load_config(config), output, shared_read=shared_read, period_ns=period_ns):
+    folder = output_folder(output, "gen q-table", config)
+    for path in generate_q_table(load_config(config), folder, shared_read=shared_read, period_ns=period_ns):
         typer.echo(str(path))
 
 
@@ -93,18 +113,23 @@ def gen_tables(
     config: ConfigPath,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/tables).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/tables).")
     ] = None,
 ) -> None:
     """Write the routing tables of every switch (section `tables`) as memory images: TCAM rows, entries, virtual layers.
 
     A $readmemh file of each kind per switch, and a manifest that says what is where (definitions/routing-tables.md).
+
+    Example:
+
+    hopforge gen tables configs/loren64.yml
     """
     from hopforge.gen.tables import generate_tables
     from hopforge.model.config import load_config
 
+    folder = output_folder(output, "gen tables", config)
     with progress_bar("switches") as advance:
-        paths = generate_tables(load_config(config), output, advance)
+        paths = generate_tables(load_config(config), folder, advance)
     typer.echo(f"{paths[-1]}\n{len(paths) - 1} files beside it")
 
 
@@ -119,6 +144,10 @@ def lint(
     """Check generated Verilog with Verilator (-Wall): engine, router, network, table. Exit status 1 on a finding.
 
     What is waived is counted and comes with its reason.
+
+    Example:
+
+    hopforge lint configs/demo.yml --what lookup
     """
     from hopforge.gen.lint import WAIVERS
     from hopforge.gen.lint_config import lint_config

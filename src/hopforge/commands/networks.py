@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, progress_bar, say_written, show_rows
+from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows
 
 
 def topology(
@@ -17,19 +17,26 @@ def topology(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to (default: build/NAME.FORMAT).")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to (default: build/NAME/topology/NAME.FORMAT)."),
     ] = None,
 ) -> None:
     """Show the size, distances, floor plan and cables of a network, or write it for other programs.
 
     The formats are GraphML, BookSim 2's anynet and an edge list, which `kind: edge_list` all reads, a platform of
     SimGrid (simgrid: shortest paths; simgrid-full: the route of every pair), and the floor plan as a picture (png).
+
+    Example:
+
+    hopforge topology configs/sweep_hyperx.yml --export graphml
     """
     from hopforge.model.config import load_config
     from hopforge.sim.pages.export import describe, export_file
 
     checked = load_config(config)
-    path = export_file(checked, export, output) if export is not None or output is not None else None
+    path = None
+    if export is not None or output is not None:
+        path = export_file(checked, export, output, output_folder(None, "topology", config) / config.stem)
     show_rows(describe(checked))
     if path is not None:
         say_written(path)
@@ -38,7 +45,7 @@ def topology(
 def route(
     config: ConfigPath,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/route/NAME).")
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/route).")
     ] = None,
     fail: Annotated[
         list[str] | None,
@@ -55,6 +62,10 @@ def route(
     as CSV, JSON and in the form of OpenSM's forwarding tables. With failed links or switches (also section `failed`)
     the tables are computed on what is left of the network, and compared with those of all of it. Above 8192 switches:
     LOREN's tables, with sampled pairs.
+
+    Example:
+
+    hopforge route configs/loren64.yml --fail 3-4
     """
     from hopforge.model.config import load_config
     from hopforge.model.irregular.failure import tables_after_failure, with_options
@@ -65,7 +76,7 @@ def route(
     from hopforge.sim.pages.route_write import quality_table, route_rows, write_route
 
     checked = load_config(config)
-    target = output or Path("build/route") / checked.name
+    target = output_folder(output, "route", config)
     check_writable(target)
     network = build(checked.topology, checked.address)
     failed = with_options(network, checked.failed, fail or [], fail_switch or [])

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hopforge.commands.terminal import output_folder
 from hopforge.model.seeds import MOST_SEED
 
 
@@ -14,7 +15,9 @@ def reproduce(
     ] = None,
     *,
     show_list: Annotated[bool, typer.Option("--list", help="List the figures, a line each.")] = False,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("build/reproduce"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/reproduce).")
+    ] = None,
     liberty: Annotated[
         Path | None, typer.Option(help="Cell library (.lib, .lib.gz) for areas and delays; without: gates, levels.")
     ] = None,
@@ -31,8 +34,12 @@ def reproduce(
 ) -> None:
     """Measure figures of the papers again: the paper's value, ours, the deviation and what was assumed.
 
-    Writes data (CSV), figure (PNG), comparison (CSV) and metadata (JSON) of each. A run that was stopped continues
-    where it was.
+    Writes data (CSV), figure (PNG), comparison (CSV) and metadata (JSON) of each to a folder of its name. A run that
+    you stop goes on where it was; points are measured again when hopforge or an input has changed.
+
+    Example:
+
+    hopforge reproduce 'lookup.fig5.*'
     """
     from rich.console import Console
 
@@ -46,4 +53,4 @@ def reproduce(
     if show_list or not names:
         typer.echo(list_text(known))
         return
-    run_and_show(names, output, options, known, console, page)
+    run_and_show(names, output_folder(output, "reproduce"), options, known, console, page)

@@ -25,6 +25,10 @@ def report(
 
     The page needs no network: it holds everything, with plots that zoom and whose axes can be changed, tables that sort
     and filter, in light and dark. Files that cannot be read are named on the page and here.
+
+    Example:
+
+    hopforge report build
     """
     import shlex
 

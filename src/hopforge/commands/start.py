@@ -5,11 +5,16 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, complain, show_rows, step_times
+from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, step_times
 
 
 def doctor() -> None:
-    """Show which tools and extras are here, what each is for, and how to get what is missing."""
+    """List the tools and extras that are here, what each is for, and how to get what is missing.
+
+    Example:
+
+    hopforge doctor
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -32,18 +37,25 @@ def demo(
         Path | None, typer.Argument(metavar="[CONFIG]", help="Another configuration than the shipped one.")
     ] = None,
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of everything.")] = Path("build/demo"),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of everything (default: build/demo; of a file build/NAME/demo)."),
+    ] = None,
     skip_cosim: Annotated[bool, typer.Option("--skip-cosim", help="Leave out what needs a simulator.")] = False,
     liberty: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Cell library (.lib, .lib.gz): show areas and delays too.")
     ] = None,
 ) -> None:
-    """From one YAML file: Verilog, lint, co-simulation, hit rates and a report page, in less than two minutes.
+    """Run all of it for one YAML file in less than two minutes: Verilog, co-simulation, hit rates, a report page.
 
-    The shipped configuration is a recorded MPI program (NPB IS) on 64 nodes of a 4x4x4 torus. The lookup engine is done
-    twice, with node reduction and with whole addresses as keys; the network runs in the cycle simulator with the cache
-    on and off, and a 2x2 network in RTL is compared with that simulator. Exit status 1 if the hardware differs from the
+    The shipped configuration is a recorded MPI program (NPB IS) on 64 nodes of a 4x4x4 torus. You get the lookup engine
+    twice, with node reduction and with whole addresses as keys. The network runs in the cycle simulator with the cache
+    on and off, and a 2x2 network in RTL is compared with that simulator. Exit status 1: the hardware differs from the
     golden model.
+
+    Example:
+
+    hopforge demo --skip-cosim
     """
     from rich.console import Console
 
@@ -54,7 +66,7 @@ def demo(
     with step_times() as progress:
         found = run_demo(
             demo_config(config),
-            output,
+            output_folder(output, "demo", config),
             command=" ".join(words),
             cosim=not skip_cosim,
             liberty=liberty,
@@ -78,7 +90,11 @@ def check(
         bool, typer.Option("--quick", help="Check keys and limits only; do not prepare the network.")
     ] = False,
 ) -> None:
-    """Check a configuration and show what it amounts to.
+    """Summarise a configuration, or report its errors with file, line and key.
+
+    Example:
+
+    hopforge check configs/demo.yml
 
     Builds the network, so that edge lists and failed parts are checked, and the tables of a section `tables`.
     """
@@ -94,7 +110,12 @@ def schema(
         bool, typer.Option("--markdown", help="The page of every key instead (docs/definitions/configuration.md).")
     ] = False,
 ) -> None:
-    """Print the JSON schema of a configuration, for editors that complete and check YAML."""
+    """Print the JSON schema of a configuration, for editors that complete and check YAML.
+
+    Example:
+
+    hopforge schema > hopforge.schema.json
+    """
     from hopforge.model.config import reference
 
     typer.echo(reference.markdown() if markdown else reference.json_schema(), nl=False)

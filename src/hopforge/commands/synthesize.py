@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath
+from hopforge.commands.terminal import ConfigPath, output_folder
 
 
 def synth(
@@ -30,6 +30,10 @@ def synth(
 
     The delay is OpenSTA's if it is installed (clocked blocks: shortest period with flip-flops), else that of abc
     without flip-flops. Netlists, timing reports and a table of every recipe stay in the folder.
+
+    Example:
+
+    hopforge synth configs/demo.yml --block crc_index
     """
     from rich.console import Console
     from rich.table import Table
@@ -41,7 +45,8 @@ def synth(
     status = Console(stderr=True).status("")
     with status:
         found = synthesize_config(
-            checked, liberty, blocks=blocks, names=block, recipes=recipe, folder=output, timeout_s=timeout_s,
+            checked, liberty, blocks=blocks, names=block, recipes=recipe,
+            folder=output_folder(output, "synth", config), timeout_s=timeout_s,
             progress=lambda name: status.update(f"synthesizing {name}"),
         )  # fmt: skip
     table = Table(box=None, pad_edge=False)

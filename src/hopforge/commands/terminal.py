@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,31 @@ if TYPE_CHECKING:
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file of a switch and its network.")]
 """Argument of every command that reads a configuration."""
+
+
+def output_folder(output: Path | None, command: str, config: Path | None = None) -> Path:
+    """Return where a command writes: `output` if it is given, else ``build/NAME/COMMAND``.
+
+    NAME is the name of the YAML file without its ending; without a file it is ``build/COMMAND``. The words of a command
+    of two words are folders: ``gen lookup`` writes to ``build/NAME/gen/lookup``.
+    """
+    if output is not None:
+        return output
+    return Path("build", *([] if config is None else [config.stem]), *command.split())
+
+
+def show_table(rows: Sequence[Sequence[str]], left: int = 1) -> None:
+    """Print headings and rows in columns; all but the first `left` are flush right."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(rows[0]):
+        table.add_column(heading, justify="left" if number < left else "right")
+    for row in rows[1:]:
+        table.add_row(*map(Text, row))
+    Console().print(table)
 
 
 def show_rows(rows: Iterable[tuple[str, str]]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, complain, progress_bar, show_rows, step_times
+from hopforge.commands.terminal import ConfigPath, complain, output_folder, progress_bar, show_rows, step_times
 from hopforge.model.seeds import MOST_SEED
 
 
@@ -34,7 +34,7 @@ def cosim(
     ] = None,
     waves: Annotated[bool, typer.Option("--waves", help="Record all signals (FST or VCD).")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: below build/cosim).")
+        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/NAME/cosim/PART).")
     ] = None,
 ) -> None:
     """Compare Verilog with its golden model, every output in every cycle. Exit status 1 if anything differs.
@@ -43,6 +43,10 @@ def cosim(
     writes, changes of the configuration, TCAM answers out of order. Part router: one router, random packets,
     credits that are late or held back. Part network: the configured network and traffic against the network simulator,
     every flit in its cycle, and the counters of all ports at the end. Part q_table: the table of Q-adaptive.
+
+    Example:
+
+    hopforge cosim configs/demo.yml --lookups 500
     """
     from hopforge.model.config import load_config
     from hopforge.sim.cosim.parts import cosim_part
@@ -54,7 +58,7 @@ def cosim(
             part, load_config(config, hardware=True),
             simulator=None if simulator is None else simulator_name(simulator),
             given={name: value for name, value in options.items() if value is not None},
-            seed=seed, waves=waves, output=output, progress=advance,
+            seed=seed, waves=waves, output=output_folder(output, f"cosim {part}", config), progress=advance,
         )  # fmt: skip
     show_rows(report.rows())
     if not report.passed:
@@ -70,7 +74,8 @@ def mutate(
     ] = "all",
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of mutants and stimulus.")] = 1,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/mutate).")
+        Path | None,
+        typer.Option("--output", "-o", help="Folder (default: build/NAME/mutate; of several files build/mutate)."),
     ] = None,
 ) -> None:
     """Put faults into the hardware and see whether the benches notice them.
@@ -78,6 +83,10 @@ def mutate(
     Mutants of the netlists run against the golden traces; those that no trace shows are tried to be proved equivalent.
     Small engines are fast: see configs/mutation and docs/guides/mutation.md. Exit status 1 if fewer than 95 % of all
     mutants with an effect are killed.
+
+    Example:
+
+    hopforge mutate configs/mutation/torus.yml --count 20
     """
     from rich.console import Console
     from rich.table import Table
@@ -97,7 +106,8 @@ def mutate(
                 steps.begin(what)
             steps.advance(done, total)
 
-        report = run_mutate(checked, count, blocks=blocks, seed=seed, output=output, progress=show)
+        folder = output_folder(output, "mutate", configs[0] if len(configs) == 1 else None)
+        report = run_mutate(checked, count, blocks=blocks, seed=seed, output=folder, progress=show)
     table = Table(box=None, pad_edge=False)
     for number, column in enumerate(("block", "mutants", "killed", "equivalent", "survived", "score")):
         table.add_column(column, justify="right" if number else "left")
@@ -125,6 +135,10 @@ def prove(
 
     Each proof is also run on hardware with a planted fault, where it must fail. Exit status 1 if anything is not as it
     should be.
+
+    Example:
+
+    hopforge prove crc
     """
     from hopforge.gen.prove import tasks
 

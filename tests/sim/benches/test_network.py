@@ -214,14 +214,14 @@ def test_a_router_that_delivers_late_is_found(recorded: RecordedNetwork) -> None
         ("network", {"load": 0.001, "cycles": 1}, "no packet in 1 cycles at a load of 0.001: there is nothing"),
     ],
 )
-def test_errors(part: str, given: dict[str, float], message: str) -> None:
+def test_errors(part: str, given: dict[str, float], message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=re.escape(message)):
-        cosim_part(part, mesh(), given=given)
+        cosim_part(part, mesh(), given=given, output=tmp_path)
 
 
-def test_lookup_engines_on_icarus_are_refused() -> None:
+def test_lookup_engines_on_icarus_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^--simulator must be verilator for --part network with router.route_comp"):
-        cosim_network(mesh(route_computation="lookup"), simulator="icarus")
+        cosim_network(mesh(route_computation="lookup"), simulator="icarus", output=tmp_path)
 
 
 NETWORKS = {

@@ -370,5 +370,5 @@ def test_mistakes_are_told() -> None:
         parse_config("name: t\ntopology: {kind: torus, radices: [4]}\nrouter: {model: packet, vcs: 3}")
     from hopforge.sim.run.simulation import Simulation
 
-    with pytest.raises(UserError, match=r"^router.model packet has no flits: hopforge net, series and sweep run it"):
+    with pytest.raises(UserError, match=r"^router.model packet cannot run this, because it has no flits; it runs hop"):
         Simulation(config((4, 4), "abr"), 0.1, 1)

@@ -11,7 +11,9 @@ from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.simulation import run_packets
-from hopforge.sim.packet.sweep import is_packet_sweep, packet_sweep_runs, summarise_packets, write_packet_sweep
+from hopforge.sim.packet.sweep import PACKET_SWEEP
+from hopforge.sim.run.flit_sweep import FLIT_SWEEP
+from hopforge.sim.run.model_runs import configured_sweep
 
 CONFIG = """
 name: curves
@@ -31,13 +33,13 @@ def count(done: int, total: int) -> None:
 
 def test_curves_of_two_algorithms(tmp_path: Path) -> None:
     config = parse_config(CONFIG % ALL)
-    assert is_packet_sweep(config)
-    runs = packet_sweep_runs(config, tmp_path, count, workers=1)
+    assert configured_sweep(config) is PACKET_SWEEP
+    runs = PACKET_SWEEP.run(config, tmp_path, count, workers=1)
     assert len(runs) == 2 * 3 * 2
     one = runs[(runs["variant"] == "ofr") & (runs["load"] == 0.4) & (runs["seed"] == config.seed + 1)].iloc[0]
     alone = run_packets(PacketNetwork(config.variants["ofr"], 0.4, config.seed + 1))
     assert (one["lifetime_ns"], one["accepted"]) == (alone.lifetime_ns, alone.accepted)
-    curve = summarise_packets(runs)
+    curve = PACKET_SWEEP.summarise(runs)
     assert curve["variant"].tolist() == ["minimal"] * 3 + ["ofr"] * 3
     for name in ("minimal", "ofr"):
         part = curve[curve["variant"] == name]
@@ -48,9 +50,9 @@ def test_curves_of_two_algorithms(tmp_path: Path) -> None:
     detours = (curve["outflanked"] + curve["wrapped"]).groupby(curve["variant"]).max()
     assert detours["minimal"] == 0 < detours["ofr"]
     seen: list[int] = []
-    packet_sweep_runs(config, tmp_path, lambda done, _: seen.append(done), workers=1)
+    PACKET_SWEEP.run(config, tmp_path, lambda done, _: seen.append(done), workers=1)
     assert seen == [12]  # all kept
-    write_packet_sweep(config, runs, tmp_path / "out")
+    PACKET_SWEEP.write(config, runs, tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"runs.csv", "curve.csv", "latency_load.png"}
     assert pd.read_csv(tmp_path / "out" / "curve.csv")["load"].tolist() == [0.1, 0.4, 1.0] * 2
 
@@ -68,7 +70,8 @@ def test_curves_of_two_algorithms(tmp_path: Path) -> None:
 )
 def test_mistakes_name_the_variant(variants: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
-        packet_sweep_runs(parse_config(CONFIG % variants), tmp_path, count, workers=1)
+        config = parse_config(CONFIG % variants)
+        configured_sweep(config).run(config, tmp_path, count, workers=1)
 
 
 def test_the_command_shows_what_is_sustained(tmp_path: Path) -> None:
@@ -83,4 +86,5 @@ def test_the_command_shows_what_is_sustained(tmp_path: Path) -> None:
 
 
 def test_flits_have_another_sweep() -> None:
-    assert not is_packet_sweep(parse_config(CONFIG % "flits: {router.model: input_queued, routing.algorithm: dor}"))
+    flits = parse_config(CONFIG % "flits: {router.model: input_queued, routing.algorithm: dor}")
+    assert configured_sweep(flits) is FLIT_SWEEP

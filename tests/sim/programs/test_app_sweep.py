@@ -8,10 +8,11 @@ import pytest
 
 from hopforge import cli
 from hopforge.model.config import Config, parse_config
-from hopforge.sim.programs import app_sweep
-from hopforge.sim.programs.app_sweep import app_key, app_sweep_runs, is_app_sweep, summarise_apps
+from hopforge.sim.programs.app_sweep import APP_SWEEP, AppSweep
 from hopforge.sim.programs.application import run_app
-from hopforge.sim.run.kept_runs import SweepError
+from hopforge.sim.run.kept_results import SweepError
+from hopforge.sim.run.model_runs import configured_sweep
+from hopforge.sim.run.sweep import Job
 
 ALONE = """
 name: jobs
@@ -37,13 +38,17 @@ def config_of(text: str = TEXT) -> Config:
     return parse_config(text)
 
 
+def app_key(config: Config) -> str:
+    return APP_SWEEP.wanted(APP_SWEEP.jobs(config))[0].key
+
+
 def test_every_variant_is_run_as_if_it_stood_alone(tmp_path: Path) -> None:
-    runs = app_sweep_runs(config_of(), tmp_path, silent, workers=1)
+    runs = APP_SWEEP.run(config_of(), tmp_path, silent, workers=1)
     assert runs["variant"].tolist() == ["conventional", "hit", "again", "scattered", "scattered"]
     assert runs["seed"].tolist() == [1, 1, 1, 1, 2]
     alone = run_app(config_of(ALONE)).found.makespan_s
     assert runs["makespan_s"][1] == runs["makespan_s"][2] == alone
-    means = summarise_apps(runs).set_index("variant")
+    means = APP_SWEEP.summarise(runs).set_index("variant")
     assert means["seeds"].to_dict() == {"conventional": 1, "hit": 1, "again": 1, "scattered": 2}
     assert means["gain"]["hit"] == runs["makespan_s"][0] / alone > 1
     assert means["makespan_s"]["scattered"] == pytest.approx(runs["makespan_s"][3:].mean())
@@ -51,21 +56,21 @@ def test_every_variant_is_run_as_if_it_stood_alone(tmp_path: Path) -> None:
 
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    real = app_sweep.run_variant
+    real = AppSweep.run_one
 
-    def stop_at_third(job):
+    def stop_at_third(sweep: AppSweep, job: Job) -> dict[str, object]:
         if len(done) == 2:
             raise KeyboardInterrupt
-        done.append(job[0])
-        return real(job)
+        done.append(job.variant)
+        return real(sweep, job)
 
-    monkeypatch.setattr(app_sweep, "run_variant", stop_at_third)
+    monkeypatch.setattr(AppSweep, "run_one", stop_at_third)
     with pytest.raises(KeyboardInterrupt):
-        app_sweep_runs(config_of(), tmp_path, silent, workers=1)
+        APP_SWEEP.run(config_of(), tmp_path, silent, workers=1)
     assert done == ["conventional", "hit"]  # the same as `again`: once
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr(app_sweep, "run_variant", lambda job: done.append(job[0]) or real(job))
-    app_sweep_runs(config_of(), tmp_path, lambda *pair: seen.append(pair), workers=1)
+    monkeypatch.setattr(AppSweep, "run_one", lambda sweep, job: done.append(job.variant) or real(sweep, job))
+    APP_SWEEP.run(config_of(), tmp_path, lambda *pair: seen.append(pair), workers=1)
     assert done[2:] == ["scattered", "scattered"]
     assert seen == [(3, 5), (4, 5), (5, 5)]
 
@@ -88,13 +93,13 @@ def test_the_key_names_all_that_decides_the_result(tmp_path: Path) -> None:
 def test_mistakes_name_the_variant(tmp_path: Path) -> None:
     config = config_of(TEXT + "    wrong: {workload.ranks: 3}\n")
     with pytest.raises(SweepError, match=r"^simulation.variants.wrong: workload.ranks: CG class S runs on powers of"):
-        app_sweep_runs(config, tmp_path, silent, workers=1)
+        APP_SWEEP.run(config, tmp_path, silent, workers=1)
     assert len(list((tmp_path / "runs").glob("*.json"))) == 4  # what came before is kept
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert is_app_sweep(config_of())
-    assert not is_app_sweep(config_of(ALONE.replace("app:", "timing: {}\n#")))
+    assert configured_sweep(config_of()) is APP_SWEEP
+    assert configured_sweep(config_of(ALONE.replace("app:", "timing: {}\n#"))) is not APP_SWEEP
     (tmp_path / "c.yml").write_text(TEXT)
     words = ["hopforge", "sweep", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out"), "--workers", "1"]
     monkeypatch.setattr(sys, "argv", words)

@@ -155,12 +155,12 @@ def test_too_many_hosts_for_all_pairs() -> None:
 def test_files_get_the_suffix_of_their_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     made = config("{kind: slim_fly, q: 3}")
-    assert export_file(made, "simgrid-full") == Path("build/x.xml")
+    assert export_file(made, "simgrid-full", None, Path("build/x")) == Path("build/x.xml")
     checked_zone(Path("build/x.xml").read_text())
-    assert export_file(made, None, Path("other.xml")).read_text().count('routing="Dijkstra"') == 1
-    assert export_file(made, "edges") == Path("build/x.edges")
-    assert export_file(made, "png").read_bytes().startswith(b"\x89PNG")
+    assert export_file(made, None, Path("other.xml"), Path("build/x")).read_text().count('routing="Dijkstra"') == 1
+    assert export_file(made, "edges", None, Path("build/x")) == Path("build/x.edges")
+    assert export_file(made, "png", None, Path("build/x")).read_bytes().startswith(b"\x89PNG")
     with pytest.raises(TopologyError, match=r"^--output: x has no ending that names a format; add --export, one of"):
-        export_file(made, None, Path("x"))
+        export_file(made, None, Path("x"), Path("build/x"))
     with pytest.raises(TopologyError, match=r"the format must be one of graphml, .*, simgrid-full, png, not 'svg'"):
-        export_file(made, None, Path("x.svg"))
+        export_file(made, None, Path("x.svg"), Path("build/x"))

@@ -16,8 +16,8 @@ from hopforge.sim.reproduce import (
     outflank_assumptions,
     outflank_mesh,
     run_reproduction,
-    runner,
 )
+from hopforge.sim.run import kept_results
 
 
 def small(pattern: str, algorithm: str, k: int, answers: str, messages: int, **_changes: object) -> Config:
@@ -160,7 +160,7 @@ def square(point: dict[str, int], _options: Options) -> list[dict[str, int]]:
 
 
 def test_points_measured_by_several_processes_come_in_order(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(kept_results.os, "cpu_count", lambda: 2)
     reproduction = Reproduction(
         "test.parallel", "Squares", "nowhere", ("none",),
         points=lambda _options: [{"x": x} for x in range(6)],

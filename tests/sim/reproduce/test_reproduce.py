@@ -14,9 +14,9 @@ from hopforge.sim.reproduce import (
     Comparison,
     Options,
     Reproduction,
-    point_key,
     run_reproduction,
     select,
+    wanted_point,
 )
 from hopforge.sim.reproduce.pages import deviation_text, figure_section, paper_text
 from hopforge.sim.reproduce.registry import index_by_name, integer, number, pick
@@ -59,7 +59,7 @@ def test_a_run_writes_four_files_and_keeps_its_points(tmp_path):
     metadata = json.loads((outcome.folder / "metadata.json").read_text())
     assert metadata["seed"] == 1
     assert metadata["variant"] == "quick"
-    assert len(metadata["program_sha256"]) == 64
+    assert len(metadata["program_digest"]) == 64
 
 
 def test_an_interrupted_run_continues_where_it_was(tmp_path):
@@ -90,7 +90,7 @@ def test_another_seed_or_library_is_measured_again(tmp_path):
     assert inputs["liberty"]["name"] == "a.lib"
     # a figure that takes no library does not care
     bare = dataclasses.replace(squares.reproduction, uses=())
-    assert point_key(bare, {"x": 1}, Options()) == point_key(bare, {"x": 1}, Options(liberty=library))
+    assert wanted_point(bare, {"x": 1}, Options()).key == wanted_point(bare, {"x": 1}, Options(liberty=library)).key
 
 
 def test_a_damaged_point_is_measured_again(tmp_path):

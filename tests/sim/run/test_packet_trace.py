@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from hopforge.model.config import Config, parse_config
+from hopforge.model.errors import UserError
 from hopforge.sim.run.packet_life import PacketKey, PacketLife, TraceError, packet_key
 from hopforge.sim.run.packet_phases import bars
 from hopforge.sim.run.packet_report import event_table, life_text, write_trace
@@ -275,7 +276,7 @@ def test_lives_between_queues_under_load(tmp_path: Path) -> None:
 
 def test_store_and_forward_routers_have_no_lives() -> None:
     checked = config("topology: {kind: torus, radices: [4, 4]}", "router: {model: packet}", "routing: {algorithm: por}")
-    with pytest.raises(TraceError, match=r"router.model must not be packet for the life of a packet"):
+    with pytest.raises(UserError, match=r"router.model packet cannot run hopforge trace, because it has no flits"):
         list_packets(checked, 0.1, 1, 10)
 
 

@@ -11,10 +11,11 @@ import pytest
 
 from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.network.kernel import run_cycles
-from hopforge.sim.run import kept_runs, sweep
-from hopforge.sim.run.kept_runs import SweepError
+from hopforge.sim.run import kept_results
+from hopforge.sim.run.flit_sweep import FLIT_SWEEP, FlitSweep, summarise
+from hopforge.sim.run.kept_results import SweepError
 from hopforge.sim.run.simulation import Simulation
-from hopforge.sim.run.sweep import run_key, summarise, sweep_jobs, sweep_runs, write_sweep
+from hopforge.sim.run.sweep import Job
 
 TEXT = """
 name: small
@@ -51,40 +52,44 @@ def silent(done: int, total: int) -> None:
     pass
 
 
+def run_key(config: Config, load: float, seed: int) -> str:
+    return FLIT_SWEEP.wanted([Job(config, load, seed)])[0].key
+
+
 def without_times(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.drop(columns="cpu_seconds")
 
 
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = sweep_runs(small(), tmp_path / "whole", silent, workers=1)
+    whole = FLIT_SWEEP.run(small(), tmp_path / "whole", silent, workers=1)
     assert list(zip(whole["load"], whole["seed"], strict=True)) == [(0.1, 1), (0.1, 2), (0.3, 1), (0.3, 2)]
     calls = []
-    real = sweep.run_one
+    real = FlitSweep.run_one
 
-    def stop_after_two(job):
-        calls.append(job[1:])
+    def stop_after_two(sweep: FlitSweep, job: Job) -> dict[str, object]:
+        calls.append(job[1:3])
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(job)
+        return real(sweep, job)
 
-    monkeypatch.setattr(sweep, "run_one", stop_after_two)
+    monkeypatch.setattr(FlitSweep, "run_one", stop_after_two)
     seen = []
     with pytest.raises(KeyboardInterrupt):
-        sweep_runs(small(), tmp_path / "stopped", lambda *counts: seen.append(counts), workers=1)
+        FLIT_SWEEP.run(small(), tmp_path / "stopped", lambda *counts: seen.append(counts), workers=1)
     assert seen == [(0, 4), (1, 4), (2, 4)]
-    resumed = sweep_runs(small(), tmp_path / "stopped", silent, workers=1)
+    resumed = FLIT_SWEEP.run(small(), tmp_path / "stopped", silent, workers=1)
     assert calls == [(0.1, 1), (0.1, 2), (0.3, 1), (0.3, 1), (0.3, 2)]
     pd.testing.assert_frame_equal(without_times(resumed), without_times(whole))
 
 
 def test_processes_do_not_change_results(tmp_path: Path) -> None:
-    one, two = (sweep_runs(small(), tmp_path / str(n), silent, workers=n) for n in (1, 2))
+    one, two = (FLIT_SWEEP.run(small(), tmp_path / str(n), silent, workers=n) for n in (1, 2))
     pd.testing.assert_frame_equal(without_times(one), without_times(two))
 
 
 def test_the_kernel_is_compiled_once_before_the_processes_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(vars(run_cycles), "compiled", raising=False)
-    sweep._prove(sweep_jobs(small()), named=False)
+    FLIT_SWEEP.prepare(FLIT_SWEEP.jobs(small()))
     assert "compiled" in vars(run_cycles)
 
 
@@ -116,12 +121,12 @@ def test_the_key_names_all_that_decides_the_result(tmp_path: Path) -> None:
 
 
 def test_summary_and_files(tmp_path: Path) -> None:
-    runs = sweep_runs(small(), tmp_path, silent, workers=1)
+    runs = FLIT_SWEEP.run(small(), tmp_path, silent, workers=1)
     curve = summarise(runs)
     assert curve["load"].tolist() == [0.1, 0.3]
     assert curve["seeds"].tolist() == [2, 2]
     assert curve["latency"][0] == pytest.approx(runs["latency"][:2].mean())
-    write_sweep(small(), runs, tmp_path)
+    FLIT_SWEEP.write(small(), runs, tmp_path)
     assert (tmp_path / "latency_load.png").stat().st_size > 5000
     assert len(pd.read_csv(tmp_path / "runs.csv")) == 4
     assert len(pd.read_parquet(tmp_path / "curve.parquet")) == 2
@@ -139,7 +144,7 @@ def test_variants_are_whole_configurations() -> None:
 
 
 def test_every_variant_is_run_as_if_it_stood_alone(tmp_path: Path) -> None:
-    runs = sweep_runs(parse_config(VARIANTS), tmp_path, silent, workers=1)
+    runs = FLIT_SWEEP.run(parse_config(VARIANTS), tmp_path, silent, workers=1)
     cases = list(zip(runs["variant"], runs["load"], strict=True))
     assert cases == [("dor", 0.1), ("dor", 0.3), ("adaptive", 0.1), ("adaptive", 0.3), ("ring", 0.2)]
     alone = Simulation(
@@ -155,17 +160,17 @@ def test_every_variant_is_run_as_if_it_stood_alone(tmp_path: Path) -> None:
     }
     curve = summarise(runs)
     assert list(zip(curve["variant"], curve["load"], strict=True)) == cases
-    write_sweep(parse_config(VARIANTS), runs, tmp_path)
+    FLIT_SWEEP.write(parse_config(VARIANTS), runs, tmp_path)
     assert (tmp_path / "latency_load.png").stat().st_size > 5000
 
 
 def test_equal_runs_of_two_variants_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    real = sweep.run_one
-    monkeypatch.setattr(sweep, "run_one", lambda job: calls.append(job[1:]) or real(job))
+    real = FlitSweep.run_one
+    monkeypatch.setattr(FlitSweep, "run_one", lambda sweep, job: calls.append(job[1:3]) or real(sweep, job))
     text = TEXT.replace("seeds: 2", "variants: {a: {}, b: {router.vcs: 4}}")
     counts: list[tuple[int, int]] = []
-    runs = sweep_runs(parse_config(text), tmp_path, lambda *pair: counts.append(pair), workers=1)
+    runs = FLIT_SWEEP.run(parse_config(text), tmp_path, lambda *pair: counts.append(pair), workers=1)
     assert calls == [(0.1, 1), (0.3, 1)]
     assert counts == [(0, 4), (2, 4), (4, 4)]
     assert runs["latency"].tolist()[:2] == runs["latency"].tolist()[2:]
@@ -205,22 +210,22 @@ def test_a_variant_that_does_not_fit_its_network_is_told_before_any_run(tmp_path
 def test_dask_computes_the_same(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     config = parse_config(VARIANTS)
-    here = sweep_runs(config, tmp_path / "here", silent, workers=1)
+    here = FLIT_SWEEP.run(config, tmp_path / "here", silent, workers=1)
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None
     ) as cluster:
-        there = sweep_runs(config, tmp_path / "there", silent, dask=cluster.scheduler_address)
+        there = FLIT_SWEEP.run(config, tmp_path / "there", silent, dask=cluster.scheduler_address)
     pd.testing.assert_frame_equal(without_times(there), without_times(here))
 
 
 def test_no_dask_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(kept_runs, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(kept_results, "CONNECT_SECONDS", 0.5)
     for address in ("tcp://127.0.0.1:1", "nonsense://x:1"):
         with pytest.raises(SweepError, match=f"^--dask: no scheduler answers at '{address}'$"):
-            sweep_runs(small(), tmp_path, silent, dask=address)
+            FLIT_SWEEP.run(small(), tmp_path, silent, dask=address)
     with pytest.raises(SweepError, match=r"^--dask must be .* such as tcp://127\.0\.0\.1:8786, not 'nonsense'$"):
-        sweep_runs(small(), tmp_path, silent, dask="nonsense")
+        FLIT_SWEEP.run(small(), tmp_path, silent, dask="nonsense")
 
 
 @pytest.mark.parametrize("command", ["net", "sweep"])
@@ -261,7 +266,7 @@ def test_an_interrupt_does_not_reach_the_processes(tmp_path: Path, monkeypatch: 
             seen.append(signal.getsignal(signal.SIGINT))
             return real("spawn").Pool(*arguments, **named)
 
-    monkeypatch.setattr(kept_runs.multiprocessing, "get_context", lambda _: Context())
+    monkeypatch.setattr(kept_results.multiprocessing, "get_context", lambda _: Context())
     before = signal.getsignal(signal.SIGINT)
-    sweep_runs(small(), tmp_path, silent, workers=2)
+    FLIT_SWEEP.run(small(), tmp_path, silent, workers=2)
     assert seen == [signal.SIG_IGN] and signal.getsignal(signal.SIGINT) is before

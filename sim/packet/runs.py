@@ -1,0 +1,60 @@
+"""What the commands run with ``router.model: packet``: one load, a series in bins of time, a sweep."""
+
+from pathlib import Path
+
+from hopforge.model.config import Config
+from hopforge.model.topology import Topology
+from hopforge.sim.packet.network import PacketNetwork
+from hopforge.sim.packet.series import run_packet_series, series_network
+from hopforge.sim.packet.simulation import PacketMeasurement, measurement_rows, run_packets, write_packets
+from hopforge.sim.run.model_runs import NetRun, Progress
+from hopforge.sim.run.sweep import Sweep
+from hopforge.sim.run.time_series import TimeSeries
+
+
+class PacketRun:
+    """A run until all messages have arrived."""
+
+    unit = "packets"
+
+    def __init__(self, network: PacketNetwork) -> None:
+        self._network = network
+        self._found: PacketMeasurement
+
+    def run(self, progress: Progress) -> None:
+        """Run."""
+        self._found = run_packets(self._network, progress)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Lifetimes, throughput, detours."""
+        return measurement_rows(self._found)
+
+    def write(self, folder: Path, *, plots: bool = False) -> None:
+        """Write the measurement and the lifetimes by message."""
+        write_packets(self._network.config, self._network, self._found, folder, plots=plots)
+
+
+class PacketRuns:
+    """The runs of ``router.model: packet``."""
+
+    @property
+    def sweep(self) -> Sweep:
+        """Variants × loads × seeds."""
+        from hopforge.sim.packet.sweep import PACKET_SWEEP  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
+        return PACKET_SWEEP
+
+    def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
+        """Make a run ready."""
+        offered = config.simulation.load if load is None else load
+        return PacketRun(PacketNetwork(config, offered, config.seed if seed is None else seed))
+
+    def series(
+        self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
+    ) -> tuple[TimeSeries, Topology]:
+        """Run in bins of time; the loads of the channels are always kept."""
+        network = series_network(config, load, seed)
+        return run_packet_series(network, progress), network.topology
+
+
+PACKET_RUNS = PacketRuns()

@@ -1,0 +1,96 @@
+"""What the commands run with routers that move flits: one load, a program, a series in bins of time, a sweep."""
+
+from pathlib import Path
+
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.topology import Topology
+from hopforge.sim.failures.report import failure_rows
+from hopforge.sim.run.measurement import Measurement, measurement_rows, write_measurement
+from hopforge.sim.run.model_runs import NetRun, Progress
+from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, run_program, write_program
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.sweep import Sweep
+from hopforge.sim.run.time_series import TimeSeries, run_series
+
+
+class LoadRun:
+    """A run at one load."""
+
+    unit = "cycles"
+
+    def __init__(self, run: Simulation) -> None:
+        self._run = run
+        self._found: Measurement
+
+    def run(self, progress: Progress) -> None:
+        """Warm up and measure."""
+        most = self._run.config.simulation.max_cycles
+        self._found = self._run.run(lambda cycles: progress(cycles, most))
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Latency, throughput, hops, channel loads, and what failed."""
+        failures = self._run.reconfiguration
+        return measurement_rows(self._found) + ([] if failures is None else failure_rows(failures))
+
+    def write(self, folder: Path, *, plots: bool = False) -> None:
+        """Write the measurement and the loads of all channels."""
+        write_measurement(self._run, self._found, folder, plots=plots)
+
+
+class ProgramRun:
+    """A run of the program of section `workload`, from begin to end."""
+
+    unit = "messages"
+
+    def __init__(self, run: Simulation) -> None:
+        self._run = run
+        self._found: ProgramMeasurement
+
+    def run(self, progress: Progress) -> None:
+        """Run until all ranks have ended."""
+        self._found = run_program(self._run, progress)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Makespan and times of the ranks."""
+        return program_rows(self._found)
+
+    def write(self, folder: Path, *, plots: bool = False) -> None:
+        """Write makespan, ranks and the loads of all channels."""
+        write_program(self._run, self._found, folder, plots=plots)
+
+
+class FlitRuns:
+    """The runs of ``router.model`` input_queued and input_output_queued."""
+
+    @property
+    def sweep(self) -> Sweep:
+        """Variants × loads × seeds."""
+        from hopforge.sim.run.flit_sweep import FLIT_SWEEP  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
+        return FLIT_SWEEP
+
+    def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
+        """Make a run at one load ready, or one of the program of section `workload`.
+
+        Raises
+        ------
+        UserError
+            A load for a program, or a network that cannot be simulated so.
+        """
+        if load is not None and config.traffic.source == "program":
+            raise UserError("--load is for sources with a load, not for traffic.source: program")
+        run = Simulation(
+            config, config.simulation.load if load is None else load, config.seed if seed is None else seed
+        )
+        return LoadRun(run) if run.placed is None else ProgramRun(run)
+
+    def series(
+        self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
+    ) -> tuple[TimeSeries, Topology]:
+        """Run in bins of time."""
+        run = Simulation(config, load, seed)
+        return run_series(run, progress, channels=channels), run.topology
+
+
+FLIT_RUNS = FlitRuns()

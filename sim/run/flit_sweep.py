@@ -1,0 +1,140 @@
+"""The sweep of the routers with flits: its runs, its curves of latency and throughput over the load."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hopforge.model.config import Config
+from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
+from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.sim.run.kept_results import Row
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.sweep import Job, Sweep, try_variants
+
+
+class FlitSweep(Sweep):
+    """Variants × loads × seeds of a network whose routers move flits."""
+
+    def unused(self, config: Config) -> set[str]:
+        """Sections about packet routers and programs."""
+        return {"workload", "timing", "energy", "app", "packet"}
+
+    def run_one(self, job: Job) -> Row:
+        """Simulate one load and seed; freedom from deadlock has been proved before."""
+        return Simulation(job.config, job.load, job.seed, check=False).run().row()
+
+    def prepare(self, missing: Sequence[Job]) -> None:
+        """Start the first run of every variant: mistakes, proof of deadlock freedom, kernels into the disk cache."""
+        try_variants(missing, lambda job: Simulation(job.config, job.load, job.seed).advance(0))
+
+    def summarise(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """One row per variant and load: means over seeds, and `saturated` if any run was."""
+        return summarise(runs)
+
+    def write(self, config: Config, runs: pd.DataFrame, folder: Path) -> None:
+        """Write runs and curve (CSV, Parquet), plot (PNG) and metadata (JSON)."""
+        curve = summarise(runs)
+        with staged(folder) as scratch:
+            write_tables(scratch, {"runs": runs, "curve": curve})
+            write_metadata(scratch, run_metadata(config))
+            if config.variants:
+                plot_variants(config.name, curve, scratch / "latency_load.png")
+            else:
+                plot_curve(config.name, curve, scratch / "latency_load.png")
+
+    def table(self, config: Config, runs: pd.DataFrame) -> list[list[str]]:
+        """Headings, and a row per variant and load."""
+        first = ["variant"] if config.variants else []
+        rows = [[*first, "load", "latency", "99 %", "accepted", "worst host", "hops"]]
+        for row in summarise(runs).itertuples():
+            latency = "saturated" if row.saturated else f"{row.latency:.2f} ± {row.latency_interval:.2f}"
+            rows.append([
+                *([str(row.variant)] if config.variants else []),
+                f"{row.load:.4g}", latency, f"{row.latency_p99:.0f}", f"{row.accepted:.4f}",
+                f"{row.accepted_worst:.4f}", f"{row.hops:.3f}",
+            ])  # fmt: skip
+        return rows
+
+
+FLIT_SWEEP = FlitSweep()
+
+MEANS = [
+    "latency",
+    "latency_interval",
+    "latency_median",
+    "latency_p95",
+    "latency_p99",
+    "network_latency",
+    "hops",
+    "accepted",
+    "accepted_worst",
+    "channel_load_max",
+    "channel_load_mean",
+    "hit_rate",
+]
+
+
+def summarise(runs: pd.DataFrame) -> pd.DataFrame:
+    """One row per variant and load: means over seeds, and `saturated` if any run was."""
+    parts = []
+    for name in runs["variant"].unique():
+        by_load = runs[runs["variant"] == name].groupby("load", sort=True)
+        table = by_load[MEANS].mean().reset_index()
+        table.insert(0, "variant", name)
+        table.insert(2, "saturated", by_load["saturated"].any().to_numpy())
+        table.insert(3, "seeds", by_load["seed"].count().to_numpy())
+        parts.append(table)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _panels(name: str) -> tuple[Figure, Axes, Axes]:
+    figure, (left, right) = new_figure(panels=2)
+    load = "offered load (flits per host and cycle)"
+    style_axes(left, title=f"Latency, {name}", x_label=load, y_label="latency (cycles)")
+    style_axes(right, title="Throughput", x_label=load, y_label="accepted (flits per host and cycle)")
+    return figure, left, right
+
+
+def plot_curve(name: str, curve: pd.DataFrame, path: Path) -> None:
+    """Draw mean and 99th percentile of latency, and accepted over offered load; latencies of stable points only."""
+    stable = curve[~curve["saturated"]]
+    figure, left, right = _panels(name)
+    if len(stable):
+        draw_lines(
+            left,
+            [
+                Line("mean", stable["load"], stable["latency"], 0, error=stable["latency_interval"]),
+                Line("99 %", stable["load"], stable["latency_p99"], 1),
+            ],
+        )
+    draw_lines(
+        right,
+        [
+            Line("mean", curve["load"], curve["accepted"], 0),
+            Line("worst host", curve["load"], curve["accepted_worst"], 1),
+            Line("offered", np.array(curve["load"]), np.array(curve["load"]), 2, dashed=True, marked=False),
+        ],
+    )
+    save_figure(figure, path)
+
+
+def plot_variants(name: str, curve: pd.DataFrame, path: Path) -> None:
+    """Draw mean latency (stable points only) and accepted over offered load, one line per variant."""
+    figure, left, right = _panels(name)
+    latencies, rates = [], []
+    for k, variant in enumerate(curve["variant"].unique()):
+        points = curve[curve["variant"] == variant]
+        stable = points[~points["saturated"]]
+        dashed = k >= len(PALETTE)  # colours begin again
+        if len(stable):
+            half = stable["latency_interval"]
+            latencies.append(Line(variant, stable["load"], stable["latency"], k, dashed=dashed, error=half))
+        rates.append(Line(variant, points["load"], points["accepted"], k, dashed=dashed))
+    if latencies:
+        draw_lines(left, latencies)
+    draw_lines(right, rates)
+    save_figure(figure, path)

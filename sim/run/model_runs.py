@@ -1,0 +1,94 @@
+"""What every router model runs for the commands, and what `hopforge sweep` runs: found by name, loaded when used."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from hopforge.model.config import Config
+from hopforge.model.topology import Topology
+from hopforge.sim.run.kept_results import SweepError, naming_variant
+from hopforge.sim.run.router_models import router_model
+from hopforge.sim.run.sweep import Sweep
+from hopforge.sim.run.time_series import TimeSeries
+
+Progress = Callable[[int, int], None]
+_APP_SWEEP = "hopforge.sim.programs.app_sweep:APP_SWEEP"
+
+
+class NetRun(Protocol):
+    """One run of a network, as `hopforge net` shows it."""
+
+    @property
+    def unit(self) -> str:
+        """What its progress counts: cycles, packets, messages."""
+
+    def run(self, progress: Progress) -> None:
+        """Simulate."""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return what was found: subject and words."""
+
+    def write(self, folder: Path, *, plots: bool = False) -> None:
+        """Write tables and metadata, with `plots` also pictures of what the tables hold."""
+
+
+class ModelRuns(Protocol):
+    """What a router model runs.
+
+    Attributes
+    ----------
+    sweep : Sweep
+        For `hopforge sweep`.
+    """
+
+    @property
+    def sweep(self) -> Sweep:
+        """For `hopforge sweep`."""
+
+    def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
+        """Make a run ready; load and seed are those of the file unless given."""
+
+    def series(
+        self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
+    ) -> tuple[TimeSeries, Topology]:
+        """Run in bins of time; with `channels` the loads of all channels are kept."""
+
+
+def model_runs(config: Config, command: str) -> ModelRuns:
+    """Return what the router model of a configuration runs, for a command.
+
+    Raises
+    ------
+    UserError
+        The model cannot run it.
+    """
+    found: ModelRuns = _load(router_model(config, command).place)
+    return found
+
+
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
+
+
+def configured_sweep(config: Config) -> Sweep:
+    """Return what `hopforge sweep` runs: programs, if the file or a variant has section `app`, else its router model.
+
+    Raises
+    ------
+    SweepError
+        Variants whose router models have no sweep in common.
+    """
+    if any("app" in each.model_fields_set for each in (config, *config.variants.values())):
+        programs: Sweep = _load(_APP_SWEEP)
+        return programs
+    variants = config.variants or {"": config}
+    sweeps = {name: model_runs(variant, "sweep").sweep for name, variant in variants.items()}
+    first = next(iter(variants))
+    for name, variant in variants.items():
+        with naming_variant(name):
+            if sweeps[name] is not sweeps[first]:
+                known = variants[first].router.model
+                raise SweepError(f"router.model must be {known} as in other variants, not {variant.router.model}")
+    return sweeps[first]

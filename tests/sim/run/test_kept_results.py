@@ -1,0 +1,241 @@
+"""Kept results: nothing stale is handed out, and what is computed again is told with its reason."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hopforge
+from hopforge.model.config import Config, parse_config
+from hopforge.model.output import program_digest
+from hopforge.sim.run import kept_results
+from hopforge.sim.run.flit_sweep import FLIT_SWEEP
+from hopforge.sim.run.kept_results import Wanted, described, file_digest
+from hopforge.sim.run.sweep import Job
+
+CONFIG = """
+name: small
+topology: {kind: mesh, radices: [3, 3]}
+simulation: {loads: [0.1], min_cycles: 1000, max_cycles: 1000, warmup_cycles: 500}
+"""
+
+
+class Runs:
+    """A folder of kept results in which jobs are counted; a job's result is what the test says."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self.done: list[str] = []
+        self.said: list[str] = []
+
+    def __call__(self, wanted: list[Wanted]) -> list[dict[str, str]]:
+        self.done, self.said = [], []
+        return kept_results.kept_results(
+            [one.name for one in wanted], wanted, self._work, self.store, lambda done, total: None,
+            tell=self.said.append, workers=1,
+        )  # fmt: skip
+
+    def _work(self, job: str) -> dict[str, str]:
+        self.done.append(job)
+        return {"job": job}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(tmp_path / "runs")
+
+
+def cases(count: int, **configuration: object) -> list[Wanted]:
+    return [Wanted(f"seed {k}", {"seed": k, **configuration}, {"net.txt (topology.file)": "1"}) for k in range(count)]
+
+
+def test_the_same_program_and_configuration_take_what_is_there(runs: Runs) -> None:
+    first = runs(cases(3))
+    assert runs.done == ["seed 0", "seed 1", "seed 2"]
+    assert runs(cases(4)) == [*first, {"job": "seed 3"}]
+    assert (runs.done, runs.said) == (["seed 3"], [])  # a run that is new is no news
+
+
+def test_another_program_leaves_its_results_and_gets_none(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs(cases(2))
+    monkeypatch.setattr(kept_results, "program_digest", lambda: "f" * 64)
+    runs(cases(3))
+    assert runs.done == ["seed 0", "seed 1", "seed 2"]
+    before = program_digest.program_digest()[:8]
+    version = hopforge.__version__
+    assert runs.said == [f"2 of 3 runs computed again: made by another version of hopforge ({version}, {before})"]
+    assert len(list(runs.store.glob("*.json"))) == 5
+    runs(cases(3))
+    monkeypatch.undo()
+    runs(cases(2))
+    assert (runs.done, runs.said) == ([], [])  # the older program finds its own again
+
+
+def test_a_changed_configuration_or_file_is_named(runs: Runs) -> None:
+    runs(cases(2))
+    runs(cases(2, router={"vcs": 2}))
+    assert runs.said == ["2 of 2 runs computed again: the configuration changed (router.vcs)"]
+    changed = [Wanted(one.name, one.configuration, {"net.txt (topology.file)": "2"}) for one in cases(2)]
+    runs([*cases(1), changed[1]])
+    assert runs.done == ["seed 1"]
+    assert runs.said == ["1 of 2 runs computed again: net.txt (topology.file) changed"]
+
+
+@pytest.mark.parametrize("text", ["", '{"name": "seed 0", "res', "[1]", '{"latency": 3.0}', '{"result": {"job": "x"}}'])
+def test_a_damaged_result_is_computed_again_with_a_word(runs: Runs, text: str) -> None:
+    whole = runs(cases(2))
+    path = runs.store / f"{cases(1)[0].key}.json"
+    path.write_text(text)
+    assert runs(cases(2)) == whole
+    assert runs.done == ["seed 0"]
+    assert runs.said == [f"{path}: damaged; computed again"]
+    assert runs(cases(2)) == whole
+    assert runs.done == []
+
+
+def test_results_of_an_older_form_are_counted(runs: Runs) -> None:
+    runs.store.mkdir()
+    (runs.store / "0123.json").write_text('{"load": 0.1, "latency": 12.5}')
+    runs(cases(1))
+    assert runs.said == [f"{runs.store}: 1 files are damaged or of an older hopforge, and not used"]
+
+
+def test_a_kept_result_tells_who_made_it_of_what(runs: Runs) -> None:
+    runs(cases(1))
+    (path,) = runs.store.iterdir()  # no temporary file is left
+    kept = json.loads(path.read_text())
+    assert kept["hopforge"] == kept["versions"]["hopforge"] == hopforge.__version__
+    assert {"python", "numpy", "numba"} <= set(kept["versions"])
+    assert kept["program_digest"] == program_digest.program_digest()
+    assert (kept["configuration"], kept["files"]) == ({"seed": 0}, {"net.txt (topology.file)": "1"})
+
+
+def test_a_run_that_is_stopped_while_it_writes_leaves_nothing(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(path: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        runs(cases(1))
+    assert list(runs.store.iterdir()) == []
+
+
+# --- what decides a run
+
+
+def key(config: Config) -> str:
+    return FLIT_SWEEP.wanted([Job(config, 0.1, 1)])[0].key
+
+
+def test_the_contents_of_every_file_that_a_run_reads_are_in_its_key(tmp_path: Path) -> None:
+    named = {
+        "topology: {kind: edge_list, file: net.txt}": "net.txt",
+        "tables: {scheme: file, file: hops.csv}": "hops.csv",
+        "tables: {layers: file, layers_file: layers.csv}": "layers.csv",
+        "routing: {algorithm: file, file: way.py}": "way.py",
+        "traffic: {pattern: file, file: where.py}": "where.py",
+    }
+    for lines, file in named.items():
+        text = f"name: x\n{lines}\n" + ("" if "topology" in lines else "topology: {kind: mesh, radices: [3]}\n")
+        keys = []
+        for contents in ("1\n", "2\n"):
+            (tmp_path / file).write_text(contents)
+            keys.append(key(parse_config(text, folder=tmp_path)))
+        assert len(set(keys)) == 2, lines
+        # where the files stand plays no part
+        elsewhere = tmp_path / file.replace(".", "_")
+        elsewhere.mkdir()
+        shutil.copy(tmp_path / file, elsewhere)
+        assert key(parse_config(text, folder=elsewhere)) == keys[1], lines
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_a_trace_counts_by_its_contents(tmp_path: Path, kind: str) -> None:
+    trace = tmp_path / "trace"
+    lines = CONFIG + "workload: {kind: trace, file: trace, mapping: {kind: file, file: hosts}}\n"
+    (tmp_path / "hosts").write_text("0\n1\n")
+    found = []
+    for text in ("0 barrier\n", "0 barrier\n0 barrier\n"):
+        if kind == "folder":
+            trace.mkdir(exist_ok=True)
+            (trace / "rank-1.txt").write_text(text)
+        else:
+            trace.write_text(text)
+        found.append(described(parse_config(lines, folder=tmp_path))[1])
+    assert found[0].keys() == {"trace (workload.file)", "hosts (workload.mapping.file)"}
+    assert found[0]["trace (workload.file)"] != found[1]["trace (workload.file)"]
+    assert found[0]["hosts (workload.mapping.file)"] == found[1]["hosts (workload.mapping.file)"]
+
+
+def test_modules_that_a_file_of_the_user_imports_count_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "path"
+    (elsewhere / "tools").mkdir(parents=True)
+    (elsewhere / "tools" / "__init__.py").write_text("")
+    (elsewhere / "tools" / "ways.py").write_text("from . import deep\n")
+    (elsewhere / "tools" / "deep.py").write_text("A = 1\n")
+    monkeypatch.syspath_prepend(str(elsewhere))
+    (tmp_path / "near.py").write_text("import mine\n")  # in a circle
+    (tmp_path / "mine.py").write_text(
+        "import json, numpy\nfrom hopforge.model.routing import RoutingPlan\n"
+        "def prepare(*arguments):\n    import near\n    from tools.ways import anything\n"
+    )
+    config = parse_config(CONFIG + "routing: {algorithm: file, file: mine.py}", folder=tmp_path)
+    names = {name.split(" ")[0] for name in described(config)[1]}
+    assert names == {"mine.py", "near.py", "path/tools/__init__.py", "path/tools/ways.py", "path/tools/deep.py"}
+    before = key(config)
+    (elsewhere / "tools" / "deep.py").write_text("A = 2\n")
+    assert key(config) != before
+
+
+def test_a_folder_and_a_missing_file_have_digests(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    before = file_digest(tmp_path)
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert file_digest(tmp_path) != before
+    assert file_digest(tmp_path / "none") == ""
+
+
+# --- the command
+
+
+SLOWER_LINKS = """
+_of_the_file = router_parameters
+
+
+def router_parameters(config, topology):
+    found = _of_the_file(config, topology)
+    return dataclasses.replace(found, link_latency_cycles=found.link_latency_cycles + 7)
+"""
+
+
+def sweep(source: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hopforge", "sweep", *map(str, words), "--workers", "1"],
+        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "PYTHONPATH": str(source)},
+    )  # fmt: skip
+
+
+def test_a_sweep_does_not_hand_out_results_of_an_older_program(tmp_path: Path) -> None:
+    package = Path(hopforge.__file__).parent
+    copy = tmp_path / "source" / "hopforge"
+    shutil.copytree(package, copy)  # with numba's cache: only what is changed is compiled
+    (tmp_path / "c.yml").write_text(CONFIG)
+    first = sweep(copy.parent, tmp_path / "c.yml", "-o", tmp_path / "out")
+    assert first.returncode == 0, first.stderr
+    again = sweep(copy.parent, tmp_path / "c.yml", "-o", tmp_path / "out")
+    assert (again.stdout, again.stderr) == (first.stdout, "")
+    with (copy / "model" / "network" / "settings.py").open("a") as file:
+        file.write(SLOWER_LINKS)
+    (copy / "__init__.py").write_text('__version__ = "9.9.9"\n')
+    changed = sweep(copy.parent, tmp_path / "c.yml", "-o", tmp_path / "out")
+    fresh = sweep(copy.parent, tmp_path / "c.yml", "-o", tmp_path / "fresh")
+    assert changed.returncode == 0, changed.stderr
+    assert changed.stdout.splitlines()[:-1] == fresh.stdout.splitlines()[:-1] != first.stdout.splitlines()[:-1]
+    assert changed.stderr.startswith(
+        f"hopforge: 1 of 1 runs computed again: made by another version of hopforge ({hopforge.__version__}, "
+    )
+    assert len(list((tmp_path / "out" / "runs").iterdir())) == 2
