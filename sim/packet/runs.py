@@ -1,15 +1,17 @@
 """What the commands run with ``router.model: packet``: one load, a series in bins of time, a sweep."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hopforge.model.config import Config
 from hopforge.model.topology import Topology
 from hopforge.sim.packet.network import PacketNetwork
-from hopforge.sim.packet.series import run_packet_series, series_network
 from hopforge.sim.packet.simulation import PacketMeasurement, measurement_rows, run_packets, write_packets
 from hopforge.sim.run.model_runs import NetRun, Progress
-from hopforge.sim.run.sweep import Sweep
-from hopforge.sim.run.time_series import TimeSeries
+
+if TYPE_CHECKING:  # both load pandas
+    from hopforge.sim.run.sweep import Sweep
+    from hopforge.sim.run.time_series import TimeSeries
 
 
 class PacketRun:
@@ -38,7 +40,7 @@ class PacketRuns:
     """The runs of ``router.model: packet``."""
 
     @property
-    def sweep(self) -> Sweep:
+    def sweep(self) -> "Sweep":
         """Variants × loads × seeds."""
         from hopforge.sim.packet.sweep import PACKET_SWEEP  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
@@ -51,8 +53,10 @@ class PacketRuns:
 
     def series(
         self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
-    ) -> tuple[TimeSeries, Topology]:
+    ) -> "tuple[TimeSeries, Topology]":
         """Run in bins of time; the loads of the channels are always kept."""
+        from hopforge.sim.packet.series import run_packet_series, series_network  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
         network = series_network(config, load, seed)
         return run_packet_series(network, progress), network.topology
 

@@ -1,6 +1,7 @@
 """What the commands run with routers that move flits: one load, a program, a series in bins of time, a sweep."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
@@ -10,8 +11,10 @@ from hopforge.sim.run.measurement import Measurement, measurement_rows, write_me
 from hopforge.sim.run.model_runs import NetRun, Progress
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, run_program, write_program
 from hopforge.sim.run.simulation import Simulation
-from hopforge.sim.run.sweep import Sweep
-from hopforge.sim.run.time_series import TimeSeries, run_series
+
+if TYPE_CHECKING:  # both load pandas
+    from hopforge.sim.run.sweep import Sweep
+    from hopforge.sim.run.time_series import TimeSeries
 
 
 class LoadRun:
@@ -64,7 +67,7 @@ class FlitRuns:
     """The runs of ``router.model`` input_queued and input_output_queued."""
 
     @property
-    def sweep(self) -> Sweep:
+    def sweep(self) -> "Sweep":
         """Variants × loads × seeds."""
         from hopforge.sim.run.flit_sweep import FLIT_SWEEP  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
@@ -87,8 +90,10 @@ class FlitRuns:
 
     def series(
         self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
-    ) -> tuple[TimeSeries, Topology]:
+    ) -> "tuple[TimeSeries, Topology]":
         """Run in bins of time."""
+        from hopforge.sim.run.time_series import run_series  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
         run = Simulation(config, load, seed)
         return run_series(run, progress, channels=channels), run.topology
 

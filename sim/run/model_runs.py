@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hopforge.model.config import Config
 from hopforge.model.topology import Topology
 from hopforge.sim.run.kept_results import SweepError, naming_variant
 from hopforge.sim.run.router_models import router_model
-from hopforge.sim.run.sweep import Sweep
-from hopforge.sim.run.time_series import TimeSeries
+
+if TYPE_CHECKING:  # both load pandas
+    from hopforge.sim.run.sweep import Sweep
+    from hopforge.sim.run.time_series import TimeSeries
 
 Progress = Callable[[int, int], None]
 _APP_SWEEP = "hopforge.sim.programs.app_sweep:APP_SWEEP"
@@ -43,7 +45,7 @@ class ModelRuns(Protocol):
     """
 
     @property
-    def sweep(self) -> Sweep:
+    def sweep(self) -> "Sweep":
         """For `hopforge sweep`."""
 
     def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
@@ -51,7 +53,7 @@ class ModelRuns(Protocol):
 
     def series(
         self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
-    ) -> tuple[TimeSeries, Topology]:
+    ) -> "tuple[TimeSeries, Topology]":
         """Run in bins of time; with `channels` the loads of all channels are kept."""
 
 
@@ -72,7 +74,7 @@ def _load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def configured_sweep(config: Config) -> Sweep:
+def configured_sweep(config: Config) -> "Sweep":
     """Return what `hopforge sweep` runs: programs, if the file or a variant has section `app`, else its router model.
 
     Raises
