@@ -10,18 +10,15 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import from_dtype, int64, njit, typeof, types, uint64
 from numpy.typing import NDArray
 
-from hopforge.model import network
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import next_below, next_float, next_word
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import fast as lookup_kernel
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import cycle
@@ -38,8 +35,6 @@ from hopforge.model.network.core.records import (
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.router.golden import Flit, PortInputs, PortOutputs, RouterModel
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
-from hopforge.sim.drive import single_router as twin
-from hopforge.sim.drive import stimulus as engine_stimulus
 from hopforge.sim.drive.single_router import (
     give_credit,
     give_flit,
@@ -737,10 +732,8 @@ def _call(play: Callable[..., int], *arguments: object) -> int:
 @cache
 def _compiled(play: Callable[..., int], arguments: tuple[types.Type, ...]) -> Callable[..., int]:
     functions = types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE)
-    forget_stale(njit(cache=True)(play), lookup_kernel, engine_stimulus, *_KERNELS)
-    kernel: Callable[..., int] = njit(int64(*functions, *arguments), cache=True)(play)
-    return kernel
+    compiled: Callable[..., int] = kernel(int64(*functions, *arguments))(play)
+    return compiled
 
 
 _PLAIN_NET = from_dtype(NET)
-_KERNELS: tuple[ModuleType, ...] = (network, twin)

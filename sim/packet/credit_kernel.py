@@ -6,10 +6,9 @@ sent in vain. Otherwise as `kernel`: every kind of event has a ring in order of 
 
 from typing import Any
 
-from numba import int64, njit, uint64
+from numba import int64, uint64
 
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.sim.packet import kernel, records, way_kernel
+from hopforge.model.kernel.compile import kernel
 from hopforge.sim.packet.kernel import append, record_delivery, settle, take, time_of
 from hopforge.sim.packet.records import (
     ABR,
@@ -97,7 +96,7 @@ def _find_next(par: Any, mask: int, node: int, to_via: bool, q: int, now: int, h
     return link * VC_STRIDE + vc
 
 
-@njit(cache=True, **OPTIONS)
+@kernel(**OPTIONS)
 def run(
     until: int, par: Any, counters: Any, radices: Any, steps: Any, coords: Any, peer: Any, turns: Any,
     dest: Any, birth: Any,
@@ -279,6 +278,3 @@ def _stand(q: int, packet: int, peer: Any, queue_packet: Any, queue_count: Any, 
     queue_count[q] += 1
     pk[packet, 6] = q
     return int64(peer[q // VC_STRIDE])
-
-
-forget_stale(run, records, way_kernel, kernel)

@@ -6,10 +6,9 @@ is needed. What happens in one router in one cycle does not depend on what happe
 
 from typing import Any
 
-from numba import int64, njit, uint64
+from numba import int64, uint64
 
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.sim.packet import records, way_kernel
+from hopforge.model.kernel.compile import kernel
 from hopforge.sim.packet.records import (
     ABR,
     ADAPTIVE,
@@ -203,7 +202,7 @@ def record_delivery(
         log[serial, 1], log[serial, 2] = end, pk[packet, 5]
 
 
-@njit(cache=True, **OPTIONS)
+@kernel(**OPTIONS)
 def run(
     until: int, par: Any, counters: Any, radices: Any, steps: Any, coords: Any, peer: Any, turns: Any,
     dest: Any, birth: Any,
@@ -412,6 +411,3 @@ def run(
                 source[node, 1] += 1
                 source[node, 3] = NEVER if par[FEED_WAITS] else now
                 append(offers, ends, OFFERS, now + par[HOST_SEND_CYCLES] + par[HOST_CYCLES], node)
-
-
-forget_stale(run, records, way_kernel)

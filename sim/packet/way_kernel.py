@@ -4,6 +4,7 @@ from typing import Any
 
 from numba import int64, njit
 
+from hopforge.model.kernel.compile import WITHOUT_COUNTS
 from hopforge.sim.packet.records import (
     ADAPTIVE,
     ADAPTIVE_ONLY,
@@ -28,7 +29,7 @@ from hopforge.sim.packet.records import (
 #: later than all that happens
 NEVER = 1 << 62
 #: arrays come from outside and stay there: no counting of references, which would take most of the time
-OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
+OPTIONS: Any = {"error_model": "numpy", **WITHOUT_COUNTS}
 without_counts = njit(**OPTIONS)
 
 
