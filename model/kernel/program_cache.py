@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import llvmlite
 import numba
@@ -270,22 +270,19 @@ def _folder(name: str) -> Path | None:
     return folder
 
 
-#: open files, whose locks say which folders are in use; a child process inherits them
-_held: list[IO[bytes]] = []
-
-
 def _hold(folder: Path) -> None:
+    """Mark a folder as in use as long as this process, or a child, has its lock file open."""
     for _ in range(100):
         folder.mkdir(mode=0o700, exist_ok=True)
         with suppress(FileNotFoundError):  # deleted meanwhile by another process
-            lock = (folder / _LOCK_FILE).open("ab")
+            lock = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)  # never closed
             if fcntl is not None:
                 with suppress(OSError):  # a file system without locks
                     fcntl.flock(lock, fcntl.LOCK_SH)
             os.utime(folder)
-            if (folder / _LOCK_FILE).stat().st_ino == os.fstat(lock.fileno()).st_ino:
-                _held.append(lock)
+            if (folder / _LOCK_FILE).stat().st_ino == os.fstat(lock).st_ino:
                 return
+            os.close(lock)
     raise OSError(f"{folder} vanishes again and again")
 
 
