@@ -53,8 +53,9 @@ traffic: {pattern: uniform}
 
 #: as a numba whose inner parts have other names
 WITHOUT_INNER_PARTS = f"""
-import numba.core.codegen, numba.core.datamodel.models
-del numba.core.codegen.JITCodeLibrary, numba.core.datamodel.models.RecordModel
+import sys, numba.core.codegen
+del numba.core.codegen.JITCodeLibrary
+sys.modules["numba.core.typeconv.rules"] = None
 from hopforge.model.config import parse_config
 from hopforge.model.kernel import compile, constant_record
 from hopforge.sim.run.simulation import Simulation
