@@ -42,9 +42,14 @@ UNLOCKED_S = 7 * 24 * 3600.0
 PACKAGES = ("model", "sim")
 
 _ROOT = Path(__file__).parents[2]
+#: where installed packages and the standard library lie
 _INSTALLED = tuple(
     f"{path}{os.sep}"
-    for path in {*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages()}
+    for path in {
+        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")),
+        *site.getsitepackages(),
+        site.getusersitepackages(),
+    }
     if path
 )
 _LOCK_FILE = "in-use"
@@ -145,9 +150,7 @@ class UserModules:
         files = set()
         for name, module in sorted(sys.modules.items()):
             file = _file_of(module)
-            if not file or file.startswith(_INSTALLED) or "dist-packages" in file:
-                continue
-            if Path(file).is_relative_to(_ROOT):
+            if not file or file.startswith((*_INSTALLED, f"{_ROOT}{os.sep}")) or "dist-packages" in Path(file).parts:
                 continue
             loaded = getattr(module, "__spec__", None) or module
             known = self._digests.get(name)
