@@ -6,10 +6,10 @@ Source: Kawano's thesis (seed 002), algorithm 2, as spec compact-routing.md read
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.irregular.channels import ChannelList
+from hopforge.model.kernel.compile import kernel
 
 __all__ = ["AcroLayers", "acro_layers"]
 
@@ -36,7 +36,7 @@ class AcroLayers:
         return len(self.order)
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _heights(next_channel, target):  # type: ignore[no-untyped-def]
     """Height and number of deepest leaves below the channel that node u takes towards d, and the longest route.
 
@@ -80,7 +80,7 @@ def _heights(next_channel, target):  # type: ignore[no-untyped-def]
     return height, deepest, longest
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _less(f, weight, a, b):  # type: ignore[no-untyped-def]
     """Whether channel a is chosen before b (-1: none)."""
     if b < 0:
@@ -94,7 +94,7 @@ def _less(f, weight, a, b):  # type: ignore[no-untyped-def]
     return a < b
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _replay(tree, size, c, f, weight):  # type: ignore[no-untyped-def]
     """Tournament of the channels: play the matches of channel c again, up to the root."""
     node = (size + c) >> 1
@@ -104,7 +104,7 @@ def _replay(tree, size, c, f, weight):  # type: ignore[no-untyped-def]
         node >>= 1
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _assign(next_channel, neighbours, source, target, users, first_user):  # type: ignore[no-untyped-def]
     """Sequences of the channels, int32[layer, channel]; `users` lists the destinations of each channel."""
     nodes, channels = next_channel.shape[0], len(source)
@@ -170,7 +170,7 @@ def _assign(next_channel, neighbours, source, target, users, first_user):  # typ
     return sequences[:layers]
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _destinations(next_channel, channels):  # type: ignore[no-untyped-def]
     """Destinations that each channel is used for, in increasing order: list and start of each channel's part."""
     nodes = next_channel.shape[0]

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.kernel.compile import kernel
 
 __all__ = [
     "ChannelList", "TableError", "WorkingSwitches", "channel_list", "check_next_hops", "hop_counts", "next_channels",
@@ -78,7 +78,7 @@ def channel_list(neighbours: NDArray[np.int32]) -> ChannelList:
     return ChannelList(source.astype(np.int32), neighbours[present], first.astype(np.int32))
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _fill_next_channels(next_hop, target, first, table):  # type: ignore[no-untyped-def]
     nodes = next_hop.shape[0]
     for u in range(nodes):
@@ -132,7 +132,7 @@ def next_channels(
     return table
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _first_loop(next_hop):  # type: ignore[no-untyped-def]
     """Pair (source·nodes + destination) that never arrives, or -1."""
     nodes = next_hop.shape[0]
@@ -177,7 +177,7 @@ def check_next_hops(
     return table
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _fill_hops(next_channel, target, hops):  # type: ignore[no-untyped-def]
     nodes = next_channel.shape[0]
     stack = np.empty(nodes, np.int32)

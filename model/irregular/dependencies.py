@@ -1,11 +1,11 @@
 """Channel dependencies of one virtual layer, kept free of cycles while they are added (Pearce and Kelly 2006)."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.channels import ChannelList
+from hopforge.model.kernel.compile import kernel
 
 __all__ = [
     "FREE", "MAX_LAYERS", "REFUSED", "USED", "add_dependency", "more_layers", "new_layers", "opposite_channels",
@@ -32,7 +32,7 @@ def opposite_channels(channels: ChannelList) -> NDArray[np.int32]:
     return number.astype(np.int32)
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def new_layers(layers, channels, degree):  # type: ignore[no-untyped-def]
     """Make empty layers: dependencies int8[layer, channel, port of its target] and places int32[layer, channel]."""
     used = np.zeros((layers, channels, degree), np.int8)
@@ -43,7 +43,7 @@ def new_layers(layers, channels, degree):  # type: ignore[no-untyped-def]
     return used, place
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def more_layers(used, place):  # type: ignore[no-untyped-def]
     """Return what `new_layers` made with as many empty layers behind."""
     more_used, more_place = new_layers(used.shape[0], used.shape[1], used.shape[2])
@@ -55,7 +55,7 @@ def too_many_layers(method: str) -> UserError:
     return UserError(f"tables.layers: {method} needs more than {MAX_LAYERS} layers for this table")
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def add_dependency(a, b, used, place, source, target, first, opposite, mark, scratch):  # type: ignore[no-untyped-def]
     """Add the dependency of channel `a` on channel `b`; False, and nothing is changed, if that closed a cycle.
 

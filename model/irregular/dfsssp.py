@@ -5,16 +5,16 @@ a cycle the dependency with the fewest paths is removed.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.irregular.channels import ChannelList
 from hopforge.model.irregular.dependencies import MAX_LAYERS, too_many_layers
+from hopforge.model.kernel.compile import kernel
 
 __all__ = ["dfsssp_layers"]
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _count_layer(layer, next_channel, target, first, layer_of, count):  # type: ignore[no-untyped-def]
     """Paths of a layer on every dependency, int64[channel, port]."""
     nodes = next_channel.shape[0]
@@ -33,7 +33,7 @@ def _count_layer(layer, next_channel, target, first, layer_of, count):  # type: 
     return paths
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _move(a, b, layer, next_channel, source, target, first, layer_of, count, stack):  # type: ignore[no-untyped-def]
     """Move all paths of a layer that depend on b after a one layer up."""
     nodes = next_channel.shape[0]
@@ -59,7 +59,7 @@ def _move(a, b, layer, next_channel, source, target, first, layer_of, count, sta
                     waiting += 1
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _break_cycles(layer, next_channel, source, target, first, layer_of, count):  # type: ignore[no-untyped-def]
     """Remove cycles until the layer has none."""
     channels = len(source)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.neighbours import distances
 from hopforge.model.irregular.shortest import shortest_next_hops
+from hopforge.model.kernel.compile import kernel
 
 __all__ = ["LandmarkTables", "cowen", "fitting", "landmark_tables", "thorup_zwick"]
 
@@ -79,7 +79,7 @@ def landmark_tables(
     return LandmarkTables(landmarks, landmark_of, known, np.ascontiguousarray(next_hop))
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _cover(order, size, crowded):  # type: ignore[no-untyped-def]
     """Greedy hitting set of the balls ``order[v, :size]``, and the nodes that are in more than `crowded` of them."""
     nodes = order.shape[0]

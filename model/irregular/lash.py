@@ -5,10 +5,8 @@ order of (source, destination), first fit.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from hopforge.model.irregular import dependencies
 from hopforge.model.irregular.channels import ChannelList, hop_counts
 from hopforge.model.irregular.dependencies import (
     FREE,
@@ -21,12 +19,12 @@ from hopforge.model.irregular.dependencies import (
     opposite_channels,
     too_many_layers,
 )
-from hopforge.model.kernel.stale import forget_stale
+from hopforge.model.kernel.compile import kernel
 
 __all__ = ["lash_layers", "lash_tor_layers", "path_starts"]
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _lash(next_channel, source, target, first, opposite, layer_of, most):  # type: ignore[no-untyped-def]
     nodes, channels = next_channel.shape[0], len(source)
     degree = np.max(first[1:] - first[:-1])
@@ -77,7 +75,7 @@ def _lash(next_channel, source, target, first, opposite, layer_of, most):  # typ
     return layers
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _lash_tor(next_channel, source, target, first, opposite, layer_of, path_first, most):  # type: ignore[no-untyped-def]
     nodes, channels = next_channel.shape[0], len(source)
     degree = np.max(first[1:] - first[:-1])
@@ -169,6 +167,3 @@ def lash_tor_layers(
     if layers < 0:
         raise too_many_layers("lash_tor")
     return layer_of, starts, layers
-
-
-forget_stale(_lash, dependencies)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
@@ -11,6 +10,7 @@ from hopforge.model.irregular.acro import AcroLayers, acro_layers
 from hopforge.model.irregular.channels import ChannelList, WorkingSwitches, whole_number
 from hopforge.model.irregular.dfsssp import dfsssp_layers
 from hopforge.model.irregular.lash import lash_layers, lash_tor_layers, path_starts
+from hopforge.model.kernel.compile import kernel
 
 __all__ = ["LAYERS", "LayerError", "Layers", "assign_layers", "check_layers", "escape_layers"]
 
@@ -57,7 +57,7 @@ class Layers:
         return [int(layer) for layer in self.layer[self.starts[pair] : self.starts[pair + 1]]]
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _acro_hops(next_channel, target, order, starts, layer):  # type: ignore[no-untyped-def]
     """Follow the rule of the switches; returns a pair for which the layers do not suffice, or -1."""
     nodes = next_channel.shape[0]
@@ -189,7 +189,7 @@ def escape_layers(next_channel: NDArray[np.int32], escape: NDArray[np.int32], ch
     return Layers("escape", 2, np.ones(starts[-1], np.int16), starts, escape=escape)
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _dependencies(next_channel, target, first, starts, layer, count, follows):  # type: ignore[no-untyped-def]
     """Note what each (layer, channel) waits for: bool[layer·channels + channel, port, layer]; a bad hop or -1."""
     nodes, channels = next_channel.shape[0], len(target)
@@ -213,7 +213,7 @@ def _dependencies(next_channel, target, first, starts, layer, count, follows):  
     return -1
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _remaining(target, first, follows):  # type: ignore[no-untyped-def]
     """Take away (layer, channel) that nobody waits for until none is left; marks what cannot be taken away."""
     size, degree, count = follows.shape

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.neighbours import distances
+from hopforge.model.kernel.compile import kernel
 
 __all__ = ["FloorPlan", "LorenTables", "loren_chosen", "loren_entry", "loren_next_hops", "loren_path", "loren_tables"]
 
@@ -63,7 +63,7 @@ class LorenTables:
         return 2 * max(1, (self.plan.side**2 - 1).bit_length())
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _add(u, v, w, h, destination, successor, hops, entries):  # type: ignore[no-untyped-def]
     """Add an entry unless it is there; False if there is no room."""
     for k in range(entries[u]):
@@ -77,7 +77,7 @@ def _add(u, v, w, h, destination, successor, hops, entries):  # type: ignore[no-
     return True
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _beside(side, place, node_at, v, found):  # type: ignore[no-untyped-def]
     """Collect the nodes without another one in the rectangle between them and v; returns their number.
 
@@ -107,7 +107,7 @@ def _beside(side, place, node_at, v, found):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _near_entries(neighbours, side, place, destination, successor, hops, entries):  # type: ignore[no-untyped-def]
     """Take steps 1 and 2; returns -1, or the node whose table is too small, or -2 - a node that cannot be reached."""
     nodes, degree = neighbours.shape
@@ -168,7 +168,7 @@ def _near_entries(neighbours, side, place, destination, successor, hops, entries
     return -1
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _tree_successor(neighbours, distance, v, u):  # type: ignore[no-untyped-def]
     """Successor of u in the tree of v: the lowest neighbour that is nearer."""
     for k in range(neighbours.shape[1]):
@@ -178,7 +178,7 @@ def _tree_successor(neighbours, distance, v, u):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _distant_entries(neighbours, distance, t_max, destination, successor, hops, entries):  # type: ignore[no-untyped-def]
     """Step 3: breadth-first over all trees at once, from the neighbours of the roots."""
     nodes, degree = neighbours.shape
@@ -220,7 +220,7 @@ def _distant_entries(neighbours, distance, t_max, destination, successor, hops, 
         front, count = behind, found
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _sort_entries(destination, successor, hops, entries):  # type: ignore[no-untyped-def]
     for u in range(len(entries)):
         count = entries[u]
@@ -295,7 +295,7 @@ def loren_tables(neighbours: NDArray[np.int32], t_max: int | None = None, plan: 
     return LorenTables(plan, destination, successor, hops, entries, least)
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def loren_entry(side, place, destination, entries, u, v):  # type: ignore[no-untyped-def]
     """Entry of u that a packet for v takes: the first of those nearest to v on the floor plan; -1 if u has none."""
     best, nearest = -1, 1 << 30
@@ -308,7 +308,7 @@ def loren_entry(side, place, destination, entries, u, v):  # type: ignore[no-unt
     return best
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _all_next(side, place, destination, successor, entries, table):  # type: ignore[no-untyped-def]
     nodes = len(entries)
     column = np.empty(destination.shape[1], np.int32)
@@ -344,7 +344,7 @@ def loren_next_hops(tables: LorenTables) -> NDArray[np.int32]:
     return table
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _all_chosen(side, place, destination, entries, table):  # type: ignore[no-untyped-def]
     for u in range(len(entries)):
         for v in range(len(entries)):

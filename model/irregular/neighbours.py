@@ -1,10 +1,10 @@
 """Neighbours and distances of any graph of routers as arrays, for the routing schemes of irregular networks."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.topology import Topology
 
 __all__ = ["distances", "neighbour_array", "neighbours_of"]
@@ -52,7 +52,7 @@ def neighbours_of(topology: Topology) -> NDArray[np.int32]:
     return np.where(rows == last, -1, rows)[:, :width].astype(np.int32)
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _fill_distances(neighbours, roots, table):  # type: ignore[no-untyped-def]
     queue = np.empty(neighbours.shape[0], np.int32)
     for row in range(len(roots)):

@@ -3,18 +3,18 @@
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hopforge.model.irregular.neighbours import distances
+from hopforge.model.kernel.compile import kernel
 
 __all__ = ["Ties", "shortest_next_hops"]
 
 Ties = Literal["lowest", "random", "balanced"]
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _lowest(neighbours, distance, table):  # type: ignore[no-untyped-def]
     nodes, degree = neighbours.shape
     for d in range(nodes):
@@ -31,7 +31,7 @@ def _lowest(neighbours, distance, table):  # type: ignore[no-untyped-def]
                     break
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _random(neighbours, distance, draws, d, table):  # type: ignore[no-untyped-def]
     """Column d; float64[node] in `draws`."""
     nodes, degree = neighbours.shape
@@ -53,7 +53,7 @@ def _random(neighbours, distance, draws, d, table):  # type: ignore[no-untyped-d
                 wanted -= 1
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _balanced(neighbours, distance, table):  # type: ignore[no-untyped-def]
     """Destination after destination, each over the channels that fewest paths use so far."""
     nodes, degree = neighbours.shape

@@ -8,11 +8,11 @@ and every other switch goes up. All paths then go up first and down after, and o
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.neighbours import distances
+from hopforge.model.kernel.compile import kernel
 
 __all__ = ["RootChoice", "root_node", "up_down_next_hops"]
 
@@ -53,7 +53,7 @@ def root_node(neighbours: NDArray[np.int32], choice: RootChoice | int) -> int:
     return choice
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _fill(neighbours, rank, order, table):  # type: ignore[no-untyped-def]
     """Fill columns; `rank` is the place of a node in the order of (level, number), up is towards smaller ranks."""
     nodes, degree = neighbours.shape

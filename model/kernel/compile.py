@@ -1,46 +1,44 @@
-"""How kernels are compiled: their entry points once and kept on disk, also when a file that they call into changes.
+"""How kernels are compiled: the one place that asks numba for machine code that is kept on disk.
 
-numba's cache looks at the file of the cached function only. An entry point that is a `CachedKernel` carries the digest
-of all files of this package, and of its own if that is another one, as a closure variable, which is a part of numba's
-cache key; the small functions it calls are not cached themselves.
+==============  ========================================================================================================
+`kernel`        a function that Python calls; compiled when it is called, or at once for a given signature
+`entry`         the same for one signature and with numpy's rules of division, but compiled when first called
+`c_kernel`      a function that kernels call by its address (`memory.function_at`), compiled when first needed
+`c_function`    the same, compiled at once
+`inner`         a function that only kernels call: compiled as a part of them (`part_compiler`), not kept by itself
+`inlined`       the same, copied into its callers
+==============  ========================================================================================================
+
+`program_cache` decides where machine code is kept.
 """
 
 import gc
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
-from importlib import import_module
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 from numba import cfunc, njit, types
 from numba.extending import typeof_impl
 
-from hopforge.model.kernel.part_compiler import PartCompiler
+from hopforge.model.kernel.program_cache import cache_folder
 
 #: numpy's rules of division: no exception, which kernels could not handle
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
-_INNER = {
-    **_OPTIONS,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "_nrt": False,  # nothing is allocated
-    "pipeline_class": PartCompiler,
-}
+_INNER = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: options of functions that allocate nothing: numba need not look for references to count
+WITHOUT_COUNTS: dict[str, Any] = {}
+try:
+    from hopforge.model.kernel.part_compiler import PartCompiler
+except (ImportError, AttributeError):  # another numba, with other inner parts: compiling takes longer
+    PARTS = False
+else:
+    PARTS = True
+    WITHOUT_COUNTS["_nrt"] = False
+    _INNER |= {**WITHOUT_COUNTS, "pipeline_class": PartCompiler}
 #: decorators of functions that only kernels call, Python cannot
 inner = njit(**_INNER)
 inlined = njit(forceinline=True, **_INNER)
-
-
-@cache
-def source_digest(package: str = __package__) -> str:
-    """SHA-256 over the Python files of this package and of `package` (dotted name)."""
-    digest = hashlib.sha256()
-    for name in sorted({__package__, package}):
-        for path in sorted(Path(str(import_module(name).__file__)).parent.glob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 @contextmanager
@@ -55,40 +53,101 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-class CachedKernel:
-    """An entry point of a kernel, compiled or read from numba's disk cache when first called.
+def _kept(jit: Callable[..., Any], function: Callable[..., Any], *signature: Any, **options: Any) -> Any:
+    """Compile, or declare, a function whose machine code is kept on disk."""
+    with _no_collection(), cache_folder(function) as kept:
+        try:
+            return jit(*signature, cache=kept, **options)(function)
+        except RuntimeError:  # the disk is full
+            return jit(*signature, **options)(function)
+
+
+def kernel(*signature: Any, **options: Any) -> Any:
+    """Decorate a function that Python calls; its machine code is kept on disk.
 
     Parameters
     ----------
-    make : callable
-        Gets the digest of this package and of `package`; returns a closure that mentions it.
-    signature : numba signature
-        What the function takes.
-    package : str
-        Package whose files the function uses, too.
-    """
+    signature : numba signature, optional
+        What it takes: compiled at once, and may be handed to kernels as a function.
+    **options
+        As of numba's `njit`.
 
-    def __init__(self, make: Callable[[str], Callable[..., Any]], signature: Any, package: str = __package__) -> None:
-        self._make, self._signature, self._package = make, signature, package
+    Examples
+    --------
+    >>> @kernel
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(4)
+    8
+    """
+    if len(signature) == 1 and not options and callable(signature[0]) and hasattr(signature[0], "__code__"):
+        return _kept(njit, signature[0])
+    return lambda function: _kept(njit, function, *signature, **options)
+
+
+class Entry:
+    """An entry point of a kernel: see `entry`."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        self._function, self._signature = function, signature
+        self.__doc__ = function.__doc__
 
     @cached_property
     def compiled(self) -> Any:
         """The dispatcher."""
-        with _no_collection():
-            return njit(self._signature, cache=True, **_OPTIONS)(self._make(source_digest(self._package)))
+        return _kept(njit, self._function, self._signature, **_OPTIONS)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it."""
         return self.compiled(*arguments)
 
 
-@typeof_impl.register(CachedKernel)
-def _type_of_kernel(kernel: CachedKernel, _: Any) -> types.Type:
+def entry(signature: Any) -> Callable[[Callable[..., Any]], Entry]:
+    """Decorate an entry point of a kernel: compiled, or read from disk, when it is first called.
+
+    Parameters
+    ----------
+    signature : numba signature
+        What the function takes.
+    """
+    return lambda function: Entry(function, signature)
+
+
+@typeof_impl.register(Entry)
+def _type_of_entry(kernel: Entry, _: Any) -> types.Type:
     """Compiled functions call it as any other."""
     return types.Dispatcher(kernel.compiled)
 
 
-def compile_function(make: Callable[[str], Callable[..., Any]], signature: Any) -> Any:
-    """As `CachedKernel`, for a function that the kernel calls by its address (`memory.function_at`)."""
-    with _no_collection():
-        return cfunc(signature, cache=True, **_OPTIONS)(make(source_digest()))
+class CKernel:
+    """A function that kernels call by its address: see `c_kernel`."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        self._function, self._signature = function, signature
+        self.__doc__ = function.__doc__
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The C function."""
+        return _kept(cfunc, self._function, self._signature, **_OPTIONS)
+
+    @property
+    def address(self) -> int:
+        """Where its machine code begins."""
+        return int(self.compiled.address)
+
+
+def c_kernel(signature: Any) -> Callable[[Callable[..., Any]], CKernel]:
+    """Decorate a function that kernels call by its address: compiled, or read from disk, when first needed.
+
+    Parameters
+    ----------
+    signature : numba signature
+        What the function takes and returns.
+    """
+    return lambda function: CKernel(function, signature)
+
+
+def c_function(signature: Any, function: Callable[..., Any]) -> Any:
+    """Compile a C function at once; Python's rules of division hold in it."""
+    return _kept(cfunc, function, signature)

@@ -3,74 +3,31 @@
 The kernels get the state of a network as addresses (`model.kernel.memory`), so the compiler takes every store for a
 possible change of every setting and of every address, and loads them again. Loads of constant fields are marked as
 invariant; a kernel that writes one is refused when it is compiled. Python may change the fields between two calls of a
-kernel.
+kernel. Where numba lacks the inner parts that this takes, the record is a plain one: the same results, more slowly.
 """
 
-import hashlib
 from collections.abc import Iterable
 from typing import Any
 
 import numba
 import numpy as np
-from numba import types
-from numba.core.datamodel import models
-from numba.core.errors import NumbaTypeError
-from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
-from numba.core.typeconv.rules import default_type_manager
-from numba.extending import register_model
-from numba.np.arrayobj import record_getattr, record_setattr
+
+try:
+    from hopforge.model.kernel.constant_type import constant_type
+except (ImportError, AttributeError):
+    constant_type = None  # type: ignore[assignment]
 
 
-class ConstantRecord(types.Record):  # type: ignore[misc]
-    """numba's type of a record of `dtype`, whose fields `constant` don't change while a kernel runs.
-
-    Its name is a short digest: numba writes the name of every argument's type into the name of every function.
-    """
-
-    def __init__(self, dtype: np.dtype[Any], constant: Iterable[str]) -> None:
-        plain = numba.from_dtype(dtype)
-        fields = [(name, field._asdict()) for name, field in plain.fields.items()]
-        super().__init__(fields, plain.size, plain.aligned)
-        self.constant = frozenset(constant)
-        text = f"{self.name} {sorted(self.constant)}"
-        self.name = f"ConstantRecord({hashlib.sha256(text.encode()).hexdigest()[:16]})"
-
-    def __repr__(self) -> str:
-        """Return the name: numba asks for it thousands of times, and would list all fields."""
-        return str(self.name)
-
-
-def constant_record(dtype: np.dtype[Any], constant: Iterable[str]) -> ConstantRecord:
-    """Return the type; kernels whose argument it is take a numpy record of `dtype`.
+def constant_record(dtype: np.dtype[Any], constant: Iterable[str]) -> Any:
+    """Return numba's type; kernels whose argument it is take a numpy record of `dtype`.
 
     Raises
     ------
     ValueError
         A constant field that `dtype` does not have.
     """
-    kind = ConstantRecord(dtype, constant)
-    unknown = sorted(kind.constant - set(dtype.names or ()))
+    names = frozenset(constant)
+    unknown = sorted(names - set(dtype.names or ()))
     if unknown:
         raise ValueError(f"record has no field {unknown[0]!r} to be constant")
-    default_type_manager.set_safe_convert(numba.from_dtype(dtype), kind)
-    return kind
-
-
-register_model(ConstantRecord)(models.RecordModel)
-
-
-@lower_getattr_generic(ConstantRecord)  # type: ignore[untyped-decorator]
-def _read_field(context: Any, builder: Any, kind: Any, value: Any, field: str) -> Any:
-    """As for a plain record; a constant field's load is marked `invariant.load`."""
-    found = record_getattr(context, builder, kind, value, field)
-    if field in kind.constant and getattr(found, "opname", "") == "load":
-        found.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return found
-
-
-@lower_setattr_generic(ConstantRecord)  # type: ignore[untyped-decorator]
-def _write_field(context: Any, builder: Any, signature: Any, arguments: Any, field: str) -> Any:
-    """As for a plain record; a constant field is refused."""
-    if field in signature.args[0].constant:
-        raise NumbaTypeError(f"a kernel must not write the field {field!r}, which it is told to be constant")
-    return record_setattr(context, builder, signature, arguments, field)
+    return numba.from_dtype(dtype) if constant_type is None else constant_type(dtype, names)

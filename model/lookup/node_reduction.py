@@ -12,15 +12,13 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.lookup import KeyMode
-from hopforge.model.kernel.stale import forget_stale
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.csr import MEMBER_HASHES, MODES, UP_CHOICES
 from hopforge.model.lookup.params import MEMBER_BITS
-from hopforge.model.numbers import crc as crc_module
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.numbers.crc import DEFAULT_CRC, Crc, crc_address, crc_addresses, crc_tables, table_crc
 from hopforge.model.topology import Topology, build
@@ -678,7 +676,7 @@ _DE_BRUIJN = 0x03F79D71B4CB0A89
 _VALUE_SHIFT = MEMBER_BITS + KIND_BITS
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def _grid_payload(t, own, dst):  # type: ignore[no-untyped-def]
     differ = (dst ^ own) & ((1 << (t.digits * t.chunk_bits)) - 1)
     if differ == 0:
@@ -692,7 +690,7 @@ def _grid_payload(t, own, dst):  # type: ignore[no-untyped-def]
     return ((1 + minus) << (t.address_bits - _VALUE_SHIFT)) | i
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def _fat_tree_payload(t, own, level, dst):  # type: ignore[no-untyped-def]
     mask = (1 << t.chunk_bits) - 1
     kind = 2
@@ -706,7 +704,7 @@ def _fat_tree_payload(t, own, level, dst):  # type: ignore[no-untyped-def]
     return (kind << (t.address_bits - _VALUE_SHIFT)) | value
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def _dragonfly_payload(t, own, dst):  # type: ignore[no-untyped-def]
     k = t.chunk_bits
     mask = (1 << k) - 1
@@ -720,7 +718,7 @@ def _dragonfly_payload(t, own, dst):  # type: ignore[no-untyped-def]
     return dst & mask
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def reduce_key(t, own, level, dst):  # type: ignore[no-untyped-def]
     """Return the encoded key of one destination at one switch; for use in kernels, checks nothing.
 
@@ -751,7 +749,7 @@ def reduce_key(t, own, level, dst):  # type: ignore[no-untyped-def]
     return (t.mode << t.address_bits) | payload
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def reduce_keys(t, own, level, dst, keys):  # type: ignore[no-untyped-def]
     """Encode the keys of arrays of switches and destinations, by `reduce_key`.
 
@@ -770,6 +768,3 @@ def reduce_keys(t, own, level, dst, keys):  # type: ignore[no-untyped-def]
     for index in range(len(dst)):
         place = index if many else 0
         keys[index] = reduce_key(t, own[place], level[place], dst[index])
-
-
-forget_stale(reduce_keys, crc_module)

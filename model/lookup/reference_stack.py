@@ -8,8 +8,9 @@ and else a *conflict* miss (Hill, "Aspects of cache memory and instruction buffe
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hopforge.model.kernel.compile import kernel
 
 HIT, COMPULSORY, CAPACITY = 0, 1, 2
 _EMPTY = -1
@@ -92,7 +93,7 @@ class ReferenceStacks:
         )  # fmt: skip
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def _place(caches, keys, cache, key):  # type: ignore[no-untyped-def]
     """Index of (cache, key) in the open-addressed table, or of the free place where it belongs."""
     mask = len(caches) - 1
@@ -103,7 +104,7 @@ def _place(caches, keys, cache, key):  # type: ignore[no-untyped-def]
     return at
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _number(table_caches, table_keys, numbers, slots, caches, keys, result, start):  # type: ignore[no-untyped-def]
     for index in range(start, len(keys)):
         at = _place(table_caches, table_keys, caches[index], keys[index])
@@ -116,14 +117,14 @@ def _number(table_caches, table_keys, numbers, slots, caches, keys, result, star
     return len(keys), slots
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _rehash(table_caches, table_keys, table_numbers, caches, keys, numbers):  # type: ignore[no-untyped-def]
     for index in range(len(keys)):
         at = _place(table_caches, table_keys, caches[index], keys[index])
         table_caches[at], table_keys[at], table_numbers[at] = caches[index], keys[index], numbers[index]
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def reference_lookup(  # type: ignore[no-untyped-def]
     head, tail, held, newer, older, status, entries, cache, slot
 ):

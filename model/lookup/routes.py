@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config.lookup import AddressConfig
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import node_reduction
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.key_ports import group_ports
 from hopforge.model.lookup.node_reduction import KIND_BITS, KeyTables, NodeReduction, UpChoice, reduce_key
 from hopforge.model.lookup.params import MEMBER_BITS
-from hopforge.model.numbers import crc
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.topology import Topology
 from hopforge.model.topology.routing_table import shortest_path_ports
@@ -161,7 +158,7 @@ _VALUE_SHIFT = MEMBER_BITS + KIND_BITS
 _KIND_MASK = (1 << KIND_BITS) - 1
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def _output(arrays, router, host):  # type: ignore[no-untyped-def]
     keys, own, level, table, host_address, host_router, host_port = arrays
     if keys.mode == 0:
@@ -171,13 +168,13 @@ def _output(arrays, router, host):  # type: ignore[no-untyped-def]
     return table[router, ((key >> shift) & _KIND_MASK) * (table.shape[1] // 3) + (key & ((1 << shift) - 1))]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _output_ports(arrays, router, host, result):  # type: ignore[no-untyped-def]
     for index in range(len(router)):
         result[index] = _output(arrays, router[index], host[index])
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _walk(arrays, network, source, destination, first, router, port, output):  # type: ignore[no-untyped-def]
     """Without room in `router`: count the hops of path i into ``first[i + 1]``; with room: fill. -1, or a bad path."""
     peer_router, peer_port, host_at = network
@@ -205,6 +202,3 @@ def _walk(arrays, network, source, destination, first, router, port, output):  #
         if not fill:
             first[index + 1] = hop
     return -1
-
-
-forget_stale(_walk, crc, node_reduction)

@@ -9,15 +9,12 @@ from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.lookup import KEY_MODE_BITS, Policy
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import node_reduction
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.node_reduction import NodeReduction, reduce_key
-from hopforge.model.numbers import crc as crc_module
 from hopforge.model.numbers.crc import DEFAULT_CRC, Crc, CrcMatrix, affine_tables, crc_matrix
 
 __all__ = [
@@ -212,7 +209,7 @@ class CacheState(NamedTuple):
 # constants of the default (lru, not skewed), where the compiler then drops all else; that is three times as fast.
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def hash_row(rows, which, word):  # type: ignore[no-untyped-def]
     """Return the row of `word` by the byte tables of index function `which`."""
     result = rows[which, 0, word & 255]
@@ -221,7 +218,7 @@ def hash_row(rows, which, word):  # type: ignore[no-untyped-def]
     return np.int64(result)
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def find_line(rows, skewed, tags, ways, key, word):  # type: ignore[no-untyped-def]
     """Return the line that holds `key`, -1 if none does."""
     found = -1
@@ -237,7 +234,7 @@ def find_line(rows, skewed, tags, ways, key, word):  # type: ignore[no-untyped-d
     return found
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _touch_tree(ways, set_state, line):  # type: ignore[no-untyped-def]
     """Make the path of the tree point away from the line."""
     row = line // ways
@@ -253,7 +250,7 @@ def _touch_tree(ways, set_state, line):  # type: ignore[no-untyped-def]
     set_state[row] = nodes
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def touch_line(policy, ways, stamps, set_state, line, now):  # type: ignore[no-untyped-def]
     if policy == _LRU:
         stamps[line] = now
@@ -261,13 +258,13 @@ def touch_line(policy, ways, stamps, set_state, line, now):  # type: ignore[no-u
         _touch_tree(ways, set_state, line)
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def _line(rows, ways, word, way):  # type: ignore[no-untyped-def]
     """Return the line of `way` in which the key with payload `word` may lie."""
     return hash_row(rows, way if len(rows) > 1 else 0, word) * ways + way
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word):  # type: ignore[no-untyped-def]
     """Return the line to be filled: the lowest way that is not live, else the policy's choice."""
     for way in range(ways):
@@ -293,7 +290,7 @@ def _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word): 
     return first + place - ways
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now):  # type: ignore[no-untyped-def]
     """Return the line that a key with payload `word` gets, and do to the replacement state what a fill does."""
     line = _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word)
@@ -313,7 +310,7 @@ def claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word
     return line
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def _run_as(  # type: ignore[no-untyped-def]
     policy, skewed, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys, outputs,
     now, hits, answers,
@@ -341,7 +338,7 @@ def _run_as(  # type: ignore[no-untyped-def]
     return fills, evictions, drops
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _run(c, s, keys, outputs, now, hits, answers):  # type: ignore[no-untyped-def]
     """Run `keys` through the cache; return (fills, evictions, drops)."""
     rows, payload_mask, ways, policy = c
@@ -357,7 +354,7 @@ def _run(c, s, keys, outputs, now, hits, answers):  # type: ignore[no-untyped-de
     )  # fmt: skip
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def _replay_as(  # type: ignore[no-untyped-def]
     policy, skewed, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own, level,
     dst, now,
@@ -378,7 +375,7 @@ def _replay_as(  # type: ignore[no-untyped-def]
     return hits, evictions
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _replay(t, own, level, c, s, dst, now):  # type: ignore[no-untyped-def]
     """Reduce, hash and look up `dst`; return (hits, evictions)."""
     rows, payload_mask, ways, policy = c
@@ -772,7 +769,7 @@ class TwoLevelCache:
 # --- why a lookup misses
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _number_keys(keys, numbers):  # type: ignore[no-untyped-def]
     """Give keys numbers by first appearance (open addressing, the table doubles when half full); return how many."""
     size = 1024
@@ -804,7 +801,7 @@ def _number_keys(keys, numbers):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _full_lru(numbers, entries, seen, newer, older, causes):  # type: ignore[no-untyped-def]
     """Write what a fully associative LRU cache of `entries` lines makes of `numbers`: 0 hit, 1 compulsory, 2 capacity.
 
@@ -844,7 +841,7 @@ def _full_lru(numbers, entries, seen, newer, older, causes):  # type: ignore[no-
         newest = number
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _blame(hits, causes):  # type: ignore[no-untyped-def]
     """Turn what the fully associative cache did into the causes of the real one's misses."""
     for index in range(len(hits)):
@@ -1004,6 +1001,3 @@ def replay_streams(keys: ArrayLike, starts: ArrayLike, cache: RoutingCache) -> N
         result[stream, :4] = np.bincount(causes, minlength=4)
         result[stream, 4] = run.evictions
     return result
-
-
-forget_stale(_replay, crc_module, node_reduction)

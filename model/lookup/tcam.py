@@ -9,10 +9,10 @@ from itertools import product
 from typing import NamedTuple, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.key_ports import KeyPorts
 from hopforge.model.numbers.address import AddressFormat
 
@@ -198,7 +198,7 @@ class _Arrays(NamedTuple):
     lags: NDArray[np.int64]
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def match_row(values, masks, address):  # type: ignore[no-untyped-def]
     """Return the lowest row that matches, -1 if none does; for use in kernels."""
     for row in range(len(values)):
@@ -207,7 +207,7 @@ def match_row(values, masks, address):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _match(values, masks, outputs, lags, output_mask, addresses, members, result):  # type: ignore[no-untyped-def]
     for index in range(len(addresses)):
         row = match_row(values, masks, addresses[index])

@@ -16,10 +16,10 @@ from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.messages import put_message_slots
 from hopforge.model.network.parts.program_arrays import put_program
-from hopforge.model.network.parts.shared_switch import compiled_shared_switch
-from hopforge.model.network.parts.speculation import compiled_speculation
-from hopforge.model.network.parts.switch_match import compiled_switch_match
-from hopforge.model.network.parts.wavefront import compiled_wavefront
+from hopforge.model.network.parts.shared_switch import begin_shared, shared_match
+from hopforge.model.network.parts.speculation import speculate
+from hopforge.model.network.parts.switch_match import switch_match
+from hopforge.model.network.parts.wavefront import match_wavefront
 from hopforge.model.network.settings import ALLOCATORS, SWITCHING, RouterParameters, SourceParameters, Tables
 from hopforge.model.network.wiring import link_latencies, wired_records
 from hopforge.model.topology import Topology
@@ -123,16 +123,15 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
 def _put_router_parts(state: NetState, router: RouterParameters) -> None:
     """Attach the allocators that the kernel itself does not hold."""
     if router.speculation == "shared":
-        begin, match = compiled_shared_switch()
-        state.put_function("speculation", begin)
-        state.put_function("switch_match", match)
+        state.put_function("speculation", begin_shared)
+        state.put_function("switch_match", shared_match)
     elif router.speculation:
-        state.put_function("speculation", compiled_speculation())
+        state.put_function("speculation", speculate)
     if ALLOCATORS[router.va] == WAVEFRONT:
-        state.put_function("wavefront", compiled_wavefront())
+        state.put_function("wavefront", match_wavefront)
     own_match = router.arbiter == "matrix" or ALLOCATORS[router.sa] != OUTPUT_FIRST
     if router.speculation != "shared" and own_match:
-        state.put_function("switch_match", compiled_switch_match())
+        state.put_function("switch_match", switch_match)
 
 
 def _put_source_parts(state: NetState, source: SourceParameters, tables: Tables) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from numba import int64, types
 
-from hopforge.model.kernel.compile import CachedKernel
+from hopforge.model.kernel.compile import entry
 from hopforge.model.network.core.events import deliver, drain
 from hopforge.model.network.core.hooks import CYCLE, READ, WRITE, call_hook
 from hopforge.model.network.core.lookup_state import step_lookups
@@ -18,61 +18,50 @@ from hopforge.model.network.core.sources import inject
 from hopforge.model.network.core.switch_allocation import allocate_routers
 
 
-def _make_run_cycles(digest: str) -> Callable[..., int]:
-    def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net, cycles: int) -> int:
-        """Simulate up to `cycles` cycles.
+@entry(int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64))
+def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net, cycles: int) -> int:
+    """Simulate up to `cycles` cycles.
 
-        Parameters
-        ----------
-        route, pattern : function
-            Routing algorithm (`ROUTE_SIGNATURE`) and traffic pattern (`PATTERN_SIGNATURE`).
-        net : Net
-            State, changed in place.
-        cycles : int
-            How many.
+    Parameters
+    ----------
+    route, pattern : function
+        Routing algorithm (`ROUTE_SIGNATURE`) and traffic pattern (`PATTERN_SIGNATURE`).
+    net : Net
+        State, changed in place.
+    cycles : int
+        How many.
 
-        Returns
-        -------
-        int
-            DONE; GROW: the pool of packets is too small, enlarge it and call again; DEADLOCK: flits in flight and none
-            has moved for ``deadlock_cycles``; FINISHED: all listed packets have arrived, or the program is at its end;
-            STUCK: nothing is under way and ranks of the program wait.
-        """
-        if len(digest) == 0:  # mentions the digest: see cache.py
-            return DONE
-        end = net.cycle + cycles
-        while net.cycle < end:
-            if net.free_packets < net.hosts:
-                return GROW
-            now = int64(net.cycle)
-            if net.feedback != 0:
-                call_hook(net.feedback, net, READ, now, now)
-            deliver(net, route, now)
-            if net.lookup != 0:
-                step_lookups(net.lookup_step, net, now)
-            if net.source_kind == PROGRAM:
-                wake = call_hook(net.messages, net, CYCLE, now, now)
-                if wake < 0:
-                    return -wake
-                if wake > now:
-                    net.cycle = wake  # all ranks compute: perhaps beyond the end
-                    continue
-            allocate_routers(net, now)
-            drain(net, now)
-            if net.feedback != 0:
-                call_hook(net.feedback, net, WRITE, now, now)
-            inject(net, pattern, now)
-            net.cycle = now + 1
-            reason = stop_reason(net, now)
-            if reason != DONE:
-                return reason
-        return DONE
-
-    return run_cycles
-
-
-#: the compiled step function
-run_cycles = CachedKernel(
-    _make_run_cycles,
-    int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64),
-)
+    Returns
+    -------
+    int
+        DONE; GROW: the pool of packets is too small, enlarge it and call again; DEADLOCK: flits in flight and none
+        has moved for ``deadlock_cycles``; FINISHED: all listed packets have arrived, or the program is at its end;
+        STUCK: nothing is under way and ranks of the program wait.
+    """
+    end = net.cycle + cycles
+    while net.cycle < end:
+        if net.free_packets < net.hosts:
+            return GROW
+        now = int64(net.cycle)
+        if net.feedback != 0:
+            call_hook(net.feedback, net, READ, now, now)
+        deliver(net, route, now)
+        if net.lookup != 0:
+            step_lookups(net.lookup_step, net, now)
+        if net.source_kind == PROGRAM:
+            wake = call_hook(net.messages, net, CYCLE, now, now)
+            if wake < 0:
+                return -wake
+            if wake > now:
+                net.cycle = wake  # all ranks compute: perhaps beyond the end
+                continue
+        allocate_routers(net, now)
+        drain(net, now)
+        if net.feedback != 0:
+            call_hook(net.feedback, net, WRITE, now, now)
+        inject(net, pattern, now)
+        net.cycle = now + 1
+        reason = stop_reason(net, now)
+        if reason != DONE:
+            return reason
+    return DONE

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
+
+from hopforge.model.kernel.compile import kernel
 
 MAX_WIDTH_BITS = 60  # a key (address + 4 bits) stays a positive int64
 
@@ -206,7 +207,7 @@ class AddressFormat:
             self.check_network(int(words[outside]), radices)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _first_outside(words, chunk_bits, radices):  # type: ignore[no-untyped-def]
     """Return the place of the first address that is not of the network, -1 if all are."""
     mask = (1 << chunk_bits) - 1

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
+
+from hopforge.model.kernel.compile import kernel
 
 __all__ = [
     "CRC", "Crc", "CrcMatrix", "CrcSpec", "crc", "crc_address", "crc_addresses", "crc_matrix", "crc_spec", "crc_tables",
@@ -209,7 +210,7 @@ def crc_tables(which: Crc, width_bits: int) -> NDArray[np.uint64]:
     return affine_tables(crc_matrix(which, width_bits), width_bits)
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@kernel(inline="always")
 def table_crc(tables, word):  # type: ignore[no-untyped-def]
     """CRC of one address from `crc_tables`; for use in kernels.
 
@@ -228,7 +229,7 @@ def table_crc(tables, word):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _crc_words(tables, words, result):  # type: ignore[no-untyped-def]
     for index in range(len(words)):
         result[index] = table_crc(tables, words[index])

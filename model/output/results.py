@@ -11,10 +11,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import hopforge
-from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.output.columns import Columns, write_csv, write_parquet
 from hopforge.model.output.program_digest import program_digest
@@ -25,6 +24,16 @@ if TYPE_CHECKING:
 Table: TypeAlias = "pd.DataFrame | Columns"
 
 _PACKAGES = ("numpy", "numba", "pandas", "pyarrow", "matplotlib", "pydantic")
+
+
+class Configuration(Protocol):
+    """What is noted of a checked configuration."""
+
+    seed: int
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Return all keys, defaults written out."""
+        ...
 
 
 class ResultError(UserError):
@@ -128,12 +137,12 @@ def command_words() -> list[str]:
     return [name, *sys.argv[1:]]
 
 
-def run_metadata(config: Config, command: Sequence[str] | None = None) -> dict[str, Any]:
+def run_metadata(config: Configuration, command: Sequence[str] | None = None) -> dict[str, Any]:
     """Return what is needed to repeat a run: command, seed, versions and the whole configuration.
 
     Parameters
     ----------
-    config : Config
+    config : Configuration
         Checked configuration; defaults are written out.
     command : sequence of str, optional
         By default the command line of this process, its program as a bare name.

@@ -13,7 +13,7 @@ from numba import int64, types, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import CachedKernel
+from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import candidate_mask, candidate_port
@@ -33,95 +33,88 @@ from hopforge.model.network.settings import RouterParameters, SourceParameters, 
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology
 
-
-def _make_walk(digest: str) -> Callable[..., int]:
-    def walk(
-        route: Callable[..., int],
-        net: Net,
-        packet: Any,
-        dst: int,
-        phases: int,
-        other: int,
-        count: Any,
-        answer: Any,
-        stack: Any,
-    ) -> int:
-        """Evaluate the relation in every state that a packet to host `dst` can reach.
-
-        A state is (input VC · phases + phase). `count` (-1: not reached) and `answer` are filled. `other`: the packet
-        has another source, length, number and age, none of which a router sees. Returns -1, or the input VC in which
-        the relation keeps something else than a phase in the packet.
-        """
-        if len(digest) == 0:
-            return 0
-        vcs = net.vcs
-        waiting = 0
-        for h in range(net.hosts):
-            for v in range(vcs):
-                if (host_at(net, h).inject_mask >> v) & 1:
-                    state = (int64(host_at(net, h).input_vc) + v) * phases
-                    if count[state] < 0:
-                        count[state] = 0
-                        stack[waiting] = state
-                        waiting += 1
-        while waiting > 0:
-            waiting -= 1
-            state = stack[waiting]
-            n = state // phases
-            port = input_port(net, input_vc(net, n).port)
-            packet.dst = dst
-            packet.phase = state % phases
-            packet.via = -1
-            packet.user0 = 0
-            packet.user1 = 0
-            packet.src = (dst + n) % net.hosts if other else dst
-            packet.length = 1 + other
-            packet.number = other * n
-            packet.created = other * n
-            packet.hops = 0 if input_vc(net, n).credit_to >= net.output_vcs else 1 + 2 * other
-            found = route(
-                int64(port.router),
-                int64(port.port),
-                int64(input_vc(net, n).vc),
-                packet,
-                net,
-                int32s(net.table),
-                floats(net.memory),
-                int64s(net.candidate),
-            )
-            after = int64(packet.phase)
-            if packet.via != -1 or packet.user0 != 0 or packet.user1 != 0 or after < 0 or after >= phases:
-                return n
-            count[state] = found
-            for k in range(found):
-                packed = int64s(net.candidate)[k]
-                answer[state, k] = packed
-                mask = candidate_mask(packed)
-                while mask != 0:
-                    w = trailing_zeros(uint64(mask))
-                    mask &= mask - 1
-                    target = int64(
-                        output_vc(net, (int64(port.router) * net.ports + candidate_port(packed)) * vcs + w).target
-                    )
-                    if target < 0 or target >= net.input_vcs:
-                        continue
-                    if count[target * phases + after] < 0:
-                        count[target * phases + after] = 0
-                        stack[waiting] = target * phases + after
-                        waiting += 1
-        return -1
-
-    return walk
-
-
 _I1 = types.Array(types.int64, 1, "C")
-
 _I2 = types.Array(types.int64, 2, "C")
 
-walk_packets = CachedKernel(
-    _make_walk,
-    int64(types.FunctionType(ROUTE_SIGNATURE), NET_RECORD, PACKET_RECORD, int64, int64, int64, _I1, _I2, _I1),
-)
+
+@entry(int64(types.FunctionType(ROUTE_SIGNATURE), NET_RECORD, PACKET_RECORD, int64, int64, int64, _I1, _I2, _I1))
+def walk_packets(
+    route: Callable[..., int],
+    net: Net,
+    packet: Any,
+    dst: int,
+    phases: int,
+    other: int,
+    count: Any,
+    answer: Any,
+    stack: Any,
+) -> int:
+    """Evaluate the relation in every state that a packet to host `dst` can reach.
+
+    A state is (input VC · phases + phase). `count` (-1: not reached) and `answer` are filled. `other`: the packet
+    has another source, length, number and age, none of which a router sees. Returns -1, or the input VC in which
+    the relation keeps something else than a phase in the packet.
+    """
+    vcs = net.vcs
+    waiting = 0
+    for h in range(net.hosts):
+        for v in range(vcs):
+            if (host_at(net, h).inject_mask >> v) & 1:
+                state = (int64(host_at(net, h).input_vc) + v) * phases
+                if count[state] < 0:
+                    count[state] = 0
+                    stack[waiting] = state
+                    waiting += 1
+    while waiting > 0:
+        waiting -= 1
+        state = stack[waiting]
+        n = state // phases
+        port = input_port(net, input_vc(net, n).port)
+        packet.dst = dst
+        packet.phase = state % phases
+        packet.via = -1
+        packet.user0 = 0
+        packet.user1 = 0
+        packet.src = (dst + n) % net.hosts if other else dst
+        packet.length = 1 + other
+        packet.number = other * n
+        packet.created = other * n
+        packet.hops = 0 if input_vc(net, n).credit_to >= net.output_vcs else 1 + 2 * other
+        found = route(
+            int64(port.router),
+            int64(port.port),
+            int64(input_vc(net, n).vc),
+            packet,
+            net,
+            int32s(net.table),
+            floats(net.memory),
+            int64s(net.candidate),
+        )
+        after = int64(packet.phase)
+        if packet.via != -1 or packet.user0 != 0 or packet.user1 != 0 or after < 0 or after >= phases:
+            return n
+        count[state] = found
+        for k in range(found):
+            packed = int64s(net.candidate)[k]
+            answer[state, k] = packed
+            mask = candidate_mask(packed)
+            while mask != 0:
+                w = trailing_zeros(uint64(mask))
+                mask &= mask - 1
+                target = int64(
+                    output_vc(net, (int64(port.router) * net.ports + candidate_port(packed)) * vcs + w).target
+                )
+                if target < 0 or target >= net.input_vcs:
+                    continue
+                if count[target * phases + after] < 0:
+                    count[target * phases + after] = 0
+                    stack[waiting] = target * phases + after
+                    waiting += 1
+    return -1
+
+
+
+
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import CachedKernel
+from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.core.candidates import candidate_level, candidate_mask, candidate_port
 from hopforge.model.network.core.records import (
@@ -65,174 +65,160 @@ def _evaluate(route: Callable[..., int], net: Net, packet: Any, n: int, phase: i
     )
 
 
-def _make_explore(digest: str) -> Callable[..., int]:
-    def explore(
-        route: Callable[..., int],
-        net: Net,
-        packet: Any,
-        dst: int,
-        via: int,
-        phases: int,
-        repeats: int,
-        escape: int,
-        depends: Any,
-        seen: Any,
-        stack: Any,
-    ) -> int:
-        """Walk all states of packets to host `dst` and note the dependencies.
+_U2 = types.Array(types.uint8, 2, "C")
+_U1 = types.Array(types.uint8, 1, "C")
+_I1 = types.Array(types.int64, 1, "C")
+_ROUTE = types.FunctionType(ROUTE_SIGNATURE)
 
-        Returns −1, or the input VC without candidates (or escape).
 
-        `escape` 0: ``depends[channel, port·V + vc]`` between all channels. 1: between channels of level > 0 only.
-        """
-        if len(digest) == 0:
-            return -1
-        ports, vcs = net.ports, net.vcs
-        count = 0
-        for h in range(net.hosts):
-            for v in range(vcs):
-                if (host_at(net, h).inject_mask >> v) & 1:
-                    stack[count] = (int64(host_at(net, h).input_vc) + v) * phases
-                    if not seen[stack[count]]:
-                        seen[stack[count]] = 1
+@entry(int64(_ROUTE, NET_RECORD, PACKET_RECORD, int64, int64, int64, int64, int64, _U2, _U1, _I1))
+def _explore(
+    route: Callable[..., int],
+    net: Net,
+    packet: Any,
+    dst: int,
+    via: int,
+    phases: int,
+    repeats: int,
+    escape: int,
+    depends: Any,
+    seen: Any,
+    stack: Any,
+) -> int:
+    """Walk all states of packets to host `dst` and note the dependencies.
+
+    Returns −1, or the input VC without candidates (or escape).
+
+    `escape` 0: ``depends[channel, port·V + vc]`` between all channels. 1: between channels of level > 0 only.
+    """
+    ports, vcs = net.ports, net.vcs
+    count = 0
+    for h in range(net.hosts):
+        for v in range(vcs):
+            if (host_at(net, h).inject_mask >> v) & 1:
+                stack[count] = (int64(host_at(net, h).input_vc) + v) * phases
+                if not seen[stack[count]]:
+                    seen[stack[count]] = 1
+                    count += 1
+    packet.dst = dst
+    packet.length = 1
+    while count > 0:
+        count -= 1
+        state = stack[count]
+        n, phase = state // phases, state % phases
+        arrived = int64(input_vc(net, n).credit_to)
+        router = int64(input_port(net, input_vc(net, n).port).router)
+        for _ in range(repeats):
+            candidates = _evaluate(route, net, packet, n, phase, via)
+            after = int64(packet.phase)
+            if candidates == 0:
+                return n
+            safe = False
+            for k in range(candidates):
+                packed = int64s(net.candidate)[k]
+                level = candidate_level(packed)
+                o = candidate_port(packed)
+                mask = candidate_mask(packed)
+                if mask == 0:
+                    return n
+                while mask != 0:
+                    w = trailing_zeros(uint64(mask))
+                    mask &= mask - 1
+                    target = int64(output_vc(net, (router * ports + o) * vcs + w).target)
+                    if target < 0:
+                        return n
+                    if target >= net.input_vcs:
+                        safe = True
+                        continue
+                    if level > 0:
+                        safe = True
+                    if escape == 0 and arrived < net.output_vcs:
+                        depends[arrived, o * vcs + w] = 1
+                    following = target * phases + after
+                    if not seen[following]:
+                        seen[following] = 1
+                        stack[count] = following
                         count += 1
-        packet.dst = dst
-        packet.length = 1
+            if escape != 0 and not safe:
+                return n
+    return -1
+
+
+@entry(int64(_ROUTE, NET_RECORD, PACKET_RECORD, int64, int64, int64, _U2, _U1, _I1, _I1, _I1))
+def _indirect(
+    route: Callable[..., int],
+    net: Net,
+    packet: Any,
+    dst: int,
+    via: int,
+    phases: int,
+    edges: Any,
+    reached: Any,
+    mark: Any,
+    stack: Any,
+    sources: Any,
+) -> int:
+    """Dependencies between escape channels for host `dst`; call after `explore` with its `seen` as `reached`.
+
+    From each escape channel: walk on over channels of level 0 only and note every escape channel asked for on
+    the way.
+    `edges[channel, channel]`, `mark` int32[states].
+    """
+    ports, vcs = net.ports, net.vcs
+    packet.dst = dst
+    # escape channels that packets to dst use: states that an escape candidate leads to
+    found = 0
+    for state in range(net.input_vcs * phases):
+        mark[state] = -1
+    for state in range(net.input_vcs * phases):
+        if not reached[state]:
+            continue
+        n = state // phases
+        router = int64(input_port(net, input_vc(net, n).port).router)
+        candidates = _evaluate(route, net, packet, n, state % phases, via)
+        after = int64(packet.phase)
+        for k in range(candidates):
+            packed = int64s(net.candidate)[k]
+            if candidate_level(packed) == 0:
+                continue
+            mask = candidate_mask(packed)
+            while mask != 0:
+                m = (router * ports + candidate_port(packed)) * vcs + trailing_zeros(uint64(mask))
+                mask &= mask - 1
+                target = int64(output_vc(net, m).target)
+                if target < net.input_vcs and mark[target * phases + after] != -2:
+                    mark[target * phases + after] = -2
+                    sources[found] = target * phases + after
+                    found += 1
+    for s in range(found):
+        mark[sources[s]] = -1
+    for s in range(found):
+        start = int64(input_vc(net, sources[s] // phases).credit_to)
+        count = 1
+        stack[0] = sources[s]
+        mark[sources[s]] = s
         while count > 0:
             count -= 1
-            state = stack[count]
-            n, phase = state // phases, state % phases
-            arrived = int64(input_vc(net, n).credit_to)
+            n = stack[count] // phases
             router = int64(input_port(net, input_vc(net, n).port).router)
-            for _ in range(repeats):
-                candidates = _evaluate(route, net, packet, n, phase, via)
-                after = int64(packet.phase)
-                if candidates == 0:
-                    return n
-                safe = False
-                for k in range(candidates):
-                    packed = int64s(net.candidate)[k]
-                    level = candidate_level(packed)
-                    o = candidate_port(packed)
-                    mask = candidate_mask(packed)
-                    if mask == 0:
-                        return n
-                    while mask != 0:
-                        w = trailing_zeros(uint64(mask))
-                        mask &= mask - 1
-                        target = int64(output_vc(net, (router * ports + o) * vcs + w).target)
-                        if target < 0:
-                            return n
-                        if target >= net.input_vcs:
-                            safe = True
-                            continue
-                        if level > 0:
-                            safe = True
-                        if escape == 0 and arrived < net.output_vcs:
-                            depends[arrived, o * vcs + w] = 1
-                        following = target * phases + after
-                        if not seen[following]:
-                            seen[following] = 1
-                            stack[count] = following
-                            count += 1
-                if escape != 0 and not safe:
-                    return n
-        return -1
-
-    return explore
-
-
-def _make_indirect(digest: str) -> Callable[..., int]:
-    def indirect(
-        route: Callable[..., int],
-        net: Net,
-        packet: Any,
-        dst: int,
-        via: int,
-        phases: int,
-        edges: Any,
-        reached: Any,
-        mark: Any,
-        stack: Any,
-        sources: Any,
-    ) -> int:
-        """Dependencies between escape channels for host `dst`; call after `explore` with its `seen` as `reached`.
-
-        From each escape channel: walk on over channels of level 0 only and note every escape channel asked for on
-        the way.
-        `edges[channel, channel]`, `mark` int32[states].
-        """
-        if len(digest) == 0:
-            return 0
-        ports, vcs = net.ports, net.vcs
-        packet.dst = dst
-        # escape channels that packets to dst use: states that an escape candidate leads to
-        found = 0
-        for state in range(net.input_vcs * phases):
-            mark[state] = -1
-        for state in range(net.input_vcs * phases):
-            if not reached[state]:
-                continue
-            n = state // phases
-            router = int64(input_port(net, input_vc(net, n).port).router)
-            candidates = _evaluate(route, net, packet, n, state % phases, via)
+            candidates = _evaluate(route, net, packet, n, stack[count] % phases, via)
             after = int64(packet.phase)
             for k in range(candidates):
                 packed = int64s(net.candidate)[k]
-                if candidate_level(packed) == 0:
-                    continue
                 mask = candidate_mask(packed)
                 while mask != 0:
                     m = (router * ports + candidate_port(packed)) * vcs + trailing_zeros(uint64(mask))
                     mask &= mask - 1
                     target = int64(output_vc(net, m).target)
-                    if target < net.input_vcs and mark[target * phases + after] != -2:
-                        mark[target * phases + after] = -2
-                        sources[found] = target * phases + after
-                        found += 1
-        for s in range(found):
-            mark[sources[s]] = -1
-        for s in range(found):
-            start = int64(input_vc(net, sources[s] // phases).credit_to)
-            count = 1
-            stack[0] = sources[s]
-            mark[sources[s]] = s
-            while count > 0:
-                count -= 1
-                n = stack[count] // phases
-                router = int64(input_port(net, input_vc(net, n).port).router)
-                candidates = _evaluate(route, net, packet, n, stack[count] % phases, via)
-                after = int64(packet.phase)
-                for k in range(candidates):
-                    packed = int64s(net.candidate)[k]
-                    mask = candidate_mask(packed)
-                    while mask != 0:
-                        m = (router * ports + candidate_port(packed)) * vcs + trailing_zeros(uint64(mask))
-                        mask &= mask - 1
-                        target = int64(output_vc(net, m).target)
-                        if target >= net.input_vcs:
-                            continue
-                        if candidate_level(packed) > 0:
-                            edges[start, m] = 1
-                        elif mark[target * phases + after] != s:
-                            mark[target * phases + after] = s
-                            stack[count] = target * phases + after
-                            count += 1
-        return found
-
-    return indirect
-
-
-_U2 = types.Array(types.uint8, 2, "C")
-_U1 = types.Array(types.uint8, 1, "C")
-_I1 = types.Array(types.int64, 1, "C")
-_ROUTE = types.FunctionType(ROUTE_SIGNATURE)
-_explore = CachedKernel(
-    _make_explore, int64(_ROUTE, NET_RECORD, PACKET_RECORD, int64, int64, int64, int64, int64, _U2, _U1, _I1)
-)
-_indirect = CachedKernel(
-    _make_indirect, int64(_ROUTE, NET_RECORD, PACKET_RECORD, int64, int64, int64, _U2, _U1, _I1, _I1, _I1)
-)
+                    if target >= net.input_vcs:
+                        continue
+                    if candidate_level(packed) > 0:
+                        edges[start, m] = 1
+                    elif mark[target * phases + after] != s:
+                        mark[target * phases + after] = s
+                        stack[count] = target * phases + after
+                        count += 1
+    return found
 
 
 def check_routing(

@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_below
 from hopforge.model.network.core.records import ROUTE_SIGNATURE, Net
@@ -90,7 +91,7 @@ def register(name: str) -> Callable[[Callable[..., RoutingPlan]], Callable[..., 
 
 def relation(function: Callable[..., int]) -> Any:
     """Jit a routing relation with the signature that the kernel calls (kept in numba's disk cache)."""
-    return njit(ROUTE_SIGNATURE, cache=True)(function)
+    return kernel(ROUTE_SIGNATURE)(function)
 
 
 @njit

@@ -3,11 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import LayoutRandomConfig, RandomRegularConfig
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.topology.base import Topology, TopologyError, check_size
 from hopforge.model.topology.graph import Numbers, assemble_graph, components, equal_hosts
 from hopforge.model.topology.limits import check_addresses
@@ -174,7 +174,7 @@ def layout_random_edges(n: int, degree: int, length: int, generator: Generator) 
     return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _linked(peers, a, b):  # type: ignore[no-untyped-def]
     found = False
     for k in range(peers.shape[1]):
@@ -182,7 +182,7 @@ def _linked(peers, a, b):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _replace(peers, a, old, new):  # type: ignore[no-untyped-def]
     for k in range(peers.shape[1]):
         if peers[a, k] == old:
@@ -190,7 +190,7 @@ def _replace(peers, a, old, new):  # type: ignore[no-untyped-def]
             return
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _join(n, steps, peers, count, stack, left, draws):  # type: ignore[no-untyped-def]
     """Join the free link ends ``stack[:left]``, two random numbers a step; returns how many are left."""
     degree, reach = peers.shape[1], len(steps)
@@ -241,7 +241,7 @@ def _join(n, steps, peers, count, stack, left, draws):  # type: ignore[no-untype
     return left
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _switch(n, length, peers, edges, draws):  # type: ignore[no-untyped-def]
     """Try one switch per two random numbers: a-b, c-d become a-c, b-d or a-d, b-c."""
     for k in range(0, len(draws) - 1, 2):

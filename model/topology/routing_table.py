@@ -3,16 +3,16 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.topology import Topology, TopologyError
 
 MAX_TABLE_ROUTERS = 20_000
 UNREACHABLE = -1
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _distances_to(target, peer_router, distance, queue):  # type: ignore[no-untyped-def]
     distance[:] = -1
     distance[target] = 0
@@ -30,7 +30,7 @@ def _distances_to(target, peer_router, distance, queue):  # type: ignore[no-unty
     return tail
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _shortest_ports(peer_router, table):  # type: ignore[no-untyped-def]
     routers, ports = peer_router.shape
     distance = np.empty(routers, np.int32)
@@ -49,7 +49,7 @@ def _shortest_ports(peer_router, table):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _all_distances(peer_router, targets, table):  # type: ignore[no-untyped-def]
     queue = np.empty(peer_router.shape[0], np.int32)
     for index in range(len(targets)):

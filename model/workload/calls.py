@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.workload.operations import COMPUTE, SEND, SLEEP, WAIT_SENT
 from hopforge.model.workload.trace import ANY_SOURCE, ANY_TAG, COLLECTIVES, DATATYPES, PROC_NULL, Action, Trace
 
@@ -141,7 +141,7 @@ def _number_requests(calls: NDArray[np.void], rank: int) -> int:
     return len(names)
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _expand(  # type: ignore[no-untyped-def]
     numbers, calls, keys, requests, wild, collective, collective_first, first_message, first_receive, first_amount,
     operation, action, sends, receives, amounts,

@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.config.workload import CollectivesConfig
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, CallTable, RankCalls
 from hopforge.model.workload.collectives import CUT_ALLREDUCE, schedule
 from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
@@ -387,7 +387,7 @@ def _numbered(key: NDArray[np.int64]) -> NDArray[np.int64]:
     return number
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _interleave(first, kind, operand, source, destination, packets, host, out_src, out_dst):  # type: ignore[no-untyped-def]
     ranks = len(first) - 1
     at = first[:-1].copy()

@@ -8,22 +8,16 @@ must show the same outputs in every cycle.
 
 from collections.abc import Callable
 from functools import cache
-from types import ModuleType
 
 import numpy as np
-from numba import from_dtype, int64, njit, typeof, types
+from numba import from_dtype, int64, typeof, types
 from numpy.typing import NDArray
 
-from hopforge.model import network
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import fast as lookup_kernel
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.csr import COUNTERS
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE
 from hopforge.model.router.params import RouterParams
-from hopforge.sim.drive import router_engines, router_surroundings
-from hopforge.sim.drive import single_router as twin
-from hopforge.sim.drive import stimulus as engine_stimulus
 from hopforge.sim.drive.router_engines import engine_cycle, lookup_engines
 from hopforge.sim.drive.router_surroundings import DONE, SERIAL, STUCK_CYCLES, around_cycle, is_stuck, surroundings
 from hopforge.sim.drive.router_traffic import I_DATA, O_DATA, RouterStimulus, RouterTraffic, data_words
@@ -114,11 +108,8 @@ def _call(play: Callable[..., int], *arguments: object) -> int:
 @cache
 def _compiled(play: Callable[..., int], arguments: tuple[types.Type, ...]) -> Callable[..., int]:
     functions = types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE)
-    forget_stale(njit(cache=True)(play), lookup_kernel, engine_stimulus, *_KERNELS)
-    kernel: Callable[..., int] = njit(int64(*functions, *arguments), cache=True)(play)
-    return kernel
+    compiled: Callable[..., int] = kernel(int64(*functions, *arguments))(play)
+    return compiled
 
 
 _PLAIN_NET = from_dtype(NET)
-
-_KERNELS: tuple[ModuleType, ...] = (network, twin, router_surroundings, router_engines)

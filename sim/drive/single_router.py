@@ -12,6 +12,7 @@ from numba import int64, njit, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import candidate
@@ -131,7 +132,7 @@ def candidates_of(
     return count
 
 
-@njit(ROUTE_SIGNATURE, cache=True)
+@kernel(ROUTE_SIGNATURE)
 def table_route(
     _router: int, in_port: int, in_vc: int, packet: Any, net: Net, table: Any, _memory: Any, out: Any
 ) -> int:
@@ -145,7 +146,7 @@ def table_route(
     )
 
 
-@njit(PATTERN_SIGNATURE, cache=True)
+@kernel(PATTERN_SIGNATURE)
 def no_pattern(_host: int, _number: int, _net: Net, _table: Any) -> int:
     """Traffic pattern of a network without hosts."""
     return 0

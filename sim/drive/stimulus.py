@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import fast as lookup_kernel
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS, MODES, CsrMap, csr_map
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import cycle
@@ -289,14 +287,14 @@ def _operation(
         yield write("CTRL", ctrl.encode(enable=1))
 
 
-@njit(cache=True)
+@kernel
 def _answer_of(dst, version, mask):  # type: ignore[no-untyped-def]
     """Return (match, output) of the external TCAM: any fixed function of the destination and of the version."""
     mixed = (dst + version * 7919) * np.int64(0x9E3779B97F4A7C1) >> 3
     return np.int64(mixed >> 40 & 7 != 0), mixed & mask
 
 
-@njit(cache=True)
+@kernel
 def engine_quiet(state):  # type: ignore[no-untyped-def]
     """Return whether nothing is left in the engine."""
     s = state.regs
@@ -309,7 +307,7 @@ def engine_quiet(state):  # type: ignore[no-untyped-def]
     return busy == 0
 
 
-@njit(cache=True)
+@kernel
 def _surround(  # type: ignore[no-untyped-def]
     state, e, rates, waiting, program, destinations, link_failures, counters, rng, inputs, outputs
 ):
@@ -361,7 +359,7 @@ def _surround(  # type: ignore[no-untyped-def]
     return inputs.shape[0]
 
 
-@njit(cache=True)
+@kernel
 def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-untyped-def]
     """Drive the CSR bus: the program; after a link change enable; at the end enable and read the counters."""
     s = state.regs
@@ -395,7 +393,7 @@ def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-unty
     e[E_GAP] = program[e[E_OPERATION], 0]
 
 
-@njit(cache=True)
+@kernel
 def answer_tcam(state, e, rates, waiting, rng, i, now, closing):  # type: ignore[no-untyped-def]
     """Answer any of the requests that are due."""
     if not closing and rng.random() >= rates[R_TCAM_ANSWER]:
@@ -412,6 +410,3 @@ def answer_tcam(state, e, rates, waiting, rng, i, now, closing):  # type: ignore
         match, output = _answer_of(waiting[number, 1], waiting[number, 2], state.params[lk.P_OUTPUT_MASK])
         i[lk.I_TCAM_MATCH], i[lk.I_TCAM_OUTPUT] = match, output if match else 0
         waiting[number, 0] = -1
-
-
-forget_stale(_surround, lookup_kernel)

@@ -7,9 +7,9 @@ what a channel carries). No simulation: all ways are enumerated with their proba
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.routing.dragonfly_ways import P, port_to_host, ways_table
 from hopforge.model.topology import Topology
 
@@ -38,7 +38,7 @@ def minimal_loads(topology: Topology, rates: Loads) -> Loads:
     return load
 
 
-@njit(cache=True)
+@kernel
 def _walk(table: Any, peer: Any, flows: Any, rate: Any, load: Any) -> None:
     """Add every flow (source, destination router) to the ports of its minimal way."""
     for k in range(len(flows)):

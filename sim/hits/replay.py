@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import TableRoutes, table_routes
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import reference_stack, routing_cache
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.key_ports import KeyPorts
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
@@ -291,7 +289,7 @@ def replay(
 # in the first level, uses neither, and finds the lines of each hop worked out.
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _lines(c, sets, caches, keys, lines):  # type: ignore[no-untyped-def]
     """First line of the set of each hop in the long arrays, or with skewing the line of each way."""
     for hop in range(len(keys)):
@@ -300,7 +298,7 @@ def _lines(c, sets, caches, keys, lines):  # type: ignore[no-untyped-def]
             lines[hop, way] = (caches[hop] * sets + row) * c.ways + way
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _get(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
     """Look `key` up in one of many caches of the kind `c`; return whether it hits."""
     first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
@@ -311,7 +309,7 @@ def _get(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _put(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
     """Fill `key` into one of many caches of the kind `c`; return whether a live line was written over."""
     first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
@@ -325,7 +323,7 @@ def _put(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
     return evicted
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _send(  # type: ignore[no-untyped-def]
     c1, s1, c2, s2, levels, stacks, entries, of_packet, matched, first, caches, keys, slots, lines, now, counts
 ):
@@ -375,6 +373,3 @@ def _send(  # type: ignore[no-untyped-def]
                 counts[_CONFLICT, cache] += 1
         delivered += not dropped
     return delivered, now - begin
-
-
-forget_stale(_send, reference_stack, routing_cache)

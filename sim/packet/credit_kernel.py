@@ -4,11 +4,10 @@ A router knows the free slots at the other end of a link from the answers (credi
 sent in vain. Queues belong to the link at whose end they stand; that of the source's link is VC 0 of port HOST_PORT.
 """
 
-from collections.abc import Callable
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.compile import CachedKernel, inlined, inner
+from hopforge.model.kernel.compile import entry, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.sim.packet.events import QUEUE_BITS, QUEUE_MASK, append, packet_and_queue, take, time_of
 from hopforge.sim.packet.packets import (
@@ -245,32 +244,25 @@ def feed(net: Net, now: int) -> None:
             source.accepted = 0
 
 
-def _make_run(digest: str) -> Callable[..., int]:
-    def run(until: int, net: Net) -> int:
-        """Go on until cycle `until` or until everything is delivered; as `kernel.run`."""
-        # mentions the digest: see model.kernel.compile
-        whole = net.nodes * net.messages * net.message_packets if len(digest) else 0
-        while net.delivered != whole:
-            now = min(next_event(net), time_of(net, SINKS), time_of(net, HOST_CREDITS))
-            net.now = min(now, until)
-            if now >= until:
-                return DONE
-            if stands_still(net, now):
-                return STUCK
-            net.active_nodes = 0
-            take_credits(net, now)
-            take_departures(net, now)
-            take_landings(net, now)
-            for k in range(net.active_nodes):
-                node = int64s(net.active_node)[k]
-                int8s(net.active)[node] = 0
-                serve(net, node, now)
-            if now == net.next_feed:
-                feed(net, now)
-        return EMPTY
-
-    return run
-
-
-#: the compiled kernel
-run = CachedKernel(_make_run, int64(int64, NET_RECORD), __package__)
+@entry(int64(int64, NET_RECORD))
+def run(until: int, net: Net) -> int:
+    """Go on until cycle `until` or until everything is delivered; as `kernel.run`."""
+    whole = net.nodes * net.messages * net.message_packets
+    while net.delivered != whole:
+        now = min(next_event(net), time_of(net, SINKS), time_of(net, HOST_CREDITS))
+        net.now = min(now, until)
+        if now >= until:
+            return DONE
+        if stands_still(net, now):
+            return STUCK
+        net.active_nodes = 0
+        take_credits(net, now)
+        take_departures(net, now)
+        take_landings(net, now)
+        for k in range(net.active_nodes):
+            node = int64s(net.active_node)[k]
+            int8s(net.active)[node] = 0
+            serve(net, node, now)
+        if now == net.next_feed:
+            feed(net, now)
+    return EMPTY

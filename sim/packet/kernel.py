@@ -4,11 +4,10 @@ What happens in one router in one cycle does not depend on what happens in other
 into waiting for memory, so a cycle's events begin to load what they need before it is needed.
 """
 
-from collections.abc import Callable
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.compile import CachedKernel, inlined, inner
+from hopforge.model.kernel.compile import entry, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, prefetch, words
 from hopforge.sim.packet.events import (
     NEVER,
@@ -260,48 +259,41 @@ def feed(net: Net, now: int) -> None:
         append(net, OFFERS, now + net.host_send_cycles + net.host_cycles, node)
 
 
-def _make_run(digest: str) -> Callable[..., int]:
-    def run(until: int, net: Net) -> int:
-        """Go on until cycle `until` or until everything is delivered.
+@entry(int64(int64, NET_RECORD))
+def run(until: int, net: Net) -> int:
+    """Go on until cycle `until` or until everything is delivered.
 
-        Parameters
-        ----------
-        until : int
-            Cycle at which to come back.
-        net : record
-            State (`records.NET`), changed in place.
+    Parameters
+    ----------
+    until : int
+        Cycle at which to come back.
+    net : record
+        State (`records.NET`), changed in place.
 
-        Returns
-        -------
-        int
-            DONE, EMPTY (all is delivered) or STUCK (a standstill).
-        """
-        # mentions the digest: see model.kernel.compile
-        whole = net.nodes * net.messages * net.message_packets if len(digest) else 0
-        while net.delivered != whole:
-            now = next_event(net)
-            net.now = min(now, until)
-            if now >= until:
-                return DONE
-            if stands_still(net, now):
-                return STUCK
-            net.active_nodes = net.ready_links = 0
-            take_answers(net, now)
-            gather_arrivals(net, now)
-            for k in range(net.active_nodes):
-                node = int64s(net.active_node)[k]
-                int8s(net.active)[node] = 0
-                take_all(net, node, now)
-            while time_of(net, FREES) == now:
-                _make_ready(net, take(net, FREES))
-            for k in range(net.ready_links):
-                send(net, int64s(net.ready_link)[k], now)
-            if now == net.next_feed:
-                feed(net, now)
-        return EMPTY
-
-    return run
-
-
-#: the compiled kernel
-run = CachedKernel(_make_run, int64(int64, NET_RECORD), __package__)
+    Returns
+    -------
+    int
+        DONE, EMPTY (all is delivered) or STUCK (a standstill).
+    """
+    whole = net.nodes * net.messages * net.message_packets
+    while net.delivered != whole:
+        now = next_event(net)
+        net.now = min(now, until)
+        if now >= until:
+            return DONE
+        if stands_still(net, now):
+            return STUCK
+        net.active_nodes = net.ready_links = 0
+        take_answers(net, now)
+        gather_arrivals(net, now)
+        for k in range(net.active_nodes):
+            node = int64s(net.active_node)[k]
+            int8s(net.active)[node] = 0
+            take_all(net, node, now)
+        while time_of(net, FREES) == now:
+            _make_ready(net, take(net, FREES))
+        for k in range(net.ready_links):
+            send(net, int64s(net.ready_link)[k], now)
+        if now == net.next_feed:
+            feed(net, now)
+    return EMPTY

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, types
+from numba import int64, types
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE
@@ -158,21 +159,15 @@ class PacketNetwork:
         return {packet for packet in found if stands_in[packet] >= 0}
 
 
-def _make_fill() -> Callable[..., None]:
-    def fill(pattern: Callable[..., int], net: Any, table: int, ahead: Any, out: Any) -> None:
-        for host in range(out.shape[0]):
-            for number in range(out.shape[1]):
-                out[host, number] = pattern(int64(host), ahead[host] + number, net, int32s(table))
-
-    return fill
-
-
-_fill = njit(
+@entry(
     types.void(
         types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, types.int64[::1], types.Array(types.int64, 2, "C")
-    ),
-    cache=True,
-)(_make_fill())
+    )
+)
+def _fill(pattern: Callable[..., int], net: Any, table: int, ahead: Any, out: Any) -> None:
+    for host in range(out.shape[0]):
+        for number in range(out.shape[1]):
+            out[host, number] = pattern(int64(host), ahead[host] + number, net, int32s(table))
 
 
 def draw_destinations(plan: TrafficPlan, ahead: NDArray[np.int64], messages: int, seed: int) -> NDArray[np.int64]:

@@ -7,18 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.simulation import FailedConfig, describe_failed
 from hopforge.model.errors import UserError
-from hopforge.model.irregular import loren
 from hopforge.model.irregular.channels import WorkingSwitches
 from hopforge.model.irregular.loren import LorenTables, loren_entry, loren_tables
 from hopforge.model.irregular.neighbours import neighbours_of
 from hopforge.model.irregular.tables import working_plan
-from hopforge.model.kernel import stale as kernel_cache
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_switches, survivors, without_failed
@@ -55,7 +53,7 @@ class SampledTables:
     change: list[tuple[str, str]]
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _follow(side, place, destination, successor, entries, sources, target, hops):  # type: ignore[no-untyped-def]
     """Count the hops from every source to `target`; returns a source whose packet does not arrive, or -1."""
     for index in range(len(sources)):
@@ -181,6 +179,3 @@ def write_large(config: Config, found: SampledTables, folder: Path) -> None:
         write_tables(scratch, {"summary": summary, "pairs": found.pairs})
         _all_entries(found.tables, found.numbers).to_parquet(scratch / "entries.parquet", index=False)
         write_metadata(scratch, run_metadata(config))
-
-
-kernel_cache.forget_stale(_follow, loren)

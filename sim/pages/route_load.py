@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hopforge.model.irregular.channels import ChannelList
+from hopforge.model.kernel.compile import kernel
 
 __all__ = ["Quality", "all_to_all_load", "hotspot_quality", "local_quality"]
 
@@ -28,7 +28,7 @@ class Quality(NamedTuple):
     efficiency: float
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _all_to_all(next_channel, target, load):  # type: ignore[no-untyped-def]
     nodes = next_channel.shape[0]
     through = np.empty(nodes, np.int64)
@@ -66,7 +66,7 @@ def all_to_all_load(next_channel: NDArray[np.int32], channels: ChannelList) -> N
     return load
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _pattern(destinations, next_channel, target, load):  # type: ignore[no-untyped-def]
     """Sum of 1/congestion and of 1/hops over the pairs with different ends, and their number; `load` is scratch."""
     load[:] = 0
@@ -91,7 +91,7 @@ def _pattern(destinations, next_channel, target, load):  # type: ignore[no-untyp
     return bandwidth, efficiency, pairs
 
 
-@njit(cache=True)  # type: ignore[misc]
+@kernel
 def _patterns(patterns, share, cumulative, next_channel, target, generator):  # type: ignore[no-untyped-def]
     """Draw destinations pattern by pattern: the hot switch with probability `share`, else by ``cumulative[s]``."""
     nodes = next_channel.shape[0]

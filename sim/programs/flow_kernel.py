@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
 
 #: phases of a message
@@ -117,7 +118,7 @@ class FlowState(NamedTuple):
     clock: NDArray[np.float64]
 
 
-_jit: Any = njit(cache=True, error_model="numpy")
+_jit: Any = kernel(error_model="numpy")
 # handing the arrays of `s` from one compiled function to the next would take a third of the time
 _inline: Any = njit(error_model="numpy", forceinline=True)
 

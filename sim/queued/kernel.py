@@ -11,7 +11,7 @@ from numba import int64, types, uint64
 
 from hopforge.model.kernel.arena import LINE_BYTES
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import CachedKernel, inlined
+from hopforge.model.kernel.compile import entry, inlined
 from hopforge.model.kernel.memory import int64s, prefetch, words
 from hopforge.model.network.core.hooks import CYCLE, call_hook
 from hopforge.model.network.core.progress import stop_reason
@@ -83,73 +83,63 @@ def inject_all(net: Net, queues: Queues, part: Part, pattern: Callable[..., int]
                 hosts &= hosts - uint64(1)
 
 
-def _make_run_cycles(digest: str) -> Callable[..., int]:
-    def run_cycles(
-        route: Callable[..., int], pattern: Callable[..., int], net: Net, queues: Queues, cycles: int
-    ) -> int:
-        """Simulate up to `cycles` cycles.
-
-        Parameters
-        ----------
-        route, pattern : function
-            Routing algorithm (`ROUTE_SIGNATURE`) and traffic pattern (`PATTERN_SIGNATURE`).
-        net, queues : record
-            State, changed in place.
-        cycles : int
-            How many.
-
-        Returns
-        -------
-        int
-            DONE, GROW, DEADLOCK, FINISHED or STUCK as in `model.network.kernel`.
-        """
-        if len(digest) == 0:  # mentions the digest: see model.kernel.compile
-            return DONE
-        end = net.cycle + cycles
-        while net.cycle < end:
-            if net.free_packets < queues.reserve:
-                return GROW
-            first = int64(net.cycle)
-            last = min(first + queues.window, end)
-            for k in range(queues.parts):
-                part = part_at(queues, k)
-                phase = first % queues.match_cycles
-                step, following = 0, k + 1 if k + 1 < queues.parts else 0
-                for now in range(first, last):
-                    take_credits(net, queues, part, now)
-                    take_packets(net, queues, part, route, now)
-                    if net.source_kind == PROGRAM:  # one part, windows of one cycle
-                        wake = call_hook(net.messages, net, CYCLE, now, now)
-                        if wake < 0:
-                            return -wake
-                        if wake > now:
-                            net.cycle = wake  # all ranks compute: perhaps beyond the end
-                            break
-                    if phase == 0:
-                        match_all(net, queues, part, route, now)
-                        load_ahead(net, queues, following, step)
-                        step += 1
-                    phase = phase + 1 if phase + 1 < queues.match_cycles else 0
-                    free_ports(queues, part, now)
-                    send_all(net, queues, part, now)
-                    wake_hosts(net, queues, part, now)
-                    inject_all(net, queues, part, pattern, now)
-            if net.cycle > first:
-                continue
-            if queues.parts > 1:
-                deliver_all(queues, first, last - first)
-            net.cycle = last
-            reason = stop_reason(net, last - 1)
-            if reason != DONE:
-                return reason
-        return DONE
-
-    return run_cycles
-
-
-#: the compiled step function
-run_cycles = CachedKernel(
-    _make_run_cycles,
-    int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, QUEUES_RECORD, int64),
-    __package__,
+@entry(
+    int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, QUEUES_RECORD, int64)
 )
+def run_cycles(
+    route: Callable[..., int], pattern: Callable[..., int], net: Net, queues: Queues, cycles: int
+) -> int:
+    """Simulate up to `cycles` cycles.
+
+    Parameters
+    ----------
+    route, pattern : function
+        Routing algorithm (`ROUTE_SIGNATURE`) and traffic pattern (`PATTERN_SIGNATURE`).
+    net, queues : record
+        State, changed in place.
+    cycles : int
+        How many.
+
+    Returns
+    -------
+    int
+        DONE, GROW, DEADLOCK, FINISHED or STUCK as in `model.network.kernel`.
+    """
+    end = net.cycle + cycles
+    while net.cycle < end:
+        if net.free_packets < queues.reserve:
+            return GROW
+        first = int64(net.cycle)
+        last = min(first + queues.window, end)
+        for k in range(queues.parts):
+            part = part_at(queues, k)
+            phase = first % queues.match_cycles
+            step, following = 0, k + 1 if k + 1 < queues.parts else 0
+            for now in range(first, last):
+                take_credits(net, queues, part, now)
+                take_packets(net, queues, part, route, now)
+                if net.source_kind == PROGRAM:  # one part, windows of one cycle
+                    wake = call_hook(net.messages, net, CYCLE, now, now)
+                    if wake < 0:
+                        return -wake
+                    if wake > now:
+                        net.cycle = wake  # all ranks compute: perhaps beyond the end
+                        break
+                if phase == 0:
+                    match_all(net, queues, part, route, now)
+                    load_ahead(net, queues, following, step)
+                    step += 1
+                phase = phase + 1 if phase + 1 < queues.match_cycles else 0
+                free_ports(queues, part, now)
+                send_all(net, queues, part, now)
+                wake_hosts(net, queues, part, now)
+                inject_all(net, queues, part, pattern, now)
+        if net.cycle > first:
+            continue
+        if queues.parts > 1:
+            deliver_all(queues, first, last - first)
+        net.cycle = last
+        reason = stop_reason(net, last - 1)
+        if reason != DONE:
+            return reason
+    return DONE

@@ -10,7 +10,7 @@ import numpy as np
 from numba import int64, types
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.compile import CachedKernel
+from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.hooks import LOST, call_hook
 from hopforge.model.network.core.records import NET_RECORD, PATTERN_SIGNATURE, Net, host_at, packet_at
@@ -22,39 +22,36 @@ from hopforge.sim.traffic import TrafficError
 __all__ = ["draw_packets"]
 
 
-def _make_draw(digest: str) -> Callable[..., int]:
-    def draw(
-        pattern: Callable[..., int],
-        net: Net,
-        cycles: int,
-        host: NDArray[np.int64],
-        time: NDArray[np.int64],
-        destination: NDArray[np.int64],
-        length: NDArray[np.int64],
-    ) -> int:
-        """Fill the four columns with all packets before `cycles`, as far as there is room; returns their number."""
-        count = 0
-        for h in range(net.hosts if len(digest) else 0):
-            while host_at(net, h).next_time < cycles:
-                create_packet(net, pattern, h)
-                p = int64(host_at(net, h).packet)
-                host_at(net, h).packet = -1
-                if net.messages != 0:
-                    call_hook(net.messages, net, LOST, p, cycles)
-                int32s(net.free_packet)[net.free_packets] = p
-                net.free_packets += 1
-                if count < len(host):
-                    packet = packet_at(net, p)
-                    host[count], time[count] = h, packet.created
-                    destination[count], length[count] = packet.dst, packet.length
-                count += 1
-        return count
-
-    return draw
-
-
 _I1 = types.Array(types.int64, 1, "C")
-_draw = CachedKernel(_make_draw, int64(types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, _I1, _I1, _I1, _I1))
+
+
+@entry(int64(types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, int64, _I1, _I1, _I1, _I1))
+def _draw(
+    pattern: Callable[..., int],
+    net: Net,
+    cycles: int,
+    host: NDArray[np.int64],
+    time: NDArray[np.int64],
+    destination: NDArray[np.int64],
+    length: NDArray[np.int64],
+) -> int:
+    """Fill the four columns with all packets before `cycles`, as far as there is room; returns their number."""
+    count = 0
+    for h in range(net.hosts):
+        while host_at(net, h).next_time < cycles:
+            create_packet(net, pattern, h)
+            p = int64(host_at(net, h).packet)
+            host_at(net, h).packet = -1
+            if net.messages != 0:
+                call_hook(net.messages, net, LOST, p, cycles)
+            int32s(net.free_packet)[net.free_packets] = p
+            net.free_packets += 1
+            if count < len(host):
+                packet = packet_at(net, p)
+                host[count], time[count] = h, packet.created
+                destination[count], length[count] = packet.dst, packet.length
+            count += 1
+    return count
 
 
 def draw_packets(run: Simulation, cycles: int) -> Script:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from hopforge.model.config import Config, parse_config
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.routing_cache import RoutingCache, replay
 from hopforge.model.numbers.address import AddressFormat
@@ -47,7 +47,7 @@ class Case:
     prepare: Callable[[], Callable[[], Any]]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _yardstick(steps):  # type: ignore[no-untyped-def]
     state = np.uint64(88172645463325252)
     for _ in range(steps):

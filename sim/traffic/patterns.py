@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_below, next_float
 from hopforge.model.network.core.records import PATTERN_SIGNATURE, Net
@@ -63,7 +64,7 @@ def register(name: str) -> Callable[[Callable[..., TrafficPlan]], Callable[..., 
 
 def destination_rule(function: Callable[..., int]) -> Any:
     """Jit a pattern with the signature that the kernel calls (kept in numba's disk cache)."""
-    return njit(PATTERN_SIGNATURE, cache=True)(function)
+    return kernel(PATTERN_SIGNATURE)(function)
 
 
 @njit

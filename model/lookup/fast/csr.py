@@ -1,10 +1,8 @@
 """The registers on the CSR bus."""
 
 import numpy as np
-from numba import njit
 
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup.fast import layout
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.layout import (
     C_CHUNK,
@@ -53,7 +51,7 @@ from hopforge.model.lookup.fast.layout import (
 )
 
 
-@njit(cache=True)
+@kernel
 def take_shadow(state):  # type: ignore[no-untyped-def]
     """Take the active configuration from the shadow registers."""
     p, c, at, shadow = state.params, state.config, state.addresses, state.shadow
@@ -151,6 +149,3 @@ def write_word(state, address, data):  # type: ignore[no-untyped-def]
         w[R_MASK] = _wide(state, at.mask, at.mask_hi)
         w[R_OUTPUT] = _wide(state, at.output, at.output_hi)
         w[R_LAG] = data >> 16 & 1
-
-
-forget_stale(take_shadow, layout)

@@ -1,10 +1,8 @@
 """A cycle of the engine, and many of them."""
 
 import numpy as np
-from numba import njit
 
-from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import fast as lookup_kernel
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.fast.csr import read_word, take_shadow, topology_change, write_word
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import member_of, row_of
@@ -131,7 +129,7 @@ def run(state: EngineState, inputs: np.ndarray) -> np.ndarray:
     return outputs
 
 
-@njit(cache=True)
+@kernel
 def _run(state, inputs, outputs):  # type: ignore[no-untyped-def]
     for index in range(inputs.shape[0]):
         cycle(state, inputs[index], outputs[index])
@@ -329,6 +327,3 @@ def cycle(state, i, o):  # type: ignore[no-untyped-def]
         s[S_INV_BUSY] = 0  # after the write, which this cycle still ignores
     tcam_edge(state)
     s[S_CYCLE] += 1
-
-
-forget_stale(_run, lookup_kernel)

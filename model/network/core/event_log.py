@@ -1,13 +1,10 @@
 """The log of a run: what happened to every flit in every cycle (tests, `hopforge trace`, co-simulation)."""
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 import numpy as np
 from numba import int64
 
-from hopforge.model.kernel.compile import compile_function
+from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import function_at, int64s
 from hopforge.model.network.core.records import HEAD, NET_RECORD, TAIL, Net, packet_at
 from hopforge.model.network.core.state import NetState
@@ -23,7 +20,7 @@ def put_log(state: NetState, capacity: int) -> None:
     Columns: cycle, kind (`records.GRANTED` ...), input VC or host, output VC or VC, source and number of the packet,
     flit kind.
     """
-    state.put_function("log_event", _compiled_log())
+    state.put_function("log_event", log_event)
     state.record["log_capacity"] = capacity
     state.put("log", np.zeros(6 * capacity, np.int64))
 
@@ -39,26 +36,19 @@ def note_event(state: NetState, kind: int, source: int, target: int, packet: int
     state.record["log_length"] = row + 1
 
 
-def _make_log_event(digest: str) -> Callable[..., int]:
-    def log_event(net: Net, kind: int, now: int, source: int, target: int, flit: int) -> int:
-        """Append an event; nothing if the log is full."""
-        row = net.log_length
-        if row >= net.log_capacity or len(digest) == 0:  # mentions the digest: see cache.py
-            return 0
-        packet = packet_at(net, flit >> 2)
-        log = int64s(net.log)
-        log[6 * row + 0] = now
-        log[6 * row + 1] = kind
-        log[6 * row + 2] = source
-        log[6 * row + 3] = target
-        log[6 * row + 4] = (int64(packet.src) << 40) | packet.number
-        log[6 * row + 5] = flit & 3
-        net.log_length = row + 1
+@c_kernel(LOG_SIGNATURE)
+def log_event(net: Net, kind: int, now: int, source: int, target: int, flit: int) -> int:
+    """Append an event; nothing if the log is full."""
+    row = net.log_length
+    if row >= net.log_capacity:
         return 0
-
-    return log_event
-
-
-@cache
-def _compiled_log() -> Any:
-    return compile_function(_make_log_event, LOG_SIGNATURE)
+    packet = packet_at(net, flit >> 2)
+    log = int64s(net.log)
+    log[6 * row + 0] = now
+    log[6 * row + 1] = kind
+    log[6 * row + 2] = source
+    log[6 * row + 3] = target
+    log[6 * row + 4] = (int64(packet.src) << 40) | packet.number
+    log[6 * row + 5] = flit & 3
+    net.log_length = row + 1
+    return 0

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from numba import int64, types, uint32, uint64
 
 from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
-from hopforge.model.kernel.compile import CachedKernel, inlined, inner
+from hopforge.model.kernel.compile import entry, inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, words
 from hopforge.model.kernel.rng import next_below, next_float, next_geometric
 from hopforge.model.network.core.event_log import call_log
@@ -62,16 +62,11 @@ def schedule_next(net: Net, h: int, after: int) -> None:
         host.next_time = int64s(net.script_time)[k] if k < int64s(net.script_first)[h + 1] else NEVER
 
 
-def _make_schedule_first(digest: str) -> Callable[..., None]:
-    def schedule_first(net: Net) -> None:
-        """Creation time of every host's first packet (called once, when a network is built)."""
-        for h in range(net.hosts if len(digest) else 0):
-            schedule_next(net, h, int64(-1))
-
-    return schedule_first
-
-
-schedule_first = CachedKernel(_make_schedule_first, types.void(NET_RECORD))
+@entry(types.void(NET_RECORD))
+def schedule_first(net: Net) -> None:
+    """Creation time of every host's first packet (called once, when a network is built)."""
+    for h in range(net.hosts):
+        schedule_next(net, h, int64(-1))
 
 
 @inlined

@@ -8,13 +8,12 @@ with the credit").
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import cfunc, float64, int32, int64, types
+from numba import float64, int32, int64, types
 
-from hopforge.model.kernel.compile import compile_function, inner
+from hopforge.model.kernel.compile import c_function, c_kernel, inner
 from hopforge.model.kernel.memory import floats, function_at, int32s, int64s
 from hopforge.model.network.core.hooks import HEAD_IN, HEAD_OUT, HOOK_SIGNATURE, WRITE
 from hopforge.model.network.core.records import (
@@ -66,13 +65,13 @@ class Feedback:
 
 
 def reporter(function: Callable[..., int]) -> Any:
-    """Compile the `report` of a `Feedback` (kept in numba's disk cache)."""
-    return cfunc(REPORT_SIGNATURE, cache=True)(function)
+    """Compile the `report` of a `Feedback` (its machine code is kept on disk)."""
+    return c_function(REPORT_SIGNATURE, function)
 
 
 def learner(function: Callable[..., int]) -> Any:
-    """Compile the `learn` of a `Feedback` (kept in numba's disk cache)."""
-    return cfunc(LEARN_SIGNATURE, cache=True)(function)
+    """Compile the `learn` of a `Feedback` (its machine code is kept on disk)."""
+    return c_function(LEARN_SIGNATURE, function)
 
 
 def put_feedback(state: NetState, feedback: Feedback) -> None:
@@ -84,7 +83,7 @@ def put_feedback(state: NetState, feedback: Feedback) -> None:
     state.put("note_events", np.zeros(wheel, np.int32))
     state.put_function("report", feedback.report)
     state.put_function("learn", feedback.learn)
-    state.put_function("feedback", _compiled_relay())
+    state.put_function("feedback", relay)
     state.follow_pool(_grow_times)
 
 
@@ -167,24 +166,15 @@ def read_notes(net: Net, now: int) -> None:
     int32s(net.note_events)[slot] = 0
 
 
-def _make_relay(digest: str) -> Callable[..., int]:
-    def relay(net: Net, event: int, a: int, b: int) -> int:
-        """Carry notes: the hook `feedback`."""
-        if len(digest) == 0:  # mentions the digest: see cache.py
-            return 0
-        if event == HEAD_IN:
-            note_arrival(net, a, b)
-        elif event == HEAD_OUT:
-            note_leaving(net, a, b)
-        elif event == WRITE:
-            write_notes(net, a)
-        else:
-            read_notes(net, a)
-        return 0
-
-    return relay
-
-
-@cache
-def _compiled_relay() -> Any:
-    return compile_function(_make_relay, HOOK_SIGNATURE)
+@c_kernel(HOOK_SIGNATURE)
+def relay(net: Net, event: int, a: int, b: int) -> int:
+    """Carry notes: the hook `feedback`."""
+    if event == HEAD_IN:
+        note_arrival(net, a, b)
+    elif event == HEAD_OUT:
+        note_leaving(net, a, b)
+    elif event == WRITE:
+        write_notes(net, a)
+    else:
+        read_notes(net, a)
+    return 0

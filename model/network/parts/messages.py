@@ -4,13 +4,10 @@ A message is a record of its own while packets of it are under way (Bernoulli an
 (programs). Its latency goes from its creation to the arrival of the tail that comes last.
 """
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 import numpy as np
 
-from hopforge.model.kernel.compile import compile_function, inner
+from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, HOOK_SIGNATURE, LOST
 from hopforge.model.network.core.records import HISTOGRAM_BINS, MESSAGE, PROGRAM, Net, host_at, message_at, packet_at
@@ -25,7 +22,7 @@ def put_message_slots(state: NetState) -> None:
     """
     pool = len(state["packet"])
     slots = pool + int(state["hosts"])
-    state.put_function("messages", _compiled_tracker())
+    state.put_function("messages", track_messages)
     state.put("message", np.zeros(slots, MESSAGE))
     state.put("free_message", np.arange(slots - 1, -1, -1, dtype=np.int32))
     state.record["free_messages"] = slots
@@ -88,23 +85,14 @@ def end_packet(net: Net, p: int, now: int) -> None:
     net.free_messages += 1
 
 
-def _make_track_messages(digest: str) -> Callable[..., int]:
-    def track_messages(net: Net, event: int, a: int, b: int) -> int:
-        """Follow messages of several packets: a hook `messages`."""
-        if len(digest) == 0:  # mentions the digest: see cache.py
-            return 0
-        if event == CREATED:
-            begin_packet(net, a, b)
-        elif event == ARRIVED:
-            end_packet(net, a, b)
-        elif event == LOST:
-            message_at(net, int32s(net.packet_message)[a]).lost = 1
-            end_packet(net, a, b)
-        return 0
-
-    return track_messages
-
-
-@cache
-def _compiled_tracker() -> Any:
-    return compile_function(_make_track_messages, HOOK_SIGNATURE)
+@c_kernel(HOOK_SIGNATURE)
+def track_messages(net: Net, event: int, a: int, b: int) -> int:
+    """Follow messages of several packets: a hook `messages`."""
+    if event == CREATED:
+        begin_packet(net, a, b)
+    elif event == ARRIVED:
+        end_packet(net, a, b)
+    elif event == LOST:
+        message_at(net, int32s(net.packet_message)[a]).lost = 1
+        end_packet(net, a, b)
+    return 0

@@ -9,7 +9,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.network.core.records import MATCHED, MESSAGE, PROGRAM, RANK, RANK_BITS, RENDEZVOUS
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.messages import grow_messages
-from hopforge.model.network.parts.programs import compiled_run_ranks
+from hopforge.model.network.parts.programs import run_ranks
 from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
 from hopforge.model.workload.program import Program
 
@@ -114,9 +114,7 @@ def put_program(state: NetState, source: ProgramSource) -> None:
     s["source_kind"], s["full_flits"] = PROGRAM, source.full_flits
     s["interleaved"] = source.interleaved
     s["timers"] = s["ranks_running"] = ranks
-    hook = compiled_run_ranks()
-    state.functions.append(hook)
-    s["messages"] = hook.address
+    state.put_function("messages", run_ranks)
     state.follow_pool(grow_messages)
 
 

@@ -4,11 +4,8 @@ The semantics stand in docs/guides/programs.md. Ranks act in every cycle, after 
 and before hosts send.
 """
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
 
-from hopforge.model.kernel.compile import compile_function, inner
+from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, CYCLE, DEPARTED, HOOK_SIGNATURE
 from hopforge.model.network.core.records import (
@@ -240,25 +237,15 @@ def step_ranks(net: Net, now: int) -> int:
     return heap[0] >> RANK_BITS if now - net.last_move > net.wheel_mask else now
 
 
-def _make_run_ranks(digest: str) -> Callable[..., int]:
-    def run_ranks(net: Net, event: int, a: int, b: int) -> int:
-        """Run ranks: the hook `messages` of programs."""
-        if len(digest) == 0:  # mentions the digest: see cache.py
-            return 0
-        if event == CYCLE:
-            return step_ranks(net, a)
-        if event == CREATED:
-            next_packet(net, a, b)
-        elif event == DEPARTED:
-            packet_sent(net, a)
-        elif event == ARRIVED:
-            packet_came(net, a)
-        return 0  # a message that lost a packet never arrives
-
-    return run_ranks
-
-
-@cache
-def compiled_run_ranks() -> Any:
-    """Compile the hook, or load it from numba's cache; its ``address`` is valid as long as the process."""
-    return compile_function(_make_run_ranks, HOOK_SIGNATURE)
+@c_kernel(HOOK_SIGNATURE)
+def run_ranks(net: Net, event: int, a: int, b: int) -> int:
+    """Run ranks: the hook `messages` of programs."""
+    if event == CYCLE:
+        return step_ranks(net, a)
+    if event == CREATED:
+        next_packet(net, a, b)
+    elif event == DEPARTED:
+        packet_sent(net, a)
+    elif event == ARRIVED:
+        packet_came(net, a)
+    return 0  # a message that lost a packet never arrives

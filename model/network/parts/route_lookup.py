@@ -6,17 +6,13 @@ SCRUB. An engine without anything under way looks a request up when it accepts i
 on a hit the end of RC is known at once; only engines with misses go through every cycle.
 """
 
-from collections.abc import Callable
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from numba import int64, uint8, uint16, uint32, uint64
 
 from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
-from hopforge.model.kernel.compile import compile_function, inner
+from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
-from hopforge.model.lookup import reference_stack
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
 from hopforge.model.network.core.lookup_state import (
     FIFO,
@@ -450,31 +446,20 @@ def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
     return False
 
 
-def _make_step(digest: str) -> Callable[[Net, int], int]:
-    def step(net: Net, now: int) -> int:
-        """All engines of a network go through cycle `now`; returns 0."""
-        lookups = lookups_of(net)
-        slot = now & lookups.wake_mask
-        for k in range(int32s(lookups.wake_events)[slot] if len(digest) else 0):
-            e = int64(int32s(lookups.wake_event)[slot * lookups.engines + k])
-            words(lookups.active)[e >> 6] |= uint64(1) << uint64(e & 63)
-        int32s(lookups.wake_events)[slot] = 0
-        for word in range((lookups.engines + 63) >> 6):
-            rest = words(lookups.active)[word]
-            while rest != uint64(0):
-                low = trailing_zeros(rest)
-                rest &= rest - uint64(1)
-                if not serve(net, lookups, word * 64 + low, now):
-                    words(lookups.active)[word] &= ~(uint64(1) << uint64(low))
-        return 0
-
-    return step
-
-
-def _make_with_stacks(digest: str) -> Callable[[Net, int], int]:
-    """As `_make_step`, and the machine code also depends on the other file whose functions are called."""
-    return _make_step(digest + sha256(Path(str(reference_stack.__file__)).read_bytes()).hexdigest())
-
-
-#: the compiled step function; `lookup_state.step_lookups` calls it by its address
-step = compile_function(_make_with_stacks, int64(NET_RECORD, int64))
+@c_kernel(int64(NET_RECORD, int64))
+def step(net: Net, now: int) -> int:
+    """All engines of a network go through cycle `now`; returns 0. `lookup_state.step_lookups` calls it."""
+    lookups = lookups_of(net)
+    slot = now & lookups.wake_mask
+    for k in range(int32s(lookups.wake_events)[slot]):
+        e = int64(int32s(lookups.wake_event)[slot * lookups.engines + k])
+        words(lookups.active)[e >> 6] |= uint64(1) << uint64(e & 63)
+    int32s(lookups.wake_events)[slot] = 0
+    for word in range((lookups.engines + 63) >> 6):
+        rest = words(lookups.active)[word]
+        while rest != uint64(0):
+            low = trailing_zeros(rest)
+            rest &= rest - uint64(1)
+            if not serve(net, lookups, word * 64 + low, now):
+                words(lookups.active)[word] &= ~(uint64(1) << uint64(low))
+    return 0

@@ -1,13 +1,11 @@
 """Speculative switch requests in the allocator of all others (definitions/router.md, SA, ``speculation: shared``)."""
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from numba import int64, uint64
 
 from hopforge.model.kernel.bits import bit_of, bits_at, trailing_zeros
-from hopforge.model.kernel.compile import compile_function, inlined, inner
+from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
 from hopforge.model.network.core.records import ACTIVE, Net, input_port, input_vc, output_port, output_vc, router_at
@@ -70,35 +68,21 @@ def match_shared(net: Net, router: int, first: int, now: int) -> int:
     return last
 
 
-def _make_shared_match(digest: str) -> Callable[..., int]:
-    def shared_match(net: Net, first: int, end: int, now: int) -> int:
-        """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
-        if len(digest) == 0:  # mentions the digest: see cache.py
-            return 0
-        for router in range(first, end):
-            asked = bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0)
-            position = int64(net.spec_matches)
-            heads = position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * net.ports * net.vcs
-            if asked or heads:
-                net.spec_matches = match_shared(net, router, position, now)
-        return 0
-
-    return shared_match
+@c_kernel(HOOK_SIGNATURE)
+def shared_match(net: Net, first: int, end: int, now: int) -> int:
+    """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
+    for router in range(first, end):
+        asked = bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0)
+        position = int64(net.spec_matches)
+        heads = position < net.speculative and int32s(net.spec_vc)[position] < (router + 1) * net.ports * net.vcs
+        if asked or heads:
+            net.spec_matches = match_shared(net, router, position, now)
+    return 0
 
 
-def _make_begin(digest: str) -> Callable[..., int]:
-    def begin(net: Net, event: int, a: int, b: int) -> int:
-        """Begin with the heads of the first router: the hook `speculation`."""
-        if len(digest) == 0:  # mentions the digest: see cache.py
-            return 0
-        if event == MATCH:
-            net.spec_matches = 0
-        return 0
-
-    return begin
-
-
-@cache
-def compiled_shared_switch() -> tuple[Any, Any]:
-    """Return the hooks `speculation` and `switch_match`."""
-    return compile_function(_make_begin, HOOK_SIGNATURE), compile_function(_make_shared_match, HOOK_SIGNATURE)
+@c_kernel(HOOK_SIGNATURE)
+def begin_shared(net: Net, event: int, a: int, b: int) -> int:
+    """Begin with the heads of the first router: the hook `speculation`."""
+    if event == MATCH:
+        net.spec_matches = 0
+    return 0

@@ -1,12 +1,9 @@
 """Speculative switch requests (docs/definitions/router.md, SA): a head asks for VC and switch in the same cycle."""
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 from numba import int64, uint64
 
-from hopforge.model.kernel.compile import compile_function, inner
+from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
 from hopforge.model.network.core.records import (
@@ -96,21 +93,11 @@ def grant_speculative(net: Net, now: int) -> None:
         state.granted_outputs |= uint64(1) << uint64(o)
 
 
-def _make_speculate(digest: str) -> Callable[..., int]:
-    def speculate(net: Net, event: int, a: int, b: int) -> int:
-        """Match, then carry out: the hook `speculation`."""
-        if len(digest) == 0:  # mentions the digest: see cache.py
-            return 0
-        if event == MATCH:
-            match_speculative(net, a)
-        else:
-            grant_speculative(net, a)
-        return 0
-
-    return speculate
-
-
-@cache
-def compiled_speculation() -> Any:
-    """Return the hook."""
-    return compile_function(_make_speculate, HOOK_SIGNATURE)
+@c_kernel(HOOK_SIGNATURE)
+def speculate(net: Net, event: int, a: int, b: int) -> int:
+    """Match, then carry out: the hook `speculation`."""
+    if event == MATCH:
+        match_speculative(net, a)
+    else:
+        grant_speculative(net, a)
+    return 0

@@ -1,13 +1,11 @@
 """SA with input-first and wavefront allocators and with matrix arbiters, compiled only where they are used."""
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from numba import int64, uint64
 
 from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, trailing_zeros
-from hopforge.model.kernel.compile import compile_function, inlined, inner
+from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import (
@@ -228,20 +226,10 @@ def match_switch(net: Net, router: int, now: int) -> None:
         state.sa_diagonal = (state.sa_diagonal + 1) % ports
 
 
-def _make_switch_match(digest: str) -> Callable[..., int]:
-    def switch_match(net: Net, first: int, end: int, now: int) -> int:
-        """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
-        if len(digest) == 0:  # mentions the digest: see cache.py
-            return 0
-        for router in range(first, end):
-            if bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0):
-                match_switch(net, router, now)
-        return 0
-
-    return switch_match
-
-
-@cache
-def compiled_switch_match() -> Any:
-    """Return the hook."""
-    return compile_function(_make_switch_match, HOOK_SIGNATURE)
+@c_kernel(HOOK_SIGNATURE)
+def switch_match(net: Net, first: int, end: int, now: int) -> int:
+    """SA of routers `first` up to, but without, `end`: the hook `switch_match`."""
+    for router in range(first, end):
+        if bits_at(words(net.asking), router * net.ports, net.ports) != uint64(0):
+            match_switch(net, router, now)
+    return 0

@@ -1,67 +1,54 @@
 """The wavefront allocator of VA (docs/definitions/router.md, VA)."""
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 from numba import int64, uint64
 
 from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import compile_function
+from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import Net, router_at
 from hopforge.model.network.core.vc_allocation import grant_vc
 
 
-def _make_match_wavefront(digest: str) -> Callable[..., int]:
-    def match_wavefront(net: Net, router: int, requests: int, now: int) -> int:
-        """Match the requests of a router in the order of their diagonals: the hook `wavefront`.
+@c_kernel(HOOK_SIGNATURE)
+def match_wavefront(net: Net, router: int, requests: int, now: int) -> int:
+    """Match the requests of a router in the order of their diagonals: the hook `wavefront`.
 
-        Pairs of one diagonal never conflict.
-        """
-        if len(digest) == 0:  # mentions the digest: see cache.py
-            return 0
-        vcs = net.vcs
-        request_vc, request_port = int64s(net.request_vc), int64s(net.request_port)
-        request_mask, winner_stamp = int64s(net.request_mask), int64s(net.winner_stamp)
-        stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
-        width = net.ports * vcs
-        diagonal = int64(router_at(net, router).va_diagonal)
-        pair_order, pair_request = int64s(net.pair_order), int64s(net.pair_request)
-        pair_output = int64s(net.pair_output)
-        count = 0
-        for k in range(requests):
-            mask = request_mask[k]
-            while mask != 0:
-                m = request_port[k] * vcs + trailing_zeros(uint64(mask))
-                mask &= mask - 1
-                order = (request_vc[k] + m - diagonal) % width
-                place = count
-                while place > 0 and pair_order[place - 1] > order:
-                    pair_order[place] = pair_order[place - 1]
-                    pair_request[place] = pair_request[place - 1]
-                    pair_output[place] = pair_output[place - 1]
-                    place -= 1
-                pair_order[place] = order
-                pair_request[place] = k
-                pair_output[place] = m
-                count += 1
-        for k in range(requests):
-            request_mask[k] = -1
-        for p in range(count):
-            k, m = pair_request[p], pair_output[p]
-            if request_mask[k] < 0 and winner_stamp[m] != stamp:
-                winner_stamp[m] = stamp
-                request_mask[k] = m
-                grant_vc(net, router, request_vc[k], m, now)
-        router_at(net, router).va_diagonal = (diagonal + 1) % width
-        return 0
-
-    return match_wavefront
-
-
-@cache
-def compiled_wavefront() -> Any:
-    """Return the hook."""
-    return compile_function(_make_match_wavefront, HOOK_SIGNATURE)
+    Pairs of one diagonal never conflict.
+    """
+    vcs = net.vcs
+    request_vc, request_port = int64s(net.request_vc), int64s(net.request_port)
+    request_mask, winner_stamp = int64s(net.request_mask), int64s(net.winner_stamp)
+    stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
+    width = net.ports * vcs
+    diagonal = int64(router_at(net, router).va_diagonal)
+    pair_order, pair_request = int64s(net.pair_order), int64s(net.pair_request)
+    pair_output = int64s(net.pair_output)
+    count = 0
+    for k in range(requests):
+        mask = request_mask[k]
+        while mask != 0:
+            m = request_port[k] * vcs + trailing_zeros(uint64(mask))
+            mask &= mask - 1
+            order = (request_vc[k] + m - diagonal) % width
+            place = count
+            while place > 0 and pair_order[place - 1] > order:
+                pair_order[place] = pair_order[place - 1]
+                pair_request[place] = pair_request[place - 1]
+                pair_output[place] = pair_output[place - 1]
+                place -= 1
+            pair_order[place] = order
+            pair_request[place] = k
+            pair_output[place] = m
+            count += 1
+    for k in range(requests):
+        request_mask[k] = -1
+    for p in range(count):
+        k, m = pair_request[p], pair_output[p]
+        if request_mask[k] < 0 and winner_stamp[m] != stamp:
+            winner_stamp[m] = stamp
+            request_mask[k] = m
+            grant_vc(net, router, request_vc[k], m, now)
+    router_at(net, router).va_diagonal = (diagonal + 1) % width
+    return 0

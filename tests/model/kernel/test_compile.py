@@ -1,7 +1,17 @@
-"""Entry points of kernels: compiled when first called."""
+"""Entry points of kernels: compiled when first called, in one way, also by a numba without the parts that are used."""
 
+import ast
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import hopforge
+from hopforge.model.config import parse_config
+from hopforge.sim.run.simulation import Simulation
+
+ROOT = Path(hopforge.__file__).parent
+SOURCES = [path for package in ("model", "sim", "gen", "hw") for path in sorted((ROOT / package).rglob("*.py"))]
 
 
 def test_nothing_is_compiled_before_it_is_called():
@@ -11,3 +21,58 @@ def test_nothing_is_compiled_before_it_is_called():
         "assert 'compiled' not in vars(run_cycles); run_cycles.compiled; assert 'compiled' in vars(run_cycles)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_machine_code_is_kept_by_one_module_only():
+    own = ROOT / "model" / "kernel" / "compile.py"
+    assert _asks_for_cache(own)
+    assert [path.name for path in SOURCES if path != own and _asks_for_cache(path)] == []
+
+
+def _asks_for_cache(path: Path) -> bool:
+    """Whether a file hands `cache` to a call: numba's decorators take it."""
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    return any(keyword.arg == "cache" for call in calls for keyword in call.keywords)
+
+
+def test_no_file_with_kernels_uses_packages_that_their_cache_does_not_look_at():
+    """The folder of machine code is named by the files of `model` and `sim`."""
+    for path in SOURCES:
+        modules = [n.module or "" for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
+        compiles = any(name.startswith(("numba", "hopforge.model.kernel")) for name in modules)
+        outside = [name for name in modules if name.startswith(("hopforge.hw", "hopforge.gen", "hopforge.commands"))]
+        assert not (compiles and outside), f"{path}: {outside}"
+
+
+CONFIG = """\
+name: mesh
+topology: {kind: mesh, radices: [2, 2]}
+router: {vcs: 2}
+traffic: {pattern: uniform}
+"""
+
+#: as a numba whose inner parts have other names
+WITHOUT_INNER_PARTS = f"""
+import sys, numba.core.codegen
+del numba.core.codegen.JITCodeLibrary
+sys.modules["numba.core.typeconv.rules"] = None
+from hopforge.model.config import parse_config
+from hopforge.model.kernel import compile, constant_record
+from hopforge.sim.run.simulation import Simulation
+assert not compile.PARTS and constant_record.constant_type is None
+run = Simulation(parse_config('''{CONFIG}'''), 0.3, 1)
+run.advance(500)
+print([int(run.state[name]) for name in ("packets_ejected", "latency_sum", "flits_injected")])
+"""
+
+
+def test_results_are_the_same_without_inner_parts_of_numba(tmp_path):
+    run = Simulation(parse_config(CONFIG), 0.3, 1)
+    run.advance(500)
+    expected = [int(run.state[name]) for name in ("packets_ejected", "latency_sum", "flits_injected")]
+    assert expected[0] > 100
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    other = subprocess.run(
+        [sys.executable, "-c", WITHOUT_INNER_PARTS], env=environment, check=True, capture_output=True, text=True
+    )
+    assert other.stdout.strip() == str(expected)

@@ -1,13 +1,9 @@
-import os
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopforge.model.kernel.stale import forget_stale
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import run
 from hopforge.model.lookup.fast.state import engine_state
@@ -89,20 +85,3 @@ def test_run_repeats_the_outputs() -> None:
     state = engine_state(params)
     assert np.array_equal(run(state, recorded.inputs), recorded.outputs)
     assert state.total_values() == recorded.totals
-
-
-def test_machine_code_older_than_what_it_calls_is_dropped(tmp_path: Path) -> None:
-    def kernel() -> None: ...
-
-    mine, other = tmp_path / f"{Path(__file__).stem}.kernel-1.py311.nbi", tmp_path / "another.kernel-1.py311.nbi"
-    called = SimpleNamespace(__file__=str(tmp_path / "called.py"))
-    for path in (mine, other, Path(called.__file__)):
-        path.touch()
-    kernel.stats = SimpleNamespace(cache_path=str(tmp_path))  # type: ignore[attr-defined]
-    os.utime(called.__file__, (1, 1))
-    forget_stale(kernel, called)  # type: ignore[arg-type]
-    assert mine.exists()
-    os.utime(mine, (0, 0))
-    forget_stale(kernel, called)  # type: ignore[arg-type]
-    assert not mine.exists()
-    assert other.exists()

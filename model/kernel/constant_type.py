@@ -1,0 +1,61 @@
+"""numba's type of a record with constant fields, made of numba's inner parts: see `constant_record`."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.core.datamodel import models
+from numba.core.errors import NumbaTypeError
+from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
+from numba.core.typeconv.rules import default_type_manager
+from numba.extending import register_model
+from numba.np.arrayobj import record_getattr, record_setattr
+
+
+class ConstantRecord(types.Record):  # type: ignore[misc]
+    """numba's type of a record of `dtype`, whose fields `constant` don't change while a kernel runs.
+
+    Its name is a short digest: numba writes the name of every argument's type into the name of every function.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], constant: Iterable[str]) -> None:
+        plain = numba.from_dtype(dtype)
+        fields = [(name, field._asdict()) for name, field in plain.fields.items()]
+        super().__init__(fields, plain.size, plain.aligned)
+        self.constant = frozenset(constant)
+        text = f"{self.name} {sorted(self.constant)}"
+        self.name = f"ConstantRecord({hashlib.sha256(text.encode()).hexdigest()[:16]})"
+
+    def __repr__(self) -> str:
+        """Return the name: numba asks for it thousands of times, and would list all fields."""
+        return str(self.name)
+
+
+def constant_type(dtype: np.dtype[Any], constant: Iterable[str]) -> ConstantRecord:
+    """Return the type; numba converts plain records of `dtype` to it."""
+    kind = ConstantRecord(dtype, constant)
+    default_type_manager.set_safe_convert(numba.from_dtype(dtype), kind)
+    return kind
+
+
+register_model(ConstantRecord)(models.RecordModel)
+
+
+@lower_getattr_generic(ConstantRecord)  # type: ignore[untyped-decorator]
+def _read_field(context: Any, builder: Any, kind: Any, value: Any, field: str) -> Any:
+    """As for a plain record; a constant field's load is marked `invariant.load`."""
+    found = record_getattr(context, builder, kind, value, field)
+    if field in kind.constant and getattr(found, "opname", "") == "load":
+        found.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return found
+
+
+@lower_setattr_generic(ConstantRecord)  # type: ignore[untyped-decorator]
+def _write_field(context: Any, builder: Any, signature: Any, arguments: Any, field: str) -> Any:
+    """As for a plain record; a constant field is refused."""
+    if field in signature.args[0].constant:
+        raise NumbaTypeError(f"a kernel must not write the field {field!r}, which it is told to be constant")
+    return record_setattr(context, builder, signature, arguments, field)
