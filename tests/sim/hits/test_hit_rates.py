@@ -13,7 +13,6 @@ import pytest
 
 from hopforge.cli import main
 from hopforge.model.config import ConfigError, load_config, parse_config
-from hopforge.model.topology import build
 from hopforge.sim.hits.hit_rates import run_hits, summary_rows, write_report
 
 CONFIGS = Path(__file__).parents[3] / "configs"
