@@ -18,7 +18,8 @@ from hopforge.model.kernel.stale import forget_stale
 from hopforge.model.lookup import node_reduction
 from hopforge.model.lookup.node_reduction import NodeReduction, reduce_key
 from hopforge.model.numbers import crc as crc_module
-from hopforge.model.numbers.crc import DEFAULT_CRC, Crc, CrcMatrix, affine_tables, crc_matrix
+from hopforge.model.numbers.crc import CrcMatrix, affine_tables, crc_matrix
+from hopforge.model.numbers.crc_catalogue import DEFAULT_CRC, Crc
 
 __all__ = [
     "CAUSES", "NO_MATCH", "CacheRun", "Line", "ReplayCounts", "RoutingCache", "TwoLevelCache", "miss_causes",
