@@ -77,6 +77,7 @@ def crc_matrix(which: Crc, width_bits: int) -> CrcMatrix:
     --------
     A CRC of one bit with polynomial 1 is the parity:
 
+    >>> from hopforge.model.numbers.crc_catalogue import CrcSpec
     >>> crc_matrix(CrcSpec(1, 1), 4)
     CrcMatrix(masks=(15,), constant=0)
     """
