@@ -16,7 +16,8 @@ from hopforge.gen.verilog import rtlil_text
 from hopforge.gen.yosys import YosysError, run_yosys
 from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.node_reduction import MODES, NodeReduction, ReductionParameters, ReductionSetup
-from hopforge.model.numbers.crc import crc_matrix, crc_spec
+from hopforge.model.numbers.crc import crc_matrix
+from hopforge.model.numbers.crc_catalogue import crc_spec
 
 __all__ = ["AffineProof", "Proof", "ProofResult", "crc_proofs", "member_proofs", "prove", "reduction_proofs"]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from hopforge.model.config.base import Problem, Section, suggestion
-from hopforge.model.numbers.crc import CRC
+from hopforge.model.numbers.crc_catalogue import CRC
 
 Policy = Literal["lru", "plru", "fifo", "random"]
 KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]

@@ -20,7 +20,8 @@ from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.csr import MEMBER_HASHES, MODES, UP_CHOICES
 from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.numbers.address import AddressFormat
-from hopforge.model.numbers.crc import DEFAULT_CRC, Crc, crc_address, crc_addresses, crc_tables, table_crc
+from hopforge.model.numbers.crc import crc_address, crc_addresses, crc_tables, table_crc
+from hopforge.model.numbers.crc_catalogue import DEFAULT_CRC, Crc
 from hopforge.model.topology import Topology, build
 
 __all__ = [

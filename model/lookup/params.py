@@ -10,7 +10,7 @@ from typing import Literal, Self
 from hopforge.model.config import Config, CrcConfig
 from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
 from hopforge.model.config.lookup import KEY_MODE_BITS, KeyMode, Policy
-from hopforge.model.numbers.crc import crc_spec
+from hopforge.model.numbers.crc_catalogue import crc_spec
 
 TcamKind = Literal["flops", "sram", "external"]
 

@@ -15,7 +15,8 @@ from hopforge.model.config import Config
 from hopforge.model.config.lookup import KEY_MODE_BITS, Policy
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.node_reduction import NodeReduction, reduce_key
-from hopforge.model.numbers.crc import DEFAULT_CRC, Crc, CrcMatrix, affine_tables, crc_matrix
+from hopforge.model.numbers.crc import CrcMatrix, affine_tables, crc_matrix
+from hopforge.model.numbers.crc_catalogue import DEFAULT_CRC, Crc
 
 __all__ = [
     "CAUSES", "NO_MATCH", "CacheRun", "Line", "ReplayCounts", "RoutingCache", "TwoLevelCache", "miss_causes",

@@ -13,7 +13,7 @@ def crc_hash_bench(crc: str, address_bits: int, count: int, rng: np.random.Gener
     Parameters
     ----------
     crc : str
-        Name in the catalogue (`model.numbers.crc.CRC`).
+        Name in the catalogue (`model.numbers.crc_catalogue.CRC`).
     address_bits : int
         Width of an address.
     count : int

@@ -6,6 +6,7 @@ from hopforge.model.irregular.tables import MAX_ROUTERS
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import without_failed
 from hopforge.sim.hits.energy import area_rows
+from hopforge.sim.start.key_summary import engine_rows, name_words, workload_words
 
 
 def summarize(config: Config) -> list[tuple[str, str]]:
@@ -23,46 +24,12 @@ def summarize(config: Config) -> list[tuple[str, str]]:
     working = without_failed(network, config.failed)
     size = f"{network.name}: {network.routers} routers of {network.max_ports} ports, {network.hosts} hosts"
     return [
-        ("name", _name(config)),
+        ("name", name_words(config)),
         ("network", size),
-        *_engine(config),
+        *engine_rows(config),
         *area_rows(config, network.max_ports),
-        ("workload", _workload(config)),
+        ("workload", workload_words(config)),
         *_tables(config, working),
-    ]
-
-
-def summarize_keys(config: Config) -> list[tuple[str, str]]:
-    """Return what `summarize` says without preparing the network."""
-    return [
-        ("name", _name(config)),
-        ("network", f"{config.topology.kind}, not prepared: only keys and limits are checked"),
-        *_engine(config),
-        ("workload", _workload(config)),
-    ]
-
-
-def _name(config: Config) -> str:
-    return f"{config.name}, seed {config.seed}"
-
-
-def _engine(config: Config) -> list[tuple[str, str]]:
-    lookup, cache, tcam = config.lookup, config.lookup.cache, config.lookup.tcam
-    sets = cache.entries // cache.ways
-    association = "skewed" if cache.skewed else "set-associative"
-    line_bits = cache.tag_bits + cache.output_bits
-    return [
-        ("addresses", f"{config.address.width_bits} bits, digits of {config.address.chunk_bits} bits"),
-        ("keys", f"node reduction with {lookup.comparators} comparators" if lookup.reduction else "whole address"),
-        (
-            "cache",
-            f"{cache.entries} lines, {cache.ways}-way {association} ({sets} sets), {cache.policy},"
-            f" {cache.entries * line_bits / 8192:.1f} KiB of tags and outputs"
-            if cache.enabled
-            else "off",
-        ),
-        ("pipeline", f"{lookup.pipeline_depth} cycles on a hit, {lookup.mshrs} misses at a time"),
-        ("TCAM", f"{tcam.kind}, {tcam.rows} rows, {tcam.latency_cycles} cycles"),
     ]
 
 
@@ -75,12 +42,3 @@ def _tables(config: Config, network: Topology) -> list[tuple[str, str]]:
     tables = linked_tables(config.tables, network, config.seed)
     words = f"{config.tables.scheme}, {tables.entries.max()} entries at most; checked: every pair is delivered"
     return [("tables", words), ("virtual layers", tables.checked_words)]
-
-
-def _workload(config: Config) -> str:
-    workload = config.workload
-    if workload is None:
-        return "none"
-    if workload.kind == "collective":
-        return f"{workload.operation} of {workload.bytes} bytes, {workload.repeat} times"
-    return f"trace {workload.file}" if workload.kind == "trace" else workload.kind

@@ -99,10 +99,16 @@ def check(
     Builds the network, so that edge lists and failed parts are checked, and the tables of a section `tables`.
     """
     from hopforge.model.config import load_config
-    from hopforge.sim.start.summary import summarize, summarize_keys
 
     checked = load_config(config)
-    show_rows(summarize_keys(checked) if quick else summarize(checked))
+    if quick:
+        from hopforge.sim.start.key_summary import summarize_keys
+
+        show_rows(summarize_keys(checked))
+        return
+    from hopforge.sim.start.summary import summarize
+
+    show_rows(summarize(checked))
 
 
 def schema(

@@ -19,7 +19,8 @@ from hopforge.model.lookup.node_reduction import (
     torus_key,
 )
 from hopforge.model.numbers.address import AddressFormat
-from hopforge.model.numbers.crc import CRC, crc
+from hopforge.model.numbers.crc import crc
+from hopforge.model.numbers.crc_catalogue import CRC
 
 DATA = Path(__file__).parents[2] / "data"
 GRID = json.loads((DATA / "grid_keys.json").read_text())

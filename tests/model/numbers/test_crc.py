@@ -10,16 +10,14 @@ from hypothesis import strategies as st
 
 from hopforge.model.config.lookup import CrcConfig
 from hopforge.model.numbers.crc import (
-    CRC,
-    CrcSpec,
     crc,
     crc_address,
     crc_addresses,
     crc_matrix,
-    crc_spec,
     crc_tables,
     table_crc,
 )
+from hopforge.model.numbers.crc_catalogue import CRC, CrcSpec, crc_spec
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "data" / "crc_vectors.json").read_text())
 

@@ -9,7 +9,7 @@ import pytest
 
 from hopforge.gen.verilog import to_verilog
 from hopforge.model.lookup.params import LookupParams
-from hopforge.model.numbers.crc import CRC
+from hopforge.model.numbers.crc_catalogue import CRC
 from hopforge.sim.benches.crc_hash import crc_hash_bench
 from hopforge.sim.benches.node_reduction import node_reduction_bench
 from hopforge.sim.benches.routing_cache import routing_cache_bench

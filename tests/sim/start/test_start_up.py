@@ -47,7 +47,14 @@ def test_a_configuration_needs_none_of_them_and_no_simulator() -> None:
     shipped = Path(__file__).parents[3] / "configs" / "demo.yml"
     code = "import sys\nfrom hopforge.model.config import load_config\nload_config(sys.argv[1])\n"
     assert imported(code, str(shipped)) == []
-    assert "hopforge.model.network" not in run(code + "print(*sys.modules)", str(shipped))
+    assert not {"numba", "hopforge.model.network"} & set(run(code + "print(*sys.modules)", str(shipped)).split())
+
+
+def test_a_quick_check_needs_no_compiler() -> None:
+    shipped = Path(__file__).parents[3] / "configs" / "demo.yml"
+    modules = run(f"{COMMAND}\nprint(*sys.modules)", "check", "--quick", str(shipped)).split()
+    assert "hopforge.sim.start.key_summary" in modules
+    assert "numba" not in modules
 
 
 @pytest.mark.parametrize("words", [["check"], ["check", "--quick"], ["net", "--load", "0.1"]], ids=" ".join)
