@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from hopforge.model.lookup.csr import COUNTERS, MODES, Register, csr_map
 from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
-from hopforge.model.lookup.routing_cache import skew_matrices
 from hopforge.model.numbers.crc import crc_matrix
+from hopforge.model.numbers.skew_matrices import skew_matrices
 
 _WORD = (1 << 32) - 1
 _SRAM_WRITE_CYCLES = 256

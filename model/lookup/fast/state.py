@@ -43,8 +43,8 @@ from hopforge.model.lookup.fast.layout import (
     T_COUNT,
 )
 from hopforge.model.lookup.params import LookupParams
-from hopforge.model.lookup.routing_cache import skew_matrices
 from hopforge.model.numbers.crc import CrcMatrix, affine_tables, crc_tables
+from hopforge.model.numbers.skew_matrices import skew_matrices
 
 
 class CsrAddresses(NamedTuple):
