@@ -12,10 +12,20 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.config.lookup import KEY_MODE_BITS, Policy
+from hopforge.model.config.lookup import KEY_MODE_BITS, POLICIES, Policy
 from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import node_reduction
+from hopforge.model.lookup import node_reduction, replacement
 from hopforge.model.lookup.node_reduction import NodeReduction, reduce_key
+from hopforge.model.lookup.replacement import (
+    LRU,
+    PLRU,
+    RANDOM,
+    choose_victim,
+    next_random,
+    note_fill,
+    note_use,
+    random_way,
+)
 from hopforge.model.numbers import crc as crc_module
 from hopforge.model.numbers.crc import DEFAULT_CRC, Crc, CrcMatrix, affine_tables, crc_matrix
 from hopforge.model.numbers.skew_matrices import skew_matrices
@@ -33,10 +43,9 @@ CAUSES = ("hit", "compulsory", "capacity", "conflict")
 
 TAG_BITS, OUTPUT_BITS, RESERVED_BITS = 64, 16, 16
 LINE_BYTES = (TAG_BITS + OUTPUT_BITS + RESERVED_BITS) // 8
-_POLICIES: tuple[Policy, ...] = ("lru", "plru", "fifo", "random")
-_LRU, _PLRU, _FIFO, _RANDOM = range(4)
 _MAX_WAYS = 64
 _EMPTY = -1
+_WORD_MASK = -1
 
 
 class Line(NamedTuple):
@@ -123,18 +132,15 @@ class CacheState(NamedTuple):
     ----------
     tags, outputs : ndarray, int64[line]
         Key (-1: not live) and output.
-    stamps : ndarray, int64[line]
-        Time of the last touch (lru), or of the fill (fifo with skewing).
-    set_state : ndarray, int64[row]
-        plru: the tree's nodes, node n at bit n. fifo: pointer.
+    order : ndarray, int64[line]
+        Replacement state (`model.lookup.replacement`); fifo with skewing: time of the fill.
     shift_register : ndarray, int64[1]
         random: the LFSR.
     """
 
     tags: NDArray[np.int64]
     outputs: NDArray[np.int64]
-    stamps: NDArray[np.int64]
-    set_state: NDArray[np.int64]
+    order: NDArray[np.int64]
     shift_register: NDArray[np.int64]
 
 
@@ -168,28 +174,13 @@ def find_line(rows, skewed, tags, ways, key, word):  # type: ignore[no-untyped-d
     return found
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _touch_tree(ways, set_state, line):  # type: ignore[no-untyped-def]
-    """Make the path of the tree point away from the line."""
-    row = line // ways
-    nodes = set_state[row]
-    place = line - row * ways + ways  # the leaf; its parent is half of it
-    while place > 1:
-        parent = place >> 1
-        if place & 1:
-            nodes &= ~(1 << parent)
-        else:
-            nodes |= 1 << parent
-        place = parent
-    set_state[row] = nodes
-
-
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def touch_line(policy, ways, stamps, set_state, line, now):  # type: ignore[no-untyped-def]
-    if policy == _LRU:
-        stamps[line] = now
-    elif policy == _PLRU:
-        _touch_tree(ways, set_state, line)
+def touch_line(policy, ways, order, line, now):  # type: ignore[no-untyped-def]
+    if policy == LRU:
+        note_use(LRU, ways, order, line, 1, 0, now)  # a time belongs to its line alone, also with skewing
+    elif policy == PLRU:
+        way = line % ways
+        note_use(PLRU, ways, order, line - way, 1, way, now)
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
@@ -199,54 +190,43 @@ def _line(rows, ways, word, way):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word):  # type: ignore[no-untyped-def]
+def _victim(rows, ways, policy, tags, order, register, word, now):  # type: ignore[no-untyped-def]
     """Return the line to be filled: the lowest way that is not live, else the policy's choice."""
     for way in range(ways):
         line = _line(rows, ways, word, way)
         if tags[line] == _EMPTY:
             return line
-    if policy == _RANDOM:
-        return _line(rows, ways, word, (shift_register[0] * ways) >> 16)
-    if policy == _LRU or len(rows) > 1:
-        oldest = _line(rows, ways, word, 0)
-        for way in range(1, ways):
-            line = _line(rows, ways, word, way)
-            if stamps[line] < stamps[oldest]:
-                oldest = line
-        return oldest
-    first = _line(rows, ways, word, 0)
-    state = set_state[first // ways]
-    if policy == _FIFO:
-        return first + state
-    place = 1
-    while place < ways:
-        place = 2 * place + ((state >> place) & 1)
-    return first + place - ways
+    if len(rows) == 1:
+        first = _line(rows, ways, word, 0)
+        return first + choose_victim(policy, ways, order, first, 1, now, _WORD_MASK, register)
+    if policy == RANDOM:
+        return _line(rows, ways, word, random_way(ways, register))
+    oldest = _line(rows, ways, word, 0)
+    for way in range(1, ways):
+        line = _line(rows, ways, word, way)
+        if order[line] < order[oldest]:
+            oldest = line
+    return oldest
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now):  # type: ignore[no-untyped-def]
+def claim_line(rows, ways, policy, tags, order, shift_register, word, now):  # type: ignore[no-untyped-def]
     """Return the line that a key with payload `word` gets, and do to the replacement state what a fill does."""
-    line = _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word)
-    if policy == _RANDOM:
+    line = _victim(rows, ways, policy, tags, order, shift_register[0], word, now)
+    if policy == RANDOM:
         if tags[line] != _EMPTY:
-            bits = shift_register[0]
-            new = (bits >> 15) ^ (bits >> 14) ^ (bits >> 12) ^ (bits >> 3)
-            shift_register[0] = ((bits << 1) & 0xFFFF) | (new & 1)
-    elif policy == _FIFO:
-        stamps[line] = now
-        row = line // ways
-        way = line - row * ways
-        if len(rows) == 1 and set_state[row] == way:
-            set_state[row] = (way + 1) % ways
+            shift_register[0] = next_random(shift_register[0])
+    elif len(rows) > 1:
+        order[line] = now
     else:
-        touch_line(policy, ways, stamps, set_state, line, now)
+        way = line % ways
+        note_fill(policy, ways, order, line - way, 1, way, now)
     return line
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def _run_as(  # type: ignore[no-untyped-def]
-    policy, skewed, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys, outputs,
+    policy, skewed, rows, payload_mask, ways, tags, held, order, shift_register, keys, outputs,
     now, hits, answers,
 ):
     fills = evictions = drops = 0
@@ -257,13 +237,13 @@ def _run_as(  # type: ignore[no-untyped-def]
         output = outputs[index if step else 0]
         line = find_line(rows, skewed, tags, ways, key, word)
         if line >= 0:
-            touch_line(policy, ways, stamps, set_state, line, now + index)
+            touch_line(policy, ways, order, line, now + index)
             hits[index] = True
             output = held[line]
         elif output == NO_MATCH:
             drops += 1
         else:
-            line = claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
+            line = claim_line(rows, ways, policy, tags, order, shift_register, word, now + index)
             evictions += tags[line] != _EMPTY
             fills += 1
             tags[line] = key
@@ -276,21 +256,21 @@ def _run_as(  # type: ignore[no-untyped-def]
 def _run(c, s, keys, outputs, now, hits, answers):  # type: ignore[no-untyped-def]
     """Run `keys` through the cache; return (fills, evictions, drops)."""
     rows, payload_mask, ways, policy = c
-    tags, held, stamps, set_state, shift_register = s
-    if policy == _LRU and len(rows) == 1:
+    tags, held, order, shift_register = s
+    if policy == LRU and len(rows) == 1:
         return _run_as(
-            _LRU, False, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys, outputs,
+            LRU, False, rows, payload_mask, ways, tags, held, order, shift_register, keys, outputs,
             now, hits, answers,
         )  # fmt: skip
     return _run_as(
-        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys,
+        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, order, shift_register, keys,
         outputs, now, hits, answers,
     )  # fmt: skip
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def _replay_as(  # type: ignore[no-untyped-def]
-    policy, skewed, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own, level,
+    policy, skewed, rows, payload_mask, ways, tags, held, order, shift_register, t, own, level,
     dst, now,
 ):
     hits = evictions = 0
@@ -299,10 +279,10 @@ def _replay_as(  # type: ignore[no-untyped-def]
         word = key & payload_mask
         line = find_line(rows, skewed, tags, ways, key, word)
         if line >= 0:
-            touch_line(policy, ways, stamps, set_state, line, now + index)
+            touch_line(policy, ways, order, line, now + index)
             hits += 1
         else:
-            line = claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
+            line = claim_line(rows, ways, policy, tags, order, shift_register, word, now + index)
             evictions += tags[line] != _EMPTY
             tags[line] = key
             held[line] = 0
@@ -313,14 +293,14 @@ def _replay_as(  # type: ignore[no-untyped-def]
 def _replay(t, own, level, c, s, dst, now):  # type: ignore[no-untyped-def]
     """Reduce, hash and look up `dst`; return (hits, evictions)."""
     rows, payload_mask, ways, policy = c
-    tags, held, stamps, set_state, shift_register = s
-    if policy == _LRU and len(rows) == 1:
+    tags, held, order, shift_register = s
+    if policy == LRU and len(rows) == 1:
         return _replay_as(
-            _LRU, False, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own, level,
+            LRU, False, rows, payload_mask, ways, tags, held, order, shift_register, t, own, level,
             dst, now,
         )  # fmt: skip
     return _replay_as(
-        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own,
+        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, order, shift_register, t, own,
         level, dst, now,
     )  # fmt: skip
 
@@ -414,12 +394,11 @@ class RoutingCache:
         self.tables = CacheTables(
             rows=np.array([affine_tables(row, address_bits) for row in rows]),
             payload_mask=(1 << address_bits) - 1, ways=ways,
-            policy=_POLICIES.index(policy),
+            policy=POLICIES.index(policy),
         )  # fmt: skip
         self.state = CacheState(
             tags=np.empty(entries, dtype=np.int64), outputs=np.zeros(entries, dtype=np.int64),
-            stamps=np.empty(entries, dtype=np.int64), set_state=np.empty(self.sets, dtype=np.int64),
-            shift_register=np.empty(1, dtype=np.int64),
+            order=np.empty(entries, dtype=np.int64), shift_register=np.empty(1, dtype=np.int64),
         )  # fmt: skip
         self.reset()
 
@@ -433,8 +412,8 @@ class RoutingCache:
         if self.sets & (self.sets - 1):
             geometry = f"{self.entries}/{self.ways} = {self.sets}"
             raise ValueError(f"entries must give a power of two of sets, not {geometry}")
-        if self.policy not in _POLICIES:
-            raise ValueError(f"policy must be one of {', '.join(_POLICIES)}, not {self.policy!r}")
+        if self.policy not in POLICIES:
+            raise ValueError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
         if self.policy == "plru" and (self.ways & (self.ways - 1) or self.skewed):
             what = "no skewed association" if self.skewed else f"a power of two of ways, not {self.ways}"
             raise ValueError(f"policy plru needs {what}")
@@ -480,8 +459,7 @@ class RoutingCache:
         )
         self._now = 0
         self.state.tags[:] = _EMPTY
-        self.state.stamps[:] = np.arange(self.entries) % self.ways - self.ways  # way 0 is the oldest
-        self.state.set_state[:] = 0
+        self.state.order[:] = 0
         self.state.shift_register[0] = self.random_seed
 
     def rows(self, key: int) -> tuple[int, ...]:
@@ -495,7 +473,7 @@ class RoutingCache:
         if line is None:
             return None
         s = self.state
-        touch_line(self.tables.policy, self.ways, s.stamps, s.set_state, line, self._tick(1))
+        touch_line(self.tables.policy, self.ways, s.order, line, self._tick(1))
         return int(s.outputs[line])
 
     def fill(self, key: int, output: int) -> int | None:
@@ -513,10 +491,10 @@ class RoutingCache:
             return None
         c, s, now = self.tables, self.state, self._tick(1)
         if line is not None:
-            touch_line(c.policy, self.ways, s.stamps, s.set_state, line, now)
+            touch_line(c.policy, self.ways, s.order, line, now)
             return None
         word = key & c.payload_mask
-        line = claim_line(c.rows, self.ways, c.policy, s.tags, s.stamps, s.set_state, s.shift_register, word, now)
+        line = claim_line(c.rows, self.ways, c.policy, s.tags, s.order, s.shift_register, word, now)
         evicted = int(s.tags[line])
         s.tags[line], s.outputs[line] = key, output
         self._count(fills=1, evictions=evicted != _EMPTY)
@@ -937,4 +915,4 @@ def replay_streams(keys: ArrayLike, starts: ArrayLike, cache: RoutingCache) -> N
     return result
 
 
-forget_stale(_replay, crc_module, node_reduction)
+forget_stale(_replay, crc_module, node_reduction, replacement)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from hopforge.model.network.core.state import NetState
 from numba import int64, njit, types, uint64
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -34,6 +33,7 @@ from hopforge.model.network.core.records import (
     input_vc,
     output_vc,
 )
+from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.topology import Topology
 

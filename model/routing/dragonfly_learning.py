@@ -19,6 +19,7 @@ from hopforge.model.kernel.rng import next_float
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.records import Net
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
+from hopforge.model.numbers.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
 from hopforge.model.routing.dragonfly_ways import (
     FREE0,
     FREE1,
@@ -36,7 +37,6 @@ from hopforge.model.routing.dragonfly_ways import (
     ways_table,
 )
 from hopforge.model.routing.plan import RoutingPlan, draw_below, register, relation
-from hopforge.model.numbers.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import dragonfly_times, linked_ports
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from hopforge.model.workload.operations import COMPUTE, SEND, SLEEP, WAIT_SENT
 from numba import njit
 from numpy.typing import NDArray
 
+from hopforge.model.workload.operations import COMPUTE, SEND, SLEEP, WAIT_SENT
 from hopforge.model.workload.trace import ANY_SOURCE, ANY_TAG, COLLECTIVES, DATATYPES, PROC_NULL, Action, Trace
 
 #: an operation under construction is operand · KINDS + kind

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hopforge.model.routing.configured import routing_network
 from matplotlib.figure import Figure
 
 from hopforge.model.config import Config, ConfigError
 from hopforge.model.config.root import TimingConfig
 from hopforge.model.output.plots import GREY, PALETTE, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.routing.configured import routing_network
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.aggregation import aggregate
 from hopforge.model.topology.failed import refuse_failed, without_failed

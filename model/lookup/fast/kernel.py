@@ -5,6 +5,7 @@ from numba import njit
 
 from hopforge.model.kernel.stale import forget_stale
 from hopforge.model.lookup import fast as lookup_kernel
+from hopforge.model.lookup import replacement
 from hopforge.model.lookup.fast.csr import read_word, take_shadow, topology_change, write_word
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import member_of, row_of
@@ -331,4 +332,4 @@ def cycle(state, i, o):  # type: ignore[no-untyped-def]
     s[S_CYCLE] += 1
 
 
-forget_stale(_run, lookup_kernel)
+forget_stale(_run, lookup_kernel, replacement)

@@ -15,7 +15,6 @@ OUTPUTS = LookupOutputs._fields
 # parameters
 (P_A, P_DEPTH, P_SETS, P_WAYS, P_POLICY, P_SKEWED, P_EPOCHS, P_MSHRS, P_TCAM, P_LATENCY, P_OUTPUT_MASK, P_COMPARATORS,
  P_CHUNKS, P_MAX_MEMBERS, P_FUNCTIONS, P_ROWS, P_RADICES, P_CHUNK0) = range(18)  # fmt: skip
-LRU, PLRU, FIFO, RANDOM = range(4)
 FLOPS, SRAM, EXTERNAL = range(3)
 
 # scalar registers

@@ -12,7 +12,6 @@ from hopforge.model.lookup.fast.layout import (
     F_MSHR,
     F_ROW,
     F_TAG,
-    FIFO,
     FILL,
     FREE,
     I_REQ_DST,
@@ -43,15 +42,12 @@ from hopforge.model.lookup.fast.layout import (
     OP_C,
     P_A,
     P_DEPTH,
-    P_POLICY,
     P_WAYS,
-    RANDOM,
     S_EPOCH,
     S_FILL_POINTER,
     S_FLUSH_WAIT,
     S_INV_DST,
     S_INV_PENDING,
-    S_LFSR,
     S_OUT_HIT,
     S_OUT_MATCH,
     S_OUT_OUTPUT,
@@ -63,7 +59,7 @@ from hopforge.model.lookup.fast.layout import (
     WAIT_ISSUE,
     WAIT_PRIMARY,
 )
-from hopforge.model.lookup.fast.ways import find_way, is_live, touch, victim
+from hopforge.model.lookup.fast.ways import filled, find_way, is_live, touch, victim
 
 
 @inner
@@ -224,12 +220,7 @@ def complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
     state.tags[row, way] = key
     state.outputs[row, way] = mshr[M_OUTPUT]
     state.epochs[row, way] = s[S_EPOCH]
-    if p[P_POLICY] == FIFO and state.pointer[row] == way:
-        state.pointer[row] = (way + 1) % p[P_WAYS]
-    elif p[P_POLICY] == RANDOM and evicts:
-        lfsr = s[S_LFSR]
-        s[S_LFSR] = (lfsr << 1 & 0xFFFF) | ((lfsr >> 15 ^ lfsr >> 14 ^ lfsr >> 12 ^ lfsr >> 3) & 1)
-    touch(state, row, way)
+    filled(state, row, way, evicts)
     counts[N_FILLS] += 1
     if evicts:
         counts[N_EVICTIONS] += 1

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopforge.model.config.lookup import POLICIES
 from hopforge.model.lookup.csr import COUNTERS, MODES, csr_map
 from hopforge.model.lookup.fast.csr import take_shadow
 from hopforge.model.lookup.fast.layout import (
@@ -71,9 +72,10 @@ class EngineState(NamedTuple):
 
     ``params`` int64[P]; ``regs`` int64[S]; ``config`` int64[C]; ``shadow``, ``csr_kind``, ``csr_mask``, ``csr_reset``
     int64[128]; ``mshrs``, ``next_mshrs`` int64[mshr, M]; ``operations`` int64[stage, F]; ``valid``, ``tags``,
-    ``outputs``, ``epochs``, ``order``, ``nodes`` int64[set, way]; ``pointer`` int64[set]; ``rows`` int64[row, R];
-    ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals`` int64[10], the counters
-    if nobody ever cleared them; ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way, byte, 256].
+    ``outputs``, ``epochs`` int64[set, way]; ``order`` int64[set · ways], the words of `model.lookup.replacement`;
+    ``rows`` int64[row, R]; ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals``
+    int64[10], the counters if nobody ever cleared them; ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way,
+    byte, 256].
     """
 
     params: np.ndarray
@@ -92,8 +94,6 @@ class EngineState(NamedTuple):
     outputs: np.ndarray
     epochs: np.ndarray
     order: np.ndarray
-    nodes: np.ndarray
-    pointer: np.ndarray
     rows: np.ndarray
     written: np.ndarray
     pipeline: np.ndarray
@@ -144,9 +144,7 @@ def engine_state(params: LookupParams) -> EngineState:
         tags=np.zeros(shape, np.int64),
         outputs=np.zeros(shape, np.int64),
         epochs=np.zeros(shape, np.int64),
-        order=np.tile(np.arange(params.ways, dtype=np.int64), (params.sets, 1)),
-        nodes=np.zeros(shape, np.int64),
-        pointer=np.zeros(params.sets, np.int64),
+        order=np.zeros(params.entries, np.int64),
         rows=np.zeros((params.tcam_rows, R_COUNT), np.int64),
         written=np.zeros(R_COUNT, np.int64),
         pipeline=np.zeros((params.tcam_latency_cycles + 1, T_COUNT), np.int64),
@@ -176,7 +174,7 @@ def _parameters(params: LookupParams) -> np.ndarray:
         P_DEPTH: params.pipeline_depth,
         P_SETS: params.sets,
         P_WAYS: params.ways,
-        P_POLICY: ("lru", "plru", "fifo", "random").index(params.policy),
+        P_POLICY: POLICIES.index(params.policy),
         P_SKEWED: int(params.skewed),
         P_EPOCHS: 1 << params.epoch_bits,
         P_MSHRS: params.mshrs,

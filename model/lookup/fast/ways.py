@@ -2,44 +2,32 @@
 
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import row_of
-from hopforge.model.lookup.fast.layout import FIFO, LRU, P_A, P_POLICY, P_WAYS, PLRU, S_EPOCH, S_LFSR
+from hopforge.model.lookup.fast.layout import P_A, P_POLICY, P_WAYS, S_CYCLE, S_EPOCH, S_LFSR
+from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random, note_fill, note_use
 
 
 @inner
 def touch(state, row, way):  # type: ignore[no-untyped-def]
-    """Note that a way was used: the order of LRU, the tree of pseudo-LRU."""
+    """Note that a line was used."""
     p = state.params
-    if p[P_POLICY] == LRU:
-        order = state.order[row]
-        position = 0
-        while order[position] != way:
-            position += 1
-        for index in range(position, p[P_WAYS] - 1):
-            order[index] = order[index + 1]
-        order[p[P_WAYS] - 1] = way
-    elif p[P_POLICY] == PLRU:
-        node, span = 1, p[P_WAYS] >> 1
-        while span:
-            side = 1 if way & span else 0
-            state.nodes[row, node] = 1 - side
-            node = 2 * node + side
-            span >>= 1
+    note_use(p[P_POLICY], p[P_WAYS], state.order, row * p[P_WAYS], 1, way, state.regs[S_CYCLE])
 
 
 @inner
 def victim(state, row):  # type: ignore[no-untyped-def]
     """Return the way that a full set replaces."""
-    p = state.params
-    if p[P_POLICY] == LRU:
-        return state.order[row, 0]
-    if p[P_POLICY] == PLRU:
-        node = 1
-        while node < p[P_WAYS]:
-            node = 2 * node + state.nodes[row, node]
-        return node - p[P_WAYS]
-    if p[P_POLICY] == FIFO:
-        return state.pointer[row]
-    return state.regs[S_LFSR] * p[P_WAYS] >> 16
+    p, s = state.params, state.regs
+    first = row * p[P_WAYS]
+    return choose_victim(p[P_POLICY], p[P_WAYS], state.order, first, 1, s[S_CYCLE], -1, s[S_LFSR])
+
+
+@inner
+def filled(state, row, way, evicted):  # type: ignore[no-untyped-def]
+    """Note that a line was written."""
+    p, s = state.params, state.regs
+    if p[P_POLICY] == RANDOM and evicted:
+        s[S_LFSR] = next_random(s[S_LFSR])
+    note_fill(p[P_POLICY], p[P_WAYS], state.order, row * p[P_WAYS], 1, way, s[S_CYCLE])
 
 
 @inner

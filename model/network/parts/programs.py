@@ -8,8 +8,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from hopforge.model.workload.operations import COMPUTE, POST, RECEIVE, SEND, WAIT_SENT
-
 from hopforge.model.kernel.compile import compile_function, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, CYCLE, DEPARTED, HOOK_SIGNATURE
@@ -29,6 +27,7 @@ from hopforge.model.network.core.records import (
     packet_at,
     rank_at,
 )
+from hopforge.model.workload.operations import COMPUTE, POST, RECEIVE, SEND, WAIT_SENT
 
 
 @inner
