@@ -179,7 +179,7 @@ def touch_line(policy, ways, order, line, now):  # type: ignore[no-untyped-def]
     if policy == LRU:
         note_use(LRU, ways, order, line, 1, 0, now)  # a time belongs to its line alone, also with skewing
     elif policy == PLRU:
-        way = line % ways
+        way = line & (ways - 1)  # the ways are a power of two; a division would take longer than the rest
         note_use(PLRU, ways, order, line - way, 1, way, now)
 
 
