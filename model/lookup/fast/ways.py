@@ -1,8 +1,8 @@
 """The sets of the routing cache: which ways hold an entry, which one is replaced."""
 
+from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import row_of
-from hopforge.model.lookup.fast.layout import P_A, P_POLICY, P_WAYS, S_CYCLE, S_EPOCH, S_LFSR
 from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random, note_fill, note_use
 
 
@@ -10,38 +10,54 @@ from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random
 def touch(state, row, way):  # type: ignore[no-untyped-def]
     """Note that a line was used."""
     p = state.params
-    note_use(p[P_POLICY], p[P_WAYS], state.order, row * p[P_WAYS], 1, way, state.regs[S_CYCLE])
+    note_use(p[at.P_POLICY], p[at.P_WAYS], state.order, row * p[at.P_WAYS], 1, way, state.regs[at.S_CYCLE])
 
 
 @inner
 def victim(state, row):  # type: ignore[no-untyped-def]
     """Return the way that a full set replaces."""
     p, s = state.params, state.regs
-    first = row * p[P_WAYS]
-    return choose_victim(p[P_POLICY], p[P_WAYS], state.order, first, 1, s[S_CYCLE], -1, s[S_LFSR])
+    first = row * p[at.P_WAYS]
+    return choose_victim(p[at.P_POLICY], p[at.P_WAYS], state.order, first, 1, s[at.S_CYCLE], -1, s[at.S_LFSR])
 
 
 @inner
 def filled(state, row, way, evicted):  # type: ignore[no-untyped-def]
     """Note that a line was written."""
     p, s = state.params, state.regs
-    if p[P_POLICY] == RANDOM and evicted:
-        s[S_LFSR] = next_random(s[S_LFSR])
-    note_fill(p[P_POLICY], p[P_WAYS], state.order, row * p[P_WAYS], 1, way, s[S_CYCLE])
+    if p[at.P_POLICY] == RANDOM and evicted:
+        s[at.S_LFSR] = next_random(s[at.S_LFSR])
+    note_fill(p[at.P_POLICY], p[at.P_WAYS], state.order, row * p[at.P_WAYS], 1, way, s[at.S_CYCLE])
 
 
 @inner
 def is_live(state, row, way):  # type: ignore[no-untyped-def]
     """Return whether a way holds an entry of the present epoch."""
-    return state.valid[row, way] == 1 and state.epochs[row, way] == state.regs[S_EPOCH]
+    return state.valid[row, way] == 1 and state.epochs[row, way] == state.regs[at.S_EPOCH]
 
 
 @inner
 def find_way(state, key):  # type: ignore[no-untyped-def]
     """Return the way that holds a key, -1 if none does."""
-    payload = key & (1 << state.params[P_A]) - 1
-    for way in range(state.params[P_WAYS]):
+    payload = key & (1 << state.params[at.P_A]) - 1
+    for way in range(state.params[at.P_WAYS]):
         row = row_of(state, payload, way)
         if is_live(state, row, way) and state.tags[row, way] == key:
             return way
     return -1
+
+
+@inner
+def remove_key(state, key):  # type: ignore[no-untyped-def]
+    """Remove the line of a key, if there is one."""
+    way = find_way(state, key)
+    if way >= 0:
+        state.valid[row_of(state, key & (1 << state.params[at.P_A]) - 1, way), way] = 0
+
+
+@inner
+def remove_dead(state, row):  # type: ignore[no-untyped-def]
+    """Remove the lines of a row that are of old epochs."""
+    for way in range(state.params[at.P_WAYS]):
+        if not is_live(state, row, way):
+            state.valid[row, way] = 0
