@@ -1,5 +1,5 @@
 """The golden lookup engine as a numba kernel: the same machine as `model.lookup.golden`, for long runs.
 
 State lives in arrays (`EngineState`); `cycle` computes the outputs of one cycle and moves on. Tested equal to
-`model.lookup.golden.LookupEngine` in every cycle. 64-bit words are kept as int64 bit patterns.
+`model.lookup.golden.engine.LookupEngine` in every cycle. 64-bit words are kept as int64 bit patterns.
 """

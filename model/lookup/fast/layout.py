@@ -1,7 +1,7 @@
 """Columns of the arrays: inputs, outputs, parameters, registers, operations, MSHRs, TCAM rows."""
 
 from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS
-from hopforge.model.lookup.golden import LookupInputs, LookupOutputs
+from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 
 INPUTS = LookupInputs._fields
 OUTPUTS = LookupOutputs._fields

@@ -11,7 +11,8 @@ from hopforge.model.kernel.stale import forget_stale
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import run
 from hopforge.model.lookup.fast.state import engine_state
-from hopforge.model.lookup.golden import LookupEngine, LookupInputs
+from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.stimulus import Traffic, stimulus
 
