@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import node_reduction
+from hopforge.model.lookup import key_kernel
+from hopforge.model.lookup.human_keys import UpChoice
+from hopforge.model.lookup.key_kernel import KIND_BITS, KeyTables, reduce_key
 from hopforge.model.lookup.key_ports import group_ports
-from hopforge.model.lookup.node_reduction import KIND_BITS, KeyTables, NodeReduction, UpChoice, reduce_key
+from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.numbers import crc
 from hopforge.model.numbers.address import AddressFormat
@@ -207,4 +209,4 @@ def _walk(arrays, network, source, destination, first, router, port, output):  #
     return -1
 
 
-forget_stale(_walk, crc, node_reduction)
+forget_stale(_walk, crc, key_kernel)

@@ -17,22 +17,14 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import TableRoutes, table_routes
 from hopforge.model.kernel.stale import forget_stale
-from hopforge.model.lookup import reference_stack, replacement, routing_cache
+from hopforge.model.lookup import cache_lines, reference_stack, replacement
+from hopforge.model.lookup.cache_lines import CacheState, CacheTables, claim_line, find_line, hash_row, touch_line
 from hopforge.model.lookup.key_ports import KeyPorts
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
 from hopforge.model.lookup.routes import Paths, Routes
-from hopforge.model.lookup.routing_cache import (
-    NO_MATCH,
-    CacheState,
-    CacheTables,
-    RoutingCache,
-    claim_line,
-    find_line,
-    hash_row,
-    touch_line,
-)
-from hopforge.model.lookup.tcam import Tcam, TcamRow, route_rows
+from hopforge.model.lookup.routing_cache import RoutingCache
+from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, route_rows
 from hopforge.model.topology import Topology
 from hopforge.sim.traffic.placed import PacketStream
 
@@ -377,4 +369,4 @@ def _send(  # type: ignore[no-untyped-def]
     return delivered, now - begin
 
 
-forget_stale(_send, reference_stack, replacement, routing_cache)
+forget_stale(_send, reference_stack, replacement, cache_lines)

@@ -5,15 +5,16 @@ A lookup sees the destination only, or its key: what the algorithm answers must 
 """
 
 import numpy as np
-from hopforge.model.network.core.state import NetState
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.lookup.node_reduction import KIND_BITS, NodeReduction
+from hopforge.model.lookup.key_kernel import KIND_BITS
+from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
 from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.network.core.records import PACKET
+from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology

@@ -12,19 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from hopforge.model.config import parse_config
+from hopforge.model.lookup.cache_line import Line, pack_line, unpack_line
+from hopforge.model.lookup.cache_replay import replay, replay_streams
+from hopforge.model.lookup.miss_causes import CAUSES, miss_causes
 from hopforge.model.lookup.node_reduction import NodeReduction
-from hopforge.model.lookup.routing_cache import (
-    CAUSES,
-    NO_MATCH,
-    Line,
-    RoutingCache,
-    TwoLevelCache,
-    miss_causes,
-    pack_line,
-    replay,
-    replay_streams,
-    unpack_line,
-)
+from hopforge.model.lookup.routing_cache import RoutingCache
+from hopforge.model.lookup.tcam import NO_MATCH
+from hopforge.model.lookup.two_level_cache import TwoLevelCache
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.numbers.crc import crc_address
 from hopforge.model.numbers.skew_matrices import skew_matrices
