@@ -315,5 +315,5 @@ def test_inputs_are_the_ports_in_use(tmp_path):
 
 def test_caches_that_do_not_fit_in_memory_are_refused(tmp_path):
     checked = config(tmp_path, "torus", "cache: {entries: 16384}")
-    with pytest.raises(ReplayError, match=r"lookup.cache.entries: 327680 caches of 16384 entries need 90 GiB"):
+    with pytest.raises(ReplayError, match=r"lookup.cache.entries: 327680 caches of 16384 entries need 80 GiB"):
         replay_module._Level(RoutingCache.from_config(checked), 327680)
