@@ -12,7 +12,7 @@ from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, signed
 
 from hopforge.gen.formal import Proof, at_most_one, prove
 from hopforge.hw.q_table import least_of, times
-from hopforge.model.routing.q_rule import RATE_BITS
+from hopforge.model.numbers.q_rule import RATE_BITS
 
 __all__ = ["MINIMUM_MUTANTS", "prove_minimum", "prove_product"]
 

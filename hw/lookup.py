@@ -18,8 +18,8 @@ from hopforge.hw.sram import Sram
 from hopforge.hw.tcam import Tcam
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, WORD_BITS
 from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
-from hopforge.model.lookup.routing_cache import skew_matrices
 from hopforge.model.numbers.crc import crc_matrix
+from hopforge.model.numbers.skew_matrices import skew_matrices
 
 
 def lookup_ports(params: LookupParams) -> dict[str, wiring.Member]:

@@ -9,8 +9,8 @@ from amaranth.utils import ceil_log2
 
 from hopforge.hw.round_robin import select
 from hopforge.hw.sram import Sram
+from hopforge.model.numbers.q_rule import RATE_BITS
 from hopforge.model.router.q_table import QTableParams
-from hopforge.model.routing.q_rule import RATE_BITS
 
 __all__ = ["QTable", "least_of", "times"]
 

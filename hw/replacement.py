@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-POLICIES = ("lru", "plru", "fifo", "random")
+from hopforge.model.config.lookup import POLICIES
 
 
 def state_bits(policy: str, ways: int) -> int:

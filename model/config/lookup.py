@@ -1,7 +1,7 @@
 """Sections `address` and `lookup`: what one lookup engine is made of."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Discriminator, Field, Tag
 
@@ -9,6 +9,7 @@ from hopforge.model.config.base import Problem, Section, suggestion
 from hopforge.model.numbers.crc_catalogue import CRC
 
 Policy = Literal["lru", "plru", "fifo", "random"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)  # kernels call them by their place
 KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
 ChunkBits = Literal[2, 3, 4, 6, 8]
 KEY_MODE_BITS = 4  # a cache key is the address plus its mode (docs/architecture.md)

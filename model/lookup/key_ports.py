@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopforge.model.lookup.node_reduction import KIND_BITS, NodeReduction
+from hopforge.model.lookup.key_kernel import KIND_BITS
+from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.topology import Topology
 from hopforge.model.topology.routing_table import shortest_path_ports
 

@@ -1,8 +1,8 @@
 """Node reduction: what a switch needs to know of a destination, as the key of its routing cache.
 
 Source: seed 004, chapter 5, as corrected in the specification of the lookup path. Encoded keys and port numbers:
-docs/architecture.md. The rules exist three times: `mesh_key` … `arbitrary_key` say them one at a time as the
-definition does, `NodeReduction.keys` over numpy arrays, `reduce_key` inside kernels.
+docs/architecture.md. The rules exist three times: `human_keys` says them one at a time as the definition does,
+`NodeReduction.keys` over numpy arrays, `key_kernel` inside kernels.
 """
 
 import math
@@ -16,181 +16,35 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.lookup import KeyMode
-from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.csr import MEMBER_HASHES, MODES, UP_CHOICES
+from hopforge.model.lookup.human_keys import (
+    HumanKey,
+    UpChoice,
+    arbitrary_key,
+    dragonfly_key,
+    fat_tree_key,
+    mesh_key,
+    torus_key,
+)
+from hopforge.model.lookup.key_kernel import DE_BRUIJN, KIND_BITS, KeyTables
 from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.numbers.address import AddressFormat
-from hopforge.model.numbers.crc import crc_address, crc_addresses, crc_tables, table_crc
+from hopforge.model.numbers.crc import crc_address, crc_addresses, crc_tables
 from hopforge.model.numbers.crc_catalogue import DEFAULT_CRC, Crc
 from hopforge.model.topology import Topology, build
 
-__all__ = [
-    "ComparatorSettings", "HumanKey", "KeyTables", "NodeReduction", "Switch", "arbitrary_key", "comparator_settings",
-    "dragonfly_key", "fat_tree_key", "interval_plus", "mesh_key", "reduce_key", "reduce_keys", "torus_key",
-]
+__all__ = ["MAX_MEMBERS", "MemberHash", "NodeReduction", "Switch"]
 
-HumanKey = tuple[str] | tuple[str, int] | tuple[str, int, str]
-"""A key for people: ("L",), ("L", terminal), ("X", dimension, "+" or "-"), ("U", j), ("D", j), ("T", terminal),
-("R", router), ("G", group), ("A", address)."""
-
-UpChoice = Literal["d_mod_k", "highest_mismatch"]
 MemberHash = Literal["crc", "modulo"]
 
 MAX_MEMBERS = 1 << MEMBER_BITS
 _DEFAULT_ADDRESS = AddressFormat()
-KIND_BITS = 2
-_ARBITRARY, _MESH, _TORUS, _FAT_TREE, _DRAGONFLY = range(5)
 _KINDS = {
     "mesh": {("L", ""): 0, ("X", "+"): 1, ("X", "-"): 2},
     "torus": {("L", ""): 0, ("X", "+"): 1, ("X", "-"): 2},
     "fat_tree": {("U", ""): 1, ("D", ""): 2},
     "dragonfly": {("T", ""): 0, ("R", ""): 1, ("G", ""): 2},
 }
-
-
-def mesh_key(c: Sequence[int], d: Sequence[int]) -> HumanKey:
-    """Key of destination digits `d` at the mesh switch `c`: the first dimension that differs decides.
-
-    Examples
-    --------
-    >>> mesh_key((1, 1), (0, 2))
-    ('X', 0, '-')
-    """
-    for i in range(len(c)):
-        if d[i] > c[i]:
-            return ("X", i, "+")
-        if d[i] < c[i]:
-            return ("X", i, "-")
-    return ("L",)
-
-
-def torus_key(c: Sequence[int], d: Sequence[int], radices: Sequence[int]) -> HumanKey:
-    """Key of destination digits `d` at the torus switch `c`; a tie (half way around) follows the sign of d − c.
-
-    Examples
-    --------
-    >>> torus_key((1, 1), (1, 4), (5, 5))
-    ('X', 1, '-')
-    """
-    for i in range(len(c)):
-        offset = d[i] - c[i]
-        if offset > radices[i] // 2:
-            return ("X", i, "-")
-        if offset > 0:
-            return ("X", i, "+")
-        if offset < -(radices[i] // 2):
-            return ("X", i, "+")
-        if offset < 0:
-            return ("X", i, "-")
-    return ("L",)
-
-
-def fat_tree_key(level: int, c: Sequence[int], d: Sequence[int], up_choice: UpChoice = "d_mod_k") -> HumanKey:
-    """Key of host digits `d` at the switch (level; c) of a k-ary tree: up if the host is not below, else down.
-
-    Parameters
-    ----------
-    level : int
-        0 = leaf … n = root.
-    c : sequence of int
-        n digits of the switch, digit 0 first.
-    d : sequence of int
-        n + 1 digits of the host, digit 0 first.
-    up_choice : {"d_mod_k", "highest_mismatch"}
-        Up by d_level (balanced), or by d_i with i the highest digit for which d_{i+1} ≠ c_i.
-
-    Examples
-    --------
-    >>> fat_tree_key(0, (0, 0), (0, 0, 1)), fat_tree_key(1, (0, 0), (0, 1, 0))
-    (('U', 0), ('D', 1))
-    """
-    for i in range(len(c) - 1, level - 1, -1):
-        if d[i + 1] != c[i]:
-            return ("U", d[level] if up_choice == "d_mod_k" else d[i])
-    return ("D", d[level])
-
-
-def dragonfly_key(c: Sequence[int], d: Sequence[int]) -> HumanKey:
-    """Key of destination `d` = (terminal, router, group) at the dragonfly router `c` = (router, group).
-
-    Examples
-    --------
-    >>> dragonfly_key((1, 0), (0, 1, 5)), dragonfly_key((1, 5), (0, 2, 5)), dragonfly_key((2, 5), (0, 2, 5))
-    (('G', 5), ('R', 2), ('T', 0))
-    """
-    router, group = c
-    if d[2] != group:
-        return ("G", d[2])
-    if d[1] != router:
-        return ("R", d[1])
-    return ("T", d[0])
-
-
-def arbitrary_key(d: int) -> HumanKey:
-    """Key of destination address `d` where nothing is known of the network: the address itself.
-
-    Examples
-    --------
-    >>> arbitrary_key(17)
-    ('A', 17)
-    """
-    return ("A", d)
-
-
-class ComparatorSettings(NamedTuple):
-    """Registers of one interval comparator (docs/definitions/lookup-engine.md, "Configuration registers").
-
-    Attributes
-    ----------
-    wrap : bool
-        Whether the digits reached by + wrap around beyond the highest one.
-    threshold : int
-        The last digit reached by +.
-    """
-
-    wrap: bool
-    threshold: int
-
-
-def comparator_settings(mode: Literal["mesh", "torus"], c: int, radix: int, chunk_bits: int) -> ComparatorSettings:
-    """Return the registers with which two comparisons of a digit decide as `mesh_key` and `torus_key` do.
-
-    Parameters
-    ----------
-    mode : {"mesh", "torus"}
-        The key function.
-    c : int
-        The switch's own digit.
-    radix : int
-        Values of the digit.
-    chunk_bits : int
-        Width of the digit.
-
-    Raises
-    ------
-    ValueError
-        If the radix does not fit the chunk, or the digit the radix.
-
-    Examples
-    --------
-    >>> comparator_settings("torus", 1, 5, 3), comparator_settings("torus", 4, 5, 3)
-    (ComparatorSettings(wrap=False, threshold=3), ComparatorSettings(wrap=True, threshold=1))
-    """
-    AddressFormat(chunk_bits, chunk_bits).join([c], [radix])
-    largest = (1 << chunk_bits) - 1
-    half = radix // 2
-    if mode == "mesh":
-        return ComparatorSettings(False, largest)
-    if c > half:
-        return ComparatorSettings(True, c - half - 1)
-    return ComparatorSettings(False, min(c + half, largest))
-
-
-def interval_plus(settings: ComparatorSettings, c: int, d: int) -> bool:
-    """Return whether digit `d` ≠ `c` is reached by +, as the comparators with `settings` decide."""
-    if settings.wrap:
-        return d > c or not d > settings.threshold
-    return d > c and not d > settings.threshold
 
 
 class Switch(NamedTuple):
@@ -206,43 +60,6 @@ class Switch(NamedTuple):
 
     own: int
     level: int
-
-
-class KeyTables(NamedTuple):
-    """A `NodeReduction` for kernels; argument of `reduce_key`.
-
-    Attributes
-    ----------
-    mode : int
-        Index in `model.lookup.csr.MODES`.
-    address_bits, chunk_bits : int
-        A and K.
-    digits : int
-        Grid: dimensions n. Fat tree: n. Else 0.
-    half : ndarray, int64[digit]
-        Torus: ⌊k_i/2⌋. Mesh: larger than any digit.
-    highest : bool
-        Up choice is the highest mismatch.
-    members : int
-        Link-aggregation members.
-    modulo : bool
-        Member is d mod members, else CRC(d) mod members.
-    crc : ndarray, uint64[byte, 256]
-        `model.numbers.crc.crc_tables` of the address.
-    digit_of : ndarray, int64[64]
-        Digit of a lone bit, indexed by its de Bruijn product.
-    """
-
-    mode: int
-    address_bits: int
-    chunk_bits: int
-    digits: int
-    half: NDArray[np.int64]
-    highest: bool
-    members: int
-    modulo: bool
-    crc: NDArray[np.uint64]
-    digit_of: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -663,7 +480,7 @@ class NodeReduction:
         half = [radix // 2 if self.mode == "torus" else far for radix in self.radices[:n]]
         digit_of = np.zeros(64, dtype=np.int64)
         for bit in range(63):
-            product = (1 << bit) * _DE_BRUIJN & (1 << 64) - 1
+            product = (1 << bit) * DE_BRUIJN & (1 << 64) - 1
             digit_of[product >> 58] = bit // self.address.chunk_bits
         return KeyTables(
             mode=MODES.index(self.mode), address_bits=self.address.width_bits, chunk_bits=self.address.chunk_bits,
@@ -671,101 +488,3 @@ class NodeReduction:
             members=self.members, modulo=self.member_hash == "modulo",
             crc=crc_tables(self.crc, self.address.width_bits), digit_of=digit_of,
         )  # fmt: skip
-
-
-_DE_BRUIJN = 0x03F79D71B4CB0A89
-_VALUE_SHIFT = MEMBER_BITS + KIND_BITS
-
-
-@kernel(inline="always")
-def _grid_payload(t, own, dst):  # type: ignore[no-untyped-def]
-    differ = (dst ^ own) & ((1 << (t.digits * t.chunk_bits)) - 1)
-    if differ == 0:
-        return (dst >> (t.digits * t.chunk_bits)) & ((1 << t.chunk_bits) - 1)
-    # the lowest bit that differs lies in the digit that decides
-    i = t.digit_of[(((differ & -differ) * _DE_BRUIJN) >> 58) & 63]
-    mask = (1 << t.chunk_bits) - 1
-    offset = ((dst >> (i * t.chunk_bits)) & mask) - ((own >> (i * t.chunk_bits)) & mask)
-    # + exactly if the sign says so and the way is short, or neither
-    minus = (offset > 0) ^ (abs(offset) <= t.half[i])
-    return ((1 + minus) << (t.address_bits - _VALUE_SHIFT)) | i
-
-
-@kernel(inline="always")
-def _fat_tree_payload(t, own, level, dst):  # type: ignore[no-untyped-def]
-    mask = (1 << t.chunk_bits) - 1
-    kind = 2
-    value = (dst >> (level * t.chunk_bits)) & mask
-    for i in range(t.digits - 1, level - 1, -1):
-        if (dst >> ((i + 1) * t.chunk_bits)) & mask != (own >> (i * t.chunk_bits)) & mask:
-            kind = 1
-            if t.highest:
-                value = (dst >> (i * t.chunk_bits)) & mask
-            break
-    return (kind << (t.address_bits - _VALUE_SHIFT)) | value
-
-
-@kernel(inline="always")
-def _dragonfly_payload(t, own, dst):  # type: ignore[no-untyped-def]
-    k = t.chunk_bits
-    mask = (1 << k) - 1
-    group = dst >> (2 * k)
-    if group != own >> (2 * k):
-        value_bits = t.address_bits - _VALUE_SHIFT
-        return (2 << value_bits) | (group & ((1 << value_bits) - 1))
-    router = (dst >> k) & mask
-    if router != (own >> k) & mask:
-        return (1 << (t.address_bits - _VALUE_SHIFT)) | router
-    return dst & mask
-
-
-@kernel(inline="always")
-def reduce_key(t, own, level, dst):  # type: ignore[no-untyped-def]
-    """Return the encoded key of one destination at one switch; for use in kernels, checks nothing.
-
-    Parameters
-    ----------
-    t : KeyTables
-        `NodeReduction.tables`.
-    own, level : int64
-        Place of the switch (`Switch`).
-    dst : int64
-        Destination address.
-
-    Returns
-    -------
-    int64
-    """
-    if t.mode == _ARBITRARY:
-        return dst
-    if t.mode == _FAT_TREE:
-        payload = _fat_tree_payload(t, own, level, dst)
-    elif t.mode == _DRAGONFLY:
-        payload = _dragonfly_payload(t, own, dst)
-    else:
-        payload = _grid_payload(t, own, dst)
-    if t.members > 1:
-        member = dst % t.members if t.modulo else np.int64(table_crc(t.crc, dst) % np.uint64(t.members))
-        payload |= member << (t.address_bits - MEMBER_BITS)
-    return (t.mode << t.address_bits) | payload
-
-
-@kernel
-def reduce_keys(t, own, level, dst, keys):  # type: ignore[no-untyped-def]
-    """Encode the keys of arrays of switches and destinations, by `reduce_key`.
-
-    Parameters
-    ----------
-    t : KeyTables
-        `NodeReduction.tables`.
-    own, level : ndarray, int64[lookup] or int64[1]
-        Places of the switches; one place: the same for all lookups.
-    dst : ndarray, int64[lookup]
-        Destination addresses.
-    keys : ndarray, int64[lookup]
-        Receives the keys.
-    """
-    many = len(own) > 1
-    for index in range(len(dst)):
-        place = index if many else 0
-        keys[index] = reduce_key(t, own[place], level[place], dst[index])

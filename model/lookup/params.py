@@ -9,8 +9,8 @@ from typing import Literal, Self
 
 from hopforge.model.config import Config, CrcConfig
 from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
-from hopforge.model.config.lookup import KEY_MODE_BITS, KeyMode, Policy
-from hopforge.model.numbers.crc_catalogue import crc_spec
+from hopforge.model.config.lookup import KEY_MODE_BITS, POLICIES, KeyMode, Policy
+from hopforge.model.numbers.crc import crc_spec
 
 TcamKind = Literal["flops", "sram", "external"]
 
@@ -219,8 +219,8 @@ class LookupParams:
             yield f"ways must divide entries={self.entries}, not {self.ways}"
         if self.sets & (self.sets - 1):
             yield f"entries must give a power of two of sets, not {self.entries}/{self.ways} = {self.sets}"
-        if self.policy not in {"lru", "plru", "fifo", "random"}:
-            yield f"policy must be lru, plru, fifo or random, not {self.policy!r}"
+        if self.policy not in POLICIES:
+            yield f"policy must be {', '.join(POLICIES[:-1])} or {POLICIES[-1]}, not {self.policy!r}"
         if self.policy == "plru" and self.ways & (self.ways - 1):
             yield f"policy plru needs a power of two of ways, not ways={self.ways}"
         if self.skewed and self.policy != "random":

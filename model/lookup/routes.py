@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.kernel.compile import kernel
+from hopforge.model.lookup.human_keys import UpChoice
+from hopforge.model.lookup.key_kernel import KIND_BITS, KeyTables, reduce_key
 from hopforge.model.lookup.key_ports import group_ports
-from hopforge.model.lookup.node_reduction import KIND_BITS, KeyTables, NodeReduction, UpChoice, reduce_key
+from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.topology import Topology

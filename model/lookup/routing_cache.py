@@ -1,319 +1,45 @@
-"""The routing cache, functionally: which lookups hit, what is evicted, and why a lookup misses.
+"""The routing cache, functionally: which lookups hit, and what is evicted.
 
-Source: the specification of the lookup path, "Cache"; replacement state: lookup-engine.md. No cycles here:
-an answer is in the cache before the next lookup. `model.lookup.golden` is the same cache with time.
+Source: the specification of the lookup path, "Cache"; replacement state as in docs/definitions/lookup-engine.md. No
+cycles here: an answer is in the cache before the next lookup. `model.lookup.golden` is the same cache with time.
 """
 
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.config.lookup import KEY_MODE_BITS, Policy
+from hopforge.model.config.lookup import KEY_MODE_BITS, POLICIES, Policy
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.lookup.node_reduction import NodeReduction, reduce_key
+from hopforge.model.lookup.cache_line import RESERVED_BITS, Line
+from hopforge.model.lookup.cache_lines import (
+    EMPTY,
+    CacheState,
+    CacheTables,
+    claim_line,
+    find_line,
+    line_of,
+    touch_line,
+)
+from hopforge.model.lookup.replacement import LRU
+from hopforge.model.lookup.tcam import NO_MATCH
 from hopforge.model.numbers.crc import CrcMatrix, affine_tables, crc_matrix
 from hopforge.model.numbers.crc_catalogue import DEFAULT_CRC, Crc
+from hopforge.model.numbers.skew_matrices import skew_matrices
 
-__all__ = [
-    "CAUSES", "NO_MATCH", "CacheRun", "Line", "ReplayCounts", "RoutingCache", "TwoLevelCache", "miss_causes",
-    "pack_line", "replay", "replay_streams", "skew_matrices", "unpack_line",
-]
+__all__ = ["CacheRun", "RoutingCache"]
 
-NO_MATCH = -1
-"""Output that stands for "no TCAM row matches"; nothing is cached then."""
-
-CAUSES = ("hit", "compulsory", "capacity", "conflict")
-"""Meaning of the values that `miss_causes` returns."""
-
-TAG_BITS, OUTPUT_BITS, RESERVED_BITS = 64, 16, 16
-LINE_BYTES = (TAG_BITS + OUTPUT_BITS + RESERVED_BITS) // 8
-_POLICIES: tuple[Policy, ...] = ("lru", "plru", "fifo", "random")
-_LRU, _PLRU, _FIFO, _RANDOM = range(4)
 _MAX_WAYS = 64
-_EMPTY = -1
-_WORD = (1 << 64) - 1
-_SKEW_CANDIDATES = 16
 
 
-def _splitmix(seed: int) -> Iterator[int]:
-    """Numbers of 64 bits from `seed` (SplitMix64; Steele, Lea, Flood, 2014): the same on every machine and version."""
-    state = seed & _WORD
-    while True:
-        state = (state + 0x9E3779B97F4A7C15) & _WORD
-        word = ((state ^ state >> 30) * 0xBF58476D1CE4E5B9) & _WORD
-        word = ((word ^ word >> 27) * 0x94D049BB133111EB) & _WORD
-        yield word ^ word >> 31
-
-
-def _rank(rows: list[int]) -> int:
-    """Rank over GF(2) of rows given as integers."""
-    basis: list[int] = []
-    for row in rows:
-        rest = row
-        for known in basis:
-            rest = min(rest, rest ^ known)
-        if rest:
-            basis.append(rest)
-    return len(basis)
-
-
-def skew_matrices(width_bits: int, row_bits: int, ways: int, seed: int = 1) -> tuple[tuple[int, ...], ...]:
-    """Return the index functions of the ways of a skewed cache, as matrices over GF(2).
-
-    Every matrix has full rank, so that keys spread evenly over each way. Of several candidates for a way the one is
-    taken whose rank together with each earlier matrix is largest, so that keys which collide in one way spread over
-    every other; with few ways that is full rank, too.
-
-    Parameters
-    ----------
-    width_bits : int
-        Bits of the payload of a key.
-    row_bits : int
-        Bits of a row number, at most `width_bits`.
-    ways : int
-        Number of matrices.
-    seed : int
-        Another seed gives other matrices; the same one always the same.
-
-    Returns
-    -------
-    tuple of tuple of int
-        ``[way][bit]``: bit of the row number = parity of ``payload & mask``.
-
-    Raises
-    ------
-    ValueError
-        If `row_bits` is beyond `width_bits`, or `width_bits` is beyond 64.
-    """
-    if not 0 <= row_bits <= width_bits <= _WORD.bit_length():
-        raise ValueError(f"row_bits must be 0 to width_bits={width_bits} and that at most 64, not {row_bits}")
-    numbers = _splitmix(seed)
-    matrices: list[tuple[int, ...]] = []
-    for _ in range(ways):
-        candidates = [_full_rank(numbers, row_bits, width_bits) for _ in range(_SKEW_CANDIDATES)]
-        matrices.append(max(candidates, key=lambda rows: sorted(_rank([*rows, *other]) for other in matrices)))
-    return tuple(matrices)
-
-
-def _full_rank(numbers: Iterator[int], row_bits: int, width_bits: int) -> tuple[int, ...]:
-    while True:
-        rows = [next(numbers) >> (64 - width_bits) for _ in range(row_bits)]
-        if _rank(rows) == row_bits:
-            return tuple(rows)
-
-
-class Line(NamedTuple):
-    """One line of the cache.
-
-    Attributes
-    ----------
-    tag : int
-        The key, zero-extended to 64 bits.
-    output : int
-        Output port, or a bit for each allowed port.
-    valid : bool
-        Whether the line holds anything.
-    epoch : int
-        Epoch in which it was filled; the line is live if that is the current one.
-    """
-
-    tag: int
-    output: int
-    valid: bool
-    epoch: int
-
-
-def pack_line(line: Line) -> int:
-    """Return the 12 bytes of a line as an integer: tag [63:0], output [79:64], epoch from bit 80, valid bit 95.
-
-    Raises
-    ------
-    ValueError
-        If a field does not fit.
-
-    Examples
-    --------
-    >>> hex(pack_line(Line(tag=0x2000001, output=3, valid=True, epoch=5)))
-    '0x800500030000000002000001'
-    """
-    for name, bits in (("tag", TAG_BITS), ("output", OUTPUT_BITS), ("epoch", RESERVED_BITS - 1)):
-        if not 0 <= getattr(line, name) < 1 << bits:
-            raise ValueError(f"{name} must be less than 2^{bits}, not {getattr(line, name):#x}")
-    reserved = line.valid << (RESERVED_BITS - 1) | line.epoch
-    return (reserved << OUTPUT_BITS | line.output) << TAG_BITS | line.tag
-
-
-def unpack_line(image: int) -> Line:
-    """Return the line that `pack_line` packed.
-
-    Raises
-    ------
-    ValueError
-        If `image` has more than 96 bits.
-    """
-    if not 0 <= image < 1 << 8 * LINE_BYTES:
-        raise ValueError(f"image must be less than 2^{8 * LINE_BYTES}, not {image:#x}")
-    reserved = image >> TAG_BITS + OUTPUT_BITS
-    return Line(
-        tag=image & (1 << TAG_BITS) - 1, output=image >> TAG_BITS & (1 << OUTPUT_BITS) - 1,
-        valid=bool(reserved >> RESERVED_BITS - 1), epoch=reserved & (1 << RESERVED_BITS - 1) - 1,
-    )  # fmt: skip
-
-
-class CacheTables(NamedTuple):
-    """What a cache is, for kernels.
-
-    Attributes
-    ----------
-    rows : ndarray, uint64[way or 1, byte, 256]
-        Byte tables of the row number of each way; one for all ways without skewing.
-    payload_mask : int
-        Bits of a key that are hashed.
-    ways, policy : int
-        Ways, and index in (lru, plru, fifo, random).
-    """
-
-    rows: NDArray[np.uint64]
-    payload_mask: int
-    ways: int
-    policy: int
-
-
-class CacheState(NamedTuple):
-    """What a cache holds, for kernels; line of (row, way) = row·ways + way.
-
-    Attributes
-    ----------
-    tags, outputs : ndarray, int64[line]
-        Key (-1: not live) and output.
-    stamps : ndarray, int64[line]
-        Time of the last touch (lru), or of the fill (fifo with skewing).
-    set_state : ndarray, int64[row]
-        plru: the tree's nodes, node n at bit n. fifo: pointer.
-    shift_register : ndarray, int64[1]
-        random: the LFSR.
-    """
-
-    tags: NDArray[np.int64]
-    outputs: NDArray[np.int64]
-    stamps: NDArray[np.int64]
-    set_state: NDArray[np.int64]
-    shift_register: NDArray[np.int64]
-
-
-# Kernels hand plain arrays and numbers to what they call for every lookup: an array taken from a tuple, or a slice, is
-# reference-counted each time, which costs more than the lookup. The bodies of long runs exist twice, once with the
-# constants of the default (lru, not skewed), where the compiler then drops all else; that is three times as fast.
-
-
-@kernel(inline="always")
-def hash_row(rows, which, word):  # type: ignore[no-untyped-def]
-    """Return the row of `word` by the byte tables of index function `which`."""
-    result = rows[which, 0, word & 255]
-    for byte in range(1, rows.shape[1]):
-        result ^= rows[which, byte, (word >> (8 * byte)) & 255]
-    return np.int64(result)
-
-
-@kernel(inline="always")
-def find_line(rows, skewed, tags, ways, key, word):  # type: ignore[no-untyped-def]
-    """Return the line that holds `key`, -1 if none does."""
-    found = -1
-    if skewed:
-        for way in range(ways):
-            line = hash_row(rows, way, word) * ways + way
-            found = line if tags[line] == key else found
-    else:
-        first = hash_row(rows, 0, word) * ways
-        # no early exit: which way hits is as good as random, and a wrong guess costs more than the compares
-        for line in range(first, first + ways):
-            found = line if tags[line] == key else found
-    return found
-
-
-@kernel
-def _touch_tree(ways, set_state, line):  # type: ignore[no-untyped-def]
-    """Make the path of the tree point away from the line."""
-    row = line // ways
-    nodes = set_state[row]
-    place = line - row * ways + ways  # the leaf; its parent is half of it
-    while place > 1:
-        parent = place >> 1
-        if place & 1:
-            nodes &= ~(1 << parent)
-        else:
-            nodes |= 1 << parent
-        place = parent
-    set_state[row] = nodes
-
-
-@kernel(inline="always")
-def touch_line(policy, ways, stamps, set_state, line, now):  # type: ignore[no-untyped-def]
-    if policy == _LRU:
-        stamps[line] = now
-    elif policy == _PLRU:
-        _touch_tree(ways, set_state, line)
-
-
-@kernel(inline="always")
-def _line(rows, ways, word, way):  # type: ignore[no-untyped-def]
-    """Return the line of `way` in which the key with payload `word` may lie."""
-    return hash_row(rows, way if len(rows) > 1 else 0, word) * ways + way
-
-
-@kernel
-def _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word):  # type: ignore[no-untyped-def]
-    """Return the line to be filled: the lowest way that is not live, else the policy's choice."""
-    for way in range(ways):
-        line = _line(rows, ways, word, way)
-        if tags[line] == _EMPTY:
-            return line
-    if policy == _RANDOM:
-        return _line(rows, ways, word, (shift_register[0] * ways) >> 16)
-    if policy == _LRU or len(rows) > 1:
-        oldest = _line(rows, ways, word, 0)
-        for way in range(1, ways):
-            line = _line(rows, ways, word, way)
-            if stamps[line] < stamps[oldest]:
-                oldest = line
-        return oldest
-    first = _line(rows, ways, word, 0)
-    state = set_state[first // ways]
-    if policy == _FIFO:
-        return first + state
-    place = 1
-    while place < ways:
-        place = 2 * place + ((state >> place) & 1)
-    return first + place - ways
-
-
-@kernel
-def claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now):  # type: ignore[no-untyped-def]
-    """Return the line that a key with payload `word` gets, and do to the replacement state what a fill does."""
-    line = _victim(rows, ways, policy, tags, stamps, set_state, shift_register, word)
-    if policy == _RANDOM:
-        if tags[line] != _EMPTY:
-            bits = shift_register[0]
-            new = (bits >> 15) ^ (bits >> 14) ^ (bits >> 12) ^ (bits >> 3)
-            shift_register[0] = ((bits << 1) & 0xFFFF) | (new & 1)
-    elif policy == _FIFO:
-        stamps[line] = now
-        row = line // ways
-        way = line - row * ways
-        if len(rows) == 1 and set_state[row] == way:
-            set_state[row] = (way + 1) % ways
-    else:
-        touch_line(policy, ways, stamps, set_state, line, now)
-    return line
+# The body of a long run exists twice, once with the constants of the default (lru, not skewed), where the compiler then
+# drops all else; that is three times as fast.
 
 
 @kernel(inline="always")
 def _run_as(  # type: ignore[no-untyped-def]
-    policy, skewed, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys, outputs,
+    policy, skewed, rows, payload_mask, ways, tags, held, order, shift_register, keys, outputs,
     now, hits, answers,
 ):
     fills = evictions = drops = 0
@@ -324,14 +50,14 @@ def _run_as(  # type: ignore[no-untyped-def]
         output = outputs[index if step else 0]
         line = find_line(rows, skewed, tags, ways, key, word)
         if line >= 0:
-            touch_line(policy, ways, stamps, set_state, line, now + index)
+            touch_line(policy, ways, order, line, now + index)
             hits[index] = True
             output = held[line]
         elif output == NO_MATCH:
             drops += 1
         else:
-            line = claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
-            evictions += tags[line] != _EMPTY
+            line = claim_line(rows, ways, policy, tags, order, shift_register, word, now + index)
+            evictions += tags[line] != EMPTY
             fills += 1
             tags[line] = key
             held[line] = output
@@ -343,52 +69,15 @@ def _run_as(  # type: ignore[no-untyped-def]
 def _run(c, s, keys, outputs, now, hits, answers):  # type: ignore[no-untyped-def]
     """Run `keys` through the cache; return (fills, evictions, drops)."""
     rows, payload_mask, ways, policy = c
-    tags, held, stamps, set_state, shift_register = s
-    if policy == _LRU and len(rows) == 1:
+    tags, held, order, shift_register = s
+    if policy == LRU and len(rows) == 1:
         return _run_as(
-            _LRU, False, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys, outputs,
+            LRU, False, rows, payload_mask, ways, tags, held, order, shift_register, keys, outputs,
             now, hits, answers,
         )  # fmt: skip
     return _run_as(
-        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, keys,
+        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, order, shift_register, keys,
         outputs, now, hits, answers,
-    )  # fmt: skip
-
-
-@kernel(inline="always")
-def _replay_as(  # type: ignore[no-untyped-def]
-    policy, skewed, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own, level,
-    dst, now,
-):
-    hits = evictions = 0
-    for index in range(len(dst)):
-        key = reduce_key(t, own, level, dst[index])
-        word = key & payload_mask
-        line = find_line(rows, skewed, tags, ways, key, word)
-        if line >= 0:
-            touch_line(policy, ways, stamps, set_state, line, now + index)
-            hits += 1
-        else:
-            line = claim_line(rows, ways, policy, tags, stamps, set_state, shift_register, word, now + index)
-            evictions += tags[line] != _EMPTY
-            tags[line] = key
-            held[line] = 0
-    return hits, evictions
-
-
-@kernel
-def _replay(t, own, level, c, s, dst, now):  # type: ignore[no-untyped-def]
-    """Reduce, hash and look up `dst`; return (hits, evictions)."""
-    rows, payload_mask, ways, policy = c
-    tags, held, stamps, set_state, shift_register = s
-    if policy == _LRU and len(rows) == 1:
-        return _replay_as(
-            _LRU, False, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own, level,
-            dst, now,
-        )  # fmt: skip
-    return _replay_as(
-        policy, len(rows) > 1, rows, payload_mask, ways, tags, held, stamps, set_state, shift_register, t, own,
-        level, dst, now,
     )  # fmt: skip
 
 
@@ -481,12 +170,11 @@ class RoutingCache:
         self.tables = CacheTables(
             rows=np.array([affine_tables(row, address_bits) for row in rows]),
             payload_mask=(1 << address_bits) - 1, ways=ways,
-            policy=_POLICIES.index(policy),
+            policy=POLICIES.index(policy),
         )  # fmt: skip
         self.state = CacheState(
             tags=np.empty(entries, dtype=np.int64), outputs=np.zeros(entries, dtype=np.int64),
-            stamps=np.empty(entries, dtype=np.int64), set_state=np.empty(self.sets, dtype=np.int64),
-            shift_register=np.empty(1, dtype=np.int64),
+            order=np.empty(entries, dtype=np.int64), shift_register=np.empty(1, dtype=np.int64),
         )  # fmt: skip
         self.reset()
 
@@ -500,8 +188,8 @@ class RoutingCache:
         if self.sets & (self.sets - 1):
             geometry = f"{self.entries}/{self.ways} = {self.sets}"
             raise ValueError(f"entries must give a power of two of sets, not {geometry}")
-        if self.policy not in _POLICIES:
-            raise ValueError(f"policy must be one of {', '.join(_POLICIES)}, not {self.policy!r}")
+        if self.policy not in POLICIES:
+            raise ValueError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
         if self.policy == "plru" and (self.ways & (self.ways - 1) or self.skewed):
             what = "no skewed association" if self.skewed else f"a power of two of ways, not {self.ways}"
             raise ValueError(f"policy plru needs {what}")
@@ -546,9 +234,8 @@ class RoutingCache:
             ("lookups", "hits", "misses", "fills", "evictions", "drops", "flushes", "invalidations"), 0
         )
         self._now = 0
-        self.state.tags[:] = _EMPTY
-        self.state.stamps[:] = np.arange(self.entries) % self.ways - self.ways  # way 0 is the oldest
-        self.state.set_state[:] = 0
+        self.state.tags[:] = EMPTY
+        self.state.order[:] = 0
         self.state.shift_register[0] = self.random_seed
 
     def rows(self, key: int) -> tuple[int, ...]:
@@ -558,11 +245,11 @@ class RoutingCache:
     def lookup(self, key: int) -> int | None:
         """Return the output of `key`, None if it is not in the cache; a hit touches the line."""
         line = self._where(key) if self.enabled else None
-        self._count(lookups=1, hits=line is not None, misses=line is None)
+        self.count(lookups=1, hits=line is not None, misses=line is None)
         if line is None:
             return None
         s = self.state
-        touch_line(self.tables.policy, self.ways, s.stamps, s.set_state, line, self._tick(1))
+        touch_line(self.tables.policy, self.ways, s.order, line, self.tick(1))
         return int(s.outputs[line])
 
     def fill(self, key: int, output: int) -> int | None:
@@ -574,20 +261,20 @@ class RoutingCache:
         if output < NO_MATCH:
             raise ValueError(f"output must be at least 0, or NO_MATCH = {NO_MATCH}, not {output}")
         if output == NO_MATCH:
-            self._count(drops=1)
+            self.count(drops=1)
             return None
         if not self.enabled:
             return None
-        c, s, now = self.tables, self.state, self._tick(1)
+        c, s, now = self.tables, self.state, self.tick(1)
         if line is not None:
-            touch_line(c.policy, self.ways, s.stamps, s.set_state, line, now)
+            touch_line(c.policy, self.ways, s.order, line, now)
             return None
         word = key & c.payload_mask
-        line = claim_line(c.rows, self.ways, c.policy, s.tags, s.stamps, s.set_state, s.shift_register, word, now)
+        line = claim_line(c.rows, self.ways, c.policy, s.tags, s.order, s.shift_register, word, now)
         evicted = int(s.tags[line])
         s.tags[line], s.outputs[line] = key, output
-        self._count(fills=1, evictions=evicted != _EMPTY)
-        return None if evicted == _EMPTY else evicted
+        self.count(fills=1, evictions=evicted != EMPTY)
+        return None if evicted == EMPTY else evicted
 
     def run(self, keys: ArrayLike, outputs: ArrayLike = 0) -> CacheRun:
         """Look up many keys in order, each miss filled before the next lookup.
@@ -603,23 +290,24 @@ class RoutingCache:
         -------
         CacheRun
         """
-        words, answers = self._arrays(keys, outputs)
+        words, answers = self.checked(keys, outputs)
         hits = np.zeros(len(words), dtype=np.bool_)
         results = np.empty(len(words), dtype=np.int64)
         if self.enabled:
             fills, evictions, drops = _run(
-                self.tables, self.state, words, answers, self._tick(len(words)), hits, results
+                self.tables, self.state, words, answers, self.tick(len(words)), hits, results
             )
         else:
             results[:] = answers
             fills, evictions, drops = 0, 0, int(np.count_nonzero(results == NO_MATCH))
         found = int(np.count_nonzero(hits))
-        self._count(
+        self.count(
             lookups=len(words), hits=found, misses=len(words) - found, fills=fills, evictions=evictions, drops=drops
         )
         return CacheRun(hits, results, int(fills), int(evictions), int(drops))
 
-    def _arrays(self, keys: ArrayLike, outputs: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def checked(self, keys: ArrayLike, outputs: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return keys and outputs as arrays, if the cache can take them."""
         words = np.ascontiguousarray(keys, dtype=np.int64).reshape(-1)
         answers = np.ascontiguousarray(outputs, dtype=np.int64).reshape(-1)
         outside = (words >> self.address_bits + KEY_MODE_BITS) != 0
@@ -635,15 +323,15 @@ class RoutingCache:
         """Remove `key`; return whether it was there."""
         line = self._where(key)
         if line is not None:
-            self.state.tags[line] = _EMPTY
-        self._count(invalidations=1)
+            self.state.tags[line] = EMPTY
+        self.count(invalidations=1)
         return line is not None
 
     def flush(self) -> None:
         """Forget all lines: the next epoch begins. Replacement state stays."""
         self.epoch = (self.epoch + 1) % (1 << self.epoch_bits)
-        self.state.tags[:] = _EMPTY
-        self._count(flushes=1)
+        self.state.tags[:] = EMPTY
+        self.count(flushes=1)
 
     def topology_change(self) -> None:
         """Begin a topology change: flush and disable; set `enabled` when the TCAM is reprogrammed."""
@@ -652,7 +340,7 @@ class RoutingCache:
 
     def contents(self) -> dict[int, int]:
         """Return key → output of all live lines."""
-        live = self.state.tags != _EMPTY
+        live = self.state.tags != EMPTY
         return dict(zip(self.state.tags[live].tolist(), self.state.outputs[live].tolist(), strict=True))
 
     def line(self, row: int, way: int) -> Line:
@@ -661,14 +349,14 @@ class RoutingCache:
             raise ValueError(f"row must be less than {self.sets} and way less than {self.ways}, not {row}, {way}")
         index = row * self.ways + way
         tag = int(self.state.tags[index])
-        if tag == _EMPTY:
+        if tag == EMPTY:
             return Line(0, 0, False, 0)
         return Line(tag, int(self.state.outputs[index]), True, self.epoch)
 
     def _lines(self, key: int) -> list[int]:
         self._check_key(key)
         c = self.tables
-        return [int(_line(c.rows, self.ways, key & c.payload_mask, way)) for way in range(self.ways)]
+        return [int(line_of(c.rows, self.ways, key & c.payload_mask, way)) for way in range(self.ways)]
 
     def _where(self, key: int) -> int | None:
         return next((line for line in self._lines(key) if self.state.tags[line] == key), None)
@@ -677,328 +365,13 @@ class RoutingCache:
         if not 0 <= key < 1 << self.address_bits + KEY_MODE_BITS:
             raise ValueError(f"key must be less than 2^{self.address_bits + KEY_MODE_BITS}, not {key:#x}")
 
-    def _tick(self, count: int) -> int:
+    def tick(self, count: int) -> int:
+        """Return the time, and let as many lookups pass."""
         now = self._now
         self._now += count
         return now
 
-    def _count(self, **events: int) -> None:
+    def count(self, **events: int) -> None:
+        """Add to counters."""
         for name, number in events.items():
             self.counters[name] += int(number)
-
-
-class TwoLevelCache:
-    """A small fast cache in front of a large slow one (seed 004, fig. 5.2).
-
-    A miss in the first level asks the second; what is found there, or in the TCAM, is filled into all levels that
-    missed.
-
-    Parameters
-    ----------
-    first, second : RoutingCache
-        The levels.
-
-    Examples
-    --------
-    >>> cache = TwoLevelCache(RoutingCache(entries=1, ways=1), RoutingCache(entries=8, ways=2))
-    >>> cache.run([5, 6, 5, 5]).tolist()
-    [0, 0, 2, 1]
-    """
-
-    def __init__(self, first: RoutingCache, second: RoutingCache) -> None:
-        if first.address_bits != second.address_bits:
-            raise ValueError(f"address_bits must be {first.address_bits} in both levels, not {second.address_bits}")
-        self.first = first
-        self.second = second
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self | None:
-        """Return the two levels that `config` describes, None if it has only one."""
-        section = config.lookup.cache.second_level
-        if section is None:
-            return None
-        first = RoutingCache.from_config(config)
-        second = RoutingCache(
-            entries=section.entries, ways=section.ways, policy=section.policy, address_bits=first.address_bits,
-            crc=config.lookup.cache.crc, epoch_bits=first.epoch_bits, random_seed=first.random_seed,
-        )  # fmt: skip
-        second.enabled = first.enabled
-        return cls(first, second)
-
-    def lookup(self, key: int) -> int | None:
-        """Return the output of `key`, None if no level holds it."""
-        output = self.first.lookup(key)
-        if output is None:
-            output = self.second.lookup(key)
-            if output is not None:
-                self.first.fill(key, output)
-        return output
-
-    def fill(self, key: int, output: int) -> None:
-        """Write the line into both levels after a miss in both."""
-        self.second.fill(key, output)
-        self.first.fill(key, output)
-
-    def run(self, keys: ArrayLike, outputs: ArrayLike = 0) -> NDArray[np.uint8]:
-        """Look up many keys in order.
-
-        Returns
-        -------
-        ndarray, uint8[lookup]
-            The level that hit, 1 or 2; 0: none.
-        """
-        words, answers = self.first._arrays(keys, outputs)
-        levels = np.zeros(len(words), dtype=np.uint8)
-        hits = self.first.run(words, answers).hits
-        levels[hits] = 1
-        # the second level sees exactly the misses of the first, in their order
-        missed = np.flatnonzero(~hits)
-        behind = self.second.run(words[missed], answers if len(answers) == 1 else answers[missed])
-        levels[missed[behind.hits]] = 2
-        return levels
-
-    def invalidate(self, key: int) -> bool:
-        """Remove `key` from both levels; return whether it was in any."""
-        return any([self.first.invalidate(key), self.second.invalidate(key)])
-
-    def flush(self) -> None:
-        """Forget all lines of both levels."""
-        self.first.flush()
-        self.second.flush()
-
-
-# --- why a lookup misses
-
-
-@kernel
-def _number_keys(keys, numbers):  # type: ignore[no-untyped-def]
-    """Give keys numbers by first appearance (open addressing, the table doubles when half full); return how many."""
-    size = 1024
-    slots = np.full(size, -1, np.int64)
-    names = np.empty(size, np.int64)
-    count = 0
-    for index in range(len(keys)):
-        key = keys[index]
-        slot = ((key * -7046029254386353131) >> 20) & (size - 1)
-        while slots[slot] >= 0 and names[slot] != key:
-            slot = (slot + 1) & (size - 1)
-        if slots[slot] < 0:
-            slots[slot] = count
-            names[slot] = key
-            count += 1
-        numbers[index] = slots[slot]
-        if 2 * count > size:
-            old_slots, old_names = slots, names
-            size *= 2
-            slots = np.full(size, -1, np.int64)
-            names = np.empty(size, np.int64)
-            for old in range(len(old_slots)):
-                if old_slots[old] >= 0:
-                    slot = ((old_names[old] * -7046029254386353131) >> 20) & (size - 1)
-                    while slots[slot] >= 0:
-                        slot = (slot + 1) & (size - 1)
-                    slots[slot] = old_slots[old]
-                    names[slot] = old_names[old]
-    return count
-
-
-@kernel
-def _full_lru(numbers, entries, seen, newer, older, causes):  # type: ignore[no-untyped-def]
-    """Write what a fully associative LRU cache of `entries` lines makes of `numbers`: 0 hit, 1 compulsory, 2 capacity.
-
-    ``seen``: 0 never, 1 gone, 2 held; zeros at the start. ``newer`` and ``older`` link the numbers that are held.
-    """
-    newest = oldest = -1
-    held = 0
-    for index in range(len(numbers)):
-        number = numbers[index]
-        state = seen[number]
-        causes[index] = 1 if state == 0 else 2 * (2 - state)
-        if state == 2:
-            if number == newest:
-                continue
-            above, below = newer[number], older[number]
-            older[above] = below
-            if below >= 0:
-                newer[below] = above
-            else:
-                oldest = above
-        elif held == entries:
-            seen[oldest] = 1
-            oldest = newer[oldest]
-            if oldest >= 0:
-                older[oldest] = -1
-            else:
-                newest = -1
-        else:
-            held += 1
-        seen[number] = 2
-        older[number] = newest
-        newer[number] = -1
-        if newest >= 0:
-            newer[newest] = number
-        else:
-            oldest = number
-        newest = number
-
-
-@kernel
-def _blame(hits, causes):  # type: ignore[no-untyped-def]
-    """Turn what the fully associative cache did into the causes of the real one's misses."""
-    for index in range(len(hits)):
-        if hits[index]:
-            causes[index] = 0
-        elif causes[index] == 0:
-            causes[index] = 3
-
-
-def miss_causes(keys: ArrayLike, hits: ArrayLike, entries: int) -> NDArray[np.uint8]:
-    """Return why each lookup missed (Hill's three causes).
-
-    Compulsory: the first lookup of this key. Capacity: a fully associative LRU cache of as many entries would miss,
-    too. Conflict: it would not.
-
-    Parameters
-    ----------
-    keys : array_like of int [lookup]
-        All lookups since the cache was empty.
-    hits : array_like of bool [lookup]
-        What `RoutingCache.run` found.
-    entries : int
-        Lines of the cache.
-
-    Returns
-    -------
-    ndarray, uint8[lookup]
-        Index in `CAUSES`.
-
-    Raises
-    ------
-    ValueError
-        If `entries` is below 1, or `keys` and `hits` differ in length.
-
-    Examples
-    --------
-    >>> keys = [1, 2, 3, 1, 1]
-    >>> miss_causes(keys, RoutingCache(entries=2, ways=2).run(keys).hits, 2).tolist()
-    [1, 1, 1, 2, 0]
-    """
-    words = np.ascontiguousarray(keys, dtype=np.int64)
-    found = np.ascontiguousarray(hits, dtype=np.bool_)
-    if entries < 1:
-        raise ValueError(f"entries must be at least 1, not {entries}")
-    if len(words) != len(found):
-        raise ValueError(f"hits must be as many as keys={len(words)}, not {len(found)}")
-    causes = _ideal_causes(words, entries)
-    _blame(found, causes)
-    return causes
-
-
-def _ideal_causes(words: NDArray[np.int64], entries: int) -> NDArray[np.uint8]:
-    numbers = np.empty(len(words), dtype=np.int64)
-    count = _number_keys(words, numbers)
-    causes = np.empty(len(words), dtype=np.uint8)
-    seen, newer, older = np.zeros(count, np.uint8), np.empty(count, np.int64), np.empty(count, np.int64)
-    _full_lru(numbers, entries, seen, newer, older, causes)
-    return causes
-
-
-# --- long runs
-
-
-class ReplayCounts(NamedTuple):
-    """What happened in a replay.
-
-    Attributes
-    ----------
-    lookups, hits, evictions : int
-        Numbers of events; all misses are filled.
-    """
-
-    lookups: int
-    hits: int
-    evictions: int
-
-
-def replay(reduction: NodeReduction, router: int, destinations: ArrayLike, cache: RoutingCache) -> ReplayCounts:
-    """Look up many destinations at one input port of a switch: reduction, hash and cache in one kernel.
-
-    The fast way where only counts matter: the same as ``cache.run(reduction.keys(router, destinations))``.
-
-    Parameters
-    ----------
-    reduction : NodeReduction
-        The key function.
-    router : int
-        Number of the switch.
-    destinations : array_like of int [lookup]
-        Destination addresses.
-    cache : RoutingCache
-        The port's cache; its contents and counters go on.
-
-    Raises
-    ------
-    ValueError
-        If an address is beyond the network, or widths differ.
-    """
-    if reduction.address.width_bits != cache.address_bits:
-        limit = f"width_bits={reduction.address.width_bits}"
-        raise ValueError(f"address_bits of the cache must be {limit}, not {cache.address_bits}")
-    dst = np.ascontiguousarray(destinations, dtype=np.int64)
-    reduction.check_destinations(dst)
-    place = reduction.switch(router)
-    hits = evictions = 0
-    if cache.enabled:
-        hits, evictions = _replay(
-            reduction.tables, place.own, place.level, cache.tables, cache.state, dst, cache._tick(len(dst))
-        )
-    misses = len(dst) - hits
-    cache._count(
-        lookups=len(dst), hits=hits, misses=misses, fills=misses if cache.enabled else 0, evictions=evictions
-    )
-    return ReplayCounts(len(dst), int(hits), int(evictions))
-
-
-def replay_streams(keys: ArrayLike, starts: ArrayLike, cache: RoutingCache) -> NDArray[np.int64]:
-    """Run many streams of keys, each through its own cache that is empty at the start.
-
-    Parameters
-    ----------
-    keys : array_like of int [lookup]
-        Keys of all streams, stream by stream.
-    starts : array_like of int [stream + 1]
-        ``keys[starts[i]:starts[i + 1]]`` is stream i.
-    cache : RoutingCache
-        What each cache is like; it is reset before every stream.
-
-    Returns
-    -------
-    ndarray, int64[stream, 5]
-        Hits, compulsory, capacity and conflict misses (as `CAUSES`), evictions.
-
-    Raises
-    ------
-    ValueError
-        If `starts` does not ascend from 0 to the number of keys.
-
-    Examples
-    --------
-    >>> replay_streams([7, 7, 8, 7], [0, 3, 4], RoutingCache(entries=4, ways=2)).tolist()
-    [[1, 2, 0, 0, 0], [0, 1, 0, 0, 0]]
-    """
-    words, _ = cache._arrays(keys, 0)
-    bounds = np.asarray(starts, dtype=np.int64)
-    if len(bounds) < 1 or bounds[0] != 0 or bounds[-1] != len(words) or (np.diff(bounds) < 0).any():
-        raise ValueError(f"starts must ascend from 0 to the number of keys={len(words)}, not {bounds.tolist()[:8]}")
-    result = np.zeros((len(bounds) - 1, 5), dtype=np.int64)
-    for stream, (start, end) in enumerate(pairwise(bounds)):
-        if start == end:
-            continue
-        enabled = cache.enabled
-        cache.reset()
-        cache.enabled = enabled
-        run = cache.run(words[start:end])
-        causes = miss_causes(words[start:end], run.hits, cache.entries)
-        result[stream, :4] = np.bincount(causes, minlength=4)
-        result[stream, 4] = run.evictions
-    return result

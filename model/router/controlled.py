@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, WORD_BITS, Register, csr_map
-from hopforge.model.lookup.golden import LookupInputs, LookupOutputs
+from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.router.csr import ALL_ENGINES_PAGE, ENGINE_PAGE, PORT_COUNTERS, router_csr_map
 from hopforge.model.router.golden import PortInputs, PortOutputs, RouterModel
 from hopforge.model.router.params import RouterParams

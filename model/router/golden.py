@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from hopforge.model.lookup.golden import LookupEngine, LookupInputs, LookupOutputs
+from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.router.allocators import allocation, first_at_or_after
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from hopforge.model.lookup.csr import csr_map
-from hopforge.model.lookup.golden import LookupEngine, LookupInputs, LookupOutputs
+from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.tcam import Tcam
 from hopforge.model.router.allocators import first_at_or_after
 from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs, RouterModel

@@ -1,6 +1,6 @@
 """Golden model of the table of Q-adaptive inside a switch (docs/definitions/q-table.md, spec/dragonfly.md).
 
-Written from the rule (`model.routing.q_rule`, which the network simulator compiles), not from the hardware: one update
+Written from the rule (`model.numbers.q_rule`, which the network simulator compiles), not from the hardware: one update
 after the other, and after some cycles decisions see them.
 """
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.routing.dragonfly_learning import link_times, linked_ports
-from hopforge.model.routing.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
+from hopforge.model.numbers.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.link_times import dragonfly_times, linked_ports
 
 __all__ = ["ANSWER_CYCLES", "UPDATE_CYCLES", "Answer", "QTable", "QTableParams", "Query", "SwitchLinks", "Update"]
 
@@ -96,7 +96,7 @@ class QTableParams:
         routing, p, a = config.routing, int(topology.params["p"]), int(topology.params["a"])
         bits = DEFAULT_BITS if routing.estimate_bits is None else routing.estimate_bits
         step, _ = step_and_largest(bits, routing.estimate_fraction_bits)
-        local, far, _ = link_times(topology, config.router)
+        local, far, _ = dragonfly_times(topology, config.router)
         rates = {name: rate_words(getattr(routing, name)) for name in ("alpha", "beta", "q_thld1", "q_thld2")}
         try:
             return cls(

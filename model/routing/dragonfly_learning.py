@@ -19,6 +19,7 @@ from hopforge.model.kernel.rng import next_float
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.records import Net
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
+from hopforge.model.numbers.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
 from hopforge.model.routing.dragonfly_ways import (
     FREE0,
     FREE1,
@@ -36,9 +37,8 @@ from hopforge.model.routing.dragonfly_ways import (
     ways_table,
 )
 from hopforge.model.routing.plan import RoutingPlan, draw_below, register, relation
-from hopforge.model.routing.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
 from hopforge.model.topology import Topology
-from hopforge.model.topology.link_times import DEFAULT_NS, input_queued_cycles, queued_times
+from hopforge.model.topology.link_times import dragonfly_times, linked_ports
 
 #: places in ``memory``: learning rates, share of random decisions, thresholds, ns (or cycles) of a cycle; step of the
 #: estimates (0: none) and the largest one, whether they are rounded at random; estimates
@@ -219,23 +219,9 @@ def _learn_q_routing(router: int, out_port: int, out_vc: int, note: Any, net: An
     return 0
 
 
-def link_times(topology: Topology, router: RouterConfig) -> tuple[float, float, float]:
-    """Return the times of a local and a global link as estimates begin with, and of a cycle: ns, or cycles (and 1)."""
-    if router.model == "input_output_queued":
-        local, far = (
-            DEFAULT_NS[key] if getattr(router, key) is None else getattr(router, key)
-            for key in ("link_ns", "global_ns")
-        )
-        return float(local), float(far), queued_times(router, topology).cycle_ns
-    given = input_queued_cycles(router)
-    local = given.get("link_latency_cycles", router.link_latency_cycles)
-    far = given.get("global_latency_cycles", router.global_latency_cycles or local)
-    return float(local), float(far), 1.0
-
-
 def _parameters(topology: Topology, options: dict[str, Any]) -> tuple[NDArray[np.float64], float, float]:
     """Head of ``memory``, and the times of a local and of a global link as estimates begin with."""
-    local, far, cycle = link_times(topology, options.get("router") or RouterConfig())
+    local, far, cycle = dragonfly_times(topology, options.get("router") or RouterConfig())
     keys = {"alpha": 0.2, "beta": 0.04, "epsilon": 0.001, "q_thld1": 0.2, "q_thld2": 0.35}
     head = np.array([*(float(options.get(key, value)) for key, value in keys.items()), cycle, 0.0, 0.0, 0.0])
     bits = options.get("estimate_bits")
@@ -245,12 +231,6 @@ def _parameters(topology: Topology, options: dict[str, Any]) -> tuple[NDArray[np
             head[place] = rate_words(head[place]) / (1 << RATE_BITS)
         head[STEP:ESTIMATES] = [step, largest, options.get("estimate_rounding") == "random"]
     return head, local, far
-
-
-def linked_ports(topology: Topology) -> int:
-    """Ports of a router that lead to routers: all those after the hosts up to the last one with a link anywhere."""
-    p = int(topology.params["p"])
-    return int(np.nonzero(topology.peer_router >= 0)[1].max(initial=p - 1)) + 1 - p
 
 
 def first_estimates(topology: Topology, local: float, far: float) -> NDArray[np.float64]:

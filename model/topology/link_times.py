@@ -110,3 +110,23 @@ def input_queued_cycles(router: RouterConfig) -> dict[str, int]:
     if router.flit_ns is not None:
         found["cycles_per_flit"] = max(math.ceil(router.flit_ns / router.cycle_ns - 1e-9), 1)
     return found
+
+
+def dragonfly_times(topology: Topology, router: RouterConfig) -> tuple[float, float, float]:
+    """Return the times of a local and a global link as estimates begin with, and of a cycle: ns, or cycles (and 1)."""
+    if router.model == "input_output_queued":
+        local, far = (
+            DEFAULT_NS[key] if getattr(router, key) is None else getattr(router, key)
+            for key in ("link_ns", "global_ns")
+        )
+        return float(local), float(far), queued_times(router, topology).cycle_ns
+    given = input_queued_cycles(router)
+    local = given.get("link_latency_cycles", router.link_latency_cycles)
+    far = given.get("global_latency_cycles", router.global_latency_cycles or local)
+    return float(local), float(far), 1.0
+
+
+def linked_ports(topology: Topology) -> int:
+    """Ports of a router that lead to routers: all those after the hosts up to the last one with a link anywhere."""
+    p = int(topology.params["p"])
+    return int(np.nonzero(topology.peer_router >= 0)[1].max(initial=p - 1)) + 1 - p

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Component, In, Member, Out
 
 from hopforge.hw.node_reduction import NodeReduction, ReductionParameters, ReductionSetup
 from hopforge.model.lookup.csr import MODES
-from hopforge.model.lookup.golden import KeyFunctions
+from hopforge.model.lookup.golden.keys import KeyFunctions
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.crc import crc_matrix
 from hopforge.sim.drive.replay import Bench, Output, Replay, as_words

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopforge.hw.q_table import QTable as Hardware
+from hopforge.model.numbers.q_rule import RATE_BITS
 from hopforge.model.router.q_table import ANSWER_CYCLES, QTable, QTableParams, Query, SwitchLinks, Update
-from hopforge.model.routing.q_rule import RATE_BITS
 from hopforge.sim.drive.replay import Bench, Output, Replay, as_words
 
 __all__ = ["QTableTraffic", "q_table_bench", "q_table_replay", "random_links"]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hopforge.hw.tcam import ROW_NUMBER_BITS, Tcam
-from hopforge.model.lookup.golden import InsideTcam, TcamRow
+from hopforge.model.lookup.golden.tcam import InsideTcam, TcamRow
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.replay import Bench, Output, Replay, as_words
 

@@ -16,21 +16,13 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import TableRoutes, table_routes
 from hopforge.model.kernel.compile import kernel
+from hopforge.model.lookup.cache_lines import CacheState, CacheTables, claim_line, find_line, hash_row, touch_line
 from hopforge.model.lookup.key_ports import KeyPorts
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
 from hopforge.model.lookup.routes import Paths, Routes
-from hopforge.model.lookup.routing_cache import (
-    NO_MATCH,
-    CacheState,
-    CacheTables,
-    RoutingCache,
-    claim_line,
-    find_line,
-    hash_row,
-    touch_line,
-)
-from hopforge.model.lookup.tcam import Tcam, TcamRow, route_rows
+from hopforge.model.lookup.routing_cache import RoutingCache
+from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, route_rows
 from hopforge.model.topology import Topology
 from hopforge.sim.traffic.placed import PacketStream
 
@@ -124,7 +116,7 @@ class _Level:
 
     def __init__(self, one: RoutingCache, caches: int) -> None:
         lines = one.entries * caches
-        need = 16 * lines + 8 * one.sets * caches
+        need = 16 * lines
         if need > MAX_STATE_BYTES:
             raise ReplayError(
                 f"lookup.cache.entries: {caches} caches of {one.entries} entries need {need >> 30} GiB of memory,"
@@ -305,7 +297,7 @@ def _get(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
     line = find_line(c.rows, len(c.rows) > 1, s.tags[first:last], c.ways, key, key & c.payload_mask)
     if line < 0:
         return False
-    touch_line(c.policy, c.ways, s.stamps[first:last], s.set_state[cache * sets:(cache + 1) * sets], line, now)
+    touch_line(c.policy, c.ways, s.order[first:last], line, now)
     return True
 
 
@@ -315,8 +307,8 @@ def _put(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
     first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
     tags = s.tags[first:last]
     line = claim_line(
-        c.rows, c.ways, c.policy, tags, s.stamps[first:last], s.set_state[cache * sets:(cache + 1) * sets],
-        s.shift_register[cache:cache + 1], key & c.payload_mask, now,
+        c.rows, c.ways, c.policy, tags, s.order[first:last], s.shift_register[cache:cache + 1],
+        key & c.payload_mask, now,
     )  # fmt: skip
     evicted = tags[line] >= 0
     tags[line] = key
@@ -330,7 +322,7 @@ def _send(  # type: ignore[no-untyped-def]
     """Send packets; return how many were delivered and how many lookups they made."""
     enabled, two, sets1, sets2 = levels
     head, tail, held, newer, older, status = stacks
-    tags, stamps, set_state = s1.tags, s1.stamps, s1.set_state
+    tags, order = s1.tags, s1.order
     ways, policy = c1.ways, c1.policy
     skewed = lines.shape[1] > 1
     begin = now
@@ -350,7 +342,7 @@ def _send(  # type: ignore[no-untyped-def]
                     at = lines[hop, way] if skewed else start + way
                     line = at if tags[at] == key else line
             if line >= 0:
-                touch_line(policy, ways, stamps, set_state, line, now)
+                touch_line(policy, ways, order, line, now)
                 counts[_HITS, cache] += 1
                 reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
                 continue

@@ -12,9 +12,9 @@ from hopforge.gen.synth import synthesize
 from hopforge.gen.synth_cells import read_library
 from hopforge.gen.synth_power import cycle_energy_pj
 from hopforge.gen.synth_q_table import q_table_block
+from hopforge.model.numbers.q_rule import step_and_largest
 from hopforge.model.output.plots import draw_grouped_bars, new_figure, style_axes
 from hopforge.model.router.q_table import QTableParams
-from hopforge.model.routing.q_rule import step_and_largest
 from hopforge.sim.reproduce.cacti import WAY_45NM
 from hopforge.sim.reproduce.dragonfly_runs import SHAPES, study_config
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer, number

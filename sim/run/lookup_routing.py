@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.lookup.node_reduction import KIND_BITS, NodeReduction
+from hopforge.model.lookup.key_kernel import KIND_BITS
+from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
 from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import Tcam, TcamRow

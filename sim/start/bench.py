@@ -12,8 +12,9 @@ import numpy as np
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.kernel.compile import kernel
+from hopforge.model.lookup.cache_replay import replay
 from hopforge.model.lookup.node_reduction import NodeReduction
-from hopforge.model.lookup.routing_cache import RoutingCache, replay
+from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.topology import build
 from hopforge.model.workload.program import compile_program, interleave

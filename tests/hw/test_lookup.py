@@ -9,7 +9,8 @@ from amaranth.sim import Simulator
 
 from hopforge.hw.lookup import Lookup
 from hopforge.model.lookup.csr import csr_map
-from hopforge.model.lookup.golden import LookupEngine, LookupInputs, LookupOutputs
+from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.params import LookupParams
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hopforge.hw.router import Router
 from hopforge.model.lookup.csr import csr_map
-from hopforge.model.lookup.golden import LookupInputs, LookupOutputs
+from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs, RouterModel
 from hopforge.model.router.params import Route, RouterParams

@@ -3,74 +3,31 @@
 import numpy as np
 
 from hopforge.model.kernel.compile import kernel
+from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.inner import inner
-from hopforge.model.lookup.fast.layout import (
-    C_CHUNK,
-    C_DIGITS,
-    C_ENABLE,
-    C_HASH,
-    C_LEVEL,
-    C_MEMBERS,
-    C_MODE,
-    C_OWN,
-    C_RADIX0,
-    C_UP,
-    K_CONFIG,
-    K_COUNTER,
-    K_CTRL,
-    K_INVALIDATE,
-    K_NOTHING,
-    K_STATUS,
-    K_TCAM_WRITE,
-    P_A,
-    P_CHUNK0,
-    P_CHUNKS,
-    P_FUNCTIONS,
-    P_MAX_MEMBERS,
-    P_RADICES,
-    P_ROWS,
-    R_LAG,
-    R_MASK,
-    R_OUTPUT,
-    R_VALID,
-    R_VALUE,
-    S_EPOCH,
-    S_FLUSH_REQUEST,
-    S_FLUSH_WAIT,
-    S_HOLD,
-    S_INV_BUSY,
-    S_INV_DST,
-    S_INV_PENDING,
-    S_OVERRUN,
-    S_PENDING,
-    S_SCRUB_ACTIVE,
-    S_TCAM_BUSY,
-    S_WRITE_PENDING,
-    S_WRITE_ROW,
-    WORD_BITS,
-)
+from hopforge.model.lookup.fast.tcam import tcam_edge
 
 
 @kernel
 def take_shadow(state):  # type: ignore[no-untyped-def]
     """Take the active configuration from the shadow registers."""
-    p, c, at, shadow = state.params, state.config, state.addresses, state.shadow
-    mode, level = shadow[at.mode], shadow[at.level]
-    c[C_ENABLE] = shadow[at.ctrl]
-    c[C_MODE] = mode & 7
-    if not p[P_FUNCTIONS] >> c[C_MODE] & 1:
-        c[C_MODE] = 0
+    p, c, place, shadow = state.params, state.config, state.addresses, state.shadow
+    mode, level = shadow[place.mode], shadow[place.level]
+    c[at.C_ENABLE] = shadow[place.ctrl]
+    c[at.C_MODE] = mode & 7
+    if not p[at.P_FUNCTIONS] >> c[at.C_MODE] & 1:
+        c[at.C_MODE] = 0
     select = mode >> 4 & 7
-    c[C_CHUNK] = p[P_CHUNK0 + (select if select < p[P_CHUNKS] else 0)]
-    c[C_UP] = mode >> 8 & 1
-    c[C_HASH] = mode >> 12 & 1
+    c[at.C_CHUNK] = p[at.P_CHUNK0 + (select if select < p[at.P_CHUNKS] else 0)]
+    c[at.C_UP] = mode >> 8 & 1
+    c[at.C_HASH] = mode >> 12 & 1
     members = mode >> 16 & 31
-    c[C_MEMBERS] = members if 1 <= members <= p[P_MAX_MEMBERS] else 1
-    c[C_OWN] = _wide(state, at.own, at.own_hi)
-    c[C_LEVEL] = level & 31
-    c[C_DIGITS] = level >> 8 & 31
-    for index in range(p[P_RADICES]):
-        c[C_RADIX0 + index] = shadow[at.radix + index]
+    c[at.C_MEMBERS] = members if 1 <= members <= p[at.P_MAX_MEMBERS] else 1
+    c[at.C_OWN] = _wide(state, place.own, place.own_hi)
+    c[at.C_LEVEL] = level & 31
+    c[at.C_DIGITS] = level >> 8 & 31
+    for index in range(p[at.P_RADICES]):
+        c[at.C_RADIX0 + index] = shadow[place.radix + index]
 
 
 @inner
@@ -85,11 +42,11 @@ def _wide(state, low, high):  # type: ignore[no-untyped-def]
 def read_word(state, address):  # type: ignore[no-untyped-def]
     """Return what the bus reads at an address."""
     s, kind = state.regs, state.csr_kind[address]
-    if kind == K_COUNTER:
+    if kind == at.K_COUNTER:
         return state.counters[address - state.addresses.counters]
-    if kind == K_STATUS:
-        word = s[S_PENDING] | s[S_SCRUB_ACTIVE] << 1 | s[S_FLUSH_WAIT] << 2 | (s[S_TCAM_BUSY] > 0) << 3
-        return word | s[S_INV_BUSY] << 4 | s[S_OVERRUN] << 5 | s[S_HOLD] << 6 | s[S_EPOCH] << 8
+    if kind == at.K_STATUS:
+        word = s[at.S_PENDING] | s[at.S_SCRUB_ACTIVE] << 1 | s[at.S_FLUSH_WAIT] << 2 | (s[at.S_TCAM_BUSY] > 0) << 3
+        return word | s[at.S_INV_BUSY] << 4 | s[at.S_OVERRUN] << 5 | s[at.S_HOLD] << 6 | s[at.S_EPOCH] << 8
     mask = state.csr_mask[address]
     return (state.csr_reset[address] & ~mask) | (state.shadow[address] & mask)
 
@@ -98,9 +55,9 @@ def read_word(state, address):  # type: ignore[no-untyped-def]
 def topology_change(state):  # type: ignore[no-untyped-def]
     """Stop node reduction and flush; misses wait until software enables the engine again."""
     s = state.regs
-    s[S_FLUSH_REQUEST] = 1
-    s[S_HOLD] = 1
-    s[S_PENDING] = 1
+    s[at.S_FLUSH_REQUEST] = 1
+    s[at.S_HOLD] = 1
+    s[at.S_PENDING] = 1
     state.shadow[state.addresses.ctrl] = 0
     state.shadow[state.addresses.mode] &= ~np.int64(7)
 
@@ -108,44 +65,66 @@ def topology_change(state):  # type: ignore[no-untyped-def]
 @inner
 def write_word(state, address, data):  # type: ignore[no-untyped-def]
     """Write a word from the bus."""
-    s, at, kind = state.regs, state.addresses, state.csr_kind[address]
-    if kind == K_NOTHING:
+    s, place, kind = state.regs, state.addresses, state.csr_kind[address]
+    if kind == at.K_NOTHING:
         return
-    if kind == K_CTRL:
+    if kind == at.K_CTRL:
         if data & 8:
             state.counters[:] = 0
         if data & 1:
-            s[S_HOLD] = 0
-            s[S_PENDING] = 0
-            if not state.shadow[at.ctrl]:
-                s[S_FLUSH_REQUEST] = 1
-        state.shadow[at.ctrl] = data & 1
+            s[at.S_HOLD] = 0
+            s[at.S_PENDING] = 0
+            if not state.shadow[place.ctrl]:
+                s[at.S_FLUSH_REQUEST] = 1
+        state.shadow[place.ctrl] = data & 1
         if data & 2:
-            s[S_FLUSH_REQUEST] = 1
+            s[at.S_FLUSH_REQUEST] = 1
         if data & 4:
             topology_change(state)
         return
     state.shadow[address] = data & state.csr_mask[address]
-    if kind == K_CONFIG:
-        s[S_FLUSH_REQUEST] = 1
-    elif kind == K_INVALIDATE and not s[S_INV_BUSY]:
-        s[S_INV_BUSY] = 1
-        s[S_INV_PENDING] = 1
-        s[S_INV_DST] = data & (1 << min(state.params[P_A], WORD_BITS)) - 1
-        if at.invalidate_hi >= 0:
-            s[S_INV_DST] |= state.shadow[at.invalidate_hi] << 32
-    elif kind == K_TCAM_WRITE:
+    if kind == at.K_CONFIG:
+        s[at.S_FLUSH_REQUEST] = 1
+    elif kind == at.K_INVALIDATE and not s[at.S_INV_BUSY]:
+        s[at.S_INV_BUSY] = 1
+        s[at.S_INV_PENDING] = 1
+        s[at.S_INV_DST] = data & (1 << min(state.params[at.P_A], at.WORD_BITS)) - 1
+        if place.invalidate_hi >= 0:
+            s[at.S_INV_DST] |= state.shadow[place.invalidate_hi] << 32
+    elif kind == at.K_TCAM_WRITE:
         row = data & 0xFFF
-        if row >= state.params[P_ROWS]:
+        if row >= state.params[at.P_ROWS]:
             return
-        if s[S_TCAM_BUSY]:
-            s[S_OVERRUN] = 1
+        if s[at.S_TCAM_BUSY]:
+            s[at.S_OVERRUN] = 1
             return
-        s[S_WRITE_PENDING] = 1
-        s[S_WRITE_ROW] = row
+        s[at.S_WRITE_PENDING] = 1
+        s[at.S_WRITE_ROW] = row
         w = state.written
-        w[R_VALID] = data >> 31 & 1
-        w[R_VALUE] = _wide(state, at.value, at.value_hi)
-        w[R_MASK] = _wide(state, at.mask, at.mask_hi)
-        w[R_OUTPUT] = _wide(state, at.output, at.output_hi)
-        w[R_LAG] = data >> 16 & 1
+        w[at.R_VALID] = data >> 31 & 1
+        w[at.R_VALUE] = _wide(state, place.value, place.value_hi)
+        w[at.R_MASK] = _wide(state, place.mask, place.mask_hi)
+        w[at.R_OUTPUT] = _wide(state, place.output, place.output_hi)
+        w[at.R_LAG] = data >> 16 & 1
+
+
+@inner
+def registers(state, i, read_data, counts, invalidated):  # type: ignore[no-untyped-def]
+    """Take the CSR bus and `link_change` of this cycle, and count what happened in it."""
+    s = state.regs
+    if i[at.I_CSR_RE]:
+        s[at.S_RDATA] = read_data
+        if state.csr_kind[i[at.I_CSR_ADDR]] == at.K_STATUS:
+            s[at.S_OVERRUN] = 0
+    for index in range(counts.shape[0]):
+        state.counters[index] = (state.counters[index] + counts[index]) & 0xFFFFFFFF
+        state.totals[index] += counts[index]
+    take_shadow(state)
+    s[at.S_FLUSH_REQUEST] = 0
+    if i[at.I_CSR_WE]:
+        write_word(state, i[at.I_CSR_ADDR], i[at.I_CSR_WDATA])
+    if i[at.I_LINK_CHANGE]:
+        topology_change(state)
+    if invalidated:
+        s[at.S_INV_BUSY] = 0  # after the write, which this cycle still ignores
+    tcam_edge(state)

@@ -2,22 +2,8 @@
 
 import numpy as np
 
+from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.inner import inner
-from hopforge.model.lookup.fast.layout import (
-    C_CHUNK,
-    C_DIGITS,
-    C_HASH,
-    C_LEVEL,
-    C_MEMBERS,
-    C_MODE,
-    C_OWN,
-    C_RADIX0,
-    C_UP,
-    P_A,
-    P_COMPARATORS,
-    P_SETS,
-    P_SKEWED,
-)
 
 
 @inner
@@ -34,19 +20,19 @@ def crc_hash(state, word):  # type: ignore[no-untyped-def]
 def row_of(state, payload, way):  # type: ignore[no-untyped-def]
     """Return the set in which a way keeps a key (its part without function and member)."""
     p = state.params
-    if p[P_SKEWED]:
+    if p[at.P_SKEWED]:
         row = 0
         for byte in range(state.skew_table.shape[1]):
             row ^= state.skew_table[way, byte, payload >> 8 * byte & 255]
         return row
-    return np.int64(crc_hash(state, payload) & np.uint64(p[P_SETS] - 1))
+    return np.int64(crc_hash(state, payload) & np.uint64(p[at.P_SETS] - 1))
 
 
 @inner
 def member_of(state, dst):  # type: ignore[no-untyped-def]
     """Return which member of a link group a destination takes."""
-    members = state.config[C_MEMBERS]
-    if state.config[C_HASH]:
+    members = state.config[at.C_MEMBERS]
+    if state.config[at.C_HASH]:
         return dst % members
     return np.int64(crc_hash(state, dst) % np.uint64(members))
 
@@ -61,16 +47,16 @@ def _digit(address, bits, index):  # type: ignore[no-untyped-def]
 def key_of(state, dst):  # type: ignore[no-untyped-def]
     """Return the key of a destination: itself, or what the node-reduction function makes of it."""
     p, c = state.params, state.config
-    mode, bits, a = c[C_MODE], c[C_CHUNK], p[P_A]
+    mode, bits, a = c[at.C_MODE], c[at.C_CHUNK], p[at.P_A]
     if mode == 0:
         return dst
-    used = min(p[P_COMPARATORS], a // bits)
+    used = min(p[at.P_COMPARATORS], a // bits)
     kind, value = np.int64(0), np.int64(0)
     if mode <= 2:
-        if 1 <= c[C_DIGITS] <= used:
-            value = _digit(dst, bits, c[C_DIGITS])
-        for i in range(min(c[C_DIGITS], used)):
-            d, own, half = _digit(dst, bits, i), _digit(c[C_OWN], bits, i), c[C_RADIX0 + i] // 2
+        if 1 <= c[at.C_DIGITS] <= used:
+            value = _digit(dst, bits, c[at.C_DIGITS])
+        for i in range(min(c[at.C_DIGITS], used)):
+            d, own, half = _digit(dst, bits, i), _digit(c[at.C_OWN], bits, i), c[at.C_RADIX0 + i] // 2
             if d == own:
                 continue
             if mode == 1:
@@ -82,15 +68,15 @@ def key_of(state, dst):  # type: ignore[no-untyped-def]
             kind, value = (1 if plus else 2), i
             break
     elif mode == 3:
-        kind, value = 2, (_digit(dst, bits, c[C_LEVEL]) if c[C_LEVEL] < used else np.int64(0))
-        for i in range(c[C_LEVEL], min(c[C_DIGITS], used - 1)):
-            if _digit(dst, bits, i + 1) != _digit(c[C_OWN], bits, i):
+        kind, value = 2, (_digit(dst, bits, c[at.C_LEVEL]) if c[at.C_LEVEL] < used else np.int64(0))
+        for i in range(c[at.C_LEVEL], min(c[at.C_DIGITS], used - 1)):
+            if _digit(dst, bits, i + 1) != _digit(c[at.C_OWN], bits, i):
                 kind = 1
-                if c[C_UP]:
+                if c[at.C_UP]:
                     value = _digit(dst, bits, i)
-    elif dst >> 2 * bits != c[C_OWN] >> 2 * bits:
+    elif dst >> 2 * bits != c[at.C_OWN] >> 2 * bits:
         kind, value = 2, dst >> 2 * bits
-    elif _digit(dst, bits, 1) != _digit(c[C_OWN], bits, 1):
+    elif _digit(dst, bits, 1) != _digit(c[at.C_OWN], bits, 1):
         kind, value = 1, _digit(dst, bits, 1)
     else:
         value = _digit(dst, bits, 0)

@@ -1,7 +1,7 @@
 """Columns of the arrays: inputs, outputs, parameters, registers, operations, MSHRs, TCAM rows."""
 
 from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS
-from hopforge.model.lookup.golden import LookupInputs, LookupOutputs
+from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 
 INPUTS = LookupInputs._fields
 OUTPUTS = LookupOutputs._fields
@@ -15,7 +15,6 @@ OUTPUTS = LookupOutputs._fields
 # parameters
 (P_A, P_DEPTH, P_SETS, P_WAYS, P_POLICY, P_SKEWED, P_EPOCHS, P_MSHRS, P_TCAM, P_LATENCY, P_OUTPUT_MASK, P_COMPARATORS,
  P_CHUNKS, P_MAX_MEMBERS, P_FUNCTIONS, P_ROWS, P_RADICES, P_CHUNK0) = range(18)  # fmt: skip
-LRU, PLRU, FIFO, RANDOM = range(4)
 FLOPS, SRAM, EXTERNAL = range(3)
 
 # scalar registers

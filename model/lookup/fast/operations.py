@@ -1,218 +1,150 @@
 """Operations on the cache: which one is next, and what it does in its last stage."""
 
+import numpy as np
+
+from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import key_of, row_of
-from hopforge.model.lookup.fast.layout import (
-    C_ENABLE,
-    DONE,
-    F_DST,
-    F_FRESH,
-    F_KEY,
-    F_KIND,
-    F_MSHR,
-    F_ROW,
-    F_TAG,
-    FIFO,
-    FILL,
-    FREE,
-    I_REQ_DST,
-    I_REQ_TAG,
-    I_REQ_VALID,
-    INJECTED,
-    INVALIDATE,
-    LOOKUP,
-    M_DST,
-    M_FRESH,
-    M_KEY,
-    M_MATCH,
-    M_OUTPUT,
-    M_PRIMARY,
-    M_STALE,
-    M_STATE,
-    M_TAG,
-    N_DROPS,
-    N_EVICTIONS,
-    N_FILLS,
-    N_HITS,
-    N_LOOKUPS,
-    N_MERGES,
-    N_MISSES,
-    NONE,
-    OP_A0,
-    OP_A1,
-    OP_C,
-    P_A,
-    P_DEPTH,
-    P_POLICY,
-    P_WAYS,
-    RANDOM,
-    S_EPOCH,
-    S_FILL_POINTER,
-    S_FLUSH_WAIT,
-    S_INV_DST,
-    S_INV_PENDING,
-    S_LFSR,
-    S_OUT_HIT,
-    S_OUT_MATCH,
-    S_OUT_OUTPUT,
-    S_OUT_TAG,
-    S_OUT_VALID,
-    S_SCRUB_ACTIVE,
-    S_SCRUB_ROW,
-    SCRUB,
-    WAIT_ISSUE,
-    WAIT_PRIMARY,
-)
-from hopforge.model.lookup.fast.ways import find_way, is_live, touch, victim
+from hopforge.model.lookup.fast.mshrs import first_in
+from hopforge.model.lookup.fast.ways import filled, find_way, is_live, remove_dead, remove_key, touch, victim
 
 
 @inner
 def begin(state, operation, kind, dst, tag):  # type: ignore[no-untyped-def]
     """Make a new operation of a destination."""
     operation[:] = 0
-    operation[F_KIND] = kind
-    operation[F_FRESH] = 1
-    operation[F_KEY] = key_of(state, dst)
-    operation[F_DST] = dst
-    operation[F_TAG] = tag
+    operation[at.F_KIND] = kind
+    operation[at.F_FRESH] = 1
+    operation[at.F_KEY] = key_of(state, dst)
+    operation[at.F_DST] = dst
+    operation[at.F_TAG] = tag
 
 
 @inner
 def may_use_cache(state, operation):  # type: ignore[no-untyped-def]
     """Return whether an operation may look into the cache: enabled, no flush since it entered."""
-    return state.config[C_ENABLE] == 1 and state.regs[S_FLUSH_WAIT] == 0 and operation[F_FRESH] == 1
+    return state.config[at.C_ENABLE] == 1 and state.regs[at.S_FLUSH_WAIT] == 0 and operation[at.F_FRESH] == 1
 
 
 @inner
 def respond(s, tag, output, match, hit):  # type: ignore[no-untyped-def]
     """Put a response into the output register."""
-    s[S_OUT_VALID] = 1
-    s[S_OUT_TAG] = tag
-    s[S_OUT_OUTPUT] = output
-    s[S_OUT_MATCH] = match
-    s[S_OUT_HIT] = hit
-
-
-@inner
-def first_in(mshrs, state_number, pointer):  # type: ignore[no-untyped-def]
-    """Return the first MSHR in a state, from `pointer` on, -1 if there is none."""
-    count = mshrs.shape[0]
-    for offset in range(count):
-        index = (pointer + offset) % count
-        if mshrs[index, M_STATE] == state_number:
-            return index
-    return -1
+    s[at.S_OUT_VALID] = 1
+    s[at.S_OUT_TAG] = tag
+    s[at.S_OUT_OUTPUT] = output
+    s[at.S_OUT_MATCH] = match
+    s[at.S_OUT_HIT] = hit
 
 
 @inner
 def choose(state, i, out_free, chosen):  # type: ignore[no-untyped-def]
     """Fill `chosen` with the operation that B takes; return (req_ready, taken from stage A)."""
     p, s, ops = state.params, state.regs, state.operations
-    depth = p[P_DEPTH]
-    c_kind = ops[OP_C, F_KIND]
-    c_free = c_kind in (NONE, INVALIDATE, SCRUB) or out_free
+    depth = p[at.P_DEPTH]
+    c_kind = ops[at.OP_C, at.F_KIND]
+    c_free = c_kind in (at.NONE, at.INVALIDATE, at.SCRUB) or out_free
     free = 0
     for index in range(state.mshrs.shape[0]):
-        free += state.mshrs[index, M_STATE] == FREE
-    room = free > (c_kind == LOOKUP)
-    may_scrub = s[S_SCRUB_ACTIVE] and c_kind != SCRUB
-    fill = first_in(state.mshrs, DONE, s[S_FILL_POINTER])
-    last = OP_A0 if depth == 3 else OP_A1
+        free += state.mshrs[index, at.M_STATE] == at.FREE
+    room = free > (c_kind == at.LOOKUP)
+    may_scrub = s[at.S_SCRUB_ACTIVE] and c_kind != at.SCRUB
+    fill = first_in(state.mshrs, at.DONE, s[at.S_FILL_POINTER])
+    last = at.OP_A0 if depth == 3 else at.OP_A1
     chosen[:] = 0
     ready, from_a = False, False
     if c_free:
-        if s[S_FLUSH_WAIT] and may_scrub:
+        if s[at.S_FLUSH_WAIT] and may_scrub:
             pass  # below
         elif fill >= 0:
             mshr = state.mshrs[fill]
-            chosen[F_KIND] = FILL
-            chosen[F_FRESH] = mshr[M_FRESH]
-            chosen[F_KEY] = mshr[M_KEY]
-            chosen[F_TAG] = mshr[M_TAG]
-            chosen[F_MSHR] = fill
+            chosen[at.F_KIND] = at.FILL
+            chosen[at.F_FRESH] = mshr[at.M_FRESH]
+            chosen[at.F_KEY] = mshr[at.M_KEY]
+            chosen[at.F_TAG] = mshr[at.M_TAG]
+            chosen[at.F_MSHR] = fill
         elif depth >= 3:
-            if ops[last, F_KIND] == INVALIDATE or (ops[last, F_KIND] == LOOKUP and room):
+            if ops[last, at.F_KIND] == at.INVALIDATE or (ops[last, at.F_KIND] == at.LOOKUP and room):
                 chosen[:] = ops[last]
                 from_a = True
-        elif s[S_INV_PENDING]:
-            begin(state, chosen, INVALIDATE, s[S_INV_DST], 0)
+        elif s[at.S_INV_PENDING]:
+            begin(state, chosen, at.INVALIDATE, s[at.S_INV_DST], 0)
         else:
             ready = room and (out_free or depth == 2)
-            if i[I_REQ_VALID] and room:
-                begin(state, chosen, LOOKUP, i[I_REQ_DST], i[I_REQ_TAG])
-        if chosen[F_KIND] == NONE and may_scrub:
-            chosen[F_KIND] = SCRUB
-            chosen[F_FRESH] = 1
-            chosen[F_ROW] = s[S_SCRUB_ROW]
+            if i[at.I_REQ_VALID] and room:
+                begin(state, chosen, at.LOOKUP, i[at.I_REQ_DST], i[at.I_REQ_TAG])
+        if chosen[at.F_KIND] == at.NONE and may_scrub:
+            chosen[at.F_KIND] = at.SCRUB
+            chosen[at.F_FRESH] = 1
+            chosen[at.F_ROW] = s[at.S_SCRUB_ROW]
     if depth >= 3:
-        ready = ops[last, F_KIND] == NONE or from_a
+        ready = ops[last, at.F_KIND] == at.NONE or from_a
         if depth == 4:
-            ready = ready or ops[OP_A0, F_KIND] == NONE
+            ready = ready or ops[at.OP_A0, at.F_KIND] == at.NONE
     return ready, from_a
 
 
 @inner
 def complete_lookup(state, operation, answered, match, output, counts):  # type: ignore[no-untyped-def]
     """Answer a lookup that hits; give one that misses an MSHR, or that of the same key."""
-    s, mshrs, key = state.regs, state.mshrs, operation[F_KEY]
-    counts[N_LOOKUPS] += 1
+    s, mshrs, key = state.regs, state.mshrs, operation[at.F_KEY]
+    counts[at.N_LOOKUPS] += 1
     usable = may_use_cache(state, operation)
     if usable:
         way = find_way(state, key)
         if way >= 0:
-            row = row_of(state, key & (1 << state.params[P_A]) - 1, way)
-            respond(s, operation[F_TAG], state.outputs[row, way], 1, 1)
-            counts[N_HITS] += 1
+            row = row_of(state, key & (1 << state.params[at.P_A]) - 1, way)
+            respond(s, operation[at.F_TAG], state.outputs[row, way], 1, 1)
+            counts[at.N_HITS] += 1
             touch(state, row, way)
             return
-    entry = state.next_mshrs[first_in(mshrs, FREE, 0)]
-    entry[M_STATE] = WAIT_ISSUE
-    entry[M_STALE] = 0
-    entry[M_FRESH] = operation[F_FRESH]
-    entry[M_KEY] = key
-    entry[M_DST] = operation[F_DST]
-    entry[M_TAG] = operation[F_TAG]
+    entry = state.next_mshrs[first_in(mshrs, at.FREE, 0)]
+    entry[at.M_STATE] = at.WAIT_ISSUE
+    entry[at.M_STALE] = 0
+    entry[at.M_FRESH] = operation[at.F_FRESH]
+    entry[at.M_KEY] = key
+    entry[at.M_DST] = operation[at.F_DST]
+    entry[at.M_TAG] = operation[at.F_TAG]
     if usable:
         for index in range(mshrs.shape[0]):
             other = mshrs[index]
-            if other[M_STATE] in (FREE, WAIT_PRIMARY) or not other[M_FRESH] or other[M_KEY] != key:
+            if other[at.M_STATE] in (at.FREE, at.WAIT_PRIMARY) or not other[at.M_FRESH] or other[at.M_KEY] != key:
                 continue
-            counts[N_MERGES] += 1
-            if other[M_STATE] in (DONE, INJECTED):
-                entry[M_STATE] = DONE
-                entry[M_MATCH] = other[M_MATCH]
-                entry[M_OUTPUT] = other[M_OUTPUT]
-            elif answered == index and not other[M_STALE]:
-                entry[M_STATE] = DONE
-                entry[M_MATCH] = match
-                entry[M_OUTPUT] = output
+            counts[at.N_MERGES] += 1
+            if other[at.M_STATE] in (at.DONE, at.INJECTED):
+                entry[at.M_STATE] = at.DONE
+                entry[at.M_MATCH] = other[at.M_MATCH]
+                entry[at.M_OUTPUT] = other[at.M_OUTPUT]
+            elif answered == index and not other[at.M_STALE]:
+                entry[at.M_STATE] = at.DONE
+                entry[at.M_MATCH] = match
+                entry[at.M_OUTPUT] = output
             else:
-                entry[M_STATE] = WAIT_PRIMARY
-                entry[M_PRIMARY] = index
+                entry[at.M_STATE] = at.WAIT_PRIMARY
+                entry[at.M_PRIMARY] = index
             return
-    counts[N_MISSES] += 1
+    counts[at.N_MISSES] += 1
 
 
 @inner
 def complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
     """Answer a lookup that missed, and put its entry into the cache."""
-    p, s, key = state.params, state.regs, operation[F_KEY]
-    mshr = state.mshrs[operation[F_MSHR]]
-    if p[P_DEPTH] > 1 and mshr[M_STATE] != INJECTED:
+    p, s, key = state.params, state.regs, operation[at.F_KEY]
+    mshr = state.mshrs[operation[at.F_MSHR]]
+    if p[at.P_DEPTH] > 1 and mshr[at.M_STATE] != at.INJECTED:
         return
-    respond(s, operation[F_TAG], mshr[M_OUTPUT], mshr[M_MATCH], 0)
-    state.next_mshrs[operation[F_MSHR], M_STATE] = FREE
-    if not mshr[M_MATCH]:
-        counts[N_DROPS] += 1
+    respond(s, operation[at.F_TAG], mshr[at.M_OUTPUT], mshr[at.M_MATCH], 0)
+    state.next_mshrs[operation[at.F_MSHR], at.M_STATE] = at.FREE
+    if not mshr[at.M_MATCH]:
+        counts[at.N_DROPS] += 1
         return
     if not may_use_cache(state, operation):
         return
-    payload = key & (1 << p[P_A]) - 1
+    payload = key & (1 << p[at.P_A]) - 1
     way = find_way(state, key)
     if way >= 0:
         touch(state, row_of(state, payload, way), way)
         return
-    for index in range(p[P_WAYS]):
+    for index in range(p[at.P_WAYS]):
         if not is_live(state, row_of(state, payload, index), index):
             way = index
             break
@@ -222,14 +154,38 @@ def complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
     row = row_of(state, payload, way)
     state.valid[row, way] = 1
     state.tags[row, way] = key
-    state.outputs[row, way] = mshr[M_OUTPUT]
-    state.epochs[row, way] = s[S_EPOCH]
-    if p[P_POLICY] == FIFO and state.pointer[row] == way:
-        state.pointer[row] = (way + 1) % p[P_WAYS]
-    elif p[P_POLICY] == RANDOM and evicts:
-        lfsr = s[S_LFSR]
-        s[S_LFSR] = (lfsr << 1 & 0xFFFF) | ((lfsr >> 15 ^ lfsr >> 14 ^ lfsr >> 12 ^ lfsr >> 3) & 1)
-    touch(state, row, way)
-    counts[N_FILLS] += 1
+    state.outputs[row, way] = mshr[at.M_OUTPUT]
+    state.epochs[row, way] = s[at.S_EPOCH]
+    filled(state, row, way, evicts)
+    counts[at.N_FILLS] += 1
     if evicts:
-        counts[N_EVICTIONS] += 1
+        counts[at.N_EVICTIONS] += 1
+
+
+@inner
+def in_c(state):  # type: ignore[no-untyped-def]
+    """Return the operation in stage C, which with one stage is the one that B takes."""
+    return state.operations[at.OP_CHOSEN if state.params[at.P_DEPTH] == 1 else at.OP_C]
+
+
+@inner
+def complete(state, out_free, answered, match, output, counts):  # type: ignore[no-untyped-def]
+    """Carry out what C does; return (kind of the operation or NONE if it must wait, whether a row was scrubbed)."""
+    s = state.regs
+    if out_free:
+        s[at.S_OUT_VALID] = 0
+    operation = in_c(state)
+    kind = operation[at.F_KIND]
+    if kind in (at.LOOKUP, at.FILL) and not out_free:
+        return np.int64(at.NONE), False
+    if kind == at.LOOKUP:
+        complete_lookup(state, operation, answered, match, output, counts)
+    elif kind == at.FILL:
+        complete_fill(state, operation, counts)
+    elif kind == at.INVALIDATE:
+        counts[at.N_INVALIDATIONS] += 1
+        remove_key(state, operation[at.F_KEY])
+    elif kind == at.SCRUB and operation[at.F_FRESH]:
+        remove_dead(state, operation[at.F_ROW])
+        return kind, True
+    return kind, False

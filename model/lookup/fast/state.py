@@ -4,47 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopforge.model.config.lookup import POLICIES
 from hopforge.model.lookup.csr import COUNTERS, MODES, csr_map
+from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.csr import take_shadow
-from hopforge.model.lookup.fast.layout import (
-    C_RADIX0,
-    COUNTER_NAMES,
-    CSR_WORDS,
-    F_COUNT,
-    K_CONFIG,
-    K_COUNTER,
-    K_CTRL,
-    K_INVALIDATE,
-    K_STATUS,
-    K_TCAM_WRITE,
-    K_WORD,
-    M_COUNT,
-    P_A,
-    P_CHUNK0,
-    P_CHUNKS,
-    P_COMPARATORS,
-    P_DEPTH,
-    P_EPOCHS,
-    P_FUNCTIONS,
-    P_LATENCY,
-    P_MAX_MEMBERS,
-    P_MSHRS,
-    P_OUTPUT_MASK,
-    P_POLICY,
-    P_RADICES,
-    P_ROWS,
-    P_SETS,
-    P_SKEWED,
-    P_TCAM,
-    P_WAYS,
-    R_COUNT,
-    S_COUNT,
-    S_LFSR,
-    T_COUNT,
-)
 from hopforge.model.lookup.params import LookupParams
-from hopforge.model.lookup.routing_cache import skew_matrices
 from hopforge.model.numbers.crc import CrcMatrix, affine_tables, crc_tables
+from hopforge.model.numbers.skew_matrices import skew_matrices
 
 
 class CsrAddresses(NamedTuple):
@@ -71,9 +37,10 @@ class EngineState(NamedTuple):
 
     ``params`` int64[P]; ``regs`` int64[S]; ``config`` int64[C]; ``shadow``, ``csr_kind``, ``csr_mask``, ``csr_reset``
     int64[128]; ``mshrs``, ``next_mshrs`` int64[mshr, M]; ``operations`` int64[stage, F]; ``valid``, ``tags``,
-    ``outputs``, ``epochs``, ``order``, ``nodes`` int64[set, way]; ``pointer`` int64[set]; ``rows`` int64[row, R];
-    ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals`` int64[10], the counters
-    if nobody ever cleared them; ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way, byte, 256].
+    ``outputs``, ``epochs`` int64[set, way]; ``order`` int64[set · ways], the words of `model.lookup.replacement`;
+    ``rows`` int64[row, R]; ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals``
+    int64[10], the counters if nobody ever cleared them; ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way,
+    byte, 256].
     """
 
     params: np.ndarray
@@ -92,8 +59,6 @@ class EngineState(NamedTuple):
     outputs: np.ndarray
     epochs: np.ndarray
     order: np.ndarray
-    nodes: np.ndarray
-    pointer: np.ndarray
     rows: np.ndarray
     written: np.ndarray
     pipeline: np.ndarray
@@ -104,7 +69,7 @@ class EngineState(NamedTuple):
 
     def total_values(self) -> dict[str, int]:
         """Return what every counter would be if nobody had cleared it, by name."""
-        return {name: int(value) for name, value in zip(COUNTER_NAMES, self.totals, strict=True)}
+        return {name: int(value) for name, value in zip(at.COUNTER_NAMES, self.totals, strict=True)}
 
 
 def engine_state(params: LookupParams) -> EngineState:
@@ -116,7 +81,7 @@ def engine_state(params: LookupParams) -> EngineState:
         What the engine is built with.
     """
     registers = csr_map(params)
-    kind, mask, reset = (np.zeros(CSR_WORDS, np.int64) for _ in range(3))
+    kind, mask, reset = (np.zeros(at.CSR_WORDS, np.int64) for _ in range(3))
     for register in registers:
         kind[register.address] = _csr_kind(register.name)
         mask[register.address] = register.write_mask
@@ -131,66 +96,64 @@ def engine_state(params: LookupParams) -> EngineState:
     state = EngineState(
         params=_parameters(params),
         addresses=_addresses(params),
-        regs=np.zeros(S_COUNT, np.int64),
-        config=np.zeros(C_RADIX0 + params.radices, np.int64),
+        regs=np.zeros(at.S_COUNT, np.int64),
+        config=np.zeros(at.C_RADIX0 + params.radices, np.int64),
         shadow=reset & mask,
         csr_kind=kind,
         csr_mask=mask,
         csr_reset=reset,
-        mshrs=np.zeros((params.mshrs, M_COUNT), np.int64),
-        next_mshrs=np.zeros((params.mshrs, M_COUNT), np.int64),
-        operations=np.zeros((5, F_COUNT), np.int64),
+        mshrs=np.zeros((params.mshrs, at.M_COUNT), np.int64),
+        next_mshrs=np.zeros((params.mshrs, at.M_COUNT), np.int64),
+        operations=np.zeros((5, at.F_COUNT), np.int64),
         valid=np.zeros(shape, np.int64),
         tags=np.zeros(shape, np.int64),
         outputs=np.zeros(shape, np.int64),
         epochs=np.zeros(shape, np.int64),
-        order=np.tile(np.arange(params.ways, dtype=np.int64), (params.sets, 1)),
-        nodes=np.zeros(shape, np.int64),
-        pointer=np.zeros(params.sets, np.int64),
-        rows=np.zeros((params.tcam_rows, R_COUNT), np.int64),
-        written=np.zeros(R_COUNT, np.int64),
-        pipeline=np.zeros((params.tcam_latency_cycles + 1, T_COUNT), np.int64),
+        order=np.zeros(params.entries, np.int64),
+        rows=np.zeros((params.tcam_rows, at.R_COUNT), np.int64),
+        written=np.zeros(at.R_COUNT, np.int64),
+        pipeline=np.zeros((params.tcam_latency_cycles + 1, at.T_COUNT), np.int64),
         counters=np.zeros(len(COUNTERS), np.int64),
         totals=np.zeros(len(COUNTERS), np.int64),
         hash_table=table,
         skew_table=skew,
     )
-    state.regs[S_LFSR] = params.random_seed
+    state.regs[at.S_LFSR] = params.random_seed
     take_shadow(state)
     return state
 
 
 def _csr_kind(name: str) -> int:
     if name in {"CTRL", "STATUS", "TCAM_WRITE"}:
-        return {"CTRL": K_CTRL, "STATUS": K_STATUS, "TCAM_WRITE": K_TCAM_WRITE}[name]
+        return {"CTRL": at.K_CTRL, "STATUS": at.K_STATUS, "TCAM_WRITE": at.K_TCAM_WRITE}[name]
     if name in {"MODE", "LEVEL", "OWN_LO", "OWN_HI"} or name.startswith("RADIX"):
-        return K_CONFIG
+        return at.K_CONFIG
     if name == "INVALIDATE_LO":
-        return K_INVALIDATE
-    return K_COUNTER if name.startswith("COUNT_") else K_WORD
+        return at.K_INVALIDATE
+    return at.K_COUNTER if name.startswith("COUNT_") else at.K_WORD
 
 
 def _parameters(params: LookupParams) -> np.ndarray:
     values = {
-        P_A: params.address_bits,
-        P_DEPTH: params.pipeline_depth,
-        P_SETS: params.sets,
-        P_WAYS: params.ways,
-        P_POLICY: ("lru", "plru", "fifo", "random").index(params.policy),
-        P_SKEWED: int(params.skewed),
-        P_EPOCHS: 1 << params.epoch_bits,
-        P_MSHRS: params.mshrs,
-        P_TCAM: ("flops", "sram", "external").index(params.tcam_kind),
-        P_LATENCY: params.tcam_latency_cycles,
-        P_OUTPUT_MASK: _signed((1 << params.output_bits) - 1),
-        P_COMPARATORS: params.comparators,
-        P_CHUNKS: len(params.chunk_bits),
-        P_MAX_MEMBERS: params.max_members,
-        P_FUNCTIONS: sum(1 << MODES.index(name) for name in params.functions),
-        P_ROWS: params.tcam_rows,
-        P_RADICES: params.radices,
+        at.P_A: params.address_bits,
+        at.P_DEPTH: params.pipeline_depth,
+        at.P_SETS: params.sets,
+        at.P_WAYS: params.ways,
+        at.P_POLICY: POLICIES.index(params.policy),
+        at.P_SKEWED: int(params.skewed),
+        at.P_EPOCHS: 1 << params.epoch_bits,
+        at.P_MSHRS: params.mshrs,
+        at.P_TCAM: ("flops", "sram", "external").index(params.tcam_kind),
+        at.P_LATENCY: params.tcam_latency_cycles,
+        at.P_OUTPUT_MASK: _signed((1 << params.output_bits) - 1),
+        at.P_COMPARATORS: params.comparators,
+        at.P_CHUNKS: len(params.chunk_bits),
+        at.P_MAX_MEMBERS: params.max_members,
+        at.P_FUNCTIONS: sum(1 << MODES.index(name) for name in params.functions),
+        at.P_ROWS: params.tcam_rows,
+        at.P_RADICES: params.radices,
     }
-    return np.array([values[index] for index in range(P_CHUNK0)] + list(params.chunk_bits), np.int64)
+    return np.array([values[index] for index in range(at.P_CHUNK0)] + list(params.chunk_bits), np.int64)
 
 
 def _addresses(params: LookupParams) -> CsrAddresses:

@@ -1,59 +1,63 @@
 """The sets of the routing cache: which ways hold an entry, which one is replaced."""
 
+from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import row_of
-from hopforge.model.lookup.fast.layout import FIFO, LRU, P_A, P_POLICY, P_WAYS, PLRU, S_EPOCH, S_LFSR
+from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random, note_fill, note_use
 
 
 @inner
 def touch(state, row, way):  # type: ignore[no-untyped-def]
-    """Note that a way was used: the order of LRU, the tree of pseudo-LRU."""
+    """Note that a line was used."""
     p = state.params
-    if p[P_POLICY] == LRU:
-        order = state.order[row]
-        position = 0
-        while order[position] != way:
-            position += 1
-        for index in range(position, p[P_WAYS] - 1):
-            order[index] = order[index + 1]
-        order[p[P_WAYS] - 1] = way
-    elif p[P_POLICY] == PLRU:
-        node, span = 1, p[P_WAYS] >> 1
-        while span:
-            side = 1 if way & span else 0
-            state.nodes[row, node] = 1 - side
-            node = 2 * node + side
-            span >>= 1
+    note_use(p[at.P_POLICY], p[at.P_WAYS], state.order, row * p[at.P_WAYS], 1, way, state.regs[at.S_CYCLE])
 
 
 @inner
 def victim(state, row):  # type: ignore[no-untyped-def]
     """Return the way that a full set replaces."""
-    p = state.params
-    if p[P_POLICY] == LRU:
-        return state.order[row, 0]
-    if p[P_POLICY] == PLRU:
-        node = 1
-        while node < p[P_WAYS]:
-            node = 2 * node + state.nodes[row, node]
-        return node - p[P_WAYS]
-    if p[P_POLICY] == FIFO:
-        return state.pointer[row]
-    return state.regs[S_LFSR] * p[P_WAYS] >> 16
+    p, s = state.params, state.regs
+    first = row * p[at.P_WAYS]
+    return choose_victim(p[at.P_POLICY], p[at.P_WAYS], state.order, first, 1, s[at.S_CYCLE], -1, s[at.S_LFSR])
+
+
+@inner
+def filled(state, row, way, evicted):  # type: ignore[no-untyped-def]
+    """Note that a line was written."""
+    p, s = state.params, state.regs
+    if p[at.P_POLICY] == RANDOM and evicted:
+        s[at.S_LFSR] = next_random(s[at.S_LFSR])
+    note_fill(p[at.P_POLICY], p[at.P_WAYS], state.order, row * p[at.P_WAYS], 1, way, s[at.S_CYCLE])
 
 
 @inner
 def is_live(state, row, way):  # type: ignore[no-untyped-def]
     """Return whether a way holds an entry of the present epoch."""
-    return state.valid[row, way] == 1 and state.epochs[row, way] == state.regs[S_EPOCH]
+    return state.valid[row, way] == 1 and state.epochs[row, way] == state.regs[at.S_EPOCH]
 
 
 @inner
 def find_way(state, key):  # type: ignore[no-untyped-def]
     """Return the way that holds a key, -1 if none does."""
-    payload = key & (1 << state.params[P_A]) - 1
-    for way in range(state.params[P_WAYS]):
+    payload = key & (1 << state.params[at.P_A]) - 1
+    for way in range(state.params[at.P_WAYS]):
         row = row_of(state, payload, way)
         if is_live(state, row, way) and state.tags[row, way] == key:
             return way
     return -1
+
+
+@inner
+def remove_key(state, key):  # type: ignore[no-untyped-def]
+    """Remove the line of a key, if there is one."""
+    way = find_way(state, key)
+    if way >= 0:
+        state.valid[row_of(state, key & (1 << state.params[at.P_A]) - 1, way), way] = 0
+
+
+@inner
+def remove_dead(state, row):  # type: ignore[no-untyped-def]
+    """Remove the lines of a row that are of old epochs."""
+    for way in range(state.params[at.P_WAYS]):
+        if not is_live(state, row, way):
+            state.valid[row, way] = 0

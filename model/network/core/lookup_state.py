@@ -19,15 +19,12 @@ from hopforge.model.network.core.records import NET_RECORD
 
 #: operation in stage C
 NOTHING, LOOKUP, FILL = range(3)
-#: policies, in the order of `model.lookup.fast`
-LRU, PLRU, FIFO, RANDOM = range(4)
 NO_VC = 255
 
 LINE = np.dtype(
     [
         ("key", "u4"),  # number of the key + 1; 0: not valid
-        # of the set, by place: LRU: way ^ place, the oldest first; PLRU: tree node; FIFO, place 0: pointer
-        ("order", "u4"),
+        ("order", "u4"),  # of the set, a word per way (`model.lookup.replacement`)
     ],
     align=True,
 )
@@ -54,6 +51,7 @@ ENGINE = np.dtype(
         ("used", "u8"),  # MSHRs that are not free
         ("in_c", "i8"),  # cycle in which the last lookup that was looked up ahead is in stage C
         ("asking", "u4"),  # VCs in RC that have not asked
+        ("clock", "u4"),  # uses of the cache, modulo 2³²
         ("a0", "u1"),  # VC in the first register of stage A, NO_VC: empty
         ("a1", "u1"),  # ... in the second (depth 4)
         ("c_kind", "u1"),  # NOTHING, LOOKUP (of a VC) or FILL (of an MSHR)

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.config.lookup import POLICIES
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.reference_stack import ReferenceStacks
 from hopforge.model.network.core.lookup_state import ENGINE, LOOKUP_ARRAYS, MSHR, NO_VC, LookupState
 from hopforge.model.network.core.state import NetState
 
-POLICIES = ("lru", "plru", "fifo", "random")
 MAX_SLOTS = 1 << 31
 
 

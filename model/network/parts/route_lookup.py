@@ -1,9 +1,10 @@
-"""Route computation by lookup engines, cycle by cycle (docs/definitions/lookup-engine.md; router.md, RC).
+"""Route computation by lookup engines, cycle by cycle.
 
-Cycle-exact twin of `model.lookup.golden` for engines whose responses are always taken, which are enabled (or disabled:
-every lookup asks the TCAM) and are not reprogrammed: nothing is held up in stage C, there is no INVALIDATE and no
-SCRUB. An engine without anything under way looks a request up when it accepts it, since no FILL can come between, and
-on a hit the end of RC is known at once; only engines with misses go through every cycle.
+Definitions: docs/definitions/lookup-engine.md, and RC in docs/definitions/router.md. Cycle-exact twin of
+`model.lookup.golden` for engines whose responses are always taken, which are enabled (or disabled: every lookup asks
+the TCAM) and are not reprogrammed: nothing is held up in stage C, there is no INVALIDATE and no SCRUB. An engine
+without anything under way looks a request up when it accepts it, since no FILL can come between, and on a hit the end
+of RC is known at once; only engines with misses go through every cycle.
 """
 
 from typing import Any
@@ -14,15 +15,12 @@ from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
+from hopforge.model.lookup.replacement import LRU, PLRU, RANDOM, choose_victim, next_random, note_fill, note_use
 from hopforge.model.network.core.lookup_state import (
-    FIFO,
     FILL,
     LOOKUP,
-    LRU,
     NO_VC,
     NOTHING,
-    PLRU,
-    RANDOM,
     Lookups,
     engine_at,
     line_at,
@@ -84,42 +82,27 @@ def find_way(lookups: Lookups, e: int, key: int) -> int:
 
 
 @inner
+def order_of(lookups: Lookups, e: int, key: int) -> int:
+    """Place of the replacement state of the set of `key` among the words of all lines (not skewed)."""
+    return 2 * line_number(lookups, e, key, 0) + 1
+
+
+@inner
 def touch(lookups: Lookups, e: int, key: int, way: int) -> None:
-    """Note the use of a line for the policies LRU and PLRU."""
-    ways = lookups.ways
-    if lookups.policy == LRU:
-        first = line_number(lookups, e, key, 0)
-        last = line_at(lookups, first + ways - 1)
-        if last.order ^ uint32(ways - 1) == uint32(way):
-            return
-        place = 0
-        while line_at(lookups, first + place).order ^ uint32(place) != uint32(way):
-            place += 1
-        for k in range(place, ways - 1):
-            line_at(lookups, first + k).order = line_at(lookups, first + k + 1).order ^ uint32(k + 1) ^ uint32(k)
-        last.order = uint32(way) ^ uint32(ways - 1)
-    elif lookups.policy == PLRU:
-        first = line_number(lookups, e, key, 0)
-        node, span = 1, ways >> 1
-        while span:
-            side = 1 if way & span else 0
-            line_at(lookups, first + node).order = 1 - side
-            node = 2 * node + side
-            span >>= 1
+    """Note the use of a line."""
+    if lookups.policy in (LRU, PLRU):
+        engine = engine_at(lookups, e)
+        engine.clock = uint32(engine.clock + 1)
+        order, first = int32s(lookups.line), order_of(lookups, e, key)
+        note_use(lookups.policy, lookups.ways, order, first, 2, way, int64(engine.clock))
 
 
 @inner
 def victim_way(lookups: Lookups, e: int, key: int) -> int:
     """Way that is given up; all ways that `key` may take are valid."""
-    if lookups.policy == RANDOM:
-        return int64(engine_at(lookups, e).lfsr) * lookups.ways >> 16
-    first = line_number(lookups, e, key, 0)
-    if lookups.policy == PLRU:
-        node = 1
-        while node < lookups.ways:
-            node = 2 * node + int64(line_at(lookups, first + node).order)
-        return node - lookups.ways
-    return int64(line_at(lookups, first).order)  # LRU: the oldest, place 0; FIFO: the pointer
+    engine, order, first = engine_at(lookups, e), int32s(lookups.line), order_of(lookups, e, key)
+    now, register = int64(engine.clock), int64(engine.lfsr)
+    return choose_victim(lookups.policy, lookups.ways, order, first, 2, now, 0xFFFFFFFF, register)
 
 
 @inner
@@ -140,16 +123,11 @@ def write_line(lookups: Lookups, e: int, key: int) -> None:
         engine.evictions += 1
     engine.fills += 1
     line_at(lookups, line_number(lookups, e, key, way)).key = uint32(key + 1)
-    if lookups.policy == FIFO:
-        pointer = line_at(lookups, line_number(lookups, e, key, 0))
-        if int64(pointer.order) == way:
-            pointer.order = uint32(way + 1 if way + 1 < lookups.ways else 0)
-    elif lookups.policy == RANDOM:
-        if evicts:
-            lfsr = int64(engine.lfsr)
-            engine.lfsr = uint16((lfsr << 1 & 0xFFFF) | ((lfsr >> 15 ^ lfsr >> 14 ^ lfsr >> 12 ^ lfsr >> 3) & 1))
-    else:
-        touch(lookups, e, key, way)
+    if lookups.policy == RANDOM and evicts:
+        engine.lfsr = uint16(next_random(int64(engine.lfsr)))
+    engine.clock = uint32(engine.clock + 1)
+    order, first = int32s(lookups.line), order_of(lookups, e, key)
+    note_fill(lookups.policy, lookups.ways, order, first, 2, way, int64(engine.clock))
 
 
 @inner

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import run
 from hopforge.model.lookup.fast.state import engine_state
-from hopforge.model.lookup.golden import LookupEngine, LookupInputs
+from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.stimulus import Traffic, stimulus
 

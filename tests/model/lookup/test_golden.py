@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from hopforge.model.lookup.csr import COUNTERS, MODES, UP_CHOICES, csr_map
-from hopforge.model.lookup.golden import KeyFunctions, LookupEngine, LookupInputs, LookupOutputs
+from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.keys import KeyFunctions
+from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.routing_cache import RoutingCache

@@ -21,8 +21,9 @@ from hopforge.model.config.topology import (
     TopologyConfig,
     TorusConfig,
 )
+from hopforge.model.lookup.key_kernel import reduce_keys
 from hopforge.model.lookup.key_ports import NO_PORT, KeyPorts, group_ports
-from hopforge.model.lookup.node_reduction import NodeReduction, reduce_keys
+from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.topology import Topology, build
 

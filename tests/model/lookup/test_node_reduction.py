@@ -10,14 +10,10 @@ from hypothesis import strategies as st
 
 from hopforge.model.config import parse_config
 from hopforge.model.lookup.csr import MODES
-from hopforge.model.lookup.node_reduction import (
-    NodeReduction,
-    comparator_settings,
-    fat_tree_key,
-    interval_plus,
-    reduce_keys,
-    torus_key,
-)
+from hopforge.model.lookup.human_keys import fat_tree_key, torus_key
+from hopforge.model.lookup.interval_comparator import comparator_settings, interval_plus
+from hopforge.model.lookup.key_kernel import reduce_keys
+from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.numbers.crc import crc
 from hopforge.model.numbers.crc_catalogue import CRC

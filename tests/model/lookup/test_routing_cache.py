@@ -12,22 +12,16 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from hopforge.model.config import parse_config
+from hopforge.model.lookup.cache_line import Line, pack_line, unpack_line
+from hopforge.model.lookup.cache_replay import replay, replay_streams
+from hopforge.model.lookup.miss_causes import CAUSES, miss_causes
 from hopforge.model.lookup.node_reduction import NodeReduction
-from hopforge.model.lookup.routing_cache import (
-    CAUSES,
-    NO_MATCH,
-    Line,
-    RoutingCache,
-    TwoLevelCache,
-    miss_causes,
-    pack_line,
-    replay,
-    replay_streams,
-    skew_matrices,
-    unpack_line,
-)
+from hopforge.model.lookup.routing_cache import RoutingCache
+from hopforge.model.lookup.tcam import NO_MATCH
+from hopforge.model.lookup.two_level_cache import TwoLevelCache
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.numbers.crc import crc_address
+from hopforge.model.numbers.skew_matrices import skew_matrices
 
 # --- a plain cache from the definition
 
@@ -530,22 +524,3 @@ def test_ble_is_no_default() -> None:
         for targets in (256, 512, 1024, 2048):
             cache = RoutingCache(ways=ways, crc="CRC-24/BLE")
             assert cache.run(np.arange(targets)).evictions / targets == pytest.approx(0.87, abs=0.006)
-
-
-def test_skew_matrices() -> None:
-    def rank(rows: tuple[int, ...]) -> int:
-        span = {0}
-        for row in rows:
-            span |= {row ^ other for other in span}
-        return len(span).bit_length() - 1
-
-    matrices = skew_matrices(24, 5, 4)
-    assert matrices == skew_matrices(24, 5, 4) != skew_matrices(24, 5, 4, seed=2)
-    assert len(matrices) == 4 and all(len(rows) == 5 for rows in matrices)
-    assert all(0 <= row < 1 << 24 for rows in matrices for row in rows)
-    assert all(rank(rows) == 5 for rows in matrices)
-    assert all(rank((*one, *other)) == 10 for one in matrices for other in matrices if one != other)
-    assert skew_matrices(24, 0, 3) == ((), (), ())
-    assert all(rank(rows) == 7 for rows in skew_matrices(8, 7, 3))
-    with pytest.raises(ValueError, match="row_bits must be 0 to width_bits=8 and that at most 64, not 9"):
-        skew_matrices(8, 9, 2)

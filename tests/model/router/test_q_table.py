@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.errors import UserError
+from hopforge.model.numbers.q_rule import in_steps, keeps_minimal, learned, rate_words
 from hopforge.model.router.q_table import ANSWER_CYCLES, UPDATE_CYCLES, QTable, QTableParams, Query, SwitchLinks, Update
-from hopforge.model.routing.q_rule import in_steps, keeps_minimal, learned, rate_words
 from hopforge.model.topology import build
 from hopforge.sim.run.simulation import Simulation
 

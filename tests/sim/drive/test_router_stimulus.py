@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopforge.model.lookup.golden import LookupInputs
+from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.router.golden import Flit, PortInputs, PortOutputs, RouterModel
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.sim.drive.router_stimulus import router_stimulus

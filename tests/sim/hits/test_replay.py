@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import load_config
+from hopforge.model.lookup.cache_lines import CacheState
+from hopforge.model.lookup.human_keys import dragonfly_key, fat_tree_key, mesh_key, torus_key
 from hopforge.model.lookup.key_ports import KeyPorts
-from hopforge.model.lookup.node_reduction import NodeReduction, dragonfly_key, fat_tree_key, mesh_key, torus_key
-from hopforge.model.lookup.routing_cache import CacheState, RoutingCache
+from hopforge.model.lookup.node_reduction import NodeReduction
+from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import route_rows
 from hopforge.model.numbers.crc import crc_address
 from hopforge.model.topology import build
@@ -313,5 +315,5 @@ def test_inputs_are_the_ports_in_use(tmp_path):
 
 def test_caches_that_do_not_fit_in_memory_are_refused(tmp_path):
     checked = config(tmp_path, "torus", "cache: {entries: 16384}")
-    with pytest.raises(ReplayError, match=r"lookup.cache.entries: 327680 caches of 16384 entries need 90 GiB"):
+    with pytest.raises(ReplayError, match=r"lookup.cache.entries: 327680 caches of 16384 entries need 80 GiB"):
         replay_module._Level(RoutingCache.from_config(checked), 327680)

@@ -1,0 +1,52 @@
+"""Flush, epoch and scrubber."""
+
+from hopforge.model.lookup.fast import layout as at
+from hopforge.model.lookup.fast.inner import inner
+
+
+@inner
+def flush_decision(state):  # type: ignore[no-untyped-def]
+    """Return (flush requested, new epoch now, flush deferred)."""
+    s = state.regs
+    enabled = state.shadow[state.addresses.ctrl] == 1
+    request = s[at.S_FLUSH_REQUEST] == 1 or (s[at.S_ROW_EFFECTIVE] == 1 and enabled)
+    if s[at.S_FLUSH_WAIT]:
+        return request, s[at.S_DEBT] == 0, False
+    most = state.params[at.P_EPOCHS] - 1
+    return request, request and s[at.S_DEBT] < most, request and s[at.S_DEBT] == most
+
+
+@inner
+def scrubber(state, scrub_done, go, deferred):  # type: ignore[no-untyped-def]
+    """Move the scrubber on, and begin a new epoch or wait with it."""
+    p, s = state.params, state.regs
+    if scrub_done:
+        s[at.S_SCRUB_ROW] += 1
+        if s[at.S_SCRUB_ROW] == p[at.P_SETS]:
+            s[at.S_SCRUB_ROW] = 0
+            if not (go or deferred):
+                s[at.S_SCRUB_ACTIVE] = 0
+                s[at.S_DEBT] = 0
+    if go:
+        s[at.S_EPOCH] = (s[at.S_EPOCH] + 1) % p[at.P_EPOCHS]
+        s[at.S_DEBT] += 1
+        s[at.S_SCRUB_ACTIVE] = 1
+        s[at.S_SCRUB_ROW] = 0
+        s[at.S_FLUSH_WAIT] = 0
+    elif deferred:
+        s[at.S_FLUSH_WAIT] = 1
+        s[at.S_SCRUB_ROW] = 0
+
+
+@inner
+def flush_event(state):  # type: ignore[no-untyped-def]
+    """Make all that is under way old: operations bypass the cache, MSHRs ask the TCAM again."""
+    mshrs = state.mshrs
+    for stage in range(at.OP_C + 1):
+        state.operations[stage, at.F_FRESH] = 0
+    for index in range(mshrs.shape[0]):
+        mshrs[index, at.M_FRESH] = 0
+        if mshrs[index, at.M_STATE] == at.ISSUED:
+            mshrs[index, at.M_STALE] = 1
+        elif mshrs[index, at.M_STATE] != at.FREE:
+            mshrs[index, at.M_STATE] = at.WAIT_ISSUE
