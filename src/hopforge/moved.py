@@ -39,7 +39,7 @@ MODULES = {
     "model.irregular.load": "sim.pages.route_load",
     "model.irregular.write": "sim.pages.route_write",
     "model.kept_runs": "sim.run.kept_results",
-    "model.kernel_cache": "model.kernel.stale",
+    "model.kernel_cache": "model.kernel.program_cache",
     "model.key_ports": "model.lookup.key_ports",
     "model.link_frames": "sim.run.link_frames",
     "model.link_times": "model.topology.link_times",
@@ -147,46 +147,22 @@ MODULES = {
     "sim.stimulus": "sim.drive.stimulus",
     "sim.tcam": "sim.benches.tcam",
 }
-#: a module that a room has taken the name of -> its place now, and what was imported from it
-NAMES: dict[str, tuple[str, list[str]]] = {
-    "model.lookup": (
-        "model.lookup.golden",
-        [
-            "LookupInputs",
-            "LookupOutputs",
-            "ActiveConfig",
-            "KeyFunctions",
-            "TcamResult",
-            "TcamRow",
-            "InsideTcam",
-            "LookupEngine",
-        ],
-    ),
-    "model.router": (
-        "model.router.golden",
-        ["Flit", "PortInputs", "PortOutputs", "RouterModel"],
-    ),
-    "model.workload": (
+#: a module that a room has taken the name of -> {name that was imported from it: its module now}
+NAMES = {
+    "model.lookup": {
+        **dict.fromkeys(["LookupInputs", "LookupOutputs"], "model.lookup.golden.ports"),
+        **dict.fromkeys(["ActiveConfig", "KeyFunctions"], "model.lookup.golden.keys"),
+        **dict.fromkeys(["TcamResult", "TcamRow", "InsideTcam"], "model.lookup.golden.tcam"),
+        "LookupEngine": "model.lookup.golden.engine",
+    },
+    "model.router": dict.fromkeys(["Flit", "PortInputs", "PortOutputs", "RouterModel"], "model.router.golden"),
+    "model.workload": dict.fromkeys(
+        ["WorkloadError", "PacketStream", "build_workload", "map_ranks", "PlacedProgram", "place_program",
+         "program_trace", "collective_trace", "program_packets", "permutation", "neighbours"],
         "sim.traffic.placed",
-        [
-            "WorkloadError",
-            "PacketStream",
-            "build_workload",
-            "map_ranks",
-            "PlacedProgram",
-            "place_program",
-            "program_trace",
-            "collective_trace",
-            "program_packets",
-            "permutation",
-            "neighbours",
-        ],
     ),
-    "sim.cosim": (
-        "sim.cosim.lookup",
-        ["CosimReport", "cosim", "engine_traffic", "engine_setup"],
-    ),
-}
+    "sim.cosim": dict.fromkeys(["CosimReport", "cosim", "engine_traffic", "engine_setup"], "sim.cosim.lookup"),
+}  # fmt: skip
 
 _ADVICE = "files of your own import from hopforge.model.routing or hopforge.sim.traffic only"
 
@@ -224,11 +200,11 @@ def new_place(old: str) -> str | None:
 
 def refuse_old_names(room: str) -> Callable[[str], Any]:
     """Return ``__getattr__`` of a room that has the name of an old module; `room` without ``hopforge.``."""
-    now, names = NAMES[room]
+    names = NAMES[room]
 
     def refuse(name: str) -> NoReturn:
         if name in names:
-            raise ImportError(f"hopforge.{room}.{name} is now hopforge.{now}.{name}")
+            raise ImportError(f"hopforge.{room}.{name} is now hopforge.{names[name]}.{name}")
         raise AttributeError(f"module 'hopforge.{room}' has no attribute {name!r}")
 
     return refuse
