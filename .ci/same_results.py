@@ -30,7 +30,7 @@ LIMIT_S = 900
 MEASURED = frozenset(["cpu_seconds", "wall_seconds", "seconds"])
 """Columns of tables and keys of JSON that hold measured times."""
 
-OF_THE_PROGRAM = frozenset(["command", "versions", "version", "digest", "program_digest"])
+OF_THE_PROGRAM = frozenset(["command", "versions", "version", "digest", "program_digest", "program_sha256"])
 """Keys of JSON that tell which program ran, not what it found."""
 
 IN_WORDS = "processor time"
