@@ -4,6 +4,7 @@ import numpy as np
 
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.fast import layout as at
+from hopforge.model.lookup.fast.copying import copy_rows
 from hopforge.model.lookup.fast.csr import read_word, registers
 from hopforge.model.lookup.fast.flush import flush_decision, flush_event, scrubber
 from hopforge.model.lookup.fast.inner import inner
@@ -43,8 +44,8 @@ def _run(state, inputs, outputs):  # type: ignore[no-untyped-def]
 @inner
 def cycle(state, i, o):  # type: ignore[no-untyped-def]
     """Compute one cycle: outputs `o` (int64[10]) from inputs `i` (int64[14]), and the registers at its end."""
-    s, chosen = state.regs, state.operations[at.OP_CHOSEN]
-    counts = np.zeros(len(at.COUNTER_NAMES), np.int64)
+    s, chosen, counts = state.regs, state.operations[at.OP_CHOSEN], state.events
+    counts[:] = 0
 
     # decisions from the registers at the start of the cycle
     read_data = read_word(state, i[at.I_CSR_ADDR])
@@ -57,11 +58,11 @@ def cycle(state, i, o):  # type: ignore[no-untyped-def]
     _show(state, o, ready, offered)
 
     # C, the MSHRs, movement
-    state.next_mshrs[:] = state.mshrs
+    copy_rows(state.next_mshrs, state.mshrs)
     done_kind, scrub_done = complete(state, out_free, answered, match, output, counts)
     _next_mshrs(state, done_kind, answered, match, output, offered, tcam_ready, counts)
     move(state, i, done_kind, ready, from_a)
-    state.mshrs[:] = state.next_mshrs
+    copy_rows(state.mshrs, state.next_mshrs)
 
     # registers
     scrubber(state, scrub_done, go, deferred)
@@ -106,6 +107,6 @@ def _next_mshrs(state, done_kind, answered, match, output, offered, tcam_ready, 
         counts[at.N_RETRIES] += 1
         void = True
     if done_kind == at.INVALIDATE:
-        void = invalidate_answers(state, in_c(state)[at.F_KEY], answered) or void
+        void = invalidate_answers(state, state.operations[in_c(state), at.F_KEY], answered) or void
     if answered >= 0:
         take_answer(state, answered, match, output, void)

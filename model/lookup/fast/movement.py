@@ -1,6 +1,7 @@
 """How operations move on by one stage."""
 
 from hopforge.model.lookup.fast import layout as at
+from hopforge.model.lookup.fast.copying import copy_row
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.operations import begin
 
@@ -21,7 +22,7 @@ def move(state, i, done_kind, a_free, from_a):  # type: ignore[no-untyped-def]
         if done_kind:
             ops[at.OP_C, at.F_KIND] = at.NONE
         if chosen_kind:
-            ops[at.OP_C] = chosen
+            copy_row(ops[at.OP_C], chosen)
 
 
 @inner
@@ -40,7 +41,7 @@ def move_a(state, i, a_free, from_a):  # type: ignore[no-untyped-def]
     if from_a:
         ops[last, at.F_KIND] = at.NONE
     if depth == 4 and ops[at.OP_A1, at.F_KIND] == at.NONE:
-        ops[at.OP_A1] = ops[at.OP_A0]
+        copy_row(ops[at.OP_A1], ops[at.OP_A0])
         ops[at.OP_A0, at.F_KIND] = at.NONE
     if enter[at.F_KIND]:
-        ops[at.OP_A0] = enter
+        copy_row(ops[at.OP_A0], enter)

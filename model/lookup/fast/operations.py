@@ -3,6 +3,7 @@
 import numpy as np
 
 from hopforge.model.lookup.fast import layout as at
+from hopforge.model.lookup.fast.copying import copy_row
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import key_of, row_of
 from hopforge.model.lookup.fast.mshrs import first_in
@@ -64,7 +65,7 @@ def choose(state, i, out_free, chosen):  # type: ignore[no-untyped-def]
             chosen[at.F_MSHR] = fill
         elif depth >= 3:
             if ops[last, at.F_KIND] == at.INVALIDATE or (ops[last, at.F_KIND] == at.LOOKUP and room):
-                chosen[:] = ops[last]
+                copy_row(chosen, ops[last])
                 from_a = True
         elif s[at.S_INV_PENDING]:
             begin(state, chosen, at.INVALIDATE, s[at.S_INV_DST], 0)
@@ -164,8 +165,8 @@ def complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
 
 @inner
 def in_c(state):  # type: ignore[no-untyped-def]
-    """Return the operation in stage C, which with one stage is the one that B takes."""
-    return state.operations[at.OP_CHOSEN if state.params[at.P_DEPTH] == 1 else at.OP_C]
+    """Return which of the operations is in stage C: with one stage the one that B takes."""
+    return at.OP_CHOSEN if state.params[at.P_DEPTH] == 1 else at.OP_C
 
 
 @inner
@@ -174,7 +175,7 @@ def complete(state, out_free, answered, match, output, counts):  # type: ignore[
     s = state.regs
     if out_free:
         s[at.S_OUT_VALID] = 0
-    operation = in_c(state)
+    operation = state.operations[in_c(state)]
     kind = operation[at.F_KIND]
     if kind in (at.LOOKUP, at.FILL) and not out_free:
         return np.int64(at.NONE), False

@@ -39,8 +39,8 @@ class EngineState(NamedTuple):
     int64[128]; ``mshrs``, ``next_mshrs`` int64[mshr, M]; ``operations`` int64[stage, F]; ``valid``, ``tags``,
     ``outputs``, ``epochs`` int64[set, way]; ``order`` int64[set · ways], the words of `model.lookup.replacement`;
     ``rows`` int64[row, R]; ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals``
-    int64[10], the counters if nobody ever cleared them; ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way,
-    byte, 256].
+    int64[10], the counters if nobody ever cleared them; ``events`` int64[10], what the present cycle adds to both;
+    ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way, byte, 256].
     """
 
     params: np.ndarray
@@ -64,6 +64,7 @@ class EngineState(NamedTuple):
     pipeline: np.ndarray
     counters: np.ndarray
     totals: np.ndarray
+    events: np.ndarray
     hash_table: np.ndarray
     skew_table: np.ndarray
 
@@ -115,6 +116,7 @@ def engine_state(params: LookupParams) -> EngineState:
         pipeline=np.zeros((params.tcam_latency_cycles + 1, at.T_COUNT), np.int64),
         counters=np.zeros(len(COUNTERS), np.int64),
         totals=np.zeros(len(COUNTERS), np.int64),
+        events=np.zeros(len(COUNTERS), np.int64),
         hash_table=table,
         skew_table=skew,
     )

@@ -3,6 +3,7 @@
 import numpy as np
 
 from hopforge.model.lookup.fast import layout as at
+from hopforge.model.lookup.fast.copying import copy_row
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import member_of
 
@@ -37,7 +38,7 @@ def tcam_edge(state):  # type: ignore[no-untyped-def]
         s[at.S_TCAM_BUSY] -= 1
         if s[at.S_TCAM_BUSY]:
             return
-    state.rows[s[at.S_WRITE_ROW]] = state.written
+    copy_row(state.rows[s[at.S_WRITE_ROW]], state.written)
     s[at.S_WRITE_PENDING] = 0
     s[at.S_ROW_EFFECTIVE] = 1
 
