@@ -8,7 +8,7 @@ from typing import Any
 
 from numba import njit
 
-_OPTIONS: dict[str, Any] = {
-    "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False,
-}  # fmt: skip
-inner = njit(**_OPTIONS)
+from hopforge.model.kernel.compile import WITHOUT_COUNTS
+
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner = njit(**_OPTIONS, **WITHOUT_COUNTS)
