@@ -21,7 +21,6 @@ from hopforge.model.routing.reachable import (
     BAD_COUNT,
     BAD_PHASE,
     BAD_PORT,
-    DEPENDENCIES,
     MANY_DRAWS,
     MANY_STATES,
     MAX_CLASSES,
@@ -31,7 +30,6 @@ from hopforge.model.routing.reachable import (
     Exploration,
     Stop,
     packet_lengths,
-    stuck_channels,
 )
 from hopforge.model.topology import Topology
 
@@ -54,7 +52,7 @@ def check_routing(
 
     Explores every state of a packet that the relation can tell apart (`reachable`). No deadlock exists if no channel
     waits for itself through others. Where a packet can always take any of its candidates (cut-through, or wormhole
-    with ``vc_release: credits``) it is enough that there is no closed set of channels (`reachable.stuck_channels`).
+    with ``vc_release: credits``) it is enough that there is no closed set of channels (`reachable.Exploration.stuck_channels`).
 
     Parameters
     ----------
@@ -97,19 +95,18 @@ def check_routing(
         plan, relation, state, reads, destinations, packet_lengths(state) if lengths is None else lengths,
         resends=resends,
     )  # fmt: skip
-    nothing = np.zeros(exploration.channels, np.uint8)
-    stop = exploration.walk(DEPENDENCIES, nothing, nothing)
+    wormhole = int(record["switching_mode"]) == WORMHOLE
+    # a packet that holds a virtual channel in which another one still stands cannot go to its escape any more
+    committed = wormhole and not record["release_credits"]
+    stop = exploration.walk(keep=plan.obligation == "escape" and not committed)
     if stop is not None:
         raise DeadlockError(_stop_text(topology, plan, name, reads, stop))
     source, target = exploration.edges()
     cycle = find_cycle(source, target, exploration.channels)
     if not cycle:
         return len(source)
-    wormhole = int(record["switching_mode"]) == WORMHOLE
-    # a packet that holds a virtual channel in which another one still stands cannot go to its escape any more
-    committed = wormhole and not record["release_credits"]
     if not committed:
-        closed = stuck_channels(exploration, stretched=wormhole) != 0
+        closed = exploration.stuck_channels(stretched=wormhole) != 0
         if not closed.any():
             return len(source)
         inside = closed[source] & closed[target]

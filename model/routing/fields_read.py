@@ -9,6 +9,7 @@ import builtins
 import dis
 import math
 from dataclasses import dataclass, field
+from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -83,6 +84,7 @@ class FieldsRead:
         return {name for name in self.fields if name in ("src", "length", "hops") or name in self.written}
 
 
+@cache
 def fields_read(relation: Any) -> FieldsRead:
     """Read the bytecode of `relation` (a jitted function) and of all that it calls."""
     found = FieldsRead()

@@ -3,11 +3,10 @@
 A *class* is such a state: a router, where the packet came in (if the relation looks at it), and the fields of the
 packet that it reads. Every class is evaluated with every number that it may draw. Classes of packets with the same
 destination (and source and length, where those are read) are explored together; that is a *group*. What is kept of all
-groups is small: which channel may wait for which (`Exploration.depends`), or which channels packets can stand in
-forever (`stuck_channels`). A channel is one output VC.
+groups is small: which channel may wait for which (`Exploration.depends`). A channel is one output VC.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,113 +36,135 @@ from hopforge.model.routing.plan import RoutingPlan, next_choices
 
 #: most evaluations of the relation that an exploration makes, and draws of one evaluation
 MAX_EVALUATIONS, MAX_DRAWS = 400_000_000, 16
-#: most classes of one group
-MAX_CLASSES = 1 << 22
+#: most classes of one group, and of all destinations together that are kept (else they are explored again)
+MAX_CLASSES, MAX_KEPT = 1 << 22, 1 << 22
 #: what `_walk` comes back with
-WALKED, NO_OUTPUT, NO_ROOM, BAD_PORT, BAD_PHASE, BAD_COUNT, MANY_DRAWS, MANY_STATES = range(8)
-#: what an exploration looks for: dependencies of channels; closed sets of channels where a packet stands in one
-#: channel only (cut-through), or where its flits may also stand in those that it came by (wormhole)
-DEPENDENCIES, STANDING, STRETCHED = range(3)
+WALKED, NO_OUTPUT, NO_ROOM, FULL, BAD_PORT, BAD_PHASE, BAD_COUNT, MANY_DRAWS, MANY_STATES = range(9)
 # columns of a class
 _ROUTER, _IN_PORT, _IN_VC, _HOPS, _PHASE, _VIA, _USER0, _USER1, _COLUMNS = range(9)
 # settings and results of a walk, int64[...]
 (
     _READS_PORT, _READS_VC, _READS_HOPS, _READS_PHASE, _READS_VIA, _READS_USER0, _READS_USER1, _READS_SRC, _HOPS_CAP,
-    _PHASES, _MODE, _RESENDS, _MOST, _CLASS, _VALUE, _SRC, _LENGTH, _EVALUATIONS, _GENERATION, _INFO,
-) = range(20)  # fmt: skip
+    _PHASES, _KEEP, _RESENDS, _MOST, _CLASS, _VALUE, _SRC, _LENGTH, _EVALUATIONS, _GENERATION, _DENSE, _PORT_ROOM,
+    _VC_ROOM, _HOPS_ROOM, _PHASE_ROOM, _CLASSES, _OUTCOMES, _STEPS, _STRETCHED, _NEXT, _INFO,
+) = range(30)  # fmt: skip
 
 
 @inner
-def _find(
-    info: Any, classes: Any, slots: Any, stamps: Any, count: int, router: int, port: int, vc: int, hops: int,
-    phase: int, via: int, user0: int, user1: int,
-) -> int:  # fmt: skip
-    """Number of a class; `count` if it is new (then it has been entered)."""
-    port = port if info[_READS_PORT] else 0
-    vc = vc if info[_READS_VC] else 0
-    hops = hops if info[_READS_HOPS] else 0
-    hops = min(hops, info[_HOPS_CAP]) if info[_HOPS_CAP] >= 0 else hops
-    phase = phase if info[_READS_PHASE] else 0
-    via = via if info[_READS_VIA] else -1
-    user0 = user0 if info[_READS_USER0] else 0
-    user1 = user1 if info[_READS_USER1] else 0
-    mixed = uint64((router << 16) + (port << 8) + (vc << 4)) ^ (uint64(phase) << uint64(40))
-    mixed ^= uint64(via) * uint64(0x9E3779B97F4A7C15) + uint64(hops) * uint64(0xBF58476D1CE4E5B9)
-    mixed ^= uint64(user0) * uint64(0x94D049BB133111EB) + uint64(user1) * uint64(0xD6E8FEB86659FD93)
+def _same(classes: Any, k: int, router: int, port: int, vc: int, hops: int, packet: Any) -> bool:
+    """Whether class `k` is the one of these values and of those in `packet`."""
+    return (
+        classes[k, _ROUTER] == router
+        and classes[k, _VIA] == packet.via
+        and classes[k, _IN_PORT] == port
+        and classes[k, _IN_VC] == vc
+        and classes[k, _PHASE] == packet.phase
+        and classes[k, _HOPS] == hops
+        and classes[k, _USER0] == packet.user0
+        and classes[k, _USER1] == packet.user1
+    )
+
+
+@inner
+def _hash(router: int, port: int, vc: int, hops: int, packet: Any) -> Any:
+    """64 mixed bits of the values of a class."""
+    mixed = uint64((router << 16) + (port << 8) + (vc << 4)) ^ (uint64(packet.phase) << uint64(40))
+    mixed ^= uint64(packet.via) * uint64(0x9E3779B97F4A7C15) + uint64(hops) * uint64(0xBF58476D1CE4E5B9)
+    mixed ^= uint64(packet.user0) * uint64(0x94D049BB133111EB) + uint64(packet.user1) * uint64(0xD6E8FEB86659FD93)
     mixed = (mixed ^ (mixed >> uint64(32))) * uint64(0xD6E8FEB86659FD93)
-    last = uint64(len(slots) - 1)
-    place = int64((mixed ^ (mixed >> uint64(29))) & last)
-    while stamps[place] == info[_GENERATION]:
-        k = int64(slots[place])
-        if (
-            classes[k, _ROUTER] == router
-            and classes[k, _IN_PORT] == port
-            and classes[k, _IN_VC] == vc
-            and classes[k, _PHASE] == phase
-            and classes[k, _VIA] == via
-            and classes[k, _HOPS] == hops
-            and classes[k, _USER0] == user0
-            and classes[k, _USER1] == user1
-        ):
-            return k
-        place = int64(uint64(place + 1) & last)
-    stamps[place] = info[_GENERATION]
+    return mixed ^ (mixed >> uint64(29))
+
+
+@inner
+def _enter(
+    info: Any, classes: Any, slots: Any, stamps: Any, wanted: Any, count: int, router: int, port: int, vc: int,
+    hops: int, packet: Any,
+) -> int:  # fmt: skip
+    """Number of the class of a packet that comes in by (port, vc); `count` if it is new (then it has been entered)."""
+    now = info[_GENERATION]
+    port *= info[_READS_PORT]
+    vc *= info[_READS_VC]
+    hops = min(hops, info[_HOPS_CAP])
+    if info[_DENSE] != 0:
+        # few values: a place of its own for each
+        place = ((router * info[_PORT_ROOM] + port) * info[_VC_ROOM] + vc) * info[_HOPS_ROOM] + hops
+        place = place * info[_PHASE_ROOM] + int64(packet.phase)
+        if stamps[place] == now:
+            return int64(slots[place])
+    else:
+        last = uint64(len(slots) - 1)
+        place = int64(_hash(router, port, vc, hops, packet) & last)
+        while stamps[place] == now:
+            k = int64(slots[place])
+            if _same(classes, k, router, port, vc, hops, packet):
+                return k
+            place = int64(uint64(place + 1) & last)
+    stamps[place] = now
     slots[place] = count
     classes[count, _ROUTER], classes[count, _IN_PORT], classes[count, _IN_VC] = router, port, vc
-    classes[count, _HOPS], classes[count, _PHASE], classes[count, _VIA] = hops, phase, via
-    classes[count, _USER0], classes[count, _USER1] = user0, user1
+    classes[count, _HOPS], classes[count, _PHASE], classes[count, _VIA] = hops, packet.phase, packet.via
+    classes[count, _USER0], classes[count, _USER1] = packet.user0, packet.user1
+    for word in range(wanted.shape[1]):
+        wanted[count, word] = 0
     return count
 
 
 @inner
-def _arrive(
-    info: Any, classes: Any, slots: Any, stamps: Any, arrived: Any, wanted: Any, count: int, vcs: int, router: int,
-    port: int, vc: int, hops: int, phase: int, via: int, user0: int, user1: int,
-) -> int:  # fmt: skip
-    """Class of a packet that comes in by (port, vc); notes that it does."""
-    k = _find(info, classes, slots, stamps, count, router, port, vc, hops, phase, via, user0, user1)
-    if k == count:
-        for word in range(arrived.shape[1]):
-            arrived[k, word] = 0
-            wanted[k, word] = 0
-    bit = port * vcs + vc
-    arrived[k, bit >> 6] |= uint64(1) << uint64(bit & 63)
-    return k
+def _forget(info: Any, packet: Any) -> None:
+    """Set the fields that the relation does not read to what they are at the source."""
+    if info[_READS_PHASE] == 0:
+        packet.phase = 0
+    if info[_READS_VIA] == 0:
+        packet.via = -1
+    if info[_READS_USER0] == 0:
+        packet.user0 = 0
+    if info[_READS_USER1] == 0:
+        packet.user1 = 0
+
+
+@inner
+def _start(
+    net: Any, packet: Any, info: Any, first_host: int, last_host: int, classes: Any, slots: Any, stamps: Any,
+    wanted: Any,
+) -> bool:  # fmt: skip
+    """Enter the classes of packets that come from these hosts; False: no room."""
+    info[_GENERATION] += 1
+    packet.phase, packet.via, packet.user0, packet.user1 = 0, -1, 0, 0
+    for h in range(first_host, last_host):
+        for v in range(int64(net.vcs)):
+            if (int64(host_at(net, h).inject_mask) >> v) & 1:
+                port = input_port(net, input_vc(net, int64(host_at(net, h).input_vc) + v).port)
+                count = info[_CLASSES]
+                if count >= len(classes):
+                    return False
+                k = _enter(
+                    info, classes, slots, stamps, wanted, count, int64(port.router), int64(port.port), v, 0, packet
+                )
+                info[_CLASSES] += 1 if k == count else 0
+    return True
 
 
 @inner
 def _group(
     route: Callable[..., int], net: Any, packet: Any, info: Any, choices: Any, first_host: int, last_host: int,
-    src: int, length: int, classes: Any, slots: Any, stamps: Any, arrived: Any, wanted: Any, outcomes: Any,
-    steps: Any, size: Any,
+    classes: Any, slots: Any, stamps: Any, wanted: Any, outcomes: Any, steps: Any,
 ) -> int:  # fmt: skip
-    """Explore the classes that packets of some hosts reach; ``size``: classes, outcomes, steps of this group."""
-    ports, vcs = int64(net.ports), int64(net.vcs)
-    count, answers, moves = 0, 0, 0
-    keep = info[_MODE] != 0
-    info[_GENERATION] += 1
-    for h in range(first_host, last_host):
-        for v in range(vcs):
-            if (int64(host_at(net, h).inject_mask) >> v) & 1:
-                n = int64(host_at(net, h).input_vc) + v
-                port = input_port(net, input_vc(net, n).port)
-                if count + 1 >= len(classes):
-                    return NO_ROOM
-                k = _find(
-                    info, classes, slots, stamps, count, int64(port.router), int64(port.port), v, 0, 0, -1, 0, 0
-                )
-                if k == count:
-                    for word in range(arrived.shape[1]):
-                        arrived[k, word] = 0
-                        wanted[k, word] = 0
-                    count += 1
-    at = 0
+    """Explore the classes that packets of some hosts reach, and enter them behind those that are there."""
+    ports, vcs, inputs = int64(net.ports), int64(net.vcs), int64(net.input_vcs)
+    at, answers, moves = info[_CLASSES], info[_OUTCOMES], info[_STEPS]
+    most = len(classes)
+    if info[_DENSE] == 0:
+        most = min(most, at + (len(slots) >> 1))
+    if not _start(net, packet, info, first_host, last_host, classes, slots, stamps, wanted):
+        return NO_ROOM
+    count = info[_CLASSES]
+    candidates = int64s(net.candidate)
     while at < count:
-        router = int64(classes[at, _ROUTER])
+        router, hops = int64(classes[at, _ROUTER]), int64(classes[at, _HOPS])
+        info[_CLASS] = at
         again = True
         while again:
-            packet.src, packet.length = src, length
-            packet.hops, packet.phase, packet.via = classes[at, _HOPS], classes[at, _PHASE], classes[at, _VIA]
+            packet.hops, packet.phase, packet.via = hops, classes[at, _PHASE], classes[at, _VIA]
             packet.user0, packet.user1 = classes[at, _USER0], classes[at, _USER1]
             found = route(
                 router,
@@ -153,32 +174,29 @@ def _group(
                 net,
                 int32s(net.table),
                 floats(net.memory),
-                int64s(net.candidate),
+                candidates,
             )
             info[_EVALUATIONS] += 1
-            info[_CLASS], info[_VALUE] = at, found
+            info[_VALUE] = found
             if choices[1] > choices[0]:
                 return MANY_DRAWS
             if found > info[_MOST] or found < 0:
                 return BAD_COUNT
-            phase = int64(packet.phase)
-            hops, via = int64(packet.hops) + 1, int64(packet.via)
-            user0, user1 = int64(packet.user0), int64(packet.user1)
-            if answers + 1 >= len(outcomes):
-                return NO_ROOM
+            _forget(info, packet)
             first_move, leaves, ways = moves, 0, 0
             for k in range(found):
-                packed = int64s(net.candidate)[k]
+                packed = candidates[k]
                 o, mask = candidate_port(packed), uint64(candidate_mask(packed))
-                info[_VALUE] = o
                 if o >= ports:
+                    info[_VALUE] = o
                     return BAD_PORT
                 while mask != uint64(0):
                     w = trailing_zeros(mask)
                     mask &= mask - uint64(1)
                     if w >= vcs:
-                        continue
-                    m = (router * ports + o) * vcs + w
+                        break
+                    bit = o * vcs + w
+                    m = router * ports * vcs + bit
                     output = output_vc(net, m)
                     target = int64(output.target)
                     if target < 0:
@@ -186,96 +204,70 @@ def _group(
                     if candidate_need(packed) > int64(output.depth):
                         continue
                     ways += 1
-                    if target >= net.input_vcs:
+                    if target >= inputs:
                         leaves = 1
                         continue
-                    info[_VALUE] = phase
-                    if info[_READS_PHASE] and (phase < 0 or phase >= info[_PHASES]):
+                    if packet.phase < 0 or packet.phase >= info[_PHASES]:
+                        info[_VALUE] = packet.phase
                         return BAD_PHASE
-                    if count + 1 >= len(classes) or moves + 1 >= len(steps):
+                    if count >= most or moves >= len(steps):
                         return NO_ROOM
-                    bit = o * vcs + w
                     wanted[at, bit >> 6] |= uint64(1) << uint64(bit & 63)
                     to = input_vc(net, target)
                     port = input_port(net, to.port)
-                    k_next = _arrive(
-                        info, classes, slots, stamps, arrived, wanted, count, vcs, int64(port.router),
-                        int64(port.port), int64(to.vc), hops, phase, via, user0, user1,
+                    following = _enter(
+                        info, classes, slots, stamps, wanted, count, int64(port.router), int64(port.port),
+                        int64(to.vc), hops + 1, packet,
                     )  # fmt: skip
-                    if k_next == count:
-                        count += 1
-                    if keep:
-                        steps[moves, 0], steps[moves, 1] = m, k_next
-                        moves += 1
+                    count += 1 if following == count else 0
+                    steps[moves, 0], steps[moves, 1] = m, following
+                    moves += 1
             if ways == 0:
                 return NO_OUTPUT
-            if keep:
+            if info[_KEEP] != 0:
+                if answers >= len(outcomes):
+                    return NO_ROOM
                 outcomes[answers, 0], outcomes[answers, 1] = at, first_move
                 outcomes[answers, 2], outcomes[answers, 3] = moves, leaves
                 answers += 1
-            again = next_choices(choices)
+            again = choices[1] != 0 and next_choices(choices)
         if info[_EVALUATIONS] > MAX_EVALUATIONS:
             return MANY_STATES
         at += 1
-    size[0], size[1], size[2] = count, answers, moves
+    info[_CLASSES], info[_OUTCOMES], info[_STEPS] = count, answers, moves
     return WALKED
 
 
 @inner
-def _note_dependencies(net: Any, classes: Any, arrived: Any, wanted: Any, depends: Any, count: int) -> None:
-    """``depends[channel, word]``: every channel by which a packet comes to a class may wait for all that it wants."""
-    per_router = int64(net.ports * net.vcs)
-    for k in range(count):
-        first = int64(classes[k, _ROUTER]) * per_router
-        for word in range(arrived.shape[1]):
-            mask = arrived[k, word]
-            while mask != uint64(0):
-                n = first + 64 * word + trailing_zeros(mask)
-                mask &= mask - uint64(1)
-                m = int64(input_vc(net, n).credit_to)
-                for other in range(wanted.shape[1]):
-                    depends[m, other] |= wanted[k, other]
-
-
-@inner
-def _note_stuck(
-    net: Any, info: Any, classes: Any, arrived: Any, outcomes: Any, steps: Any, closed: Any, still: Any, stuck: Any,
-    size: Any,
-) -> None:  # fmt: skip
-    """``still[channel]`` = 1 where a packet of this group can stand with all it asks for in the set ``closed``."""
-    per_router = int64(net.ports * net.vcs)
-    for k in range(size[0]):
-        stuck[k] = 0
-    for a in range(size[1]):
-        inside = outcomes[a, 3] == 0
-        for s in range(outcomes[a, 1], outcomes[a, 2]):
-            inside = inside and closed[steps[s, 0]] != 0
-        if inside:
-            stuck[outcomes[a, 0]] = 1
-    # flits behind a head that is stuck further on are stuck, too
-    changed = info[_MODE] == STRETCHED
-    while changed:
-        changed = False
-        for back in range(size[1]):
-            a = size[1] - 1 - back
-            if stuck[outcomes[a, 0]] != 0:
+def _towards(
+    route: Callable[..., int], net: Any, packet: Any, info: Any, choices: Any, dst: int, lengths: Any, classes: Any,
+    slots: Any, stamps: Any, wanted: Any, outcomes: Any, steps: Any, depends: Any,
+) -> int:  # fmt: skip
+    """Explore all groups of packets to host `dst`."""
+    packet.dst = dst
+    for src in range(int64(net.hosts) if info[_READS_SRC] else 1):
+        first, last = 0, int64(net.hosts)
+        if info[_READS_SRC]:
+            if host_at(net, src).inject_mask == 0:
                 continue
-            for s in range(outcomes[a, 1], outcomes[a, 2]):
-                if closed[steps[s, 0]] != 0 and stuck[steps[s, 1]] != 0:
-                    stuck[outcomes[a, 0]] = 1
-                    changed = True
-                    break
-    for k in range(size[0]):
-        if stuck[k] == 0:
-            continue
-        first = int64(classes[k, _ROUTER]) * per_router
-        for word in range(arrived.shape[1]):
-            mask = arrived[k, word]
-            while mask != uint64(0):
-                m = int64(input_vc(net, first + 64 * word + trailing_zeros(mask)).credit_to)
-                mask &= mask - uint64(1)
-                if closed[m] != 0:
-                    still[m] = 1
+            if not info[_RESENDS]:
+                first, last = src, src + 1
+        for length in lengths:
+            packet.src, packet.length = src, length
+            info[_SRC], info[_LENGTH] = src, length
+            if info[_KEEP] == 0:
+                info[_CLASSES : _STEPS + 1] = 0
+            before = info[_STEPS]
+            code = _group(
+                route, net, packet, info, choices, first, last, classes, slots, stamps, wanted, outcomes, steps
+            )
+            if code != WALKED:
+                return code
+            # a packet that came to a class by a channel may wait there for all that the class wants
+            for s in range(before, info[_STEPS]):
+                for word in range(wanted.shape[1]):
+                    depends[steps[s, 0], word] |= wanted[steps[s, 1], word]
+    return WALKED
 
 
 def _make_walk(digest: str) -> Callable[..., int]:
@@ -285,48 +277,87 @@ def _make_walk(digest: str) -> Callable[..., int]:
         packet: Any,
         info: Any,
         choices: Any,
-        dst: int,
+        destinations: Any,
         lengths: Any,
         classes: Any,
         slots: Any,
         stamps: Any,
-        arrived: Any,
         wanted: Any,
         outcomes: Any,
         steps: Any,
         depends: Any,
-        closed: Any,
-        still: Any,
-        stuck: Any,
     ) -> int:
-        """Explore all groups of packets to host `dst`; one of the codes above."""
+        """Explore the destinations from number ``info[_NEXT]`` on; one of the codes above."""
         if len(digest) == 0:
             return WALKED
-        size = stuck[len(stuck) - 3 :]
-        hosts = int64(net.hosts)
-        packet.dst = dst
-        for src in range(hosts if info[_READS_SRC] else 1):
-            first, last = 0, hosts
-            if info[_READS_SRC]:
-                if host_at(net, src).inject_mask == 0:
-                    continue
-                if not info[_RESENDS]:
-                    first, last = src, src + 1
-            for length in lengths:
-                info[_SRC], info[_LENGTH] = src, length
-                code = _group(
-                    route, net, packet, info, choices, first, last, src, length, classes, slots, stamps, arrived,
-                    wanted, outcomes, steps, size,
-                )  # fmt: skip
-                if code != WALKED:
-                    return code
-                if info[_MODE] == DEPENDENCIES:
-                    _note_dependencies(net, classes, arrived, wanted, depends, size[0])
-                else:
-                    _note_stuck(net, info, classes, arrived, outcomes, steps, closed, still, stuck, size)
+        while info[_NEXT] < len(destinations):
+            if info[_CLASSES] > MAX_KEPT:
+                return FULL
+            kept = info[_CLASSES], info[_OUTCOMES], info[_STEPS]
+            code = _towards(
+                route, net, packet, info, choices, destinations[info[_NEXT]], lengths, classes, slots, stamps, wanted,
+                outcomes, steps, depends,
+            )  # fmt: skip
+            if code == NO_ROOM:  # this destination again, with more
+                info[_CLASSES], info[_OUTCOMES], info[_STEPS] = kept
+            if code != WALKED:
+                return code
+            info[_NEXT] += 1
         return WALKED
 
     return walk
+
+
+def _make_settle(digest: str) -> Callable[..., None]:
+    def settle(
+        info: Any,
+        outcomes: Any,
+        steps: Any,
+        closed: Any,
+        still: Any,
+        possible: Any,
+        stuck: Any,
+    ) -> None:
+        """``still[channel]`` = 1 where a packet can stand with all that it asks for in the set ``closed``.
+
+        `possible` holds the classes that were stuck in a larger set.
+        """
+        if len(digest) == 0:
+            return
+        count, answers = info[_CLASSES], info[_OUTCOMES]
+        for k in range(count):
+            stuck[k] = 0
+        for a in range(answers):
+            k = outcomes[a, 0]
+            if possible[k] == 0 or stuck[k] != 0:
+                continue
+            inside = outcomes[a, 3] == 0
+            for s in range(outcomes[a, 1], outcomes[a, 2]):
+                if closed[steps[s, 0]] == 0:
+                    inside = False
+                    break
+            if inside:
+                stuck[k] = 1
+        # flits behind a head that is stuck further on are stuck, too
+        changed = info[_STRETCHED] != 0
+        while changed:
+            changed = False
+            for back in range(answers):
+                a = answers - 1 - back
+                k = outcomes[a, 0]
+                if possible[k] == 0 or stuck[k] != 0:
+                    continue
+                for s in range(outcomes[a, 1], outcomes[a, 2]):
+                    if stuck[steps[s, 1]] != 0 and closed[steps[s, 0]] != 0:
+                        stuck[k] = 1
+                        changed = True
+                        break
+        for k in range(count):
+            possible[k] = stuck[k]
+        for s in range(info[_STEPS]):
+            still[steps[s, 0]] |= closed[steps[s, 0]] & stuck[steps[s, 1]]
+
+    return settle
 
 
 _I1, _I2 = types.Array(types.int64, 1, "C"), types.Array(types.int32, 2, "C")
@@ -334,10 +365,9 @@ _H1, _B1, _U2 = types.Array(types.int32, 1, "C"), types.Array(types.uint8, 1, "C
 _ROUTE = types.FunctionType(ROUTE_SIGNATURE)
 _walk = CachedKernel(
     _make_walk,
-    int64(
-        _ROUTE, NET_RECORD, PACKET_RECORD, _I1, _I1, int64, _I1, _I2, _H1, _I1, _U2, _U2, _I2, _I2, _U2, _B1, _B1, _I1
-    ),
+    int64(_ROUTE, NET_RECORD, PACKET_RECORD, _I1, _I1, _I1, _I1, _I2, _H1, _I1, _U2, _I2, _I2, _U2),
 )
+_settle = CachedKernel(_make_settle, types.void(_I1, _I2, _I2, _B1, _B1, _B1, _B1))
 
 
 @dataclass
@@ -398,7 +428,8 @@ class Exploration:
         *,
         resends: bool = False,
     ) -> None:
-        self._relation, self._state, self.destinations = relation, state, destinations
+        self._relation, self._state = relation, state
+        self._destinations = np.array(destinations, np.int64)
         record = state.record[0]
         self.channels = int(record["output_vcs"])
         self._words = (int(record["ports"] * record["vcs"]) + 63) // 64
@@ -410,77 +441,124 @@ class Exploration:
             (_READS_USER1, "user1"), (_READS_SRC, "src"),
         ):  # fmt: skip
             info[place] = name in has
-        info[_HOPS_CAP] = -1 if reads.hops_cap is None else reads.hops_cap
+        info[_HOPS_CAP] = 0
+        if "hops" in has:
+            info[_HOPS_CAP] = np.iinfo(np.int32).max if reads.hops_cap is None else reads.hops_cap
         info[_PHASES], info[_MOST], info[_RESENDS] = plan.phases, plan.max_candidates, resends
+        info[_PORT_ROOM] = int(record["ports"]) if reads.in_port else 1
+        info[_VC_ROOM] = int(record["vcs"]) if reads.in_vc else 1
+        info[_HOPS_ROOM], info[_PHASE_ROOM] = info[_HOPS_CAP] + 1, plan.phases if "phase" in has else 1
+        places = int(record["routers"])
+        for room in info[_PORT_ROOM : _PHASE_ROOM + 1].tolist():
+            places *= room
+        info[_DENSE] = places <= MAX_CLASSES and not {"via", "user0", "user1"} & has
+        self._places = places if info[_DENSE] else 0
         self._info = info
         self._lengths = lengths if "length" in has else np.ones(1, np.int64)
         self._names = has
         self.depends = np.zeros((self.channels, self._words), np.uint64)
-        self._room(1024, 4096)
+        self._classes = np.zeros((0, _COLUMNS), np.int32)
+        self._wanted = np.zeros((0, self._words), np.uint64)
+        self._outcomes, self._steps = np.zeros((0, 4), np.int32), np.zeros((0, 2), np.int32)
+        self._slots, self._stamps = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        self._whole = False
+        self._grow(1 << 14, 1 << 16)
 
-    def _room(self, classes: int, steps: int) -> None:
-        words = self._words
-        self._classes = np.zeros((classes, _COLUMNS), np.int32)
-        self._arrived, self._wanted = np.zeros((classes, words), np.uint64), np.zeros((classes, words), np.uint64)
-        slots = 2 << (classes - 1).bit_length()
-        self._slots, self._stamps = np.zeros(slots, np.int32), np.zeros(slots, np.int64)
-        self._outcomes, self._steps = np.zeros((steps, 4), np.int32), np.zeros((steps, 2), np.int32)
-        self._stuck = np.zeros(classes + 3, np.int64)
+    def _grow(self, classes: int, steps: int) -> None:
+        """Make room; what was entered stays."""
+        for name, rows in (
+            ("_classes", classes), ("_wanted", classes), ("_outcomes", steps), ("_steps", steps)
+        ):  # fmt: skip
+            old = getattr(self, name)
+            new = np.zeros((rows, old.shape[1]), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        slots = self._places or 2 << (classes - 1).bit_length()
+        if slots > len(self._slots):
+            self._slots, self._stamps = np.zeros(slots, np.int32), np.zeros(slots, np.int64)
 
-    @property
-    def evaluations(self) -> int:
-        """How often the relation was evaluated."""
-        return int(self._info[_EVALUATIONS])
+    def walk(self, *, keep: bool = False) -> Stop | None:
+        """Explore all destinations; what is found is kept, if wanted and if there is room. None: done."""
+        for _ in self._batches(keep=keep):
+            pass
+        return self._stopped
 
-    def walk(self, mode: int, closed: NDArray[np.uint8], still: NDArray[np.uint8]) -> Stop | None:
-        """Explore all destinations in a mode (`DEPENDENCIES`, `STANDING`, `STRETCHED`); None: done."""
+    def _batches(self, *, keep: bool) -> Iterator[None]:
+        """Explore the destinations in turn; stops where the room is full of what is kept, and at the end."""
         state, info = self._state, self._info
-        info[_MODE] = mode
+        self._stopped: Stop | None = None
+        info[_KEEP] = keep
         choices = np.zeros(3 + 2 * MAX_DRAWS, np.int64)
         choices[0] = MAX_DRAWS
+        packet = np.zeros(1, PACKET)[0]
+        info[_CLASSES : _STEPS + 1] = 0
+        info[_NEXT] = 0
         saved = {key: state[key].copy() for key in ("router_rng", "memory", "candidate", "table")}
         state.record["choices"] = choices.ctypes.data
-        packet = np.zeros(1, PACKET)[0]
+        full = False
         try:
-            for dst in self.destinations:
-                while True:
-                    code = _walk(
-                        self._relation, state.record[0], packet, info, choices, dst, self._lengths, self._classes,
-                        self._slots, self._stamps, self._arrived, self._wanted, self._outcomes, self._steps,
-                        self.depends, closed, still, self._stuck,
-                    )  # fmt: skip
-                    if code != NO_ROOM:
-                        break
-                    self._room(2 * len(self._classes), 2 * len(self._steps))
+            code = NO_ROOM
+            while code != WALKED:
+                code = _walk(
+                    self._relation, state.record[0], packet, info, choices, self._destinations, self._lengths,
+                    self._classes, self._slots, self._stamps, self._wanted, self._outcomes, self._steps, self.depends,
+                )  # fmt: skip
+                if code == FULL:
+                    full = True
+                    yield
+                    info[_CLASSES : _STEPS + 1] = 0
+                elif code == NO_ROOM and len(self._classes) <= 2 * (MAX_CLASSES + MAX_KEPT):
                     choices[1:] = 0
-                    if len(self._classes) > MAX_CLASSES:
-                        code = MANY_STATES
-                        break
-                if code != WALKED:
-                    return self._stop(code, dst)
+                    self._grow(2 * len(self._classes), 2 * len(self._steps))
+                elif code != WALKED:
+                    self._stopped = self._stop(MANY_STATES if code == NO_ROOM else code)
+                    return
+            self._whole = keep and not full
+            yield
         finally:
             state.record["choices"] = 0
             for key, array in saved.items():
                 state[key][:] = array
-        return None
 
-    def _stop(self, code: int, dst: int) -> Stop:
+    def stuck_channels(self, *, stretched: bool) -> NDArray[np.uint8]:
+        """Largest set of channels in which packets can stand that ask for channels of the set alone: uint8[channel].
+
+        Only where a packet that asks for channels can be given any of them, and has one for itself: cut-through, or
+        wormhole with release by credits (`stretched`: its flits may stand in several channels). An empty set proves
+        that no deadlock exists. Duato's condition implies it: the last channel of his order would have an escape
+        outside.
+        """
+        closed = np.ones(self.channels, np.uint8)
+        self._info[_STRETCHED] = stretched
+        possible = np.zeros(0, np.uint8)
+        while closed.any():
+            still = np.zeros_like(closed)
+            whole = self._whole
+            for _ in (None,) if whole else self._batches(keep=True):
+                if not whole or len(possible) != len(self._classes):
+                    possible = np.ones(len(self._classes), np.uint8)
+                _settle(
+                    self._info, self._outcomes, self._steps, closed, still, possible, np.zeros_like(possible)
+                )
+            if (still == closed).all():
+                break
+            closed = still
+        return closed
+
+    def _stop(self, code: int) -> Stop:
         info = self._info
         at = self._classes[info[_CLASS]]
-        word = np.flatnonzero(self._arrived[info[_CLASS]])
-        bit = 0
-        if len(word):
-            mask = int(self._arrived[info[_CLASS], word[0]])
-            bit = 64 * int(word[0]) + (mask & -mask).bit_length() - 1
+        came = self._steps[self._steps[:, 1] == info[_CLASS], 0]
+        target = int(self._state["output_vc"]["target"][came[0]]) if len(came) else 0
         vcs = int(self._state["vcs"])
         return Stop(
             code,
-            dst,
+            int(self._destinations[info[_NEXT]]),
             int(info[_SRC]) if "src" in self._names else -1,
             int(info[_LENGTH]) if "length" in self._names else -1,
             int(at[_ROUTER]),
-            int(at[_IN_PORT]) if info[_READS_PORT] else bit // vcs,
-            int(at[_IN_VC]) if info[_READS_VC] else bit % vcs,
+            int(at[_IN_PORT]) if info[_READS_PORT] else target // vcs % int(self._state["ports"]),
+            int(at[_IN_VC]) if info[_READS_VC] else target % vcs,
             int(info[_VALUE]),
         )
 
@@ -493,23 +571,6 @@ class Exploration:
         per_router = int(record["ports"] * record["vcs"])
         target = self._state["output_vc"]["target"][source[edge]].astype(np.int64)
         return source[edge], target // per_router * per_router + 64 * word[edge] + bit
-
-
-def stuck_channels(exploration: Exploration, *, stretched: bool) -> NDArray[np.uint8]:
-    """Largest set of channels in which packets can stand that ask for channels of the set alone: uint8[channel].
-
-    Only where a packet that asks for channels can be given any of them, and has one for itself: cut-through, or
-    wormhole with release by credits (`stretched`: its flits may stand in several channels). An empty set proves that
-    no deadlock exists. Duato's condition implies it: the last channel of his order would have an escape outside.
-    """
-    closed = np.ones(exploration.channels, np.uint8)
-    while closed.any():
-        still = np.zeros_like(closed)
-        exploration.walk(STRETCHED if stretched else STANDING, closed, still)
-        if (still == closed).all():
-            break
-        closed = still
-    return closed
 
 
 def packet_lengths(state: NetState) -> NDArray[np.int64]:
