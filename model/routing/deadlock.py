@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.records import ACTIVE, VA, WORMHOLE
 from hopforge.model.network.core.state import NetState
+from hopforge.model.routing.every_answer import NotCoveredError
 from hopforge.model.routing.fields_read import FieldsRead, fields_read
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.routing.reachable import (
@@ -28,6 +29,7 @@ from hopforge.model.routing.reachable import (
     MAX_EVALUATIONS,
     NO_OUTPUT,
     Exploration,
+    InterpretedExploration,
     Stop,
     packet_lengths,
 )
@@ -86,19 +88,26 @@ def check_routing(
     reads = fields_read(relation)
     if reads.unseen:
         raise DeadlockError(
-            f"routing.check: {name} is not proved free of deadlock: its answer depends on {reads.unseen[0]}; "
+            f"routing.check: {name} is not proved free of deadlock: it uses {reads.unseen[0]}; "
             "set routing.check: false to run it without a proof"
         )
     record = state.record[0]
     destinations = list(range(topology.hosts)) if hosts is None else np.flatnonzero(hosts).tolist()
-    exploration = Exploration(
+    explore = InterpretedExploration if reads.changing else Exploration
+    exploration = explore(
         plan, relation, state, reads, destinations, packet_lengths(state) if lengths is None else lengths,
         resends=resends,
     )  # fmt: skip
     wormhole = int(record["switching_mode"]) == WORMHOLE
     # a packet that holds a virtual channel in which another one still stands cannot go to its escape any more
     committed = wormhole and not record["release_credits"]
-    stop = exploration.walk(keep=plan.obligation == "escape" and not committed)
+    try:
+        stop = exploration.walk(keep=plan.obligation == "escape" and not committed)
+    except NotCoveredError as problem:
+        raise DeadlockError(
+            f"routing.check: {name} is not proved free of deadlock: it uses {reads.changing[0]}, and not all of its "
+            f"answers can be found: {problem}; set routing.check: false to run it without a proof"
+        ) from problem
     if stop is not None:
         raise DeadlockError(_stop_text(topology, plan, name, reads, stop))
     source, target = exploration.edges()

@@ -43,8 +43,9 @@ _FIXED = {
     "flit_time", "return_time", "inject_mask",
 }  # fmt: skip
 _RECORDS = (NET, INPUT_VC, OUTPUT_VC, INPUT_PORT, OUTPUT_PORT, ROUTER, HOST, MESSAGE, RANK)
-_CHANGING = {str(name) for record in _RECORDS for name in record.names or ()} - _FIXED
-_HIDDEN = {str(name) for name in PACKET.names or ()} - {*EXPLORED, "dst"}
+#: fields of records that change during a run, and fields of packets that the proof does not explore
+CHANGING = {str(name) for record in _RECORDS for name in record.names or ()} - _FIXED
+HIDDEN = {str(name) for name in PACKET.names or ()} - {*EXPLORED, "dst"}
 _SAFE_BUILTINS = {
     "abs", "bool", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "reversed", "round",
     "sum", "tuple", "zip",
@@ -67,8 +68,10 @@ class FieldsRead:
         Whether it looks at where the packet came in.
     hops_cap : int or None
         It only compares ``packet.hops`` with numbers below this one, so larger values are all alike; None: no limit.
+    changing : list of str
+        What its answer may depend on beyond the packet, in words: queues, ``memory``. `every_answer` covers it.
     unseen : list of str
-        What else its answer may depend on, in words: queues, ``memory``, functions that cannot be looked into.
+        What it does that no proof can follow, in words: calls of functions that cannot be looked into.
     """
 
     fields: set[str] = field(default_factory=set)
@@ -76,6 +79,7 @@ class FieldsRead:
     in_port: bool = False
     in_vc: bool = False
     hops_cap: int | None = 0
+    changing: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
 
     @property
@@ -96,11 +100,10 @@ def fields_read(relation: Any) -> FieldsRead:
     loaded = {name for one in dis.get_instructions(function.__code__) for name in _loaded(one)}
     found.in_port, found.in_vc = names[_IN_PORT] in loaded, names[_IN_VC] in loaded
     if names[_MEMORY] in loaded:
-        found.unseen.append("memory")
+        found.changing.append("memory")
     _scan(function, found, set())
     if found.written - set(WRITABLE):
         found.unseen.append("packet." + sorted(found.written - set(WRITABLE))[0] + ", which it writes")
-    found.unseen = list(dict.fromkeys(found.unseen))
     return found
 
 
@@ -153,7 +156,7 @@ def _scan(function: FunctionType, found: FieldsRead, seen: set[CodeType]) -> Non
                 found.fields.update({name} & set(EXPLORED))
                 found.written.update({name} & set(WRITABLE))
         elif one.opname.startswith(("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")) and _stored_into(whole, one) != out:
-            found.unseen.append("an array other than out, which it writes")
+            found.changing.append("an array other than out, which it writes")
 
 
 def _stored_into(steps: list[dis.Instruction], store: dis.Instruction) -> str:
@@ -171,10 +174,10 @@ def _stored_into(steps: list[dis.Instruction], store: dis.Instruction) -> str:
 def _attribute(name: str, found: FieldsRead) -> None:
     if name in EXPLORED:
         found.fields.add(name)
-    elif name in _HIDDEN:
-        found.unseen.append(f"packet.{name}")
-    elif name in _CHANGING:
-        found.unseen.append(f"{name} of a router, which changes during a run")
+    elif name in HIDDEN:
+        found.changing.append(f"packet.{name}")
+    elif name in CHANGING:
+        found.changing.append(f"{name} of a router, which changes during a run")
 
 
 def _of_module(steps: list[dis.Instruction], k: int, function: FunctionType) -> bool:
@@ -210,7 +213,7 @@ def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType]) -> No
         return
     if isinstance(value, Dispatcher):
         if (value.py_func.__module__ or "").startswith("hopforge.model.kernel.rng"):
-            found.unseen.append(f"{name}, random numbers that only draw_below shows to the proof")
+            found.changing.append(f"{name}, random numbers other than those of draw_below")
         else:
             _scan(value.py_func, found, seen)
         return

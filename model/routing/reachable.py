@@ -31,6 +31,7 @@ from hopforge.model.network.core.records import (
     output_vc,
 )
 from hopforge.model.network.core.state import NetState
+from hopforge.model.routing.every_answer import EveryAnswer
 from hopforge.model.routing.fields_read import FieldsRead
 from hopforge.model.routing.plan import RoutingPlan, next_choices
 
@@ -499,10 +500,7 @@ class Exploration:
         try:
             code = NO_ROOM
             while code != WALKED:
-                code = _walk(
-                    self._relation, state.record[0], packet, info, choices, self._destinations, self._lengths,
-                    self._classes, self._slots, self._stamps, self._wanted, self._outcomes, self._steps, self.depends,
-                )  # fmt: skip
+                code = self._explore(packet, choices)
                 if code == FULL:
                     full = True
                     yield
@@ -519,6 +517,15 @@ class Exploration:
             state.record["choices"] = 0
             for key, array in saved.items():
                 state[key][:] = array
+
+    def _explore(self, packet: Any, choices: NDArray[np.int64]) -> int:
+        """Explore the destinations that are left; one of the codes above."""
+        return int(
+            _walk(
+                self._relation, self._state.record[0], packet, self._info, choices, self._destinations, self._lengths,
+                self._classes, self._slots, self._stamps, self._wanted, self._outcomes, self._steps, self.depends,
+            )
+        )  # fmt: skip
 
     def stuck_channels(self, *, stretched: bool) -> NDArray[np.uint8]:
         """Largest set of channels in which packets can stand that ask for channels of the set alone: uint8[channel].
@@ -571,6 +578,129 @@ class Exploration:
         per_router = int(record["ports"] * record["vcs"])
         target = self._state["output_vc"]["target"][source[edge]].astype(np.int64)
         return source[edge], target // per_router * per_router + 64 * word[edge] + bit
+
+
+class InterpretedExploration(Exploration):
+    """The same for a relation whose answer depends on queues or on what it has learned: see `every_answer`.
+
+    Raises
+    ------
+    NotCoveredError
+        From `walk`: all answers cannot be found.
+    """
+
+    def __init__(
+        self,
+        plan: RoutingPlan,
+        relation: Any,
+        state: NetState,
+        reads: FieldsRead,
+        destinations: list[int],
+        lengths: NDArray[np.int64],
+        *,
+        resends: bool = False,
+    ) -> None:
+        super().__init__(plan, relation, state, reads, destinations, lengths, resends=resends)
+        self._answers = EveryAnswer(relation, state, plan.max_candidates)
+
+    def _explore(self, packet: Any, choices: NDArray[np.int64]) -> int:
+        info, host = self._info, self._state["host"]
+        sources = np.flatnonzero(host["inject_mask"])
+        while info[_NEXT] < len(self._destinations):
+            if info[_CLASSES] > MAX_KEPT:
+                return FULL
+            for src in sources.tolist() if info[_READS_SRC] else [0]:
+                starts = sources.tolist() if info[_RESENDS] or not info[_READS_SRC] else [src]
+                for length in self._lengths.tolist():
+                    info[_SRC], info[_LENGTH] = src, length
+                    if not info[_KEEP]:
+                        info[_CLASSES : _STEPS + 1] = 0
+                    code = self._explore_group(int(self._destinations[info[_NEXT]]), src, length, starts)
+                    if code != WALKED:
+                        return code
+            info[_NEXT] += 1
+        return WALKED
+
+    def _key(self, n: int, hops: int, after: tuple[int, ...]) -> tuple[int, ...]:
+        """Values of the class of a packet in input VC `n`."""
+        info, record = self._info, self._state.record[0]
+        port, vc = divmod(n, int(record["vcs"]))
+        router, port = divmod(port, int(record["ports"]))
+        reads = info[_READS_PHASE], info[_READS_VIA], info[_READS_USER0], info[_READS_USER1]
+        values = (value if read else start for value, read, start in zip(after, reads, (0, -1, 0, 0), strict=True))
+        port, vc = port * int(info[_READS_PORT]), vc * int(info[_READS_VC])
+        return (router, port, vc, min(hops, int(info[_HOPS_CAP])), *values)
+
+    def _explore_group(self, dst: int, src: int, length: int, starts: list[int]) -> int:
+        """As `_group`."""
+        info, record, host = self._info, self._state.record[0], self._state["host"]
+        ports, vcs, inputs = int(record["ports"]), int(record["vcs"]), int(record["input_vcs"])
+        targets, depths = self._state["output_vc"]["target"], self._state["output_vc"]["depth"]
+        base, begin = int(info[_CLASSES]), int(info[_STEPS])
+        classes: dict[tuple[int, ...], int] = {}
+        for h in starts:
+            for v in range(vcs):
+                if int(host["inject_mask"][h]) >> v & 1:
+                    classes.setdefault(self._key(int(host["input_vc"][h]) + v, 0, (0, -1, 0, 0)), base + len(classes))
+        queue, at = list(classes), 0
+        while at < len(queue):
+            key = queue[at]
+            if base + len(queue) >= len(self._classes):
+                self._grow(2 * len(self._classes), 2 * len(self._steps))
+            self._classes[base + at], self._wanted[base + at] = key, 0
+            info[_CLASS] = base + at
+            router, port, vc, hops, phase, via, user0, user1 = key
+            fields = {
+                "dst": dst, "src": src, "length": length, "hops": hops, "phase": phase, "via": via, "user0": user0,
+                "user1": user1,
+            }  # fmt: skip
+            for found, after in sorted(self._answers(router, port, vc, fields)):
+                info[_EVALUATIONS] += 1
+                first_move, leaves, ways = int(info[_STEPS]), 0, 0
+                for o, mask, need in found:
+                    info[_VALUE] = o
+                    if o >= ports:
+                        return BAD_PORT
+                    for w in range(vcs):
+                        if not mask >> w & 1:
+                            continue
+                        m = (router * ports + o) * vcs + w
+                        target = int(targets[m])
+                        if target < 0:
+                            return NO_OUTPUT
+                        if need > int(depths[m]):
+                            continue
+                        ways += 1
+                        if target >= inputs:
+                            leaves = 1
+                            continue
+                        if info[_READS_PHASE] and not 0 <= after[0] < info[_PHASES]:
+                            info[_VALUE] = after[0]
+                            return BAD_PHASE
+                        following = self._key(target, hops + 1, after)
+                        if following not in classes:
+                            classes[following] = base + len(classes)
+                            queue.append(following)
+                        bit = o * vcs + w
+                        self._wanted[base + at, bit >> 6] |= np.uint64(1 << (bit & 63))
+                        if info[_STEPS] >= len(self._steps) - 1:
+                            self._grow(2 * len(self._classes), 2 * len(self._steps))
+                        self._steps[info[_STEPS]] = m, classes[following]
+                        info[_STEPS] += 1
+                if ways == 0:
+                    return NO_OUTPUT
+                if info[_KEEP]:
+                    if info[_OUTCOMES] >= len(self._outcomes):
+                        self._grow(2 * len(self._classes), 2 * len(self._steps))
+                    self._outcomes[info[_OUTCOMES]] = base + at, first_move, info[_STEPS], leaves
+                    info[_OUTCOMES] += 1
+            if info[_EVALUATIONS] > MAX_EVALUATIONS // 100:
+                return MANY_STATES
+            at += 1
+        steps = self._steps[begin : info[_STEPS]]
+        np.bitwise_or.at(self.depends, steps[:, 0], self._wanted[steps[:, 1]])
+        info[_CLASSES] = base + len(classes)
+        return WALKED
 
 
 def packet_lengths(state: NetState) -> NDArray[np.int64]:
