@@ -134,9 +134,12 @@ def check_routing(
 
 
 def _ours(relation: Any) -> bool:
-    """Whether a relation is one of this package, not a user's."""
+    """Whether a relation, and the one that it is made around, is of this package, not a user's."""
     function = getattr(relation, "py_func", None)
-    return function is not None and str(function.__module__).startswith(f"{__package__}.")
+    if function is None or not str(function.__module__).startswith(f"{__package__}."):
+        return False
+    inner = [cell.cell_contents for cell in function.__closure__ or ()]
+    return all(_ours(one) for one in inner if hasattr(one, "py_func"))
 
 
 def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRead, stop: Stop) -> str:

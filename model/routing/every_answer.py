@@ -14,6 +14,7 @@ import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
+from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core import records
 from hopforge.model.network.core.candidates import candidate_mask, candidate_need, candidate_port
 from hopforge.model.network.core.state import NetState
@@ -199,12 +200,18 @@ class EveryAnswer:
     def _reader(self, name: str) -> Callable[..., _Record]:
         return lambda _net, place: _Record(self._state[name][place.__index__()], self._unknown)
 
+    def _part_of_table(self, address: Any) -> _Array:
+        """The table from an address on."""
+        return _Array(self._state["table"][(address.__index__() - int(self._state.record[0]["table"])) // 4 :].tolist())
+
     def _replace(self, value: Any) -> Any:
         """What stands for a global value of a function in plain Python."""
         if isinstance(value, types.Integer | types.Float):
             return _integer if isinstance(value, types.Integer) else _real
         if value is int or value is float:
             return _integer if value is int else _real
+        if value is int32s:
+            return self._part_of_table
         if hasattr(value, "_defn"):  # an intrinsic: pointers into what changes
             return lambda *_: self._unknown
         if not isinstance(value, Dispatcher):

@@ -51,7 +51,7 @@ _SAFE_BUILTINS = {
     "sum", "tuple", "zip",
 }  # fmt: skip
 #: places of the parameters of a relation
-_IN_PORT, _IN_VC, _PACKET, _TABLE, _MEMORY = 1, 2, 3, 5, 6
+_IN_PORT, _IN_VC, _MEMORY, _PARAMETERS = 1, 2, 6, 8
 
 
 @dataclass
@@ -99,8 +99,6 @@ def fields_read(relation: Any) -> FieldsRead:
     names = function.__code__.co_varnames
     loaded = {name for one in dis.get_instructions(function.__code__) for name in _loaded(one)}
     found.in_port, found.in_vc = names[_IN_PORT] in loaded, names[_IN_VC] in loaded
-    if names[_MEMORY] in loaded:
-        found.changing.append("memory")
     _scan(function, found, set())
     if found.written - set(WRITABLE):
         found.unseen.append("packet." + sorted(found.written - set(WRITABLE))[0] + ", which it writes")
@@ -128,6 +126,12 @@ def _scan(function: FunctionType, found: FieldsRead, seen: set[CodeType]) -> Non
     if code in seen:
         return
     seen.add(code)
+    inner = [cell.cell_contents for cell in function.__closure__ or ()]
+    relation = code.co_argcount == _PARAMETERS
+    if relation and not any(isinstance(one, Dispatcher) for one in inner):  # else it hands `memory` on to that one
+        name = code.co_varnames[_MEMORY]
+        if any(name in _loaded(one) for one in dis.get_instructions(code)):
+            found.changing.append("memory")
     whole = list(dis.get_instructions(code))
     steps = [one for one in whole if one.opname not in ("EXTENDED_ARG", "CACHE", "PRECALL")]
     out = code.co_varnames[code.co_argcount - 1] if len(seen) == 1 and code.co_argcount else "out"

@@ -22,6 +22,7 @@ from hopforge.model.network.core.records import (
     NET_RECORD,
     PACKET,
     PACKET_RECORD,
+    PROGRAM,
     ROUTE_SIGNATURE,
     SCRIPT,
     TABLE_LENGTH,
@@ -38,7 +39,7 @@ from hopforge.model.routing.plan import RoutingPlan, next_choices
 #: most evaluations of the relation that an exploration makes, and draws of one evaluation
 MAX_EVALUATIONS, MAX_DRAWS = 400_000_000, 16
 #: most classes of one group, and of all destinations together that are kept (else they are explored again)
-MAX_CLASSES, MAX_KEPT = 1 << 22, 1 << 22
+MAX_CLASSES, MAX_KEPT = 1 << 20, 1 << 22
 #: what `_walk` comes back with
 WALKED, NO_OUTPUT, NO_ROOM, FULL, BAD_PORT, BAD_PHASE, BAD_COUNT, MANY_DRAWS, MANY_STATES = range(9)
 # columns of a class
@@ -153,7 +154,7 @@ def _group(
     """Explore the classes that packets of some hosts reach, and enter them behind those that are there."""
     ports, vcs, inputs = int64(net.ports), int64(net.vcs), int64(net.input_vcs)
     at, answers, moves = info[_CLASSES], info[_OUTCOMES], info[_STEPS]
-    most = len(classes)
+    most, first_class = len(classes), at
     if info[_DENSE] == 0:
         most = min(most, at + (len(slots) >> 1))
     if not _start(net, packet, info, first_host, last_host, classes, slots, stamps, wanted):
@@ -232,9 +233,9 @@ def _group(
                 outcomes[answers, 2], outcomes[answers, 3] = moves, leaves
                 answers += 1
             again = choices[1] != 0 and next_choices(choices)
-        if info[_EVALUATIONS] > MAX_EVALUATIONS:
-            return MANY_STATES
         at += 1
+        if info[_EVALUATIONS] > MAX_EVALUATIONS or count - first_class > MAX_CLASSES:
+            return MANY_STATES
     info[_CLASSES], info[_OUTCOMES], info[_STEPS] = count, answers, moves
     return WALKED
 
@@ -452,7 +453,7 @@ class Exploration:
         places = int(record["routers"])
         for room in info[_PORT_ROOM : _PHASE_ROOM + 1].tolist():
             places *= room
-        info[_DENSE] = places <= MAX_CLASSES and not {"via", "user0", "user1"} & has
+        info[_DENSE] = places <= MAX_KEPT and not {"via", "user0", "user1"} & has
         self._places = places if info[_DENSE] else 0
         self._info = info
         self._lengths = lengths if "length" in has else np.ones(1, np.int64)
@@ -505,7 +506,7 @@ class Exploration:
                     full = True
                     yield
                     info[_CLASSES : _STEPS + 1] = 0
-                elif code == NO_ROOM and len(self._classes) <= 2 * (MAX_CLASSES + MAX_KEPT):
+                elif code == NO_ROOM and len(self._classes) <= 4 * (MAX_CLASSES + MAX_KEPT):
                     choices[1:] = 0
                     self._grow(2 * len(self._classes), 2 * len(self._steps))
                 elif code != WALKED:
@@ -694,7 +695,7 @@ class InterpretedExploration(Exploration):
                         self._grow(2 * len(self._classes), 2 * len(self._steps))
                     self._outcomes[info[_OUTCOMES]] = base + at, first_move, info[_STEPS], leaves
                     info[_OUTCOMES] += 1
-            if info[_EVALUATIONS] > MAX_EVALUATIONS // 100:
+            if info[_EVALUATIONS] > MAX_EVALUATIONS // 100 or len(queue) > MAX_CLASSES // 100:
                 return MANY_STATES
             at += 1
         steps = self._steps[begin : info[_STEPS]]
@@ -708,9 +709,9 @@ def packet_lengths(state: NetState) -> NDArray[np.int64]:
     record = state.record[0]
     if int(record["source_kind"]) == SCRIPT:
         return np.unique(state["script_length"]).astype(np.int64)
-    if int(record["full_flits"]) > 0 and "program_kind" in state.arrays and int(record["messages"]):
+    if int(record["source_kind"]) == PROGRAM:
         return np.arange(1, int(record["full_flits"]) + 1)
     if int(record["length_kind"]) == TABLE_LENGTH:
         share = np.diff(state["length_table"], prepend=0.0)
         return np.flatnonzero(share > 0).astype(np.int64) + 1
-    return np.arange(int(record["length_low"]), int(record["length_high"]) + 1)
+    return np.arange(max(1, int(record["length_low"])), max(1, int(record["length_high"])) + 1)
