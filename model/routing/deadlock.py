@@ -54,7 +54,8 @@ def check_routing(
 
     Explores every state of a packet that the relation can tell apart (`reachable`). No deadlock exists if no channel
     waits for itself through others. Where a packet can always take any of its candidates (cut-through, or wormhole
-    with ``vc_release: credits``) it is enough that there is no closed set of channels (`reachable.Exploration.stuck_channels`).
+    with ``vc_release: credits``) it is enough that there is no closed set of channels
+    (`reachable.Exploration.stuck_channels`).
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def _ours(relation: Any) -> bool:
 
 
 def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRead, stop: Stop) -> str:
-    """What an exploration came upon, for people."""
+    """Tell people what an exploration came upon."""
     told = "".join(
         f" {word} {value}" for word, value in (("from host", stop.src), ("of length", stop.length)) if value >= 0
     )

@@ -201,11 +201,11 @@ class EveryAnswer:
         return lambda _net, place: _Record(self._state[name][place.__index__()], self._unknown)
 
     def _part_of_table(self, address: Any) -> _Array:
-        """The table from an address on."""
+        """Return the table from an address on."""
         return _Array(self._state["table"][(address.__index__() - int(self._state.record[0]["table"])) // 4 :].tolist())
 
     def _replace(self, value: Any) -> Any:
-        """What stands for a global value of a function in plain Python."""
+        """Find what stands for a global value of a function in plain Python."""
         if isinstance(value, types.Integer | types.Float):
             return _integer if isinstance(value, types.Integer) else _real
         if value is int or value is float:

@@ -37,8 +37,8 @@ EXPLORED = ("src", "length", "hops", "phase", "via", "user0", "user1")
 WRITABLE = ("phase", "via", "user0", "user1")
 #: fields of records that never change during a run
 _FIXED = {
-    "routers", "ports", "vcs", "buffer", "hosts", "input_vcs", "output_vcs", "max_candidates", "table", "switching_mode",
-    "release_credits", "rc_cycles", "input_vc", "output_vc", "input_port", "output_port", "router", "host",
+    "routers", "ports", "vcs", "buffer", "hosts", "input_vcs", "output_vcs", "max_candidates", "table",
+    "switching_mode", "release_credits", "rc_cycles", "input_vc", "output_vc", "input_port", "output_port", "router", "host",
     "router_rng", "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
     "flit_time", "return_time", "inject_mask",
 }  # fmt: skip
@@ -50,6 +50,7 @@ _SAFE_BUILTINS = {
     "abs", "bool", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "reversed", "round",
     "sum", "tuple", "zip",
 }  # fmt: skip
+_STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 #: places of the parameters of a relation
 _IN_PORT, _IN_VC, _MEMORY, _PARAMETERS = 1, 2, 6, 8
 
@@ -159,7 +160,7 @@ def _scan(function: FunctionType, found: FieldsRead, seen: set[CodeType]) -> Non
             elif isinstance(name, str) and name in (PACKET.names or ()):
                 found.fields.update({name} & set(EXPLORED))
                 found.written.update({name} & set(WRITABLE))
-        elif one.opname.startswith(("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")) and _stored_into(whole, one) != out:
+        elif one.opname.startswith(_STORES) and _stored_into(whole, one) != out:
             found.changing.append("an array other than out, which it writes")
 
 
@@ -192,7 +193,7 @@ def _of_module(steps: list[dis.Instruction], k: int, function: FunctionType) -> 
 
 
 def _member(module: ModuleType, steps: list[dis.Instruction], k: int) -> Any:
-    """What the dotted name that begins with instruction `k` stands for."""
+    """Find what the dotted name that begins with instruction `k` stands for."""
     value: Any = module
     for one in steps[k + 1 :]:
         if not isinstance(value, ModuleType) or not one.opname.startswith(("LOAD_ATTR", "LOAD_METHOD")):
@@ -202,7 +203,7 @@ def _member(module: ModuleType, steps: list[dis.Instruction], k: int) -> Any:
 
 
 def _value(function: FunctionType, name: str) -> Any:
-    """What a global name or one of an outer function stands for."""
+    """Find what a global name or one of an outer function stands for."""
     if name in function.__code__.co_freevars:
         cells = function.__closure__ or ()
         return cells[function.__code__.co_freevars.index(name)].cell_contents
@@ -221,16 +222,17 @@ def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType]) -> No
         else:
             _scan(value.py_func, found, seen)
         return
-    if value is None or isinstance(value, bool | int | float | str | tuple | list | np.generic | np.ndarray | types.Type):
+    if value is None or isinstance(value, int | float | str | tuple | list | np.generic | np.ndarray | types.Type):
         return
     module = str(getattr(value, "__module__", "") or "")
+    package = module.partition(".")[0]
     if getattr(builtins, name, None) is value and name in _SAFE_BUILTINS:
         return
-    if isinstance(value, np.ufunc) or module.split(".")[0] == "math" or value in vars(math).values():
+    if isinstance(value, np.ufunc) or package == "math" or value in vars(math).values():
         return
     if isinstance(value, type) and issubclass(value, np.generic):
         return
-    if module.split(".")[0] == "numpy" and "random" not in module and "random" not in repr(value):
+    if package == "numpy" and "random" not in module and "random" not in repr(value):
         return
     defined = getattr(value, "_defn", None)
     if defined is not None and defined.__module__ in ("hopforge.model.kernel.memory", "hopforge.model.kernel.bits"):
@@ -253,5 +255,3 @@ def _hops_cap(steps: list[dis.Instruction], k: int, function: FunctionType) -> i
         if called.opname.startswith("LOAD_GLOBAL") and _value(function, called.argval) is min:
             return bound
     return None
-
-

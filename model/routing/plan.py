@@ -40,20 +40,20 @@ class RoutingPlan:
     phases : int
         ``packet.phase`` takes values 0 … phases − 1.
     uses_via : bool
-        ``packet.via`` is a router drawn at the source; the check tries all of them.
+        ``packet.via`` is a router drawn at the source, by the relation.
     random : bool
-        Draws random numbers: the check evaluates every state many times.
+        Draws random numbers, with `draw_below`: the proof goes through all of them.
     inject_mask : int or ndarray
         VCs that hosts may use.
     obligation : str
-        What `model.routing.deadlock` proves: ``acyclic`` (all channel dependencies), ``escape`` (those of the
-        candidates of the highest level, with the indirect ones: Duato's condition), or nothing, because the plan was
-        made from something that has been ``checked``: then a packet that host h sends again after a failure has h + 1
-        in ``packet.user0``.
+        What is expected of the proof (`model.routing.deadlock`): ``acyclic`` (all channel dependencies), ``escape``
+        (every packet can always leave the channels that wait for each other), or nothing, because the plan was made
+        from something that has been ``checked``: then a packet that host h sends again after a failure has h + 1 in
+        ``packet.user0``. A user's plan is proved whatever it says.
     every : jitted function, optional
-        For algorithms that learn or draw random numbers: a relation that gives, in any state, every candidate that
-        `route` may ever give there, from ``in_port``, ``in_vc`` and ``packet.dst`` alone. The proof takes it in place
-        of `route`.
+        For algorithms of ours that learn or draw random numbers: a relation that gives, in any state, every candidate
+        that `route` may ever give there, from ``in_port``, ``in_vc`` and ``packet.dst`` alone. The proof takes it in
+        place of `route`, and tests compare the two. A user's is not believed.
     feedback : Feedback, optional
         What routers tell their neighbours upstream (`model.network.parts.feedback`).
     estimates : (int, tuple), optional

@@ -82,7 +82,7 @@ def _enter(
     info: Any, classes: Any, slots: Any, stamps: Any, wanted: Any, count: int, router: int, port: int, vc: int,
     hops: int, packet: Any,
 ) -> int:  # fmt: skip
-    """Number of the class of a packet that comes in by (port, vc); `count` if it is new (then it has been entered)."""
+    """Find the class of a packet that comes in by (port, vc); `count` if it is new (then it has been entered)."""
     now = info[_GENERATION]
     port *= info[_READS_PORT]
     vc *= info[_READS_VC]
@@ -545,9 +545,7 @@ class Exploration:
             for _ in (None,) if whole else self._batches(keep=True):
                 if not whole or len(possible) != len(self._classes):
                     possible = np.ones(len(self._classes), np.uint8)
-                _settle(
-                    self._info, self._outcomes, self._steps, closed, still, possible, np.zeros_like(possible)
-                )
+                _settle(self._info, self._outcomes, self._steps, closed, still, possible, np.zeros_like(possible))
             if (still == closed).all():
                 break
             closed = still

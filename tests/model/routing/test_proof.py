@@ -7,9 +7,11 @@ packets can stand that ask for channels of the set alone.
 """
 
 import importlib.util
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +22,8 @@ import pytest
 from hopforge.model.config import parse_config
 from hopforge.model.routing import RoutingPlan, Topology
 from hopforge.model.routing.deadlock import DeadlockError, check_routing
+from hopforge.model.routing.fields_read import fields_read
+from hopforge.model.routing.reachable import Exploration, InterpretedExploration
 from hopforge.model.topology.configured import network_topology
 from hopforge.sim.run.simulation import Simulation
 
@@ -149,13 +153,13 @@ def decisions(function: Any, drawn: SimpleNamespace, arguments: tuple[Any, ...])
         packet, out = SimpleNamespace(**fields), {}
         count = function(router, in_port, in_vc, packet, None, table, None, out)
         for place in range(len(drawn.given), len(drawn.bounds)):
-            todo += [
-                [*drawn.given, *[0] * (place - len(drawn.given)), k] for k in range(1, drawn.bounds[place])
-            ]
+            todo += [[*drawn.given, *[0] * (place - len(drawn.given)), k] for k in range(1, drawn.bounds[place])]
         yield [out[k] for k in range(count)], packet
 
 
-def safe_by_search(net: Network, source: str, table: list[int], vcs: int, lengths: list[int], *, takes: str) -> bool | None:
+def safe_by_search(
+    net: Network, source: str, table: list[int], vcs: int, lengths: list[int], *, takes: str
+) -> bool | None:
     """Judge a relation. `takes`: "one" (tail), "credits" or "cut" (through): what a packet that waits can still take.
 
     None: packets go round for ever, or there are too many states.
@@ -265,7 +269,10 @@ def generated(number: int, relation: Any, *, lengths: list[int]) -> tuple[Simula
     whole = (1 << vcs) - 1
     escape = int(rng.choice([0, 1, whole])) if vcs > 1 and release != "vc_release: tail" else 0
     split = rng.random() < 0.5
-    masks = [[(1 << (k + h) % vcs) if split else int(rng.integers(1, whole + 1)) for h in range(rows)] for k in range(classes)]
+    masks = [
+        [(1 << (k + h) % vcs) if split else int(rng.integers(1, whole + 1)) for h in range(rows)]
+        for k in range(classes)
+    ]
     if rows > vcs > 1 and rng.random() < 0.5:
         masks = [[1 << min(h, vcs - 1) for h in range(rows)] for _ in range(classes)]
     kinds = ["tree", "first", "last", "ordered", "any", "all"]
@@ -325,3 +332,159 @@ def test_generated_relations_are_judged_as_by_an_exhaustive_search(shapes: list[
 @pytest.mark.timeout(3600)
 def test_many_generated_relations(shapes: list[tuple[str, Any]]) -> None:
     check_many(range(1000, 1000 + 40 * len(SHAPES)), shapes)
+
+
+ORDER = """
+from hopforge.model.routing import RoutingPlan, candidate, draw_below, relation, output_vc
+import numpy as np
+
+def steps(router, dst, width, x_first):
+    dx, dy = dst % width - router % width, dst // width - router // width
+    if dx == 0 and dy == 0:
+        return 0
+    if (x_first and dx != 0) or dy == 0:
+        return 1 if dx > 0 else 2
+    return 3 if dy > 0 else 4
+
+steps = __import__("numba").njit(steps)
+
+def route(router, in_port, in_vc, packet, net, table, memory, out):
+    BODY
+
+def prepare(topology, vcs, options):
+    return RoutingPlan(
+        relation(route), np.array([topology.params["radices"][0]], np.int32), max_candidates=3, phases=2, MORE
+    )
+"""
+MESH = "topology: {kind: mesh, radices: [3, 3]}\nrouter: {vcs: 2, VCS}\ntraffic: {packet_flits: 4}\n"
+
+
+def prove(folder: Path, body: str, *, router: str = "vc_release: tail", more: str = "", mesh: str = MESH) -> None:
+    """Build a simulation with a relation of a user's own, which is checked."""
+    indented = "\n    ".join(body.strip().split("\n"))
+    (folder / "own.py").write_text(ORDER.replace("BODY", indented).replace("MORE", more))
+    text = "name: x\n" + mesh.replace("VCS", router) + "routing: {algorithm: file, file: own.py}\n"
+    Simulation(parse_config(text, folder=folder), 0.1, 1)
+
+
+FIXED = "out[0] = candidate(steps(router, packet.dst, table[0], {}), {})\nreturn 1"
+AT_SOURCE = "if in_port == 0:\n    packet.{0} = {1}\n"
+ADAPTIVE = """
+n = 0
+for first in range(2):
+    port = steps(router, packet.dst, table[0], first == 0)
+    out[n] = candidate(port, {})
+    n += 1
+out[2] = candidate(steps(router, packet.dst, table[0], True), 1, 1)
+return 3
+"""
+ROMM = """
+if in_port == 0:
+    packet.via = draw_below(net, router, 9)
+if router == packet.via:
+    packet.phase = 1
+goal = packet.dst if packet.phase == 1 else packet.via
+mask = {}
+out[0] = candidate(steps(router, goal, table[0], True), mask if goal != router else 3)
+return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "router"),
+    [
+        (FIXED.format("True", "3"), "vc_release: tail"),
+        (FIXED.format("packet.src % 2 == 0", "1 << packet.src % 2"), "vc_release: tail"),
+        (AT_SOURCE.format("user0", "packet.src % 2") + FIXED.format("packet.user0 == 0", "1 << packet.user0"),
+         "vc_release: tail"),
+        (AT_SOURCE.format("user1", "draw_below(net, router, 2)")
+         + FIXED.format("packet.user1 == 0", "1 << packet.user1"), "vc_release: tail"),
+        (ADAPTIVE.format("2"), "vc_release: credits"),
+        (ADAPTIVE.format("2"), "switching: vct"),
+        (ROMM.format("1 << packet.phase"), "vc_release: tail"),
+        (FIXED.format("memory[0] < 1.0 or True", "3"), "vc_release: tail"),
+    ],
+)  # fmt: skip
+def test_safe_relations_of_a_user_are_proved(tmp_path: Path, body: str, router: str) -> None:
+    prove(tmp_path, body, router=router)
+
+
+@pytest.mark.parametrize(
+    ("body", "router"),
+    [
+        (FIXED.format("packet.src % 2 == 0", "3"), "vc_release: tail"),
+        (FIXED.format("packet.hops % 2 == 0", "3"), "vc_release: tail"),
+        (AT_SOURCE.format("user0", "packet.src % 2") + FIXED.format("packet.user0 == 0", "3"), "vc_release: tail"),
+        (FIXED.format("draw_below(net, router, 1000) != 777", "3"), "vc_release: tail"),
+        (FIXED.format("memory[0] < 1.0", "3"), "vc_release: tail"),
+        (FIXED.format("output_vc(net, router * net.ports * net.vcs).credits > 0", "3"), "vc_release: tail"),
+        (ADAPTIVE.format("3"), "vc_release: credits"),
+        (ADAPTIVE.format("2"), "vc_release: tail"),
+        (ROMM.format("3"), "vc_release: tail"),
+    ],
+)  # fmt: skip
+def test_relations_that_can_deadlock_are_refused(tmp_path: Path, body: str, router: str) -> None:
+    with pytest.raises(DeadlockError, match="can deadlock on the 3x3 mesh with 2 VCs; cycle of channels: "):
+        prove(tmp_path, body, router=router)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (FIXED.format("np.random.randint(0, 2) == 0", "3"), "not proved free of deadlock: it uses np, which the proof"),
+        (FIXED.format("True", "1 + int(memory[0])"), "it uses memory, and not all of its answers can be found: a value"),
+        ("packet.dst = 3\n" + FIXED.format("True", "3"), "it uses packet.dst, which it writes"),
+        ("packet.phase += 1\n" + FIXED.format("packet.phase < 9", "3"), "has packet.phase 2 after router .* phases=2 allows 0 to 1"),
+        ("packet.user0 = packet.hops\nout[0] = candidate(1 if router % 3 < 2 else 2, 1 + packet.user0 % 2)\nreturn 1",
+         "more than 400,000,000 evaluations, or 1,048,576 states .* it reads packet.dst, packet.hops, packet.user0"),
+        ("out[0] = candidate(9, 3)\nreturn 1", "is sent to port 9 in router 0, input port 0, VC 0, which has ports 0 to 4"),
+    ],
+)  # fmt: skip
+def test_what_is_not_proved_says_why(tmp_path: Path, body: str, said: str) -> None:
+    with pytest.raises(DeadlockError, match=said):
+        prove(tmp_path, body)
+
+
+def test_a_narrow_every_and_checked_of_a_user_are_not_believed(tmp_path: Path) -> None:
+    unsafe = FIXED.format("draw_below(net, router, 2) == 0", "3")
+    every = "every=relation(lambda router, in_port, in_vc, packet, net, table, memory, out: 0)"
+    for more in ('obligation="checked"', every.replace("0)", "steps(router, packet.dst, table[0], True) * 0)")):
+        with pytest.raises(DeadlockError, match="can deadlock"):
+            prove(tmp_path, unsafe, more=more)
+
+
+def test_a_relation_that_reads_the_source_on_an_8_x_8_mesh_is_proved_in_time(tmp_path: Path) -> None:
+    begin = time.process_time()
+    prove(tmp_path, FIXED.format("packet.src % 2 == 0", "1 << packet.src % 2"), mesh=MESH.replace("3, 3", "8, 8"))
+    assert time.process_time() - begin < 10
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "vcs", "topology"),
+    [
+        *((name, 5, "dragonfly, p: 2, a: 2, h: 1") for name in ("ugal_group", "ugal_node", "par", "q_adaptive")),
+        ("q_routing", 6, "dragonfly, p: 2, a: 2, h: 1"),
+        ("anca", 1, "fat_tree, k: 2, n: 3"),
+        ("nca, ties: random", 1, "fat_tree, k: 2, n: 3"),
+    ],
+)
+def test_every_of_our_algorithms_gives_all_that_route_gives(algorithm: str, vcs: int, topology: str) -> None:
+    text = f"name: x\ntopology: {{kind: {topology}}}\nrouter: {{vcs: {vcs}}}\nrouting: {{algorithm: {algorithm}}}\n"
+    run = Simulation(parse_config(text), 0.1, 1, check=False)
+    plan, hosts, one = replace(run.plan, phases=9), list(range(run.topology.hosts)), np.ones(1, np.int64)
+    assert plan.every is not None
+    answers = InterpretedExploration(plan, plan.route, run.state, fields_read(plan.route), hosts, one)
+    declared = Exploration(plan, plan.every, run.state, fields_read(plan.every), hosts, one)
+    assert answers.walk() is None
+    assert declared.walk() is None
+    found, allowed = (set(zip(*(a.tolist() for a in one.edges()), strict=True)) for one in (answers, declared))
+    assert found
+    assert found <= allowed
+
+
+def test_what_a_relation_reads() -> None:
+    run = Simulation(parse_config("name: x\ntopology: {kind: mesh, radices: [3, 3]}\n"), 0.1, 1)
+    reads = fields_read(run.plan.route)
+    assert (reads.fields, reads.written, reads.in_port, reads.in_vc) == (set(), set(), False, False)
+    assert not reads.changing
+    assert not reads.unseen
