@@ -24,7 +24,6 @@ from hopforge.model.routing.reachable import (
     BAD_PORT,
     MANY_DRAWS,
     MANY_STATES,
-    MAX_CLASSES,
     MAX_DRAWS,
     MAX_EVALUATIONS,
     NO_OUTPUT,
@@ -153,7 +152,7 @@ def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRe
         limit = (
             f"more than {MAX_DRAWS} draws in one evaluation"
             if stop.code == MANY_DRAWS
-            else f"more than {MAX_EVALUATIONS:,} evaluations, or {MAX_CLASSES:,} states of packets to one host"
+            else f"more than {MAX_EVALUATIONS:,} evaluations, or {stop.value:,} states of packets to one host"
         )
         fields = ", ".join(f"packet.{field}" for field in ("dst", *sorted(reads.state)))
         return (

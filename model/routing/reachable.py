@@ -38,8 +38,9 @@ from hopforge.model.routing.plan import RoutingPlan, next_choices
 
 #: most evaluations of the relation that an exploration makes, and draws of one evaluation
 MAX_EVALUATIONS, MAX_DRAWS = 400_000_000, 16
-#: most classes of one group, and of all destinations together that are kept (else they are explored again)
-MAX_CLASSES, MAX_KEPT = 1 << 20, 1 << 22
+#: most classes of one group, with and without fields of the packet that can take any value; and of all destinations
+#: together that are kept (else they are explored again)
+MAX_CLASSES, MAX_BOUNDED, MAX_KEPT = 1 << 20, 1 << 23, 1 << 22
 #: what `_walk` comes back with
 WALKED, NO_OUTPUT, NO_ROOM, FULL, BAD_PORT, BAD_PHASE, BAD_COUNT, MANY_DRAWS, MANY_STATES = range(9)
 # columns of a class
@@ -48,8 +49,9 @@ _ROUTER, _IN_PORT, _IN_VC, _HOPS, _PHASE, _VIA, _USER0, _USER1, _COLUMNS = range
 (
     _READS_PORT, _READS_VC, _READS_HOPS, _READS_PHASE, _READS_VIA, _READS_USER0, _READS_USER1, _READS_SRC, _HOPS_CAP,
     _PHASES, _KEEP, _RESENDS, _MOST, _CLASS, _VALUE, _SRC, _LENGTH, _EVALUATIONS, _GENERATION, _DENSE, _PORT_ROOM,
-    _VC_ROOM, _HOPS_ROOM, _PHASE_ROOM, _CLASSES, _OUTCOMES, _STEPS, _STRETCHED, _NEXT, _INFO,
-) = range(30)  # fmt: skip
+    _VC_ROOM, _HOPS_ROOM, _PHASE_ROOM, _CLASSES, _OUTCOMES, _STEPS, _STRETCHED, _NEXT, _LIMIT,
+    _INFO,
+) = range(31)  # fmt: skip
 
 
 @inner
@@ -234,7 +236,7 @@ def _group(
                 answers += 1
             again = choices[1] != 0 and next_choices(choices)
         at += 1
-        if info[_EVALUATIONS] > MAX_EVALUATIONS or count - first_class > MAX_CLASSES:
+        if info[_EVALUATIONS] > MAX_EVALUATIONS or count - first_class > info[_LIMIT]:
             return MANY_STATES
     info[_CLASSES], info[_OUTCOMES], info[_STEPS] = count, answers, moves
     return WALKED
@@ -385,7 +387,7 @@ class Stop:
     router, port, vc : int
         Where it stands.
     value : int
-        The port, phase or count.
+        The port, phase or count; for `MANY_STATES` the most classes.
     """
 
     code: int
@@ -447,6 +449,8 @@ class Exploration:
         if "hops" in has:
             info[_HOPS_CAP] = np.iinfo(np.int32).max if reads.hops_cap is None else reads.hops_cap
         info[_PHASES], info[_MOST], info[_RESENDS] = plan.phases, plan.max_candidates, resends
+        bounded = not {"user0", "user1"} & has and ("hops" not in has or reads.hops_cap is not None)
+        info[_LIMIT] = MAX_BOUNDED if bounded else MAX_CLASSES
         info[_PORT_ROOM] = int(record["ports"]) if reads.in_port else 1
         info[_VC_ROOM] = int(record["vcs"]) if reads.in_vc else 1
         info[_HOPS_ROOM], info[_PHASE_ROOM] = info[_HOPS_CAP] + 1, plan.phases if "phase" in has else 1
@@ -506,7 +510,7 @@ class Exploration:
                     full = True
                     yield
                     info[_CLASSES : _STEPS + 1] = 0
-                elif code == NO_ROOM and len(self._classes) <= 4 * (MAX_CLASSES + MAX_KEPT):
+                elif code == NO_ROOM and len(self._classes) <= 2 * (MAX_BOUNDED + MAX_KEPT):
                     choices[1:] = 0
                     self._grow(2 * len(self._classes), 2 * len(self._steps))
                 elif code != WALKED:
@@ -553,6 +557,8 @@ class Exploration:
 
     def _stop(self, code: int) -> Stop:
         info = self._info
+        if code == MANY_STATES:
+            info[_VALUE] = info[_LIMIT]
         at = self._classes[info[_CLASS]]
         came = self._steps[self._steps[:, 1] == info[_CLASS], 0]
         target = int(self._state["output_vc"]["target"][came[0]]) if len(came) else 0

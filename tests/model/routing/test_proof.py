@@ -325,7 +325,7 @@ def check_many(numbers: range, shapes: list[tuple[str, Any]]) -> None:
 
 
 def test_generated_relations_are_judged_as_by_an_exhaustive_search(shapes: list[tuple[str, Any]]) -> None:
-    check_many(range(3 * len(SHAPES)), shapes)
+    check_many(range(2 * len(SHAPES)), shapes)
 
 
 @pytest.mark.study
@@ -424,20 +424,21 @@ def test_safe_relations_of_a_user_are_proved(tmp_path: Path, body: str, router: 
     ],
 )  # fmt: skip
 def test_relations_that_can_deadlock_are_refused(tmp_path: Path, body: str, router: str) -> None:
-    with pytest.raises(DeadlockError, match="can deadlock on the 3x3 mesh with 2 VCs; cycle of channels: "):
-        prove(tmp_path, body, router=router)
+    with pytest.raises(DeadlockError, match="can deadlock on the 5x5 mesh with 2 VCs; cycle of channels: "):
+        prove(tmp_path, body, router=router, mesh=MESH.replace("3, 3", "5, 5"))
 
 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
         (FIXED.format("np.random.randint(0, 2) == 0", "3"), "not proved free of deadlock: it uses np, which the proof"),
-        (FIXED.format("True", "1 + int(memory[0])"), "it uses memory, and not all of its answers can be found: a value"),
+        (FIXED.format("True", "1 + int(memory[0])"), "it uses memory, and not all of its answers .* a candidate"),
         ("packet.dst = 3\n" + FIXED.format("True", "3"), "it uses packet.dst, which it writes"),
-        ("packet.phase += 1\n" + FIXED.format("packet.phase < 9", "3"), "has packet.phase 2 after router .* phases=2 allows 0 to 1"),
+        ("packet.phase += 1\n" + FIXED.format("packet.phase < 9", "3"),
+         "has packet.phase 2 after router .* phases=2 allows 0 to 1"),
         ("packet.user0 = packet.hops\nout[0] = candidate(1 if router % 3 < 2 else 2, 1 + packet.user0 % 2)\nreturn 1",
-         "more than 400,000,000 evaluations, or 1,048,576 states .* it reads packet.dst, packet.hops, packet.user0"),
-        ("out[0] = candidate(9, 3)\nreturn 1", "is sent to port 9 in router 0, input port 0, VC 0, which has ports 0 to 4"),
+         "more than 400,000,000 evaluations, or 1,048,576 states .*it reads packet.dst, packet.hops, packet.user0"),
+        ("out[0] = candidate(9, 3)\nreturn 1", "is sent to port 9 in router 0, input port 0, VC 0, which has ports 0 to"),
     ],
 )  # fmt: skip
 def test_what_is_not_proved_says_why(tmp_path: Path, body: str, said: str) -> None:
