@@ -321,7 +321,7 @@ def check_many(numbers: range, shapes: list[tuple[str, Any]]) -> None:
         assert ours or "can deadlock" in said or "not proved" in said
         safe, missed = safe + truly, missed + (truly and not ours)
     assert missed <= 0.05 * safe
-    assert judged > 0.8 * len(numbers)
+    assert judged > 0.7 * len(numbers)
     assert 0.2 * judged < safe < 0.8 * judged, "not a sample of both kinds"
 
 
