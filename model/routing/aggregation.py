@@ -53,6 +53,7 @@ def aggregated_plan(plan: RoutingPlan, topology: Topology, member: NDArray[np.in
     return replace(
         plan,
         route=_over_members(plan.route),
+        every=None if plan.every is None else _over_members(plan.every),
         table=np.concatenate([np.array(header), *(part.reshape(-1) for part in parts)]).astype(np.int32),
         max_candidates=plan.max_candidates * (found.members if adaptive else 1),
     )

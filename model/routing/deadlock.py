@@ -1,230 +1,60 @@
-"""Deadlock: proved absent from the channel dependency graph, found as a cycle of waiting channels during a run.
+"""Deadlock: proved absent before a run from what packets can wait for, found as a cycle of waiting channels in a run.
 
 Dally and Seitz (1987): no cycle of channel dependencies, no deadlock. Duato (1993): adaptive routing is safe if an
 escape part that every packet can always ask for has no cycle of direct and indirect dependencies. A channel here is one
 output VC.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, types, uint64
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from hopforge.model.errors import UserError
-from hopforge.model.kernel.bits import trailing_zeros
-from hopforge.model.kernel.compile import entry
-from hopforge.model.kernel.memory import floats, int32s, int64s
-from hopforge.model.network.core.candidates import candidate_level, candidate_mask, candidate_port
-from hopforge.model.network.core.records import (
-    ACTIVE,
-    NET_RECORD,
-    PACKET,
-    PACKET_RECORD,
-    ROUTE_SIGNATURE,
-    VA,
-    WORMHOLE,
-    Net,
-    host_at,
-    input_port,
-    input_vc,
-    output_vc,
-)
+from hopforge.model.network.core.records import ACTIVE, VA, WORMHOLE
 from hopforge.model.network.core.state import NetState
+from hopforge.model.routing.every_answer import NotCoveredError
+from hopforge.model.routing.fields_read import FieldsRead, fields_read
 from hopforge.model.routing.plan import RoutingPlan
+from hopforge.model.routing.reachable import (
+    BAD_COUNT,
+    BAD_PHASE,
+    BAD_PORT,
+    MANY_DRAWS,
+    MANY_STATES,
+    MAX_DRAWS,
+    MAX_EVALUATIONS,
+    NO_OUTPUT,
+    Exploration,
+    InterpretedExploration,
+    Stop,
+    packet_lengths,
+)
 from hopforge.model.topology import Topology
-
-#: evaluations of a state by which a relation that draws random numbers is taken to have shown all its answers
-RANDOM_REPEATS = 24
-#: most (routers × hosts × intermediate routers) that a check explores
-MAX_WORK = 200_000_000
 
 
 class DeadlockError(UserError):
     """A combination of network, routing and VCs that can deadlock, or a run that did: prints the cycle of channels."""
 
 
-@njit
-def _evaluate(route: Callable[..., int], net: Net, packet: Any, n: int, phase: int, via: int) -> int:
-    """Call the relation for a packet in input VC `n`; candidates are in ``net.candidate``."""
-    vc = input_vc(net, n)
-    port = input_port(net, vc.port)
-    packet.phase = phase
-    packet.via = via
-    packet.hops = 0 if vc.credit_to >= net.output_vcs else 1
-    return route(
-        int64(port.router),
-        int64(port.port),
-        int64(vc.vc),
-        packet,
-        net,
-        int32s(net.table),
-        floats(net.memory),
-        int64s(net.candidate),
-    )
-
-
-_U2 = types.Array(types.uint8, 2, "C")
-_U1 = types.Array(types.uint8, 1, "C")
-_I1 = types.Array(types.int64, 1, "C")
-_ROUTE = types.FunctionType(ROUTE_SIGNATURE)
-
-
-@entry(int64(_ROUTE, NET_RECORD, PACKET_RECORD, int64, int64, int64, int64, int64, _U2, _U1, _I1))
-def _explore(
-    route: Callable[..., int],
-    net: Net,
-    packet: Any,
-    dst: int,
-    via: int,
-    phases: int,
-    repeats: int,
-    escape: int,
-    depends: Any,
-    seen: Any,
-    stack: Any,
-) -> int:
-    """Walk all states of packets to host `dst` and note the dependencies.
-
-    Returns −1, or the input VC without candidates (or escape).
-
-    `escape` 0: ``depends[channel, port·V + vc]`` between all channels. 1: between channels of level > 0 only.
-    """
-    ports, vcs = net.ports, net.vcs
-    count = 0
-    for h in range(net.hosts):
-        for v in range(vcs):
-            if (host_at(net, h).inject_mask >> v) & 1:
-                stack[count] = (int64(host_at(net, h).input_vc) + v) * phases
-                if not seen[stack[count]]:
-                    seen[stack[count]] = 1
-                    count += 1
-    packet.dst = dst
-    packet.length = 1
-    while count > 0:
-        count -= 1
-        state = stack[count]
-        n, phase = state // phases, state % phases
-        arrived = int64(input_vc(net, n).credit_to)
-        router = int64(input_port(net, input_vc(net, n).port).router)
-        for _ in range(repeats):
-            candidates = _evaluate(route, net, packet, n, phase, via)
-            after = int64(packet.phase)
-            if candidates == 0:
-                return n
-            safe = False
-            for k in range(candidates):
-                packed = int64s(net.candidate)[k]
-                level = candidate_level(packed)
-                o = candidate_port(packed)
-                mask = candidate_mask(packed)
-                if mask == 0:
-                    return n
-                while mask != 0:
-                    w = trailing_zeros(uint64(mask))
-                    mask &= mask - 1
-                    target = int64(output_vc(net, (router * ports + o) * vcs + w).target)
-                    if target < 0:
-                        return n
-                    if target >= net.input_vcs:
-                        safe = True
-                        continue
-                    if level > 0:
-                        safe = True
-                    if escape == 0 and arrived < net.output_vcs:
-                        depends[arrived, o * vcs + w] = 1
-                    following = target * phases + after
-                    if not seen[following]:
-                        seen[following] = 1
-                        stack[count] = following
-                        count += 1
-            if escape != 0 and not safe:
-                return n
-    return -1
-
-
-@entry(int64(_ROUTE, NET_RECORD, PACKET_RECORD, int64, int64, int64, _U2, _U1, _I1, _I1, _I1))
-def _indirect(
-    route: Callable[..., int],
-    net: Net,
-    packet: Any,
-    dst: int,
-    via: int,
-    phases: int,
-    edges: Any,
-    reached: Any,
-    mark: Any,
-    stack: Any,
-    sources: Any,
-) -> int:
-    """Dependencies between escape channels for host `dst`; call after `explore` with its `seen` as `reached`.
-
-    From each escape channel: walk on over channels of level 0 only and note every escape channel asked for on
-    the way.
-    `edges[channel, channel]`, `mark` int32[states].
-    """
-    ports, vcs = net.ports, net.vcs
-    packet.dst = dst
-    # escape channels that packets to dst use: states that an escape candidate leads to
-    found = 0
-    for state in range(net.input_vcs * phases):
-        mark[state] = -1
-    for state in range(net.input_vcs * phases):
-        if not reached[state]:
-            continue
-        n = state // phases
-        router = int64(input_port(net, input_vc(net, n).port).router)
-        candidates = _evaluate(route, net, packet, n, state % phases, via)
-        after = int64(packet.phase)
-        for k in range(candidates):
-            packed = int64s(net.candidate)[k]
-            if candidate_level(packed) == 0:
-                continue
-            mask = candidate_mask(packed)
-            while mask != 0:
-                m = (router * ports + candidate_port(packed)) * vcs + trailing_zeros(uint64(mask))
-                mask &= mask - 1
-                target = int64(output_vc(net, m).target)
-                if target < net.input_vcs and mark[target * phases + after] != -2:
-                    mark[target * phases + after] = -2
-                    sources[found] = target * phases + after
-                    found += 1
-    for s in range(found):
-        mark[sources[s]] = -1
-    for s in range(found):
-        start = int64(input_vc(net, sources[s] // phases).credit_to)
-        count = 1
-        stack[0] = sources[s]
-        mark[sources[s]] = s
-        while count > 0:
-            count -= 1
-            n = stack[count] // phases
-            router = int64(input_port(net, input_vc(net, n).port).router)
-            candidates = _evaluate(route, net, packet, n, stack[count] % phases, via)
-            after = int64(packet.phase)
-            for k in range(candidates):
-                packed = int64s(net.candidate)[k]
-                mask = candidate_mask(packed)
-                while mask != 0:
-                    m = (router * ports + candidate_port(packed)) * vcs + trailing_zeros(uint64(mask))
-                    mask &= mask - 1
-                    target = int64(output_vc(net, m).target)
-                    if target >= net.input_vcs:
-                        continue
-                    if candidate_level(packed) > 0:
-                        edges[start, m] = 1
-                    elif mark[target * phases + after] != s:
-                        mark[target * phases + after] = s
-                        stack[count] = target * phases + after
-                        count += 1
-    return found
-
-
 def check_routing(
-    topology: Topology, plan: RoutingPlan, state: NetState, name: str, hosts: NDArray[np.bool_] | None = None
+    topology: Topology,
+    plan: RoutingPlan,
+    state: NetState,
+    name: str,
+    hosts: NDArray[np.bool_] | None = None,
+    *,
+    lengths: NDArray[np.int64] | None = None,
+    resends: bool = False,
 ) -> int:
-    """Prove the plan's obligation for this network; the state of the simulation is not touched.
+    """Prove that the routing cannot deadlock on this network; the state of the simulation is not touched.
+
+    Explores every state of a packet that the relation can tell apart (`reachable`). No deadlock exists if no channel
+    waits for itself through others. Where a packet can always take any of its candidates (cut-through, or wormhole
+    with ``vc_release: credits``) it is enough that there is no closed set of channels
+    (`reachable.Exploration.stuck_channels`).
 
     Parameters
     ----------
@@ -234,83 +64,114 @@ def check_routing(
         Of the algorithm, for messages.
     hosts : ndarray, bool[host], optional
         Destinations; by default all.
+    lengths : ndarray, int64, optional
+        Lengths of packets; by default those that the sources in `state` create.
+    resends : bool
+        Whether a host on the way may send a packet again (failures during the run).
 
     Returns
     -------
     int
-        Number of channel dependencies that were checked.
+        Number of channel dependencies that were found.
 
     Raises
     ------
     DeadlockError
-        A cycle (printed), a destination without a route, or a state without an escape.
+        A cycle (printed), a state without an output, or too many states to be explored.
     """
+    relation = plan.route
+    if _ours(plan.route):
+        if plan.obligation == "checked":
+            return 0
+        # a user's `every` could give less than `route`; of ours tests show that it does not
+        relation = plan.route if plan.every is None else plan.every
+    reads = fields_read(relation)
+    if reads.unseen:
+        raise DeadlockError(
+            f"routing.check: {name} is not proved free of deadlock: it uses {reads.unseen[0]}; "
+            "set routing.check: false to run it without a proof"
+        )
     record = state.record[0]
-    if plan.obligation == "checked":
-        return 0
-    route, whole = (plan.route, False) if plan.every is None else (plan.every, True)
-    vias = range(topology.routers) if plan.uses_via and not whole else range(-1, 0)
-    V, NI = int(record["vcs"]), int(record["input_vcs"])
+    destinations = list(range(topology.hosts)) if hosts is None else np.flatnonzero(hosts).tolist()
+    explore = InterpretedExploration if reads.changing else Exploration
+    exploration = explore(
+        plan, relation, state, reads, destinations, packet_lengths(state) if lengths is None else lengths,
+        resends=resends,
+    )  # fmt: skip
+    wormhole = int(record["switching_mode"]) == WORMHOLE
     # a packet that holds a virtual channel in which another one still stands cannot go to its escape any more
-    committed = int(record["switching_mode"]) == WORMHOLE and not record["release_credits"]
-    escape = plan.obligation == "escape" and not committed
-    work = NI * topology.hosts * len(vias) * (V * topology.max_ports if escape else 1)
-    if work > MAX_WORK * 50:
+    committed = wormhole and not record["release_credits"]
+    try:
+        stop = exploration.walk(keep=plan.obligation == "escape" and not committed)
+    except NotCoveredError as problem:
         raise DeadlockError(
-            f"routing.check: {name} on the {topology.name} has too many states to be checked; set routing.check: false"
+            f"routing.check: {name} is not proved free of deadlock: it uses {reads.changing[0]}, and not all of its "
+            f"answers can be found: {problem}; set routing.check: false to run it without a proof"
+        ) from problem
+    if stop is not None:
+        raise DeadlockError(_stop_text(topology, plan, name, reads, stop))
+    source, target = exploration.edges()
+    cycle = find_cycle(source, target, exploration.channels)
+    if not cycle:
+        return len(source)
+    if not committed:
+        closed = exploration.stuck_channels(stretched=wormhole) != 0
+        if not closed.any():
+            return len(source)
+        inside = closed[source] & closed[target]
+        cycle = find_cycle(source[inside], target[inside], exploration.channels)
+    text = " → ".join(channel_name(topology, int(record["vcs"]), m) for m in [*cycle, cycle[0]])
+    hint = ""
+    if plan.obligation == "escape" and committed:
+        hint = (
+            "; its escape is out of reach for a packet that was given a virtual channel in which another packet "
+            "still stands: set router.vc_release: credits, or router.switching: vct"
         )
-    saved = {key: state[key].copy() for key in ("router_rng", "memory", "candidate")}
-    packet = np.zeros(1, PACKET)[0]
-    depends = np.zeros((NI, topology.max_ports * V), np.uint8)
-    edges = np.zeros((NI, NI) if escape else (1, 1), np.uint8)
-    states = NI * plan.phases
-    stack, sources, mark = np.zeros(states, np.int64), np.zeros(states, np.int64), np.zeros(states, np.int64)
-    for dst in range(topology.hosts) if hosts is None else np.flatnonzero(hosts).tolist():
-        for via in vias:
-            seen = np.zeros(states, np.uint8)
-            repeats = RANDOM_REPEATS if plan.random and not whole else 1
-            stuck = _explore(
-                route, record, packet, dst, via, plan.phases, repeats, int(escape), depends, seen, stack
-            )
-            if stuck >= 0:
-                what = "no escape" if escape else "no output"
-                raise DeadlockError(
-                    f"routing.algorithm {name}: a packet to host {dst} finds {what} in {_input_name(state, int(stuck))}"
-                )
-            if escape:
-                _indirect(route, record, packet, dst, via, plan.phases, edges, seen, mark, stack, sources)
-    for key, array in saved.items():
-        state[key][:] = array
-    if escape:
-        source, target = np.nonzero(edges)
-    else:
-        source, local = np.nonzero(depends)
-        peer = state["output_vc"]["target"][source].astype(np.int64)
-        router = peer // (V * topology.max_ports)
-        target = router * topology.max_ports * V + local
-    cycle = find_cycle(source, target, NI)
-    if cycle:
-        text = " → ".join(channel_name(topology, V, m) for m in [*cycle, cycle[0]])
-        kind = "escape channels" if escape else "channels"
-        hint = ""
-        if plan.obligation == "escape" and committed:
-            hint = (
-                "; its escape is out of reach for a packet that was given a virtual channel in which another packet "
-                "still stands: set router.vc_release: credits, or router.switching: vct"
-            )
-        raise DeadlockError(
-            f"routing.algorithm {name} can deadlock on the {topology.name} with {V} VCs; cycle of {kind}: {text}{hint}"
+    raise DeadlockError(
+        f"routing.algorithm {name} can deadlock on the {topology.name} with {int(record['vcs'])} VCs; "
+        f"cycle of channels: {text}{hint}"
+    )
+
+
+def _ours(relation: Any) -> bool:
+    """Whether a relation, and the one that it is made around, is of this package, not a user's."""
+    function = getattr(relation, "py_func", None)
+    if function is None or not str(function.__module__).startswith(f"{__package__}."):
+        return False
+    inner = [cell.cell_contents for cell in function.__closure__ or ()]
+    return all(_ours(one) for one in inner if hasattr(one, "py_func"))
+
+
+def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRead, stop: Stop) -> str:
+    """Tell people what an exploration came upon."""
+    told = "".join(
+        f" {word} {value}" for word, value in (("from host", stop.src), ("of length", stop.length)) if value >= 0
+    )
+    place = f"router {stop.router}, input port {stop.port}, VC {stop.vc}"
+    if stop.code in (MANY_STATES, MANY_DRAWS):
+        limit = (
+            f"more than {MAX_DRAWS} draws in one evaluation"
+            if stop.code == MANY_DRAWS
+            else f"more than {MAX_EVALUATIONS:,} evaluations, or {stop.value:,} states of packets to one host"
         )
-    return len(source)
+        fields = ", ".join(f"packet.{field}" for field in ("dst", *sorted(reads.state)))
+        return (
+            f"routing.check: {name} on the {topology.name} is not proved free of deadlock: {limit} "
+            f"(it reads {fields}); set routing.check: false to run it without a proof"
+        )
+    what = {
+        NO_OUTPUT: f"finds no output in {place}",
+        BAD_PORT: f"is sent to port {stop.value} in {place}, which has ports 0 to {topology.max_ports - 1}",
+        BAD_PHASE: f"has packet.phase {stop.value} after {place}; phases={plan.phases} allows 0 to {plan.phases - 1}",
+        BAD_COUNT: f"gets {stop.value} candidates in {place}; max_candidates is {plan.max_candidates}",
+    }[stop.code]
+    return f"routing.algorithm {name}: a packet to host {stop.dst}{told} {what}"
 
 
 def find_cycle(source: NDArray[Any], target: NDArray[Any], nodes: int) -> list[int]:
     """One cycle of a directed graph given by its edges, as a list of nodes; empty if there is none."""
-    if is_acyclic(source, target, nodes):
+    if len(source) == 0:
         return []
-    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
     graph = csr_array((np.ones(len(source), np.int8), (source, target)), shape=(nodes, nodes))
     _, component = connected_components(graph, directed=True, connection="strong")
     sizes = np.bincount(component)
@@ -330,43 +191,12 @@ def find_cycle(source: NDArray[Any], target: NDArray[Any], nodes: int) -> list[i
     return path[place[node] :]
 
 
-def is_acyclic(source: NDArray[Any], target: NDArray[Any], nodes: int) -> bool:
-    """Tell whether a directed graph, given by its edges, has no cycle.
-
-    Takes away the nodes that no edge enters, again and again: what is left holds a cycle.
-
-    Examples
-    --------
-    >>> is_acyclic(np.array([0, 1]), np.array([1, 2]), 3), is_acyclic(np.array([0, 1]), np.array([1, 0]), 3)
-    (True, False)
-    """
-    entering = np.bincount(target, minlength=nodes)
-    first = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=nodes))])
-    leads_to = np.asarray(target)[np.argsort(source, kind="stable")]
-    free, left = np.flatnonzero(entering == 0), nodes
-    while len(free):
-        left -= len(free)
-        counts = first[free + 1] - first[free]
-        ends = np.cumsum(counts)
-        edges = np.repeat(first[free] - ends + counts, counts) + np.arange(counts.sum())
-        reached, times = np.unique(leads_to[edges], return_counts=True)
-        entering[reached] -= times
-        free = reached[entering[reached] == 0]
-    return left == 0
-
-
 def channel_name(topology: Topology, vcs: int, m: int) -> str:
     """Output VC `m` for people: ``3.1→4 VC0`` (router 3, port 1, to router 4)."""
     router, rest = divmod(m, topology.max_ports * vcs)
     port, vc = divmod(rest, vcs)
     peer = int(topology.peer_router[router, port])
     return f"{router}.{port}→{peer if peer >= 0 else 'host'} VC{vc}"
-
-
-def _input_name(state: NetState, n: int) -> str:
-    V, P = int(state["vcs"]), int(state["ports"])
-    router, rest = divmod(n, P * V)
-    return f"router {router}, input port {rest // V}, VC {rest % V}"
 
 
 def waiting_cycle(topology: Topology, state: NetState) -> list[int]:

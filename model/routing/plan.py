@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.kernel.memory import words
+from hopforge.model.kernel.memory import int64s, words
 from hopforge.model.kernel.rng import next_below
 from hopforge.model.network.core.records import ROUTE_SIGNATURE, Net
 from hopforge.model.network.parts.feedback import Feedback
@@ -41,20 +41,20 @@ class RoutingPlan:
     phases : int
         ``packet.phase`` takes values 0 … phases − 1.
     uses_via : bool
-        ``packet.via`` is a router drawn at the source; the check tries all of them.
+        ``packet.via`` is a router drawn at the source, by the relation.
     random : bool
-        Draws random numbers: the check evaluates every state many times.
+        Draws random numbers, with `draw_below`: the proof goes through all of them.
     inject_mask : int or ndarray
         VCs that hosts may use.
     obligation : str
-        What `model.routing.deadlock` proves: ``acyclic`` (all channel dependencies), ``escape`` (those of the
-        candidates of the highest level, with the indirect ones: Duato's condition), or nothing, because the plan was
-        made from something that has been ``checked``: then a packet that host h sends again after a failure has h + 1
-        in ``packet.user0``.
+        What is expected of the proof (`model.routing.deadlock`): ``acyclic`` (all channel dependencies), ``escape``
+        (every packet can always leave the channels that wait for each other), or nothing, because the plan was made
+        from something that has been ``checked``: then a packet that host h sends again after a failure has h + 1 in
+        ``packet.user0``. A user's plan is proved whatever it says.
     every : jitted function, optional
-        For algorithms that learn or draw random numbers: a relation that gives, in any state, every candidate that
-        `route` may ever give there, from ``in_port``, ``in_vc`` and ``packet.dst`` alone. The proof takes it in place
-        of `route`.
+        For algorithms of ours that learn or draw random numbers: a relation that gives, in any state, every candidate
+        that `route` may ever give there, from ``in_port``, ``in_vc`` and ``packet.dst`` alone. The proof takes it in
+        place of `route`, and tests compare the two. A user's is not believed.
     feedback : Feedback, optional
         What routers tell their neighbours upstream (`model.network.parts.feedback`).
     estimates : (int, tuple), optional
@@ -97,7 +97,41 @@ def relation(function: Callable[..., int]) -> Any:
 @njit
 def draw_below(net: Net, router: int, bound: int) -> int:
     """Random integer in [0, bound) from the stream of `router`, for use inside relations."""
+    if net.choices != 0:
+        return chosen_below(int64s(net.choices), bound)
     return next_below(words(net.router_rng), router, bound)
+
+
+@njit
+def chosen_below(choices: Any, bound: int) -> int:
+    """Take the next number of a list in place of a random one, so that all that can be drawn are tried in turn.
+
+    `choices` holds the most draws of an evaluation, how many were made, how many of the list are set, and then the
+    number and the bound of each.
+    """
+    place = choices[1]
+    choices[1] = place + 1
+    if place >= choices[0]:
+        return 0
+    if place >= choices[2]:
+        choices[3 + 2 * place] = 0
+        choices[2] = place + 1
+    choices[4 + 2 * place] = bound
+    return choices[3 + 2 * place]
+
+
+@njit
+def next_choices(choices: Any) -> bool:
+    """Set the list to the numbers that come after those of the last evaluation; False: that was the last one."""
+    made = min(choices[1], choices[0])
+    while made > 0:
+        made -= 1
+        if choices[3 + 2 * made] + 1 < choices[4 + 2 * made]:
+            choices[3 + 2 * made] += 1
+            choices[1], choices[2] = 0, made + 1
+            return True
+    choices[1], choices[2] = 0, 0
+    return False
 
 
 def need_kind(topology: Topology, name: str, *kinds: str) -> None:

@@ -18,6 +18,7 @@ from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
+from hopforge.model.routing.reachable import packet_lengths
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.failed import failed_hosts, without_failed
@@ -125,7 +126,10 @@ class Simulation:
         for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0)):
             self.state["host"][name][silent] = value
         if routing.check and check:
-            check_routing(self.topology, self.plan, self.state, routing.algorithm, ~silent)
+            check_routing(
+                self.topology, self.plan, self.state, routing.algorithm, ~silent,
+                resends=bool(config.simulation.failures),
+            )  # fmt: skip
             if self.state.lookup is not None:
                 check_keys(config, self.topology, self.plan, self.state)
         #: what fails during the run, None: nothing
@@ -150,7 +154,8 @@ class Simulation:
                     memory=plan.memory,
                 ), self.seed)  # fmt: skip
                 net["host"]["inject_mask"][hosts] = 0
-                check_routing(topology, plan, net, config.routing.algorithm, ~hosts)
+                lengths = packet_lengths(self.state)
+                check_routing(topology, plan, net, config.routing.algorithm, ~hosts, lengths=lengths, resends=True)
                 if net.lookup is not None:
                     check_keys(config, topology, plan, net)
             return plan

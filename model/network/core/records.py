@@ -247,6 +247,7 @@ _SETTINGS = [
     ("learn", "i8"),
     ("lookup", "i8"),  # address of the lookup engines (lookup_state.LOOKUPS), 0: routes come from tables
     ("lookup_step", "i8"),  # ... and of the function that moves them on
+    ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 
 _COUNTERS = [

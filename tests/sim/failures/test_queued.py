@@ -323,9 +323,9 @@ def test_a_trace_tells_where_a_packet_was_set_aside() -> None:
 def test_every_state_of_the_network_is_proved_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     links = []
 
-    def counted(topology: Any, *arguments: Any) -> None:
+    def counted(topology: Any, *arguments: Any, **more: Any) -> None:
         links.append(int((topology.peer_router >= 0).sum()))
-        check_routing(topology, *arguments)
+        check_routing(topology, *arguments, **more)
 
     monkeypatch.setattr("hopforge.sim.run.simulation.check_routing", counted)
     run = Simulation(configure(DRAGONFLY % (4, 2), "q_adaptive", 5, LINKS % "[0, 4], [9, 17]"), 0.4, 3)

@@ -1,0 +1,267 @@
+"""Every answer of a routing relation whose choice depends on queues or on what it has learned.
+
+Its Python code runs with an unknown value wherever the compiled one would read something that changes during a run
+(credits, ``memory``). Whatever compares an unknown value goes both ways, one after the other, and a draw takes all
+numbers in turn. What comes out covers all that the compiled relation can ever answer. Slower than
+`reachable.Exploration` by a factor of about a hundred.
+"""
+
+from collections.abc import Callable
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core.dispatcher import Dispatcher
+
+from hopforge.model.kernel.memory import int32s
+from hopforge.model.network.core import records
+from hopforge.model.network.core.candidates import candidate_mask, candidate_need, candidate_port
+from hopforge.model.network.core.state import NetState
+from hopforge.model.routing.fields_read import CHANGING, HIDDEN, WRITABLE
+from hopforge.model.routing.plan import draw_below
+
+#: most choices on one way through the relation, and ways through it in one state
+MAX_CHOICES, MAX_WAYS = 64, 1 << 12
+
+
+class NotCoveredError(Exception):
+    """All answers cannot be found: an unknown value becomes a port, a mask or an index, or there are too many ways."""
+
+
+class Choices:
+    """The choices of one evaluation, so that all of them are made in turn."""
+
+    def __init__(self) -> None:
+        self._taken: list[list[int]] = []
+        self._place = 0
+        self._ways = 0
+
+    def choose(self, bound: int) -> int:
+        """Take a number below `bound`."""
+        if self._place == len(self._taken):
+            if self._place == MAX_CHOICES:
+                raise NotCoveredError(f"more than {MAX_CHOICES} choices in one evaluation")
+            self._taken.append([0, bound])
+        self._place += 1
+        return self._taken[self._place - 1][0]
+
+    def go_on(self) -> bool:
+        """Set the choices that follow; False: all were made, and the next ones begin anew."""
+        self._ways += 1
+        if self._ways >= MAX_WAYS:
+            raise NotCoveredError(f"more than {MAX_WAYS} answers in one state")
+        self._place = 0
+        while self._taken:
+            self._taken[-1][0] += 1
+            if self._taken[-1][0] < self._taken[-1][1]:
+                return True
+            self._taken.pop()
+        self._ways = 0
+        return False
+
+
+class Unknown:
+    """A number of which nothing is known."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+
+    def __bool__(self) -> bool:
+        return self._choices.choose(2) == 1
+
+    def _compare(self, _: Any) -> bool:
+        return self._choices.choose(2) == 1
+
+    __lt__ = __le__ = __gt__ = __ge__ = _compare
+    __eq__ = __ne__ = _compare  # type: ignore[assignment]
+
+    def _same(self, *_: Any) -> "Unknown":
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _same
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __rand__ = _same
+    __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _same
+    __getitem__ = __neg__ = __pos__ = __abs__ = __invert__ = __round__ = _same
+
+    def _refuse(self) -> Any:
+        raise NotCoveredError("a value that changes during a run becomes an index or an integer")
+
+    __index__ = __int__ = __float__ = _refuse
+
+
+class _Record:
+    """One record of a network: what is fixed, and unknown values for the rest."""
+
+    def __init__(self, record: Any, unknown: Unknown) -> None:
+        object.__setattr__(self, "_record", record)
+        object.__setattr__(self, "_unknown", unknown)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._unknown if name in CHANGING else int(self._record[name])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise NotCoveredError(f"it writes {name} of a record")
+
+
+class _Packet:
+    """The packet: the fields that the proof explores are known."""
+
+    def __init__(self, unknown: Unknown, **fields: int) -> None:
+        self.__dict__.update(fields)
+        object.__setattr__(self, "_unknown", unknown)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in HIDDEN:
+            return self._unknown
+        raise AttributeError(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in WRITABLE or isinstance(value, Unknown):
+            raise NotCoveredError(f"it writes something unknown to packet.{name}")
+        self.__dict__[name] = int(np.int64(value).astype(np.int32))
+
+
+class _Array:
+    """What a pointer leads to."""
+
+    def __init__(self, values: Any, *, writable: bool = False) -> None:
+        self._values, self._writable = values, writable
+
+    def __getitem__(self, place: Any) -> Any:
+        place = place.__index__()
+        if not 0 <= place < len(self._values):
+            raise NotCoveredError(f"it reads element {place} of an array of {len(self._values)}")
+        return self._values[place]
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        if not self._writable:
+            raise NotCoveredError("it writes to its table")
+        if isinstance(value, Unknown):
+            raise NotCoveredError("a candidate depends on a value that changes during a run")
+        self._values[place.__index__()] = int(value)
+
+
+class _Memory:
+    """Learned data: unknown, whatever is written."""
+
+    def __init__(self, unknown: Unknown) -> None:
+        self._unknown = unknown
+
+    def __getitem__(self, _: Any) -> Unknown:
+        return self._unknown
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        pass
+
+
+def _integer(value: Any) -> Any:
+    return value if isinstance(value, Unknown) else int(value)
+
+
+def _real(value: Any) -> Any:
+    return value if isinstance(value, Unknown) else float(value)
+
+
+class EveryAnswer:
+    """All answers of a relation in any state of a packet.
+
+    Parameters
+    ----------
+    relation : jitted function
+        The relation.
+    state : NetState
+        The network.
+    max_candidates : int
+        Most candidates of an answer.
+    """
+
+    def __init__(self, relation: Any, state: NetState, max_candidates: int) -> None:
+        self._state, self._most = state, max_candidates
+        self._choices = Choices()
+        self._unknown = Unknown(self._choices)
+        self._plain: dict[Any, Any] = {
+            draw_below: lambda _net, _router, bound: self._choices.choose(int(bound)),
+            **{
+                reader: self._reader(name)
+                for reader, name in (
+                    (records.output_vc, "output_vc"), (records.input_vc, "input_vc"), (records.host_at, "host"),
+                    (records.output_port, "output_port"), (records.input_port, "input_port"),
+                    (records.router_at, "router"),
+                )
+            },
+        }  # fmt: skip
+        self._function = self._replace(relation)
+        self._net = _Record(state.record[0], self._unknown)
+        self._table = _Array(state["table"].tolist())
+
+    def _reader(self, name: str) -> Callable[..., _Record]:
+        return lambda _net, place: _Record(self._state[name][place.__index__()], self._unknown)
+
+    def _part_of_table(self, address: Any) -> _Array:
+        """Return the table from an address on."""
+        return _Array(self._state["table"][(address.__index__() - int(self._state.record[0]["table"])) // 4 :].tolist())
+
+    def _replace(self, value: Any) -> Any:
+        """Find what stands for a global value of a function in plain Python."""
+        if isinstance(value, types.Integer | types.Float):
+            return _integer if isinstance(value, types.Integer) else _real
+        if value is int or value is float:
+            return _integer if value is int else _real
+        if value is int32s:
+            return self._part_of_table
+        if hasattr(value, "_defn"):  # an intrinsic: pointers into what changes
+            return lambda *_: self._unknown
+        if not isinstance(value, Dispatcher):
+            return value
+        if value not in self._plain:
+            if str(value.py_func.__module__) == "hopforge.model.kernel.rng":
+                self._plain[value] = lambda *_: self._unknown
+                return self._plain[value]
+            function = value.py_func
+            new_globals = dict(function.__globals__)
+            cells = tuple(CellType() for _ in function.__closure__ or ())
+            new = FunctionType(function.__code__, new_globals, function.__name__, function.__defaults__, cells)
+            self._plain[value] = new
+            new_globals |= {"int": _integer, "float": _real}
+            for name in function.__code__.co_names:
+                if name in new_globals:
+                    new_globals[name] = self._replace(new_globals[name])
+            for cell, old in zip(cells, function.__closure__ or (), strict=True):
+                cell.cell_contents = self._replace(old.cell_contents)
+        return self._plain[value]
+
+    def __call__(
+        self, router: int, in_port: int, in_vc: int, fields: dict[str, int]
+    ) -> set[tuple[tuple[tuple[int, int, int], ...], tuple[int, ...]]]:
+        """Answers: candidates (port, mask, need), and what they leave in the fields of `WRITABLE`.
+
+        Raises
+        ------
+        NotCoveredError
+            All answers cannot be found.
+        """
+        found = set()
+        while True:
+            packet = _Packet(self._unknown, **fields)
+            out = [0] * self._most
+            try:
+                count = int(
+                    self._function(
+                        router, in_port, in_vc, packet, self._net, self._table, _Memory(self._unknown),
+                        _Array(out, writable=True),
+                    )
+                )  # fmt: skip
+            except NotCoveredError:
+                raise
+            except Exception as error:
+                raise NotCoveredError(f"{type(error).__name__}: {error}") from error
+            packed = tuple(
+                (int(candidate_port.py_func(c)), int(candidate_mask.py_func(c)), int(candidate_need.py_func(c)))
+                for c in out[: max(count, 0)]
+            )
+            found.add((packed, tuple(getattr(packet, name) for name in WRITABLE)))
+            if not self._choices.go_on():
+                return found
