@@ -15,7 +15,7 @@ from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
-from hopforge.model.lookup.replacement import LRU, PLRU, RANDOM, choose_victim, next_random, note_fill, note_use
+from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random, note_fill, note_use
 from hopforge.model.network.core.lookup_state import (
     FILL,
     LOOKUP,
@@ -90,11 +90,10 @@ def order_of(lookups: Lookups, e: int, key: int) -> int:
 @inner
 def touch(lookups: Lookups, e: int, key: int, way: int) -> None:
     """Note the use of a line."""
-    if lookups.policy in (LRU, PLRU):
-        engine = engine_at(lookups, e)
-        engine.clock = uint32(engine.clock + 1)
-        order, first = int32s(lookups.line), order_of(lookups, e, key)
-        note_use(lookups.policy, lookups.ways, order, first, 2, way, int64(engine.clock))
+    engine = engine_at(lookups, e)
+    engine.clock = uint32(engine.clock + 1)
+    order, first = int32s(lookups.line), order_of(lookups, e, key)
+    note_use(lookups.policy, lookups.ways, order, first, 2, way, int64(engine.clock))
 
 
 @inner
