@@ -52,7 +52,6 @@ from hopforge.sim.drive.single_router import (
     take_routing,
 )
 from hopforge.sim.drive.stimulus import (
-    E_ACCEPTED,
     E_ANSWERED,
     E_CLOSING,
     E_COUNT,
@@ -60,11 +59,13 @@ from hopforge.sim.drive.stimulus import (
     E_OPERATION,
     E_READ,
     E_REPEAT,
+    E_TARGET,
     E_VERSION,
     R_COUNT,
     R_TCAM_ANSWER,
     R_TCAM_READY,
     Traffic,
+    accepted,
     answer_tcam,
     bus_program,
     drive_bus,
@@ -82,7 +83,7 @@ _WORD_BITS = 64
 
 # integers of the surroundings
 (_CYCLES, _DONE, _CLOSING, _QUIET, _SERIAL, _LONGEST, _WIDTH, _ADDRESS, _TAG, _LENGTH, _LAST_MOVE, _ROUTES, _CLEAR,
- _COUNT) = range(14)  # fmt: skip
+ _ENABLE, _COUNT) = range(15)  # fmt: skip
 # of a sender's port
 (_PHASE, _WHERE, _TARGET, _LENGTHS, _IN_COUNT) = range(5)
 # of an input VC: packet being sent, its length, flits of it that are sent, credits
@@ -92,6 +93,7 @@ _WORD_BITS = 64
 _RATES = np.array([0.02, 0.2, 0.5, 0.8, 1.0, 1.0])
 _KINDNESS = np.array([0.0, 0.1, 0.4, 0.8, 1.0, 1.0])
 _CLEAR_CYCLES = 200
+_OFF, _ON = 0.03, 0.15  # share of the cycles in which ``enable`` goes off and on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +250,7 @@ def held_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimulu
             rows[i, I_CREDIT_VALID : I_CREDIT_VC + 1] = 0
             if owed[i] and rng.random() < 0.7:
                 rows[i, I_CREDIT_VALID : I_CREDIT_VC + 1] = 1, owed[i].pop(int(rng.integers(len(owed[i]))))
-        if rng.random() < (0.03 if enable else 0.15):
+        if rng.random() < (_OFF if enable else _ON):
             enable = not enable
         clear = rng.random() < 1 / traffic.clear_cycles
         golden.step([_port_inputs(row) for row in rows.tolist()], enable=enable, clear_counters=clear)
@@ -346,7 +348,7 @@ def _surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> _A
     for name, value in (
         (_CYCLES, traffic.cycles), (_LONGEST, longest), (_WIDTH, p.width_bits), (_ADDRESS, p.address_bits),
         (_TAG, p.tag_bits), (_LENGTH, p.length_bits if p.switching == "vct" else 0), (_ROUTES, len(p.routes)),
-        (_CLEAR, traffic.clear_cycles),
+        (_CLEAR, traffic.clear_cycles), (_ENABLE, 1),
     ):  # fmt: skip
         integers[name] = value
     vcs = np.zeros((p.ports * p.vcs, _VC_COUNT), np.int64)
@@ -387,7 +389,7 @@ def _engines(params: RouterParams, traffic: RouterTraffic) -> _Engines:
         rows = program[:, 3] == registers["TCAM_OUTPUT_LO"].address
         program[rows, 4] = rng.choice(answers, int(rows.sum())) & 0xFFFFFFFF
     around = np.zeros((p.ports, E_COUNT), np.int64)
-    around[:, E_REPEAT] = repeat_from
+    around[:, E_REPEAT], around[:, E_TARGET] = repeat_from, -1
     return _Engines(
         stack=EngineState(**stack),
         program=program,
@@ -652,9 +654,11 @@ def _engine_at(stack, i):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _ask(net, a, g, i, row):  # type: ignore[no-untyped-def]
-    """Let the first VC in RC at or after the turn ask; returns it or -1."""
+def _ask(net, a, g, i, enabled, row):  # type: ignore[no-untyped-def]
+    """Let the first VC in RC at or after the turn ask, if ``enable`` was 1 in the cycle before; returns it or -1."""
     row[lk.I_RESP_READY] = 1
+    if not enabled:
+        return -1
     for k in range(net.vcs):
         v = (g.turn[i] + k) % net.vcs
         n = i * net.vcs + v
@@ -667,12 +671,12 @@ def _ask(net, a, g, i, row):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _engine_cycle(net, a, g, i, row, seen):  # type: ignore[no-untyped-def]
+def _engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-def]
     """Go through one cycle of the engine of input `i`, its software and its TCAM."""
     state = _engine_at(g.stack, i)
     s, e, rates, waiting, rng = a.integers, g.around[i], g.rates[i], g.waiting[i], g.rng
     now = state.regs[lk.S_CYCLE]
-    v = _ask(net, a, g, i, row)
+    v = _ask(net, a, g, i, enabled, row)
     closing = s[_CLOSING] != 0
     if closing and e[E_CLOSING] == 0 and e[E_OPERATION] >= e[E_REPEAT]:
         e[E_CLOSING] = 1
@@ -691,7 +695,7 @@ def _engine_cycle(net, a, g, i, row, seen):  # type: ignore[no-untyped-def]
     if v >= 0 and seen[lk.O_REQ_READY]:
         g.asking[i * net.vcs + v] = 0
         g.turn[i] = (v + 1) % net.vcs
-        e[E_ACCEPTED] += 1
+        accepted(e, row[lk.I_REQ_DST])
         s[_LAST_MOVE] = net.cycle
     if seen[lk.O_TCAM_VALID] and row[lk.I_TCAM_READY]:
         number = seen[lk.O_TCAM_ID]
@@ -709,6 +713,12 @@ def _engine_cycle(net, a, g, i, row, seen):  # type: ignore[no-untyped-def]
         routed(net, i * net.vcs + seen[lk.O_RESP_TAG], ports, route_class)
 
 
+@njit
+def _toggled(enable, rng):  # type: ignore[no-untyped-def]
+    """Return whether routing is enabled in the next cycle: off now and then, for some cycles."""
+    return not enable if rng.random() < (_OFF if enable else _ON) else enable
+
+
 def _play_lookup(  # type: ignore[no-untyped-def]
     route, pattern, net, a, g, inputs, control, outputs, engine_inputs, engine_outputs
 ):
@@ -717,8 +727,10 @@ def _play_lookup(  # type: ignore[no-untyped-def]
         now = int64(net.cycle)
         rest = _cycle(route, pattern, net, a, inputs[index], control[index], outputs[index])
         take_routing(net, now, g.asking)
+        enabled = a.integers[_ENABLE]
+        a.integers[_ENABLE] = control[index, C_ENABLE] = a.integers[_CLOSING] or _toggled(enabled, g.rng)
         for i in range(net.ports):
-            _engine_cycle(net, a, g, i, engine_inputs[index, i], engine_outputs[index, i])
+            _engine_cycle(net, a, g, i, enabled, engine_inputs[index, i], engine_outputs[index, i])
             rest = rest and g.around[i, E_READ] > 12
         if rest:
             a.integers[_DONE] = 1
