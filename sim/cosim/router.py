@@ -138,8 +138,8 @@ def cosim_router(
     """Compare the Verilog of a router with the golden router, every output in every cycle.
 
     Random packets, unroutable ones among them, idle cycles, credits that are late or held back, clearing of counters;
-    with lookup engines flushes, writes to the TCAM, link changes, answers out of order. ``enable`` goes off and on: with
-    tables in a run of its own, a tenth as long as the others (`HELD_CYCLES`). A run ends with nothing left.
+    with lookup engines flushes, writes to the TCAM, link changes, answers out of order. ``enable`` goes off and on:
+    with tables in a run of its own, a tenth as long as the others (`HELD_CYCLES`). A run ends with nothing left.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def run_router(
     played = play(simulator, verilog, top, replay, folder, waves=waves)
     result: ReplayResult = played.result
     run = RouterRun(
-        router=name, seed=traffic.seed, held=held, design=hashlib.sha256(verilog.encode()).hexdigest()[:16], ports=params.ports,
-        vcs=params.vcs, cycles=result.cycles, mismatches=result.mismatches,
+        router=name, seed=traffic.seed, held=held, design=hashlib.sha256(verilog.encode()).hexdigest()[:16],
+        ports=params.ports, vcs=params.vcs, cycles=result.cycles, mismatches=result.mismatches,
         first="" if result.first is None else str(result.first), sent=delivery.sent, received=delivery.received,
         dropped=delivery.dropped, lookups=stimulus.lookups["lookups"], build_s=played.build_s, run_s=played.run_s,
     )  # fmt: skip

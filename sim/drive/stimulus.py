@@ -34,7 +34,7 @@ RECENT = 64
 """Destinations that the surroundings remember, from `E_RECENT` on: what software invalidates is mostly among them."""
 E_COUNT = E_RECENT + RECENT
 _NEWEST = 8  # of them may still be in the pipeline or in an MSHR
-# what a write on the CSR bus carries: its own word, or low or high word of an address in use, which the first of them chooses
+# what a write on the CSR bus carries: its own word, or low or high word of an address in use (the first one chooses it)
 _OWN_WORD, _TARGET_LO, _TARGET_HI = range(3)
 # rates of the present phase
 (R_REQUEST, R_RESPONSE, R_TCAM_READY, R_TCAM_ANSWER, R_COUNT) = range(5)

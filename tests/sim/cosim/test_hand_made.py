@@ -177,7 +177,7 @@ def engine(text: str) -> Config:
         pytest.param(engine("{reduction: false, tcam: {kind: external}}"), INVALIDATE, id="whole addresses"),
         pytest.param(
             engine("{functions: [arbitrary, torus], chunk_bits: [4], comparators: 3, tcam: {kind: external}}"),
-            THRESHOLDS, id="torus",
+            THRESHOLDS, id="torus", marks=pytest.mark.study,
         ),
     ],
 )  # fmt: skip
