@@ -196,8 +196,8 @@ def _report(package: Package, log: str, period_ns: float) -> TimingReport:
     through = set()
     for block in said["THROUGH"].split("FROM ")[1:]:
         start = _port(block.split("\n", 1)[0])
-        ends = {_port(end) for end in re.findall(r"^(\S+) \(output\)", block, re.MULTILINE)}
-        through |= {(start, end) for end in ends if {start, end} <= ports}
+        reached = {_port(end) for end in re.findall(r"^(\S+) \(output\)", block, re.MULTILINE)}
+        through |= {(start, end) for end in reached if {start, end} <= ports}
     ends = tuple(re.findall(r"^(?:Startpoint|Endpoint): (\S+)", said["SLOWEST"], re.MULTILINE))
     unconstrained = dict.fromkeys(re.findall(r"^  (\S+)", said["SETUP"], re.MULTILINE))
     constant = set(re.findall(r"^TO (\S+)\nNo paths found", said["CONSTANT"], re.MULTILINE))

@@ -235,7 +235,7 @@ def held_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimulu
     owed: list[list[int]] = [[] for _ in range(p.ports)]
     inputs, outputs, control = [], [], []
     quiet, enable = 0, True
-    while quiet < 8 + p.credit_delay_cycles + p.rc_cycles:
+    while quiet < 8 + p.credit_delay_cycles + p.rc_cycles or len(inputs) < traffic.cycles:
         rows, seen = np.zeros((p.ports, I_DATA + data_words(p)), np.int64), []
         for i, port in enumerate(golden.visible()):
             if port.credit is not None:
