@@ -22,9 +22,9 @@ from hopforge.gen.router import (
 )
 from hopforge.hw.network import Network
 from hopforge.model.config import Config
+from hopforge.model.router.configured import network_links
 from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS, router_csr_map
 from hopforge.model.router.links import topology_hosts
-from hopforge.model.router.tables import network_links
 from hopforge.model.topology.failed import refuse_failed
 
 __all__ = ["generate_network", "network_files", "network_name", "network_package"]

@@ -21,10 +21,12 @@ from hopforge.hw.vc_allocator import check_input_vcs
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
+from hopforge.model.router.configured import network_params
 from hopforge.model.router.csr import all_engines_address, engine_address, router_csr_map
+from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.program import RouterProgram, router_program
-from hopforge.model.router.tables import RouterTables, compile_tables, network_params
+from hopforge.model.router.tables import RouterTables
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology

@@ -20,10 +20,10 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.network.core.records import DRAINED, FINISHED, GRANTED, RECEIVED, SENT
 from hopforge.model.network.settings import Script
+from hopforge.model.router.configured import network_links
 from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engine_address
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import RouterParams
-from hopforge.model.router.tables import network_links
 from hopforge.model.topology import Topology
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
 from hopforge.sim.drive.router import flit_words

@@ -38,9 +38,11 @@ from hopforge.sim.benches.q_table import QTableTraffic, q_table_replay
 from hopforge.sim.benches.routing_cache import routing_cache_bench
 from hopforge.sim.cosim.lookup import engine_setup, engine_traffic
 from hopforge.sim.cosim.router import router_of
+from hopforge.sim.drive.held_stimulus import held_stimulus
 from hopforge.sim.drive.replay import Replay
 from hopforge.sim.drive.router import router_replay
-from hopforge.sim.drive.router_stimulus import RouterTraffic, held_stimulus, router_stimulus
+from hopforge.sim.drive.router_stimulus import router_stimulus
+from hopforge.sim.drive.router_traffic import RouterTraffic
 from hopforge.sim.drive.runner import SimulatorError, check_simulator, member_name
 from hopforge.sim.drive.stimulus import Traffic, stimulus
 

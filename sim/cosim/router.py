@@ -14,10 +14,12 @@ from hopforge.model.config import Config
 from hopforge.model.output.results import check_writable
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.cosim.run import chosen_simulator, play, report_in
+from hopforge.sim.drive.held_stimulus import held_stimulus
 from hopforge.sim.drive.replay import Progress, ReplayResult
 from hopforge.sim.drive.router import router_replay
 from hopforge.sim.drive.router_packets import check_packets
-from hopforge.sim.drive.router_stimulus import RouterStimulus, RouterTraffic, held_stimulus, router_stimulus
+from hopforge.sim.drive.router_stimulus import router_stimulus
+from hopforge.sim.drive.router_traffic import RouterStimulus, RouterTraffic
 from hopforge.sim.drive.router_variants import router_variant
 from hopforge.sim.drive.runner import SimulatorName, SimulatorRun
 
@@ -227,7 +229,7 @@ def run_router(
 ) -> tuple[RouterRun, SimulatorRun]:
     """Record `traffic`, check its packets (`sim.drive.router_packets`), and play it to the Verilog of a router.
 
-    If it is `held`, ``enable`` goes off and on (`sim.drive.router_stimulus.held_stimulus`).
+    If it is `held`, ``enable`` goes off and on (`sim.drive.held_stimulus`).
 
     Raises
     ------

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hopforge.model.lookup.fast.layout import INPUTS, OUTPUTS
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
-from hopforge.sim.drive.router_stimulus import (
+from hopforge.sim.drive.router_traffic import (
     I_CREDIT_VALID,
     I_CREDIT_VC,
     I_DATA,

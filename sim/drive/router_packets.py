@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.sim.drive.router_stimulus import (
+from hopforge.sim.drive.router_traffic import (
     C_CLEAR,
     I_CREDIT_VALID,
     I_CREDIT_VC,

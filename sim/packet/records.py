@@ -1,8 +1,18 @@
-"""Numbers of the packet network's parameters, counters and codes, and where its queues stand in the arrays.
+"""Layout of the packet network's state: settings, counters, and one record per packet, link, source and event.
 
+The kernels get one record, `NET`: settings, counters and the addresses of the arrays (as `model.network.core.records`).
 A link is node · PORT_STRIDE + port, with port 2i = (dimension i, +) and 2i + 1 = (dimension i, −); a queue is link ·
-VC_STRIDE + VC. Rings of events have a power of two of places.
+VC_STRIDE + VC.
 """
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from hopforge.model.kernel.compile import inlined
+from hopforge.model.kernel.constant_record import constant_record
+from hopforge.model.kernel.memory import int32s, record_reader
 
 #: virtual channels of a link: shared adaptive one, escape to the intermediate destination, escape to the destination
 ADAPTIVE, ESCAPE_VIA, ESCAPE = range(3)
@@ -12,34 +22,6 @@ PORT_STRIDE, VC_STRIDE = 8, 4
 #: port of the source's link, where queues stand at the receiving end
 HOST_PORT = 6
 
-#: parameters (int64 array)
-(
-    NODES,
-    DIMENSIONS,
-    QUEUE,  # packets of a queue
-    SEND_CYCLES,  # of a packet on an external link
-    LINK_CYCLES,  # latency of an external link
-    HOST_SEND_CYCLES,  # the same two of an internal link
-    HOST_CYCLES,
-    FEED_CYCLES,  # between two packets that a source offers
-    FEED_WAITS,  # a source waits for the answer to its last packet
-    ENTER_SLOTS,  # free slots to enter a ring of the escape network
-    INJECT_SLOTS,  # free slots in any queue for a packet from the source
-    TORUS,
-    ADAPTIVE_ONLY,  # congestion counts adaptive queues only
-    IDLE_COUNTS_ONE,  # u*/u is 1 where u* = 0
-    FULL_IS_WORTHLESS,  # no profit where all queues counted towards q are full
-    KEEPS_DIRECTIONS,  # wraparound detours keep the directions of their orthant, instead of going through its middle
-    ALGORITHM,
-    DISTANCE,  # Δ
-    ETA,  # numerator
-    ETA_PARTS,  # denominator
-    MESSAGE_PACKETS,
-    MESSAGES,
-    DEADLOCK_CYCLES,
-    PARAMETERS,
-) = range(24)
-
 ABR, POR, OFR = range(3)
 
 #: how a packet goes
@@ -48,27 +30,9 @@ MINIMAL, OUTFLANK, WRAPAROUND = range(3)
 #: most intermediate destinations of a packet in three dimensions: 6 outflank, 7 wraparound
 MOST_VIA = 13
 
-#: counters (int64 array)
-(
-    NOW,
-    NEXT_FEED,
-    LAST_MOVE,
-    FREE_COUNT,  # packet records on the stack of free ones
-    INJECTED,
-    DELIVERED,
-    LIFETIME_SUM,
-    LIFETIME_MAX,
-    HOPS_SUM,
-    DETOURS_OUTFLANK,
-    DETOURS_WRAPAROUND,
-    REFUSED,  # packets that a router sent back
-    SENT,  # transmissions on external links
-    FINISH,  # cycle of the last delivery
-    COUNTERS,
-) = range(15)
-
 #: kinds of events
 ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS = range(6)
+EVENT_KINDS = 6
 
 #: why the kernel came back
 DONE, EMPTY, STUCK = range(3)
@@ -77,3 +41,244 @@ DONE, EMPTY, STUCK = range(3)
 BINS = 65536
 #: cycles of a bin
 BIN_CYCLES = 16
+
+PACKET = np.dtype(
+    [
+        ("destination", "i4"),
+        ("goal", "i4"),  # intermediate destination, or the destination
+        ("number", "i4"),  # message · packets of a message + number in the message
+        ("source", "i4"),
+        ("kind", "i4"),  # MINIMAL, OUTFLANK, WRAPAROUND
+        ("hops", "i4"),
+        ("queue", "i4"),  # in which it stands; −1 after delivery
+        ("directions", "i4"),  # of its orthant, if it keeps them
+    ]
+)
+
+LINK = np.dtype(
+    [
+        ("free", "i8"),  # cycle from which on it can send
+        ("sent", "i8"),  # packets
+    ]
+)
+
+SOURCE = np.dtype(
+    [
+        ("message", "i4"),  # present one
+        ("offered", "i4"),  # packets of it
+        ("accepted", "i4"),  # ... that the router has taken; with credits, that the source has sent
+        ("listed", "i4"),  # with credits: message whose intermediate destinations are listed
+        ("may_offer", "i8"),  # cycle from which on it may offer
+    ]
+)
+
+#: ways of the present message of a node
+ROUTES = np.dtype(
+    [
+        ("hops", "i4"),  # of the minimal route
+        ("minimal", "i4"),  # its links, as a mask
+        ("links", "i4"),  # all links of the node
+        ("count", "i4"),  # intermediate destinations
+    ]
+)
+
+#: an intermediate destination
+VIA = np.dtype(
+    [
+        ("place", "i4"),
+        ("hops", "i4"),  # through it
+        ("links", "i4"),  # towards it, as a mask
+        ("kind", "i4"),
+    ]
+)
+
+EVENT = np.dtype([("time", "i8"), ("what", "i8")])
+
+#: events of one kind in order of time: a ring buffer
+RING = np.dtype(
+    [
+        ("first", "i8"),
+        ("count", "i8"),
+        ("mask", "i8"),  # places − 1, which are a power of two
+        ("events", "i8"),  # address of EVENT[places]
+    ]
+)
+
+#: life of a packet
+LOG = np.dtype(
+    [
+        ("accepted", "i8"),  # cycle
+        ("delivered", "i8"),  # cycle
+        ("hops", "i8"),
+        ("kind", "i8"),
+        ("via", "i8"),  # intermediate destination, −1: none
+    ]
+)
+
+#: packets of the messages with one number
+MESSAGE_SUM = np.dtype([("lifetime", "i8"), ("packets", "i8")])
+
+_SETTINGS = [
+    ("nodes", "i8"),
+    ("dimensions", "i8"),
+    ("longest", "i8"),  # nodes of the longest dimension
+    ("queue_packets", "i8"),  # places of a queue
+    ("send_cycles", "i8"),  # of a packet on an external link
+    ("link_cycles", "i8"),  # latency of an external link
+    ("host_send_cycles", "i8"),  # the same two of an internal link
+    ("host_cycles", "i8"),
+    ("feed_cycles", "i8"),  # between two packets that a source offers
+    ("feed_waits", "i8"),  # a source waits for the answer to its last packet
+    ("enter_slots", "i8"),  # free slots to enter a ring of the escape network
+    ("inject_slots", "i8"),  # free slots in any queue for a packet from the source
+    ("torus", "i8"),
+    ("adaptive_only", "i8"),  # congestion counts adaptive queues only
+    ("idle_counts_one", "i8"),  # u*/u is 1 where u* = 0
+    ("full_is_worthless", "i8"),  # no profit where all queues counted towards q are full
+    ("keeps_directions", "i8"),  # wraparound detours keep the directions of their orthant, instead of its middle
+    ("algorithm", "i8"),  # ABR, POR, OFR
+    ("distance", "i8"),  # Δ
+    ("eta", "i8"),  # numerator
+    ("eta_parts", "i8"),  # denominator
+    ("message_packets", "i8"),
+    ("messages", "i8"),
+    ("standstill_cycles", "i8"),  # without a packet taken, with packets inside
+    ("logs", "i8"),  # the life of every packet is noted
+]
+
+COUNTERS = [
+    ("now", "i8"),
+    ("next_feed", "i8"),
+    ("last_move", "i8"),
+    ("free_packets", "i8"),  # packet records on the stack of free ones
+    ("injected", "i8"),
+    ("delivered", "i8"),
+    ("lifetime_sum", "i8"),
+    ("lifetime_max", "i8"),
+    ("hops_sum", "i8"),
+    ("detours_outflank", "i8"),
+    ("detours_wraparound", "i8"),
+    ("refused", "i8"),  # packets that a router sent back
+    ("sent", "i8"),  # transmissions on external links
+    ("finish", "i8"),  # cycle of the last delivery
+]
+
+#: lengths of lists that hold what happens in one cycle
+_PRESENT = [
+    ("active_nodes", "i8"),
+    ("ready_links", "i8"),
+]
+
+#: arrays: name, element type (dtypes above, or a scalar), meaning
+ARRAYS: dict[str, np.dtype[Any]] = {
+    "radix": np.dtype("int64"),  # int64[dimensions]
+    "step": np.dtype("int32"),  # int32[dimensions, longest, longest]: 4 · distance + 1 if + is minimal + 2 if − is
+    "coordinate": np.dtype("int32"),  # int32[nodes, dimensions]
+    "peer": np.dtype("int32"),  # int32[links]: node at the other end
+    "into": np.dtype("int32"),  # int32[links]: link by which packets come that were sent to a port; −1: none
+    "turn": np.dtype("int64"),  # int64[2, 4, 6, 3]: λ by dimensions − 2, equal coordinates, number; 2 ends a list
+    "destination": np.dtype("int64"),  # int64[nodes, messages]
+    "birth": np.dtype("int64"),  # int64[nodes, messages]: cycle of creation
+    "queue_packet": np.dtype("int32"),  # int32[queues, queue_packets]: in order of entry
+    "queue_count": np.dtype("uint8"),  # uint8[queues]: packets
+    "queue_sent": np.dtype("uint64"),  # uint64[queues]: mask of the packets that are on their way
+    "held": np.dtype("uint8"),  # uint8[queues]: with credits, slots that are taken as far as the sender knows
+    "link": LINK,  # LINK[links]
+    "sink_free": np.dtype("int64"),  # int64[nodes]: cycle from which on the link to the sink can send
+    "packet": PACKET,  # PACKET[pool]
+    "free_packet": np.dtype("int32"),  # int32[pool]: stack; the record last used is still in the processor's cache
+    "source": SOURCE,  # SOURCE[nodes]
+    "routes": ROUTES,  # ROUTES[nodes]
+    "via": VIA,  # VIA[nodes, MOST_VIA]
+    "ring": RING,  # RING[EVENT_KINDS]
+    "log": LOG,  # LOG[packets of all messages, or 0]
+    "histogram": np.dtype("int64"),  # int64[BINS]: lifetimes
+    "message_sum": MESSAGE_SUM,  # MESSAGE_SUM[messages]
+    "arrived": np.dtype("int64"),  # int64[nodes, ports + 1]: events of this cycle, the source's first; −1: none
+    "active_node": np.dtype("int64"),  # int64[nodes]: nodes where something happens in this cycle
+    "active": np.dtype("uint8"),  # uint8[nodes]: whether it is in that list
+    "ready_link": np.dtype("int64"),  # int64[8 · links]: links that may be able to send in this cycle
+    "used": np.dtype("int64"),  # int64[ports]: used slots of the links of one node
+    "place": np.dtype("int64"),  # int64[dimensions]: coordinates of one intermediate destination
+}
+
+Net = Any  # what kernels call the record below
+#: the record that the kernels get
+NET = np.dtype([*_SETTINGS, *COUNTERS, *_PRESENT, *((name, "i8") for name in ARRAYS)])
+
+NET_RECORD = constant_record(NET, [name for name, _ in _SETTINGS] + list(ARRAYS))
+_read_event = record_reader(numba.from_dtype(EVENT))
+_read_link = record_reader(numba.from_dtype(LINK))
+_read_log = record_reader(numba.from_dtype(LOG))
+_read_message_sum = record_reader(numba.from_dtype(MESSAGE_SUM))
+_read_packet = record_reader(numba.from_dtype(PACKET))
+_read_ring = record_reader(constant_record(RING, ["mask", "events"]))
+_read_routes = record_reader(numba.from_dtype(ROUTES))
+_read_source = record_reader(numba.from_dtype(SOURCE))
+_read_via = record_reader(numba.from_dtype(VIA))
+
+
+@inlined
+def event_at(ring: Any, number: int) -> Any:
+    """Event that comes `number` places after the first place of a ring's memory."""
+    return _read_event(ring.events, number & ring.mask)
+
+
+@inlined
+def link_at(net: Net, link: int) -> Any:
+    """Link number `link`."""
+    return _read_link(net.link, link)
+
+
+@inlined
+def log_at(net: Net, source: int, number: int) -> Any:
+    """Log of a packet, by its source and its number there."""
+    return _read_log(net.log, source * net.messages * net.message_packets + number)
+
+
+@inlined
+def message_sum_at(net: Net, message: int) -> Any:
+    """Return the sums over the messages with number `message`."""
+    return _read_message_sum(net.message_sum, message)
+
+
+@inlined
+def packet_at(net: Net, packet: int) -> Any:
+    """Packet record number `packet`."""
+    return _read_packet(net.packet, packet)
+
+
+@inlined
+def ring_at(net: Net, kind: int) -> Any:
+    """Ring of the events of a kind."""
+    return _read_ring(net.ring, kind)
+
+
+@inlined
+def routes_at(net: Net, node: int) -> Any:
+    """Ways of the present message of a node."""
+    return _read_routes(net.routes, node)
+
+
+@inlined
+def source_at(net: Net, node: int) -> Any:
+    """Source of a node."""
+    return _read_source(net.source, node)
+
+
+@inlined
+def via_at(net: Net, node: int, number: int) -> Any:
+    """Intermediate destination `number` of the present message of a node."""
+    return _read_via(net.via, node * MOST_VIA + number)
+
+
+@inlined
+def coordinate(net: Net, node: int, dimension: int) -> int:
+    """Coordinate of a node."""
+    return int32s(net.coordinate)[node * net.dimensions + dimension]
+
+
+@inlined
+def step_between(net: Net, dimension: int, a: int, b: int) -> int:
+    """4 · distance of two coordinates, + 1 if + is minimal, + 2 if − is."""
+    return int32s(net.step)[(dimension * net.longest + a) * net.longest + b]

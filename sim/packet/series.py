@@ -66,21 +66,21 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
         before, histogram, sent = counters.copy(), network.histogram.copy(), network.channel_packets()
         network.advance(end)
         network.check_conservation()
-        new = counters - before
-        packets = max(int(new[r.DELIVERED]), 1)
+        new = {name: int(counters[name] - before[name]) for name in counters.dtype.names}
+        packets = max(new["delivered"], 1)
         loads[k] = (network.channel_packets() - sent) * settings.send_cycles / (end - begin)
         found = [
-            percentile(network.histogram - histogram, share, int(counters[r.LIFETIME_MAX])) * settings.cycle_ns
+            percentile(network.histogram - histogram, share, int(counters["lifetime_max"])) * settings.cycle_ns
             for share in (0.5, 0.95, 0.99)
         ]
-        some = float(new[r.DELIVERED] > 0) or np.nan
-        detours = int(new[r.DETOURS_OUTFLANK] + new[r.DETOURS_WRAPAROUND])
+        some = float(new["delivered"] > 0) or np.nan
+        detours = new["detours_outflank"] + new["detours_wraparound"]
         rows.append(
             {
-                "time": end * unit, "load": network.load, "accepted": int(new[r.DELIVERED]) / (end - begin) * scale,
-                "latency": int(new[r.LIFETIME_SUM]) / packets * settings.cycle_ns * some, "latency_p50": found[0],
-                "latency_p95": found[1], "latency_p99": found[2], "hops": (int(new[r.HOPS_SUM]) / packets + 1) * some,
-                "derouted_share": detours / max(int(new[r.INJECTED]), 1),
+                "time": end * unit, "load": network.load, "accepted": new["delivered"] / (end - begin) * scale,
+                "latency": new["lifetime_sum"] / packets * settings.cycle_ns * some, "latency_p50": found[0],
+                "latency_p95": found[1], "latency_p99": found[2], "hops": (new["hops_sum"] / packets + 1) * some,
+                "derouted_share": detours / max(new["injected"], 1),
                 "channel_load_mean": float(loads[k].mean()), "channel_load_max": float(loads[k].max()),
             }
         )  # fmt: skip

@@ -97,33 +97,33 @@ def run_packets(
         end += max(int(network.period_cycles), 1)
         complete = network.advance(end)
         if progress is not None:
-            progress(int(counters[r.DELIVERED]), whole)
-        to_come = whole - counters[r.DELIVERED]
-        if counters[r.LIFETIME_SUM] * cycle_ns + to_come * least_lifetime_ns > give_up_lifetime_ns * whole:
+            progress(int(counters["delivered"]), whole)
+        to_come = whole - counters["delivered"]
+        if counters["lifetime_sum"] * cycle_ns + to_come * least_lifetime_ns > give_up_lifetime_ns * whole:
             break
     network.check_conservation()
-    delivered = max(int(counters[r.DELIVERED]), 1)
-    taken = max(int(counters[r.INJECTED]), 1)
-    finish = max(int(counters[r.FINISH]), 1)
+    delivered = max(int(counters["delivered"]), 1)
+    taken = max(int(counters["injected"]), 1)
+    finish = max(int(counters["finish"]), 1)
     links = int((network.topology.peer_router >= 0).sum())
     unit = network.period_cycles * network.load / network.settings.message_packets
-    longest = int(counters[r.LIFETIME_MAX])
+    longest = int(counters["lifetime_max"])
     median, p95, p99 = (percentile(network.histogram, share, longest) * cycle_ns for share in (0.5, 0.95, 0.99))
     return PacketMeasurement(
         load=network.load,
         seed=network.seed,
         complete=complete,
-        lifetime_ns=int(counters[r.LIFETIME_SUM]) / delivered * cycle_ns,
+        lifetime_ns=int(counters["lifetime_sum"]) / delivered * cycle_ns,
         lifetime_median_ns=median,
         lifetime_p95_ns=p95,
         lifetime_p99_ns=p99,
-        lifetime_max_ns=int(counters[r.LIFETIME_MAX]) * cycle_ns,
-        hops=int(counters[r.HOPS_SUM]) / delivered,
+        lifetime_max_ns=int(counters["lifetime_max"]) * cycle_ns,
+        hops=int(counters["hops_sum"]) / delivered,
         accepted=delivered / nodes / finish * unit,
-        outflanked=int(counters[r.DETOURS_OUTFLANK]) / taken,
-        wrapped=int(counters[r.DETOURS_WRAPAROUND]) / taken,
-        refused=int(counters[r.REFUSED]) / delivered,
-        link_load=int(counters[r.SENT]) * network.settings.send_cycles / finish / max(links, 1),
+        outflanked=int(counters["detours_outflank"]) / taken,
+        wrapped=int(counters["detours_wraparound"]) / taken,
+        refused=int(counters["refused"]) / delivered,
+        link_load=int(counters["sent"]) * network.settings.send_cycles / finish / max(links, 1),
         packets=delivered,
         cycle_ns=cycle_ns,
         cycles=network.cycle,
@@ -166,8 +166,8 @@ def message_table(network: PacketNetwork) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "message": range(len(sums)),
-            "packets": sums[:, 1],
-            "lifetime_ns": sums[:, 0] / sums[:, 1].clip(min=1) * network.settings.cycle_ns,
+            "packets": sums["packets"],
+            "lifetime_ns": sums["lifetime"] / sums["packets"].clip(min=1) * network.settings.cycle_ns,
         }
     )
 

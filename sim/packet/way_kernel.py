@@ -2,61 +2,58 @@
 
 from typing import Any
 
-from numba import int64, njit
+from numba import int64
 
+from hopforge.model.kernel.compile import inlined, inner
+from hopforge.model.kernel.memory import int8s, int64s
+from hopforge.sim.packet.events import NEVER
 from hopforge.sim.packet.records import (
+    ABR,
     ADAPTIVE,
-    ADAPTIVE_ONLY,
-    ALGORITHM,
-    DIMENSIONS,
-    DISTANCE,
-    ETA,
-    ETA_PARTS,
-    FULL_IS_WORTHLESS,
-    IDLE_COUNTS_ONE,
-    KEEPS_DIRECTIONS,
     OFR,
     OUTFLANK,
     PORT_STRIDE,
-    QUEUE,
-    TORUS,
     VC_STRIDE,
     VCS,
     WRAPAROUND,
+    Net,
+    coordinate,
+    routes_at,
+    step_between,
+    via_at,
 )
 
-#: later than all that happens
-NEVER = 1 << 62
-#: arrays come from outside and stay there: no counting of references, which would take most of the time
-OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
-without_counts = njit(**OPTIONS)
+#: outflank destinations that a row of the table of turns has room for, and their coordinates
+_TURN_ROWS, _TURN_COLUMNS, _TURN_KINDS = 6, 3, 4
+#: ends a list of turns
+_NO_TURN = 2
 
 
-@without_counts
-def way(par: Any, steps: Any, coords: Any, a: int, b: int) -> Any:
+@inlined
+def way(net: Net, a: int, b: int) -> Any:
     """Distance of two nodes and the mask of the minimal links at `a`."""
     distance, mask = 0, 0
-    for i in range(par[DIMENSIONS]):
-        step = steps[i, coords[a, i], coords[b, i]]
+    for i in range(net.dimensions):
+        step = step_between(net, i, coordinate(net, a, i), coordinate(net, b, i))
         distance += step >> 2
         mask |= (step & 3) << (2 * i)
     return distance, mask
 
 
-@without_counts
-def ways_left(par: Any, steps: Any, coords: Any, node: int, goal: int, directions: int) -> int:
+@inlined
+def ways_left(net: Net, node: int, goal: int, directions: int) -> int:
     """Mask of the links of `node` that a packet for `goal` may use: the minimal ones, or those of its orthant."""
-    _, mask = way(par, steps, coords, node, goal)
+    _, mask = way(net, node, goal)
     if directions == 0:
         return int64(mask)
     left = 0
-    for i in range(par[DIMENSIONS]):
+    for i in range(net.dimensions):
         if (mask >> (2 * i)) & 3:
             left |= directions & (3 << (2 * i))
     return left
 
 
-@without_counts
+@inlined
 def escape_port(mask: int) -> int:
     """Link of the lowest dimension in which the nodes differ, + where both ways are minimal: the lowest bit."""
     port = 0
@@ -65,141 +62,172 @@ def escape_port(mask: int) -> int:
     return port
 
 
-@without_counts
-def _add_via(
-    par: Any, radices: Any, steps: Any, coords: Any, s: int, t: int, place: Any, kind: int, count: int, via: Any
-) -> int:
-    """Note the intermediate destination at `place`: via[s, k] = node, distance through it, its links, kind."""
+@inlined
+def _note_via(net: Net, s: int, count: int, place: int, hops: int, links: int, kind: int) -> None:
+    """Write intermediate destination number `count` of node `s`."""
+    via = via_at(net, s, count)
+    via.place, via.hops, via.links, via.kind = place, hops, links, kind
+
+
+@inner
+def _add_via(net: Net, s: int, t: int, kind: int, count: int) -> int:
+    """Note the intermediate destination at the coordinates `net.place`, if there is one; returns the new number."""
     q, weight = 0, 1
-    for i in range(par[DIMENSIONS]):
-        x = place[i]
-        if par[TORUS]:
-            x = x % radices[i]
-        elif x < 0 or x >= radices[i]:
+    for i in range(net.dimensions):
+        x, radix = int64s(net.place)[i], int64s(net.radix)[i]
+        if net.torus:
+            x = x % radix
+        elif x < 0 or x >= radix:
             return count
         q += x * weight
-        weight *= radices[i]
+        weight *= radix
     if q in (s, t):
         return count
-    first, mask = way(par, steps, coords, s, q)
-    second, _ = way(par, steps, coords, q, t)
-    via[s, count, 0], via[s, count, 1], via[s, count, 2], via[s, count, 3] = q, first + second, mask, kind
+    first, mask = way(net, s, q)
+    second, _ = way(net, q, t)
+    _note_via(net, s, count, q, first + second, mask, kind)
     return count + 1
 
 
-@without_counts
-def _outflank_place(par: Any, steps: Any, coords: Any, s: int, t: int, i: int, turn: int) -> int:
+@inner
+def _outflank_place(net: Net, s: int, t: int, i: int, turn: int) -> int:
     """Coordinate i of the outflank destination with λ = `turn`."""
-    a, b = int64(coords[s, i]), int64(coords[t, i])
+    a, b = int64(coordinate(net, s, i)), int64(coordinate(net, t, i))
     if a == b:
-        return a + turn * par[DISTANCE]
-    d = int64(steps[i, a, b]) >> 2
-    sign = 1 if steps[i, a, b] & 1 else -1
+        return a + turn * net.distance
+    step = int64(step_between(net, i, a, b))
+    d = step >> 2
+    sign = 1 if step & 1 else -1
     if turn == 0:
         # the lower of the two midpoints, as the floor has it
         return a + d // 2 if sign > 0 else a - (d + 1) // 2
-    return (a - sign * par[DISTANCE]) if turn < 0 else (b + sign * par[DISTANCE])
+    return (a - sign * net.distance) if turn < 0 else (b + sign * net.distance)
 
 
-@without_counts
-def _list_orthants(par: Any, radices: Any, steps: Any, coords: Any, s: int, t: int, count: int, via: Any) -> int:
-    """List the orthants that go the long way in some dimensions: via[s, k] = t, distance, links at s, kind."""
-    n = par[DIMENSIONS]
+@inner
+def _list_outflank(net: Net, s: int, t: int, count: int) -> int:
+    """List the outflank destinations; returns the new number."""
+    n = net.dimensions
+    equal = 0
+    for i in range(n):
+        if coordinate(net, s, i) == coordinate(net, t, i):
+            equal += 1
+    first_row = ((n - 2) * _TURN_KINDS + equal) * _TURN_ROWS
+    for row in range(first_row, first_row + _TURN_ROWS):
+        if int64s(net.turn)[row * _TURN_COLUMNS] == _NO_TURN:
+            break
+        # the table has the equal coordinates first
+        at_equal, at_other = row * _TURN_COLUMNS, row * _TURN_COLUMNS + equal
+        for i in range(n):
+            if coordinate(net, s, i) == coordinate(net, t, i):
+                turn = int64s(net.turn)[at_equal]
+                at_equal += 1
+            else:
+                turn = int64s(net.turn)[at_other]
+                at_other += 1
+            int64s(net.place)[i] = _outflank_place(net, s, t, i, turn)
+        count = _add_via(net, s, t, OUTFLANK, count)
+    return count
+
+
+@inner
+def _list_orthants(net: Net, s: int, t: int, count: int) -> int:
+    """List the orthants that go the long way in some dimensions: their place is `t`; returns the new number."""
+    n = net.dimensions
     for turned in range(1, 1 << n):
         distance, mask, useful = 0, 0, True
         for i in range(n):
-            step = steps[i, coords[s, i], coords[t, i]]
+            step = step_between(net, i, coordinate(net, s, i), coordinate(net, t, i))
             bit = (turned >> i) & 1
             if step == 0:
                 useful = useful and bit == 0
                 continue
-            distance += radices[i] - (step >> 2) if bit else step >> 2
+            distance += int64s(net.radix)[i] - (step >> 2) if bit else step >> 2
             mask |= (2 if (step & 1) == bit else 1) << (2 * i)
         if useful:
-            via[s, count, 0], via[s, count, 1], via[s, count, 2], via[s, count, 3] = t, distance, mask, WRAPAROUND
+            _note_via(net, s, count, t, distance, mask, WRAPAROUND)
             count += 1
     return count
 
 
-@without_counts
-def list_via(par: Any, radices: Any, steps: Any, coords: Any, s: int, t: int, turns: Any, place: Any, via: Any) -> int:
-    """List all intermediate destinations of (s, t), outflank first; returns their number."""
-    n = par[DIMENSIONS]
-    count = 0
-    if s == t:
-        return 0
-    equal = 0
-    for i in range(n):
-        if coords[s, i] == coords[t, i]:
-            equal += 1
-    if par[ALGORITHM] == OFR:
-        for row in range(turns.shape[2]):
-            if turns[n - 2, equal, row, 0] == 2:
-                break
-            # the table has the equal coordinates first
-            at_equal, at_other = 0, equal
-            for i in range(n):
-                if coords[s, i] == coords[t, i]:
-                    turn = turns[n - 2, equal, row, at_equal]
-                    at_equal += 1
-                else:
-                    turn = turns[n - 2, equal, row, at_other]
-                    at_other += 1
-                place[i] = _outflank_place(par, steps, coords, s, t, i, turn)
-            count = _add_via(par, radices, steps, coords, s, t, place, OUTFLANK, count, via)
-    if par[TORUS] and par[KEEPS_DIRECTIONS]:
-        return int64(_list_orthants(par, radices, steps, coords, s, t, count, via))
-    if par[TORUS]:
-        for beta in range(1 << n):
-            useful, minimal = True, True
-            for i in range(n):
-                a, b = int64(coords[s, i]), int64(coords[t, i])
-                bit = (beta >> i) & 1
-                if a == b:
-                    useful = useful and bit == 0
-                minimal = minimal and bit == (1 if 2 * abs(a - b) > radices[i] else 0)
-                place[i] = (a + b + bit * radices[i]) // 2
-            if useful and not minimal:
-                count = _add_via(par, radices, steps, coords, s, t, place, WRAPAROUND, count, via)
+@inner
+def _list_middles(net: Net, s: int, t: int, count: int) -> int:
+    """List the middles of all orthants but the minimal one; returns the new number."""
+    n = net.dimensions
+    for beta in range(1 << n):
+        useful, minimal = True, True
+        for i in range(n):
+            a, b, radix = int64(coordinate(net, s, i)), int64(coordinate(net, t, i)), int64s(net.radix)[i]
+            bit = (beta >> i) & 1
+            if a == b:
+                useful = useful and bit == 0
+            minimal = minimal and bit == (1 if 2 * abs(a - b) > radix else 0)
+            int64s(net.place)[i] = (a + b + bit * radix) // 2
+        if useful and not minimal:
+            count = _add_via(net, s, t, WRAPAROUND, count)
     return count
 
 
-@without_counts
-def _used(par: Any, link: int, queue_count: Any) -> int:
-    if par[ADAPTIVE_ONLY]:
-        return int64(queue_count[link * VC_STRIDE + ADAPTIVE])
-    return int64(queue_count[link * VC_STRIDE]) + queue_count[link * VC_STRIDE + 1] + queue_count[link * VC_STRIDE + 2]
+@inner
+def list_routes(net: Net, s: int, t: int) -> None:
+    """Note the minimal route from `s` to `t` and all intermediate destinations, outflank first."""
+    routes = routes_at(net, s)
+    routes.hops, routes.minimal = way(net, s, t)
+    count = 0
+    if net.algorithm != ABR and s != t:
+        if net.algorithm == OFR:
+            count = _list_outflank(net, s, t, count)
+        if net.torus and net.keeps_directions:
+            count = _list_orthants(net, s, t, count)
+        elif net.torus:
+            count = _list_middles(net, s, t, count)
+    routes.count = count
 
 
-@without_counts
-def _profit(par: Any, least: int, used: Any, mask: int, distance: int, through: int) -> Any:
+@inlined
+def _used(net: Net, link: int, counts: int) -> int:
+    """Slots of a link that count as used; `counts`: address of the used slots of all queues."""
+    q = link * VC_STRIDE
+    if net.adaptive_only:
+        return int64(int8s(counts)[q + ADAPTIVE])
+    return int64(int8s(counts)[q]) + int8s(counts)[q + 1] + int8s(counts)[q + 2]
+
+
+@inlined
+def _profit(net: Net, least: int, mask: int, distance: int, through: int) -> Any:
     """π = u*/u + η·d/d̃ as a fraction (numerator, denominator)."""
     total, links = 0, 0
-    for port in range(2 * par[DIMENSIONS]):
+    for port in range(2 * net.dimensions):
         if (mask >> port) & 1:
-            total += used[port]
+            total += int64s(net.used)[port]
             links += 1
-    slots = par[QUEUE] if par[ADAPTIVE_ONLY] else VCS * par[QUEUE]
-    if par[FULL_IS_WORTHLESS] and total == links * slots:
+    slots = net.queue_packets if net.adaptive_only else VCS * net.queue_packets
+    if net.full_is_worthless and total == links * slots:
         return 0, 1
-    if total == 0 or (par[IDLE_COUNTS_ONE] and least == 0):
-        return par[ETA_PARTS] * through + par[ETA] * distance, through
-    return least * links * par[ETA_PARTS] * through + par[ETA] * distance * total, total * through
+    if total == 0 or (net.idle_counts_one and least == 0):
+        return net.eta_parts * through + net.eta * distance, through
+    return least * links * net.eta_parts * through + net.eta * distance * total, total * through
 
 
-@without_counts
-def choose(par: Any, node: int, queue_count: Any, used: Any, via: Any, count: int, direct: Any) -> int:
-    """Return the number of the most profitable intermediate destination in `via`, −1 for the minimal route."""
+@inner
+def choose(net: Net, node: int, counts: int) -> int:
+    """Return the number of the most profitable intermediate destination of `node`, −1 for the minimal route.
+
+    `counts` is the address of the used slots of all queues.
+    """
+    routes = routes_at(net, node)
     least = NEVER
-    ports = 2 * par[DIMENSIONS]
-    for port in range(ports):
-        used[port] = _used(par, node * PORT_STRIDE + port, queue_count)
-        if (direct[node, 2] >> port) & 1:
-            least = min(least, used[port])
+    for port in range(2 * net.dimensions):
+        used = _used(net, node * PORT_STRIDE + port, counts)
+        int64s(net.used)[port] = used
+        if (routes.links >> port) & 1:
+            least = min(least, used)
     best = -1
-    up, down = _profit(par, least, used, direct[node, 1], direct[node, 0], direct[node, 0])
-    for k in range(count):
-        over, under = _profit(par, least, used, via[node, k, 2], direct[node, 0], via[node, k, 1])
+    hops = int64(routes.hops)
+    up, down = _profit(net, least, routes.minimal, hops, hops)
+    for k in range(routes.count):
+        via = via_at(net, node, k)
+        over, under = _profit(net, least, via.links, hops, int64(via.hops))
         if over * down > up * under:
             best, up, down = k, over, under
     return best

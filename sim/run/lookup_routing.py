@@ -103,7 +103,7 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     RoutingError
         Naming a router, input port, VC and two destinations.
     """
-    from hopforge.model.router.tables import walk_packets  # noqa: PLC0415 (it needs `simulation`, which needs this)
+    from hopforge.model.router.walk import walk_packets  # noqa: PLC0415 (it needs `simulation`, which needs this)
 
     reduction = NodeReduction.from_config(config, topology)
     vcs, phases = config.router.vcs, plan.phases
@@ -214,8 +214,8 @@ def network_rows(config: Config, topology: Topology, plan: RoutingPlan) -> list[
         A network too large to have its routes listed, or routes that no TCAM can hold.
     """
     # these need `simulation`, which needs this
+    from hopforge.model.router.factor import compile_tables  # noqa: PLC0415
     from hopforge.model.router.program import tcam_contents  # noqa: PLC0415
-    from hopforge.model.router.tables import compile_tables  # noqa: PLC0415
 
     tables = compile_tables(topology, plan, config.router.vcs, config.routing.algorithm)
     return [tcam_contents(config, topology, tables, router) for router in range(topology.routers)]

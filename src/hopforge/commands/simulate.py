@@ -285,7 +285,9 @@ def trace(
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.run.packet_trace import follow, life_text, list_packets, packet_key, write_trace
+    from hopforge.sim.run.packet_life import packet_key
+    from hopforge.sim.run.packet_report import life_text, write_trace
+    from hopforge.sim.run.packet_trace import follow, list_packets
     from hopforge.sim.run.packet_trace import slowest as slowest_packets
 
     checked = load_config(config)

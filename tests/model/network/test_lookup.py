@@ -13,11 +13,12 @@ from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.network.core.lookup_state import COUNTS
+from hopforge.model.router.configured import network_links, network_params
+from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.golden import PortInputs
 from hopforge.model.router.links import End, topology_hosts
 from hopforge.model.router.network import EngineSetup, HostModel, NetworkModel, Packet
 from hopforge.model.router.program import engine_registers
-from hopforge.model.router.tables import compile_tables, network_links, network_params
 from hopforge.model.routing import RoutingError
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.run.lookup_measures import lookup_table

@@ -16,10 +16,12 @@ from hopforge.model.config import load_config, parse_config
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.sim.cosim import router as module
 from hopforge.sim.cosim.router import cosim_router, run_router
+from hopforge.sim.drive.held_stimulus import held_stimulus
 from hopforge.sim.drive.replay import Mismatch, Replay, ReplayResult, replay_amaranth
 from hopforge.sim.drive.router import router_replay
 from hopforge.sim.drive.router_packets import check_packets
-from hopforge.sim.drive.router_stimulus import (
+from hopforge.sim.drive.router_stimulus import router_stimulus
+from hopforge.sim.drive.router_traffic import (
     C_ENABLE,
     I_CREDIT_VALID,
     I_DATA,
@@ -29,8 +31,6 @@ from hopforge.sim.drive.router_stimulus import (
     O_VALID,
     RouterStimulus,
     RouterTraffic,
-    held_stimulus,
-    router_stimulus,
 )
 from hopforge.sim.drive.router_variants import router_variant
 from hopforge.sim.drive.runner import SimulatorRun

@@ -6,7 +6,8 @@ import pytest
 from hopforge.model.lookup.golden import LookupInputs
 from hopforge.model.router.golden import Flit, PortInputs, PortOutputs, RouterModel
 from hopforge.model.router.params import Route, RouterParams
-from hopforge.sim.drive.router_stimulus import (
+from hopforge.sim.drive.router_stimulus import router_stimulus
+from hopforge.sim.drive.router_traffic import (
     C_CLEAR,
     C_ENABLE,
     I_CREDIT_VALID,
@@ -18,7 +19,6 @@ from hopforge.sim.drive.router_stimulus import (
     O_DROPS,
     O_VALID,
     RouterTraffic,
-    router_stimulus,
 )
 from hopforge.sim.drive.router_variants import router_variant
 

@@ -18,7 +18,9 @@ from hopforge.sim.failures.input_output_queued import DOWN, InputOutputQueuedFai
 from hopforge.sim.queued.build import QueuedState, QueueParameters
 from hopforge.sim.queued.golden import Golden, GoldenDragonfly, GoldenQAdaptive, GoldenUgalNode
 from hopforge.sim.queued.line_contents import line_contents
-from hopforge.sim.run.packet_trace import bars, follow, life_text, list_packets, slowest
+from hopforge.sim.run.packet_phases import bars
+from hopforge.sim.run.packet_report import life_text
+from hopforge.sim.run.packet_trace import follow, list_packets, slowest
 from hopforge.sim.run.simulation import Simulation
 
 #: 16 cycles for a packet, 4 between matches, links of 25, 60 and 9 cycles

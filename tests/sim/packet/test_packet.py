@@ -71,14 +71,14 @@ def assert_equal_to_golden(checked: Config, load: float, seed: int = 1) -> list[
     nodes = places(network)
     number = {node: k for k, node in enumerate(nodes)}
     assert len(golden.packets) == len(network.log)
-    assert golden.refused == int(network.counters[r.REFUSED])
+    assert golden.refused == int(network.counters["refused"])
     kinds = [0, 0, 0]
     for packet in golden.packets:
         serial = number[packet.source] * network.settings.messages + packet.message
         row = network.log[serial * network.settings.message_packets + packet.number]
         kind = 0 if packet.via is None else 1 if packet.via.outflanks else 2
         via = -1 if packet.via is None or packet.via.directions else number[packet.via.place]
-        assert row.tolist() == [packet.accepted, packet.delivered, packet.hops, kind, via], packet
+        assert row.item() == (packet.accepted, packet.delivered, packet.hops, kind, via), packet
         kinds[kind] += 1
     return kinds
 
@@ -157,9 +157,10 @@ def ring_loads(network: PacketNetwork) -> dict[tuple[int, int, tuple[int, ...]],
     """Slots taken in every ring of both escape networks: (VC, port, coordinates of the line) → number."""
     nodes = places(network)
     if network.settings.queues == "receiving":
-        taken = np.repeat(np.arange(len(network.held)), network.held).tolist()
+        held = network.state["held"]
+        taken = np.repeat(np.arange(len(held)), held).tolist()
     else:
-        taken = [int(network.packets[packet, 6]) for packet in network.live_packets()]
+        taken = [int(network.state["packet"]["queue"][packet]) for packet in network.live_packets()]
     loads: dict[tuple[int, int, tuple[int, ...]], int] = {}
     for q in taken:
         vc, port, node = q % r.VC_STRIDE, q // r.VC_STRIDE % r.PORT_STRIDE, q // r.VC_STRIDE // r.PORT_STRIDE
@@ -180,10 +181,10 @@ def test_every_ring_of_the_escape_network_keeps_a_bubble(algorithm: str, queues:
         for (_, port, _), load in ring_loads(network).items():
             fullest = max(fullest, load)
             assert load <= 2 * network.grid.radices[port // 2] - 1
-        assert (network.queue_count <= 2).all()
+        assert (network.state["queue_count"] <= 2).all()
     assert fullest >= 3, "the escape network was never under pressure"
-    assert (network.log[:, 1] > 0).all()
-    assert int(network.counters[r.DELIVERED]) == len(network.log)
+    assert (network.log["delivered"] > 0).all()
+    assert int(network.counters["delivered"]) == len(network.log)
 
 
 @pytest.mark.parametrize("queues", ["sending", "receiving"])
@@ -248,7 +249,7 @@ def overload(
     checked = config(radices, algorithm, packet, message_packets=24)
     network = PacketNetwork(checked, 50.0, seed, check=enter_slots > 1)
     assert network.advance(10**9)
-    return int(network.counters[r.DELIVERED])
+    return int(network.counters["delivered"])
 
 
 def test_no_deadlock_in_small_full_networks() -> None:
@@ -316,7 +317,7 @@ def test_a_lost_packet_is_noticed() -> None:
     network.advance(600)
     network.check_conservation()
     last = max(network.live_packets())
-    network.packets[last, 6] = -1
+    network.state["packet"]["queue"][last] = -1
     with pytest.raises(AssertionError, match=r"packets should be inside"):
         network.check_conservation()
 

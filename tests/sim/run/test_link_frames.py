@@ -110,7 +110,7 @@ def test_packet_routers_in_bins() -> None:
     ends = np.array([cycles * k // 8 for k in range(9)])
     sent = (series.channels * np.diff(ends)[:, None]).sum() / settings.send_cycles
     assert sent == pytest.approx(float(network.channel_packets().sum()))
-    hops = network.link_free[:, 1].sum()
+    hops = network.state["link"]["sent"].sum()
     assert hops == sent  # every link is a channel between routers
     assert bins["accepted"].iloc[2:].mean() == pytest.approx(0.3, abs=0.06)
     assert (bins["latency_p50"] <= bins["latency_p99"]).all()

@@ -11,19 +11,10 @@ import pytest
 from PIL import Image
 
 from hopforge.model.config import Config, parse_config
-from hopforge.sim.run.packet_trace import (
-    PacketKey,
-    PacketLife,
-    TraceError,
-    bars,
-    event_table,
-    follow,
-    life_text,
-    list_packets,
-    packet_key,
-    slowest,
-    write_trace,
-)
+from hopforge.sim.run.packet_life import PacketKey, PacketLife, TraceError, packet_key
+from hopforge.sim.run.packet_phases import bars
+from hopforge.sim.run.packet_report import event_table, life_text, write_trace
+from hopforge.sim.run.packet_trace import follow, list_packets, slowest
 from hopforge.sim.run.simulation import Simulation
 
 

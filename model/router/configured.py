@@ -1,0 +1,106 @@
+"""Routers of a configured network: their parameters and the links between them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.lookup.params import LookupParams
+from hopforge.model.network.settings import router_parameters
+from hopforge.model.router.links import Link, topology_links
+from hopforge.model.router.params import RouterParams, Rule
+from hopforge.model.router.tables import RouterTables
+from hopforge.model.topology import Topology
+
+
+def _as_rule(masks: NDArray[np.uint16]) -> Rule:
+    return tuple(tuple(tuple(tuple(row) for row in of_port) for of_port in of_class) for of_class in masks.tolist())
+
+
+def network_links(config: Config, topology: Topology) -> tuple[Link, ...]:
+    """Links between the routers, with the latencies of section `router`."""
+    latency = np.broadcast_to(
+        np.asarray(router_parameters(config, topology).link_latency_cycles), (topology.routers, topology.max_ports)
+    )
+    return tuple(link._replace(latency_cycles=int(latency[link.source])) for link in topology_links(topology))
+
+
+def _check(config: Config) -> None:
+    """Refuse values of section `router` that the simulator takes and the hardware does not."""
+    router = config.router
+    if router.cycles_per_flit != 1:
+        raise UserError(f"router.cycles_per_flit must be 1 in hardware, not {router.cycles_per_flit}")
+    if router.switching == "saf":
+        raise UserError("router.switching must be wormhole or vct in hardware, not saf")
+    if router.speculation == "shared":
+        raise UserError("router.speculation must be false or true in hardware, not shared")
+
+
+def network_params(
+    config: Config,
+    topology: Topology,
+    tables: RouterTables,
+    *,
+    lookup: LookupParams | None = None,
+    width_bits: int | None = None,
+    tag_bits: int | None = None,
+) -> tuple[RouterParams, ...]:
+    """Parameters of every router of a network.
+
+    All routers have as many ports as the largest of them. In mode table a destination is a host number, in mode lookup
+    (with `lookup`) an address. `width_bits` and `tag_bits` are by default ``router.flit_bits`` and ``router.tag_bits``.
+
+    Raises
+    ------
+    UserError
+        Values of section `router` that the simulator takes and the hardware does not; routes that a lookup cannot give.
+    """
+    _check(config)
+    router = config.router
+    given: dict[str, Any] = router.model_dump(
+        include={
+            "vcs",
+            "buffer_flits",
+            "switching",
+            "arbiter",
+            "speculation",
+            "vc_release",
+            "credit_delay_cycles",
+            "flit_buffers",
+        }
+    )
+    kinds: dict[str, Any] = {
+        name: "output_first" if kind == "islip" else kind for name, kind in (("va", router.va), ("sa", router.sa))
+    }
+    full = (1 << router.vcs) - 1
+    result = []
+    for number in range(topology.routers):
+        if lookup is not None:
+            tables.lookup_outputs(number)
+        escape = lookup is None and bool((tables.escape[number] >= 0).any())
+        free = tables.vc_rule[number].shape[0] == 1 and bool((tables.vc_rule[number] == full).all())
+        rule = () if free and not escape else _as_rule(tables.vc_rule[number])
+        try:
+            result.append(
+                RouterParams(
+                    ports=topology.max_ports,
+                    rc="table" if lookup is None else "lookup",
+                    rc_cycles=router.rc_cycles if lookup is None else 0,
+                    width_bits=router.flit_bits if width_bits is None else width_bits,
+                    address_bits=config.address.width_bits,
+                    tag_bits=router.tag_bits if tag_bits is None else tag_bits,
+                    length_bits=router.length_bits,
+                    routes=tables.routes(number) if lookup is None else (),
+                    vc_rule=rule,
+                    escape_rule=_as_rule(tables.escape_rule[number]) if escape else (),
+                    lookup=lookup,
+                    output_kind="port_set" if lookup is not None and tables.port_sets else "port",
+                    **given,
+                    **kinds,
+                )
+            )
+        except ValueError as error:
+            raise UserError(f"router: {str(error).replace('width_bits', 'flit_bits', 1)}") from error
+    return tuple(result)

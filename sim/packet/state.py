@@ -1,0 +1,208 @@
+"""The state of a packet network: its arrays, and the record of their addresses that the kernels get."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.topology import Topology
+from hopforge.sim.packet import records as r
+from hopforge.sim.packet.intermediate import TURNS, Grid
+from hopforge.sim.packet.settings import Settings
+
+#: cycles without a packet taken by any router, with packets inside, after which a run has come to a standstill
+STANDSTILL_PACKET_TIMES = 2000
+
+_ALGORITHMS = {"abr": r.ABR, "por": r.POR, "ofr": r.OFR}
+
+
+class PacketState:
+    """All arrays of a packet network at its start, by the names of `records.ARRAYS`.
+
+    Parameters
+    ----------
+    settings : Settings
+        Times in cycles, sizes and rules.
+    grid : Grid
+        Nodes and minimal directions.
+    topology : Topology
+        The same network, with its channels.
+    destinations, births : int64[node, message]
+        Where messages go, and in which cycle they are created.
+    log : bool
+        Note the life of every packet.
+
+    Attributes
+    ----------
+    record : NumPy record
+        ``NET[1]``: settings, counters and the addresses of the arrays.
+    counters : NumPy record
+        The fields `records.COUNTERS` of it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        grid: Grid,
+        topology: Topology,
+        destinations: NDArray[np.int64],
+        births: NDArray[np.int64],
+        *,
+        log: bool,
+    ) -> None:
+        self._settings, self._nodes, self._ports = settings, topology.routers, 2 * len(grid.radices)
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._events: list[NDArray[Any]] = []
+        whole = np.zeros(1, r.NET)
+        self.record: Any = whole[0]
+        self.counters: Any = whole[[name for name, _ in r.COUNTERS]][0]
+        self._fill_settings(grid, log)
+        self._add_grid(grid, topology)
+        self._add_queues()
+        self._add_sources(topology, destinations, births)
+        self._add_rings()
+        self._add_results(log)
+        self._add_cycle()
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return an array."""
+        return self._arrays[name]
+
+    def _add(self, name: str, array: NDArray[Any]) -> None:
+        """Keep an array, with the type that the kernels expect, and its address."""
+        held = np.ascontiguousarray(array, r.ARRAYS[name])
+        self._arrays[name] = held
+        self.record[name] = held.ctypes.data
+
+    def _fill_settings(self, grid: Grid, log: bool) -> None:
+        s, record = self._settings, self.record
+        record["nodes"], record["dimensions"], record["longest"] = self._nodes, len(grid.radices), max(grid.radices)
+        for name in (
+            "queue_packets", "send_cycles", "link_cycles", "host_send_cycles", "host_cycles", "feed_cycles",
+            "feed_waits", "enter_slots", "inject_slots", "message_packets", "messages",
+        ):  # fmt: skip
+            record[name] = getattr(s, name)
+        record["torus"] = grid.torus
+        record["adaptive_only"] = s.congestion == "adaptive"
+        record["idle_counts_one"], record["full_is_worthless"] = s.idle_ratio == "one", s.full_profit == "zero"
+        record["keeps_directions"] = s.wraparound == "directions"
+        record["algorithm"], record["distance"] = _ALGORITHMS[s.algorithm], s.outflank_distance
+        record["eta"], record["eta_parts"] = s.eta
+        record["standstill_cycles"] = STANDSTILL_PACKET_TIMES * s.send_cycles
+        record["logs"] = log
+
+    def _add_grid(self, grid: Grid, topology: Topology) -> None:
+        """Nodes, their neighbours, and the steps between coordinates."""
+        nodes, ports = self._nodes, self._ports
+        neighbours = topology.peer_router[:, 1:]  # port 0 is the host's
+        peer = np.zeros((nodes, r.PORT_STRIDE), np.int32)
+        peer[:, :ports] = neighbours
+        peer[:, r.HOST_PORT] = np.arange(nodes)
+        # what a neighbour sends to its port p comes from the side of the opposite port
+        into = np.full((nodes, r.PORT_STRIDE), -1, np.int32)
+        for port in range(ports):
+            there = neighbours[:, port ^ 1] >= 0
+            into[there, port] = neighbours[there, port ^ 1] * r.PORT_STRIDE + port
+        self._add("radix", np.array(grid.radices))
+        self._add("step", _steps(grid))
+        self._add("coordinate", _coordinates(grid.radices, nodes))
+        self._add("peer", peer)
+        self._add("into", into)
+        self._add("turn", _turns())
+
+    def _add_queues(self) -> None:
+        """Queues, links and the packets in them."""
+        nodes, size = self._nodes, self._settings.queue_packets
+        queues = nodes * r.PORT_STRIDE * r.VC_STRIDE
+        pool = nodes * (self._ports * r.VCS * size + size + 4)
+        self._add("queue_packet", np.zeros((queues, size)))
+        self._add("queue_count", np.zeros(queues))
+        self._add("queue_sent", np.zeros(queues))
+        self._add("held", np.zeros(queues))
+        self._add("link", np.zeros(nodes * r.PORT_STRIDE, r.LINK))
+        self._add("sink_free", np.zeros(nodes))
+        self._add("packet", np.zeros(pool, r.PACKET))
+        self._add("free_packet", np.arange(pool)[::-1])
+        self.record["free_packets"] = pool
+
+    def _add_sources(self, topology: Topology, destinations: NDArray[np.int64], births: NDArray[np.int64]) -> None:
+        """Messages of the sources and the ways of the present ones."""
+        source = np.zeros(self._nodes, r.SOURCE)
+        source["listed"] = -1
+        routes = np.zeros(self._nodes, r.ROUTES)
+        routes["links"] = (topology.peer_router[:, 1:] >= 0) @ (1 << np.arange(self._ports))
+        self._add("destination", destinations)
+        self._add("birth", births)
+        self._add("source", source)
+        self._add("routes", routes)
+        self._add("via", np.zeros((self._nodes, r.MOST_VIA), r.VIA))
+
+    def _add_rings(self) -> None:
+        """Rings that hold as many events of their kind as there can be."""
+        s, nodes, links = self._settings, self._nodes, self._nodes * self._ports
+        in_flight = -(-(s.send_cycles + s.link_cycles) // s.send_cycles) + 1
+        offers = -(-(s.host_send_cycles + s.host_cycles) // s.feed_cycles) + 2
+        places = {
+            r.ARRIVALS: links * in_flight,
+            r.ANSWERS: links * (r.VCS * s.queue_packets if s.queues == "receiving" else in_flight),
+            r.FREES: 2 * links,
+            r.OFFERS: nodes * max(offers, s.queue_packets),
+            r.SINKS: 2 * nodes,
+            r.HOST_CREDITS: nodes * (s.queue_packets + 1),
+        }
+        ring = np.zeros(r.EVENT_KINDS, r.RING)
+        for kind in range(r.EVENT_KINDS):
+            events = np.zeros(1 << max(places[kind] - 1, 1).bit_length(), r.EVENT)
+            self._events.append(events)
+            ring[kind]["mask"], ring[kind]["events"] = len(events) - 1, events.ctypes.data
+        self._add("ring", ring)
+
+    def _add_results(self, log: bool) -> None:
+        s = self._settings
+        lives = np.zeros(self._nodes * s.messages * s.message_packets if log else 0, r.LOG)
+        for name in r.LOG.names or ():
+            lives[name] = -1
+        self._add("log", lives)
+        self._add("histogram", np.zeros(r.BINS))
+        self._add("message_sum", np.zeros(s.messages, r.MESSAGE_SUM))
+
+    def _add_cycle(self) -> None:
+        """Room for what happens in one cycle."""
+        nodes, ports = self._nodes, self._ports
+        self._add("arrived", np.full((nodes, ports + 1), -1))
+        self._add("active_node", np.zeros(nodes))
+        self._add("active", np.zeros(nodes))
+        self._add("ready_link", np.zeros(8 * nodes * ports))
+        self._add("used", np.zeros(ports))
+        self._add("place", np.zeros(ports // 2))
+
+    def pending(self, kind: int) -> NDArray[np.int64]:
+        """Return what the events of a kind say that have not happened yet, in order."""
+        ring, events = self["ring"][kind], self._events[kind]
+        return np.asarray(events["what"][(ring["first"] + np.arange(ring["count"])) & ring["mask"]])
+
+
+def _steps(grid: Grid) -> NDArray[np.int32]:
+    """int32[n, k, k]: 4 · distance + 1 if + is minimal + 2 if − is."""
+    largest = max(grid.radices)
+    steps = np.zeros((len(grid.radices), largest, largest), np.int32)
+    for i, k in enumerate(grid.radices):
+        for a in range(k):
+            for b in range(k):
+                distance, ways = grid.ways(i, a, b)
+                steps[i, a, b] = 4 * distance + sum(1 if way > 0 else 2 for way in ways)
+    return steps
+
+
+def _coordinates(radices: tuple[int, ...], nodes: int) -> NDArray[np.int32]:
+    weights = [math.prod(radices[:i]) for i in range(len(radices))]
+    return np.stack([np.arange(nodes) // w % k for w, k in zip(weights, radices, strict=True)], axis=1).astype(np.int32)
+
+
+def _turns() -> NDArray[np.int64]:
+    table = np.full((2, 4, 6, 3), 2, np.int64)
+    for (n, equal), rows in TURNS.items():
+        for k, row in enumerate(rows):
+            table[n - 2, equal, k, :n] = row
+    return table
