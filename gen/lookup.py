@@ -18,7 +18,12 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import CsrMap, csr_map
 from hopforge.model.lookup.params import LookupParams
 
-__all__ = ["engine_parameters", "generate_lookup", "lookup_files", "lookup_parameters_as_data", "top_name"]
+__all__ = [
+    "engine_parameters", "generate_lookup", "lookup_files", "lookup_package", "lookup_parameters_as_data", "top_name",
+]  # fmt: skip
+
+_THROUGH = (("resp_ready", "req_ready"),)
+"""Combinational paths from port to port: a response that is taken makes room for a request."""
 
 
 def engine_parameters(config: Config) -> LookupParams:
@@ -67,14 +72,20 @@ def generate_lookup(config: Config, folder: Path, *, period_ns: float = 1.0) -> 
 
 def lookup_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
     """Text of every generated file by its name, Verilog first."""
+    return package_files(lookup_package(config), period_ns=period_ns)
+
+
+def lookup_package(config: Config) -> Package:
+    """Return what is generated of the engine of a configuration."""
     params = engine_parameters(config)
     name = top_name(config)
     registers = csr_map(params)
-    package = Package(
+    return Package(
         name=name,
         kind="lookup",
         description="Routing-cache lookup engine of one input port",
         component=Lookup(params=params),
+        through=_THROUGH,
         manifest={
             "definition": "docs/definitions/lookup-engine.md",
             "parameters": lookup_parameters_as_data(params),
@@ -88,7 +99,6 @@ def lookup_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
         },
         documentation=_documentation(name, params, registers),
     )
-    return package_files(package, period_ns=period_ns)
 
 
 def lookup_parameters_as_data(params: LookupParams) -> dict[str, Any]:

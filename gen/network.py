@@ -27,7 +27,7 @@ from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS, router_csr_map
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.topology.failed import refuse_failed
 
-__all__ = ["generate_network", "network_files", "network_name"]
+__all__ = ["generate_network", "network_files", "network_name", "network_package"]
 
 
 def network_name(config: Config) -> str:
@@ -64,6 +64,11 @@ def generate_network(config: Config, folder: Path, *, period_ns: float = 1.0) ->
 
 def network_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
     """Text of every generated file by its name, Verilog first."""
+    return package_files(network_package(config), period_ns=period_ns)
+
+
+def network_package(config: Config) -> Package:
+    """Return what is generated of a configured network."""
     design = network_design(config)
     topology, params, name = design.topology, design.params, network_name(config)
     links, hosts = network_links(config, topology), topology_hosts(topology)
@@ -82,7 +87,7 @@ def network_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
     if params[0].lookup is not None:
         manifest["engines"] = engine_pages_as_data(params[0])
         more["_program.json"] = program_text([design.program(router) for router in range(len(params))])
-    package = Package(
+    return Package(
         name=name,
         kind="network",
         description=f"Network {topology.name}",
@@ -91,7 +96,6 @@ def network_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
         documentation=_documentation(name, design),
         more=more,
     )
-    return package_files(package, period_ns=period_ns)
 
 
 def _routers(design: NetworkDesign) -> str:

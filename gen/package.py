@@ -11,13 +11,17 @@ from typing import Any
 from amaranth.hdl import Value
 from amaranth.lib.wiring import Component, Out
 
+from hopforge.gen.constraints import constraints_as_data, constraints_text
 from hopforge.gen.lint import waiver_file
 from hopforge.gen.verilog import to_verilog, tool_versions
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import Register
 from hopforge.model.output.results import staged
 
-__all__ = ["Package", "package_files", "register_sections", "register_table", "registers_as_data", "write_package"]
+__all__ = [
+    "Package", "package_constraints", "package_files", "register_sections", "register_table", "registers_as_data",
+    "write_package",
+]  # fmt: skip
 
 _ACCESS = {
     "const": "fixed value",
@@ -50,6 +54,8 @@ class Package:
         Register documentation as Markdown.
     more : mapping
         Further files: what follows the name, and the text.
+    through : tuple of (str, str)
+        Inputs and outputs with a combinational path from one to the other.
     """
 
     name: str
@@ -59,6 +65,7 @@ class Package:
     manifest: Mapping[str, Any]
     documentation: str
     more: Mapping[str, str] = field(default_factory=dict)
+    through: tuple[tuple[str, str], ...] = ()
 
 
 def package_files(package: Package, *, period_ns: float) -> dict[str, str]:
@@ -69,14 +76,13 @@ def package_files(package: Package, *, period_ns: float) -> dict[str, str]:
     UserError
         A clock period that is none.
     """
-    if not (period_ns > 0 and math.isfinite(period_ns)):
-        raise UserError(f"the clock period must be above 0 ns and finite, not {period_ns:g}")
+    constraints = package_constraints(package, period_ns=period_ns)
     name = package.name
     ports = _ports(package.component)
     files = {
         f"{name}.sv": to_verilog(package.component, name),
         f"{name}.vlt": waiver_file(),
-        f"{name}.sdc": _constraints(name, ports, period_ns),
+        f"{name}.sdc": constraints,
         f"{name}.core": _core(package),
         f"{name}.md": package.documentation,
         **{f"{name}{rest}": text for rest, text in package.more.items()},
@@ -89,11 +95,25 @@ def package_files(package: Package, *, period_ns: float) -> dict[str, str]:
         "versions": tool_versions(),
         **content,
         "ports": ports,
+        "constraints": constraints_as_data(period_ns, package.through),
         "registers": registers,
         "files": {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()},
     }
     files[f"{name}.json"] = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     return files
+
+
+def package_constraints(package: Package, *, period_ns: float) -> str:
+    """Return the constraints of a package.
+
+    Raises
+    ------
+    UserError
+        A clock period that is none.
+    """
+    if not (period_ns > 0 and math.isfinite(period_ns)):
+        raise UserError(f"the clock period must be above 0 ns and finite, not {period_ns:g}")
+    return constraints_text(package.name, _ports(package.component), period_ns, package.through)
 
 
 def write_package(files: Mapping[str, str], folder: Path) -> list[Path]:
@@ -122,28 +142,6 @@ def _ports(component: Component) -> list[dict[str, Any]]:
         if width:  # Verilog has no ports of 0 bits
             ports.append({"name": "__".join(map(str, path)), "direction": direction, "width_bits": width})
     return ports
-
-
-def _constraints(name: str, ports: list[dict[str, Any]], period_ns: float) -> str:
-    """Synopsys design constraints: one clock, half of the period for what lies outside."""
-    outside = round(period_ns / 2, 6)
-    inputs = " ".join(port["name"] for port in ports[1:] if port["direction"] == "input")
-    outputs = " ".join(port["name"] for port in ports if port["direction"] == "output")
-    return "\n".join(
-        (
-            f"# {name}: one clock; half of the period is left to what lies outside",
-            f"create_clock -name clk -period {period_ns:g} [get_ports clk]",
-            f"set_clock_uncertainty {round(period_ns * 0.05, 6):g} [get_clocks clk]",
-            f"set_input_delay {outside:g} -clock clk [get_ports {{{_with_bits(inputs)}}}]",
-            f"set_output_delay {outside:g} -clock clk [get_ports {{{_with_bits(outputs)}}}]",
-            "",
-        )
-    )
-
-
-def _with_bits(names: str) -> str:
-    """Patterns that match a port and its bits: tools differ in which of the two they name."""
-    return " ".join(f"{name} {name}[*]" for name in names.split())
 
 
 def _core(package: Package) -> str:

@@ -8,7 +8,7 @@ from hopforge.hw.q_table import QTable
 from hopforge.model.config import Config
 from hopforge.model.router.q_table import ANSWER_CYCLES, UPDATE_CYCLES, QTableParams
 
-__all__ = ["generate_q_table", "q_table_files", "q_table_name"]
+__all__ = ["generate_q_table", "q_table_files", "q_table_name", "q_table_package"]
 
 
 def q_table_name(config: Config) -> str:
@@ -47,13 +47,19 @@ def generate_q_table(
 
 def q_table_files(config: Config, *, shared_read: bool = False, period_ns: float = 1.0) -> dict[str, str]:
     """Text of every generated file by its name, Verilog first."""
+    return package_files(q_table_package(config, shared_read=shared_read), period_ns=period_ns)
+
+
+def q_table_package(config: Config, *, shared_read: bool = False) -> Package:
+    """Return what is generated of the table of a configured dragonfly."""
     params = QTableParams.from_config(config, shared_read=shared_read)
     name = q_table_name(config)
-    package = Package(
+    return Package(
         name=name,
         kind="q_table",
         description="Table of Q-adaptive of a dragonfly router",
         component=QTable(params=params),
+        through=(("req_valid", "upd_ready"),) if shared_read else (),
         manifest={
             "definition": "docs/definitions/q-table.md",
             "parameters": dataclasses.asdict(params),
@@ -65,7 +71,6 @@ def q_table_files(config: Config, *, shared_read: bool = False, period_ns: float
         },
         documentation=_documentation(name, params),
     )  # fmt: skip
-    return package_files(package, period_ns=period_ns)
 
 
 def _documentation(name: str, p: QTableParams) -> str:

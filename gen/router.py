@@ -40,6 +40,7 @@ __all__ = [
     "program_text",
     "router_files",
     "router_name",
+    "router_package",
     "router_parameters_as_data",
 ]
 
@@ -129,6 +130,11 @@ def generate_router(
 
 def router_files(config: Config, *, router: int = 0, period_ns: float = 1.0) -> dict[str, str]:
     """Text of every generated file by its name, Verilog first."""
+    return package_files(router_package(config, router=router), period_ns=period_ns)
+
+
+def router_package(config: Config, *, router: int = 0) -> Package:
+    """Return what is generated of a router of a configured network."""
     design = network_design(config)
     if not 0 <= router < len(design.params):
         raise UserError(f"--router must be below {len(design.params)}, the routers of the network, not {router}")
@@ -143,7 +149,7 @@ def router_files(config: Config, *, router: int = 0, period_ns: float = 1.0) -> 
     if params.lookup is not None:
         manifest["engines"] = engine_pages_as_data(params)
         more["_program.json"] = program_text([design.program(router)])
-    package = Package(
+    return Package(
         name=name,
         kind="router",
         description=f"Router {router} of the network {config.name}",
@@ -152,7 +158,6 @@ def router_files(config: Config, *, router: int = 0, period_ns: float = 1.0) -> 
         documentation=_documentation(name, params),
         more=more,
     )
-    return package_files(package, period_ns=period_ns)
 
 
 def router_parameters_as_data(params: RouterParams) -> dict[str, Any]:

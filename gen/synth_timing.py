@@ -10,7 +10,7 @@ from pathlib import Path
 from hopforge.gen.synth_blocks import Block
 from hopforge.gen.synth_result import SynthResult
 
-__all__ = ["abc_path", "timed"]
+__all__ = ["abc_path", "netlist_ports", "timed"]
 
 
 def abc_path(log: str) -> Iterator[str]:
@@ -34,8 +34,8 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
         return result
     period = 10.0
     netlist = (folder / f"{result.recipe}.v").read_text()
-    inputs = _ports(netlist, "input")
-    outputs = {name for name in _ports(netlist, "output") if not name.endswith(".clk")}
+    inputs = netlist_ports(netlist, "input")
+    outputs = {name for name in netlist_ports(netlist, "output") if not name.endswith(".clk")}
     lines = ["read_liberty cells.lib", f"read_verilog {result.recipe}.v", f"link_design {top}"]
     if block.clocked:
         # What lies outside are registers and memories: their outputs come after a clock edge, too.
@@ -87,7 +87,7 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
     )
 
 
-def _ports(netlist: str, direction: str) -> set[str]:
+def netlist_ports(netlist: str, direction: str) -> set[str]:
     """Names of the ports of a netlist, as OpenSTA writes them (without the backslash of an escaped name)."""
     found = re.findall(rf"^  {direction} (?:\[[^]]*\] )?\\?(\S+?) ?;", netlist, re.MULTILINE)
     return set(found)

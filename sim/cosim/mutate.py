@@ -5,6 +5,7 @@ traces of the benches are then played to each. A fault that no trace shows, and 
 at the ports, is a hole in the stimulus.
 """
 
+import re
 import shutil
 import subprocess
 import time
@@ -257,6 +258,32 @@ def block_names(name: str) -> tuple[BlockName, ...]:
         if name == block:
             return (block,)
     raise UserError(f"block must be one of {', '.join(BLOCKS)}, {ROUTER}, {Q_TABLE} or all, not {name!r}")
+
+
+def sample_seed(seed: int | None, commit: str | None) -> int:
+    """Return the seed of a sample: as given, from the hash of a commit, or 1.
+
+    A seed that follows from the commit that froze benches and operators is one that nobody has chosen.
+
+    Raises
+    ------
+    UserError
+        Both, or something that is no hash.
+
+    Examples
+    --------
+    >>> sample_seed(None, "0000002a5dcb77e21e0c9c3a3f1d9d2b6a7c8e90")
+    42
+    """
+    if commit is None:
+        return 1 if seed is None else seed
+    if seed is not None:
+        raise UserError("--seed and --seed-from-commit exclude each other")
+    if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit) is None:
+        raise UserError(
+            f"--seed-from-commit must be the whole hash of a commit (40 or 64 hexadecimal digits), not {commit!r}"
+        )
+    return int(commit[:8], 16)
 
 
 def enough(report: MutationReport) -> bool:

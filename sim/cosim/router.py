@@ -14,18 +14,22 @@ from hopforge.model.config import Config
 from hopforge.model.output.results import check_writable
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.cosim.run import chosen_simulator, play, report_in
+from hopforge.sim.drive.held_stimulus import held_stimulus
 from hopforge.sim.drive.replay import Progress, ReplayResult
 from hopforge.sim.drive.router import router_replay
 from hopforge.sim.drive.router_packets import check_packets
 from hopforge.sim.drive.router_stimulus import router_stimulus
-from hopforge.sim.drive.router_traffic import RouterTraffic
+from hopforge.sim.drive.router_traffic import RouterStimulus, RouterTraffic
 from hopforge.sim.drive.router_variants import router_variant
 from hopforge.sim.drive.runner import SimulatorName, SimulatorRun
 
-__all__ = ["RouterReport", "RouterRun", "cosim_router", "router_of", "run_router"]
+__all__ = ["RouterReport", "RouterRun", "cosim_router", "recorded", "router_of", "router_runs", "run_router"]
 
 RUN_CYCLES = 200_000
 """Most cycles of one run: a recording of a router of 5 ports takes some 300 bytes a cycle."""
+
+HELD_CYCLES = (300, 3000)
+"""Fewest and most cycles of the run in which ``enable`` goes off and on: its golden router is plain Python."""
 
 _LEDGER = "runs.jsonl"
 
@@ -40,6 +44,8 @@ class RouterRun:
         The configured router, or the number of a variant.
     seed : int
         Of the traffic.
+    held : bool
+        Whether its packets waited while ``enable`` was off (with lookup engines every run has such cycles).
     design : str
         Digest of the Verilog.
     ports, vcs : int
@@ -58,6 +64,7 @@ class RouterRun:
 
     router: str
     seed: int
+    held: bool
     design: str
     ports: int
     vcs: int
@@ -133,7 +140,8 @@ def cosim_router(
     """Compare the Verilog of a router with the golden router, every output in every cycle.
 
     Random packets, unroutable ones among them, idle cycles, credits that are late or held back, clearing of counters;
-    with lookup engines flushes, writes to the TCAM, link changes, answers out of order. A run ends with nothing left.
+    with lookup engines flushes, writes to the TCAM, link changes, answers out of order. ``enable`` goes off and on:
+    with tables in a run of its own, a tenth as long as the others (`HELD_CYCLES`). A run ends with nothing left.
 
     Parameters
     ----------
@@ -175,25 +183,36 @@ def cosim_router(
         top = f"router_{name}" if variants else name
         verilog = to_verilog(Router(params=params), top)
         design = hashlib.sha256(verilog.encode()).hexdigest()[:16]
-        known = {(run.router, run.seed, run.design): run for run in _finished(ledger)} if variants else {}
-        for number, begin in enumerate(range(0, share, RUN_CYCLES)):
-            length = min(RUN_CYCLES, share - begin)
-            traffic = RouterTraffic(cycles=length, seed=1000 * seed + number)
-            run = known.get((name, traffic.seed, design))
-            if run is None or run.cycles < length:
+        known = {(run.router, run.seed, run.held, run.design): run for run in _finished(ledger)} if variants else {}
+        for traffic, held in router_runs(params, share, seed):
+            run = known.get((name, traffic.seed, held, design))
+            if run is None or run.cycles < traffic.cycles:
+                # one build for all; but the waves of one run must not replace those of another
+                place = folder / (f"work_{name}_held" if held and waves else f"work_{name}")
                 run, played = run_router(
-                    params, traffic, name, verilog, top, folder / f"work_{name}", simulator, waves=waves
+                    params, traffic, name, verilog, top, place, simulator, held=held, waves=waves
                 )
-                dump = played.waves
+                if all(earlier.mismatches == 0 for earlier in done):
+                    dump = played.waves
                 with ledger.open("a") as file:
                     file.write(json.dumps(asdict(run)) + "\n")
             done.append(run)
             if progress is not None:
-                progress(sum(run.cycles for run in done), max(total, sum(run.cycles for run in done)))
+                cycles_done = sum(run.cycles for run in done)
+                progress(cycles_done, max(total, cycles_done))
     report = RouterReport(tuple(done), simulator, time.perf_counter() - start, dump)
     with report_in(folder, config) as facts:
         facts.update(_facts(report))
     return report
+
+
+def router_runs(params: RouterParams, cycles: int, seed: int) -> Iterator[tuple[RouterTraffic, bool]]:
+    """Yield the traffic of every run of a router, and whether packets are held back by ``enable``."""
+    if params.rc == "table":
+        least, most = HELD_CYCLES
+        yield RouterTraffic(cycles=min(max(cycles // 10, least), most), seed=1000 * seed), True
+    for number, begin in enumerate(range(0, cycles, RUN_CYCLES)):
+        yield RouterTraffic(cycles=min(RUN_CYCLES, cycles - begin), seed=1000 * seed + number), False
 
 
 def run_router(
@@ -205,28 +224,36 @@ def run_router(
     folder: Path,
     simulator: SimulatorName,
     *,
+    held: bool = False,
     waves: bool = False,
 ) -> tuple[RouterRun, SimulatorRun]:
     """Record `traffic`, check its packets (`sim.drive.router_packets`), and play it to the Verilog of a router.
+
+    If it is `held`, ``enable`` goes off and on (`sim.drive.held_stimulus`).
 
     Raises
     ------
     ValueError
         The golden router loses, doubles or mixes something.
     """
-    stimulus = router_stimulus(params, traffic)
+    stimulus = recorded(params, traffic, held=held)
     delivery = check_packets(stimulus)
     replay = router_replay(stimulus)
     folder.mkdir(parents=True, exist_ok=True)
     played = play(simulator, verilog, top, replay, folder, waves=waves)
     result: ReplayResult = played.result
     run = RouterRun(
-        router=name, seed=traffic.seed, design=hashlib.sha256(verilog.encode()).hexdigest()[:16], ports=params.ports,
-        vcs=params.vcs, cycles=result.cycles, mismatches=result.mismatches,
+        router=name, seed=traffic.seed, held=held, design=hashlib.sha256(verilog.encode()).hexdigest()[:16],
+        ports=params.ports, vcs=params.vcs, cycles=result.cycles, mismatches=result.mismatches,
         first="" if result.first is None else str(result.first), sent=delivery.sent, received=delivery.received,
         dropped=delivery.dropped, lookups=stimulus.lookups["lookups"], build_s=played.build_s, run_s=played.run_s,
     )  # fmt: skip
     return run, played
+
+
+def recorded(params: RouterParams, traffic: RouterTraffic, *, held: bool) -> RouterStimulus:
+    """Return the golden trace of a run of `router_runs`."""
+    return held_stimulus(params, traffic) if held else router_stimulus(params, traffic)
 
 
 def router_of(config: Config) -> tuple[str, RouterParams]:

@@ -10,6 +10,8 @@ from hopforge.model.router.golden import Flit, PortInputs, PortOutputs, RouterMo
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.router_stimulus import router_stimulus
 from hopforge.sim.drive.router_traffic import (
+    ENABLE_OFF,
+    ENABLE_ON,
     I_CREDIT_VALID,
     I_CREDIT_VC,
     I_DATA,
@@ -33,7 +35,8 @@ from hopforge.sim.drive.router_traffic import (
 def held_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimulus:
     """Let the golden router in plain Python take the packets of `router_stimulus`, with ``enable`` off now and then.
 
-    The kernels know no ``enable``. Packets wait in their order for credits; some thousand cycles a second.
+    The kernels of routers with tables know no ``enable``. Packets wait in their order for credits; some thousand cycles
+    a second. At least as many cycles as `traffic` has.
 
     Parameters
     ----------
@@ -49,9 +52,10 @@ def held_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimulu
         queues[i][row[I_VC]].append(row)
     credits = np.full((p.ports, p.vcs), p.buffer_flits)
     owed: list[list[int]] = [[] for _ in range(p.ports)]
-    inputs, outputs, control = [], [], []
+    inputs: list[NDArray[np.int64]] = []
+    outputs, control = [], []
     quiet, enable = 0, True
-    while quiet < 8 + p.credit_delay_cycles + p.rc_cycles:
+    while quiet < 8 + p.credit_delay_cycles + p.rc_cycles or len(inputs) < traffic.cycles:
         rows, seen = np.zeros((p.ports, I_DATA + data_words(p)), np.int64), []
         for i, port in enumerate(golden.visible()):
             if port.credit is not None:
@@ -66,7 +70,7 @@ def held_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimulu
             rows[i, I_CREDIT_VALID : I_CREDIT_VC + 1] = 0
             if owed[i] and rng.random() < 0.7:
                 rows[i, I_CREDIT_VALID : I_CREDIT_VC + 1] = 1, owed[i].pop(int(rng.integers(len(owed[i]))))
-        if rng.random() < (0.03 if enable else 0.15):
+        if rng.random() < (ENABLE_OFF if enable else ENABLE_ON):
             enable = not enable
         clear = rng.random() < 1 / traffic.clear_cycles
         golden.step([_port_inputs(row) for row in rows.tolist()], enable=enable, clear_counters=clear)

@@ -17,18 +17,19 @@ from hopforge.sim.drive.router_surroundings import ADDRESS, CLOSING, LAST_MOVE, 
 from hopforge.sim.drive.router_traffic import RouterTraffic
 from hopforge.sim.drive.single_router import routed
 from hopforge.sim.drive.stimulus import (
-    E_ACCEPTED,
     E_ANSWERED,
     E_CLOSING,
     E_COUNT,
     E_LINK,
     E_OPERATION,
     E_REPEAT,
+    E_TARGET,
     E_VERSION,
     R_COUNT,
     R_TCAM_ANSWER,
     R_TCAM_READY,
     Traffic,
+    accepted,
     answer_tcam,
     bus_program,
     drive_bus,
@@ -74,7 +75,7 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
         rows = program[:, 3] == registers["TCAM_OUTPUT_LO"].address
         program[rows, 4] = rng.choice(answers, int(rows.sum())) & 0xFFFFFFFF
     around = np.zeros((p.ports, E_COUNT), np.int64)
-    around[:, E_REPEAT] = repeat_from
+    around[:, E_REPEAT], around[:, E_TARGET] = repeat_from, -1
     return Engines(
         stack=EngineState(**stack),
         program=program,
@@ -119,9 +120,11 @@ def _engine_at(stack, i):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _ask(net, a, g, i, row):  # type: ignore[no-untyped-def]
-    """Let the first VC in RC at or after the turn ask; returns it or -1."""
+def _ask(net, a, g, i, enabled, row):  # type: ignore[no-untyped-def]
+    """Let the first VC in RC at or after the turn ask, if ``enable`` was 1 in the cycle before; returns it or -1."""
     row[lk.I_RESP_READY] = 1
+    if not enabled:
+        return -1
     for k in range(net.vcs):
         v = (g.turn[i] + k) % net.vcs
         n = i * net.vcs + v
@@ -134,12 +137,12 @@ def _ask(net, a, g, i, row):  # type: ignore[no-untyped-def]
 
 
 @njit
-def engine_cycle(net, a, g, i, row, seen):  # type: ignore[no-untyped-def]
+def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-def]
     """Go through one cycle of the engine of input `i`, its software and its TCAM."""
     state = _engine_at(g.stack, i)
     s, e, rates, waiting, rng = a.integers, g.around[i], g.rates[i], g.waiting[i], g.rng
     now = state.regs[lk.S_CYCLE]
-    v = _ask(net, a, g, i, row)
+    v = _ask(net, a, g, i, enabled, row)
     closing = s[CLOSING] != 0
     if closing and e[E_CLOSING] == 0 and e[E_OPERATION] >= e[E_REPEAT]:
         e[E_CLOSING] = 1
@@ -158,7 +161,7 @@ def engine_cycle(net, a, g, i, row, seen):  # type: ignore[no-untyped-def]
     if v >= 0 and seen[lk.O_REQ_READY]:
         g.asking[i * net.vcs + v] = 0
         g.turn[i] = (v + 1) % net.vcs
-        e[E_ACCEPTED] += 1
+        accepted(e, row[lk.I_REQ_DST])
         s[LAST_MOVE] = net.cycle
     if seen[lk.O_TCAM_VALID] and row[lk.I_TCAM_READY]:
         number = seen[lk.O_TCAM_ID]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numba import from_dtype, int64, typeof, types
+from numba import from_dtype, int64, njit, typeof, types
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.compile import kernel
@@ -19,8 +19,26 @@ from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.router_engines import engine_cycle, lookup_engines
-from hopforge.sim.drive.router_surroundings import DONE, SERIAL, STUCK_CYCLES, around_cycle, is_stuck, surroundings
-from hopforge.sim.drive.router_traffic import I_DATA, O_DATA, RouterStimulus, RouterTraffic, data_words
+from hopforge.sim.drive.router_surroundings import (
+    CLOSING,
+    DONE,
+    ENABLE,
+    SERIAL,
+    STUCK_CYCLES,
+    around_cycle,
+    is_stuck,
+    surroundings,
+)
+from hopforge.sim.drive.router_traffic import (
+    C_ENABLE,
+    ENABLE_OFF,
+    ENABLE_ON,
+    I_DATA,
+    O_DATA,
+    RouterStimulus,
+    RouterTraffic,
+    data_words,
+)
 from hopforge.sim.drive.single_router import no_pattern, single_router, table_route, take_routing
 from hopforge.sim.drive.stimulus import E_READ
 
@@ -80,6 +98,12 @@ def _play(route, pattern, net, a, inputs, control, outputs):  # type: ignore[no-
     return inputs.shape[0]
 
 
+@njit
+def _toggled(enable, rng):  # type: ignore[no-untyped-def]
+    """Return whether routing is enabled in the next cycle: off now and then, for some cycles."""
+    return not enable if rng.random() < (ENABLE_OFF if enable else ENABLE_ON) else enable
+
+
 def _play_lookup(  # type: ignore[no-untyped-def]
     route, pattern, net, a, g, inputs, control, outputs, engine_inputs, engine_outputs
 ):
@@ -88,8 +112,10 @@ def _play_lookup(  # type: ignore[no-untyped-def]
         now = int64(net.cycle)
         rest = around_cycle(route, pattern, net, a, inputs[index], control[index], outputs[index])
         take_routing(net, now, g.asking)
+        enabled = a.integers[ENABLE]
+        a.integers[ENABLE] = control[index, C_ENABLE] = a.integers[CLOSING] or _toggled(enabled, g.rng)
         for i in range(net.ports):
-            engine_cycle(net, a, g, i, engine_inputs[index, i], engine_outputs[index, i])
+            engine_cycle(net, a, g, i, enabled, engine_inputs[index, i], engine_outputs[index, i])
             rest = rest and g.around[i, E_READ] > 12
         if rest:
             a.integers[DONE] = 1

@@ -39,7 +39,7 @@ STUCK_CYCLES = 1 << 15
 
 # integers of the surroundings
 (CYCLES, DONE, CLOSING, QUIET, SERIAL, LONGEST, WIDTH, ADDRESS, TAG, LENGTH, LAST_MOVE, ROUTES, CLEAR,
- COUNT) = range(14)  # fmt: skip
+ ENABLE, COUNT) = range(15)  # fmt: skip
 # of a sender's port
 (_PHASE, _WHERE, _TARGET, _LENGTHS, _IN_COUNT) = range(5)
 # of an input VC: packet being sent, its length, flits of it that are sent, credits
@@ -85,7 +85,7 @@ def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Aro
     for name, value in (
         (CYCLES, traffic.cycles), (LONGEST, longest), (WIDTH, p.width_bits), (ADDRESS, p.address_bits),
         (TAG, p.tag_bits), (LENGTH, p.length_bits if p.switching == "vct" else 0), (ROUTES, len(p.routes)),
-        (CLEAR, traffic.clear_cycles),
+        (CLEAR, traffic.clear_cycles), (ENABLE, 1),
     ):  # fmt: skip
         integers[name] = value
     vcs = np.zeros((p.ports * p.vcs, _VC_COUNT), np.int64)

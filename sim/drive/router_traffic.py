@@ -17,6 +17,9 @@ C_ENABLE, C_CLEAR = range(2)
 #: of a word of data
 WORD_BITS = 64
 
+#: share of the cycles in which ``enable`` goes off and on
+ENABLE_OFF, ENABLE_ON = 0.03, 0.15
+
 _CLEAR_CYCLES = 200
 
 

@@ -16,13 +16,24 @@ from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import cycle
 from hopforge.model.lookup.fast.state import engine_state
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.numbers.crc import crc_matrix
 
 _BLOCK_CYCLES = 1 << 14
+_OPERATIONS = 512
+_PERIOD_OPERATIONS = 32
+_RUSH_LOOKUPS = 48
+_CROWDED = slice(1, None, 4)  # of a pool
 _STUCK_CYCLES = 1 << 17
 
 # integers of the surroundings
 (E_NEXT, E_ACCEPTED, E_ANSWERED, E_OPERATION, E_GAP, E_PHASE, E_CLOSING, E_READ, E_DONE, E_LAST_MOVE, E_VERSION,
- E_LINK, E_REPEAT, E_TAG_MASK, E_COUNT) = range(15)  # fmt: skip
+ E_LINK, E_REPEAT, E_TAG_MASK, E_TARGET, E_RECENT) = range(16)  # fmt: skip
+RECENT = 64
+"""Destinations that the surroundings remember, from `E_RECENT` on: what software invalidates is mostly among them."""
+E_COUNT = E_RECENT + RECENT
+_NEWEST = 8  # of them may still be in the pipeline or in an MSHR
+# what a write on the CSR bus carries: its own word, or low or high word of an address in use (the first one chooses it)
+_OWN_WORD, _TARGET_LO, _TARGET_HI = range(3)
 # rates of the present phase
 (R_REQUEST, R_RESPONSE, R_TCAM_READY, R_TCAM_ANSWER, R_COUNT) = range(5)
 _RATES = np.array([0.05, 0.3, 0.7, 0.95, 1.0, 1.0])
@@ -118,7 +129,7 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
     program, repeat_from = bus_program(params, traffic, setup, rng, centres)
     destinations = _destinations(params, traffic, rng, centres)
     around = np.zeros(E_COUNT, np.int64)
-    around[E_REPEAT] = repeat_from
+    around[E_REPEAT], around[E_TARGET] = repeat_from, -1
     around[E_TAG_MASK] = (1 << params.request_tag_bits) - 1
     rates = np.ones(R_COUNT)
     waiting = np.full((params.mshrs, 3), -1, np.int64)  # external TCAM: due cycle, destination, version
@@ -138,7 +149,12 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
 
 
 def _destinations(params: LookupParams, traffic: Traffic, rng: np.random.Generator, centres: np.ndarray) -> np.ndarray:
-    """Return int64[lookup]: destinations out of a pool that changes now and then, near ones more often."""
+    """Return int64[lookup]: destinations out of a pool that changes now and then, near ones more often.
+
+    Where keys are whole addresses a quarter of the pool shares few sets, twice as many addresses in each as it has
+    ways, and now and then only those of one set are asked for: a large cache would otherwise never use its last way,
+    let alone evict, or fill what has been filled while other lines of the set were used.
+    """
     limit = 1 << params.address_bits
     pools = rng.integers(0, limit, (max(1, traffic.lookups // traffic.pool_lookups), traffic.pool))
     # half of the addresses differ from their neighbours in a few low bits only, as in a real network
@@ -149,7 +165,12 @@ def _destinations(params: LookupParams, traffic: Traffic, rng: np.random.Generat
     if len(centres):
         near = rng.random(pools.shape) < 0.85
         pools[near] = _near(params, centres, int(near.sum()), rng)
+    elif not params.skewed:
+        for pool in pools:
+            pool[_CROWDED] = _crowded(params, len(pool[_CROWDED]), rng)
     pick = (rng.random(traffic.lookups) ** traffic.locality * traffic.pool).astype(np.int64)
+    if not (len(centres) or params.skewed):
+        _rush(params, traffic, rng, pick)
     return pools[np.arange(traffic.lookups) * len(pools) // max(1, traffic.lookups), pick]
 
 
@@ -163,6 +184,47 @@ def _near(params: LookupParams, centres: np.ndarray, count: int, rng: np.random.
     return addresses
 
 
+def _crowded(params: LookupParams, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return int64[count]: addresses that, as keys, lie in few sets, 2 · ways in each."""
+    masks, _ = crc_matrix(params.crc, params.address_bits)
+    same_set = _kernel([int(mask) for mask in masks[: params.index_bits]], params.address_bits)
+    addresses = np.repeat(rng.integers(0, 1 << params.address_bits, -(-count // (2 * params.ways))), 2 * params.ways)
+    for vector in same_set:
+        addresses ^= vector * rng.integers(0, 2, len(addresses))
+    return addresses[:count]
+
+
+def _rush(params: LookupParams, traffic: Traffic, rng: np.random.Generator, pick: np.ndarray) -> None:
+    """Let some stretches of `pick`, places in the pool, ask for the addresses of one set of `_crowded` only."""
+    crowded = np.arange(traffic.pool)[_CROWDED]
+    in_a_set = 2 * params.ways
+    for begin in range(0, len(pick), _RUSH_LOOKUPS):
+        if len(crowded) and rng.random() < 0.3:
+            first = int(rng.integers(0, -(-len(crowded) // in_a_set))) * in_a_set
+            stretch = pick[begin : begin + _RUSH_LOOKUPS]
+            stretch[:] = rng.choice(crowded[first : first + in_a_set], len(stretch))
+
+
+def _kernel(masks: list[int], width: int) -> list[int]:
+    """Return a basis of the words whose parity under each of `masks` is 0.
+
+    Examples
+    --------
+    >>> _kernel([0b011, 0b110], 3)
+    [7]
+    """
+    rows = [(sum((mask >> bit & 1) << place for place, mask in enumerate(masks)), 1 << bit) for bit in range(width)]
+    found: list[int] = []
+    while rows:
+        parities, word = rows.pop()
+        if not parities:
+            found.append(word)
+            continue
+        lowest = parities & -parities
+        rows = [(p ^ parities, w ^ word) if p & lowest else (p, w) for p, w in rows]
+    return found
+
+
 def bus_program(
     params: LookupParams,
     traffic: Traffic,
@@ -170,16 +232,18 @@ def bus_program(
     rng: np.random.Generator,
     centres: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Return int64[operation, (cycles before, write, read, address, data)] and where to repeat from."""
+    """Return int64[operation, (cycles before, write, read, address, data, whose word)] and where to repeat from."""
     registers = csr_map(params)
     begin = list(_begin(params, registers, setup, rng, centres))
-    rows = [(0, 1, 0, registers[name].address, data) for name, data in begin]
+    rows = [(0, 1, 0, registers[name].address, data, _OWN_WORD) for name, data in begin]
     repeat_from = len(rows)
-    for _ in range(512):
-        operation = list(_operation(params, registers, traffic, rng, centres))
+    for number in range(_OPERATIONS):
+        if number % _PERIOD_OPERATIONS == 0:
+            calm = bool(rng.random() < 0.5)
+        operation = list(_operation(params, registers, traffic, setup, rng, centres, calm=calm))
         gap = int(rng.geometric(1 / max(1, traffic.quiet_cycles)))
-        for index, (write, read, address, data) in enumerate(operation):
-            rows.append((gap if index == 0 else int(rng.integers(0, 3)), write, read, address, data))
+        for index, (write, read, address, data, word) in enumerate(operation):
+            rows.append((gap if index == 0 else int(rng.integers(0, 3)), write, read, address, data, word))
     return np.array(rows, np.int64), repeat_from
 
 
@@ -242,31 +306,50 @@ def _configuration(
 
 
 def _operation(
-    params: LookupParams, registers: CsrMap, traffic: Traffic, rng: np.random.Generator, centres: np.ndarray
-) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the bus cycles (write, read, address, data) of one random operation."""
+    params: LookupParams,
+    registers: CsrMap,
+    traffic: Traffic,
+    setup: tuple[tuple[str, int], ...],
+    rng: np.random.Generator,
+    centres: np.ndarray,
+    *,
+    calm: bool,
+) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield the bus cycles (write, read, address, data, whose word) of one random operation.
+
+    Nothing that empties the cache while it is `calm`.
+    """
     ctrl = registers["CTRL"]
 
-    def write(name: str, data: int) -> tuple[int, int, int, int]:
-        return 1, int(rng.random() < 0.1), registers[name].address, data
+    def write(name: str, data: int, word: int = _OWN_WORD) -> tuple[int, int, int, int, int]:
+        return 1, int(rng.random() < 0.1), registers[name].address, data, word
 
-    kinds = ["flush", "invalidate", "read", "row", "configuration", "enable", "change", "clear", "any"]
-    weights = np.array([2.0, 4, 4, 2, 2 * traffic.change_configuration, 0.7, 0.4, 0.2, 0.3])
+    kinds = ["invalidate", "read", "clear", "flush", "row", "configuration", "enable", "change", "any"]
+    weights = np.array([4.0, 4, 0.2, 2, 2, 2 * traffic.change_configuration, 0.7, 0.4, 0.3])
+    if calm:
+        weights[3:] = 0
     kind = rng.choice(kinds, p=weights / weights.sum())
     if kind == "flush":
         yield write("CTRL", ctrl.encode(enable=1, flush=1))
     elif kind == "invalidate":
         for _ in range(int(rng.integers(1, 4))):
+            any_address = int(rng.integers(0, 1 << params.address_bits))
+            in_use = rng.random() < 0.85
             if "INVALIDATE_HI" in registers:
-                yield write("INVALIDATE_HI", int(rng.integers(0, 1 << params.address_bits)) >> 32)
-            yield write("INVALIDATE_LO", int(rng.integers(0, 1 << params.address_bits)) & 0xFFFFFFFF)
+                yield write("INVALIDATE_HI", any_address >> 32, _TARGET_HI if in_use else _OWN_WORD)
+            yield write("INVALIDATE_LO", any_address & 0xFFFFFFFF, _TARGET_LO if in_use else _OWN_WORD)
     elif kind == "read":
         for _ in range(int(rng.integers(1, 5))):
             name = rng.choice([register.name for register in registers])
-            yield 0, 1, registers["STATUS" if rng.random() < 0.3 else name].address, 0
+            yield 0, 1, registers["STATUS" if rng.random() < 0.3 else name].address, 0, _OWN_WORD
     elif kind == "row" and params.tcam_kind != "external":
         for name, data in _tcam_row(params, registers, rng, int(rng.integers(0, min(params.tcam_rows + 1, 12)))):
             yield write(name, data)
+    elif kind == "configuration" and setup and rng.random() < 0.5:
+        # a switch of the network again: random registers alone seldom make dimensions after the first one decide
+        for name, word in setup:
+            own = rng.choice(np.array(traffic.addresses)) if name == "OWN_LO" and traffic.addresses else word
+            yield write(name, int(own) & 0xFFFFFFFF)
     elif kind == "configuration":
         radices = [f"RADIX{index}" for index in range(params.radices)]
         name = rng.choice(["MODE", "MODE", "LEVEL", "OWN_LO", rng.choice(radices)])
@@ -278,12 +361,13 @@ def _operation(
         yield write("CTRL", ctrl.encode(enable=1))
     elif kind == "change":
         yield write("CTRL", ctrl.encode(enable=1, topology_change=1))
-        yield 0, 1, registers["STATUS"].address, 0
+        yield 0, 1, registers["STATUS"].address, 0, _OWN_WORD
         yield write("CTRL", ctrl.encode(enable=1))
     elif kind == "clear":
         yield write("CTRL", ctrl.encode(enable=1, clear_counters=1))
     elif kind == "any":
-        yield 1, 1, int(rng.integers(0, 1 << CSR_ADDR_BITS)), int(rng.integers(0, 1 << 32)) & ~ctrl.field("enable").mask
+        word = int(rng.integers(0, 1 << 32)) & ~ctrl.field("enable").mask
+        yield 1, 1, int(rng.integers(0, 1 << CSR_ADDR_BITS)), word, _OWN_WORD
         yield write("CTRL", ctrl.encode(enable=1))
 
 
@@ -341,7 +425,7 @@ def _surround(  # type: ignore[no-untyped-def]
         o = outputs[index]
         cycle(state, i, o)
         if i[lk.I_REQ_VALID] and o[lk.O_REQ_READY]:
-            e[E_ACCEPTED] += 1
+            accepted(e, i[lk.I_REQ_DST])
             e[E_LAST_MOVE] = now
         if o[lk.O_RESP_VALID] and i[lk.I_RESP_READY]:
             e[E_ANSWERED] += 1
@@ -357,6 +441,20 @@ def _surround(  # type: ignore[no-untyped-def]
         if now - e[E_LAST_MOVE] > 1 << 17:
             return -1
     return inputs.shape[0]
+
+
+@kernel
+def accepted(e, dst):  # type: ignore[no-untyped-def]
+    """Count a request that has been accepted, and remember its destination."""
+    e[E_RECENT + e[E_ACCEPTED] % RECENT] = dst
+    e[E_ACCEPTED] += 1
+
+
+@kernel
+def _address_in_use(e, rng):  # type: ignore[no-untyped-def]
+    """Return one of the last destinations, half of the time one of the very last; 0 if there was none."""
+    back = min(e[E_ACCEPTED], _NEWEST if rng.random() < 0.5 else RECENT)
+    return e[E_RECENT + (e[E_ACCEPTED] - 1 - rng.integers(0, back)) % RECENT] if back else 0
 
 
 @kernel
@@ -385,6 +483,14 @@ def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-unty
         return  # do not lose the first rows
     step = program[e[E_OPERATION]]
     i[lk.I_CSR_WE], i[lk.I_CSR_RE], i[lk.I_CSR_ADDR], i[lk.I_CSR_WDATA] = step[1], step[2], step[3], step[4]
+    if step[5] == _TARGET_HI:
+        e[E_TARGET] = _address_in_use(e, rng)
+        i[lk.I_CSR_WDATA] = e[E_TARGET] >> 32
+    elif step[5] == _TARGET_LO:
+        if e[E_TARGET] < 0:  # there is no high word
+            e[E_TARGET] = _address_in_use(e, rng)
+        i[lk.I_CSR_WDATA] = e[E_TARGET] & 0xFFFFFFFF
+        e[E_TARGET] = -1
     if step[1] and step[3] == state.addresses.ctrl and step[4] & 2:
         e[E_VERSION] += 1
     e[E_OPERATION] += 1

@@ -60,7 +60,7 @@ def hopforge(
 
 PANELS = {
     "Start here": (start.doctor, start.demo, start.check, start.schema),
-    "From gates": (verify.cosim, generate.lint, verify.mutate, synthesize.synth, verify.prove),
+    "From gates": (verify.cosim, generate.lint, verify.mutate, synthesize.synth, synthesize.timing, verify.prove),
     "To networks": (
         simulate.hits,
         networks.topology,

@@ -5,7 +5,42 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, output_folder
+from hopforge.commands.terminal import ConfigPath, output_folder, show_rows
+
+
+def timing(
+    config: ConfigPath,
+    *,
+    liberty: Annotated[Path, typer.Option(metavar="FILE", help="Cell library (.lib, .lib.gz).")],
+    part: Annotated[str, typer.Option(help="lookup, router (number 0), network or q_table.")] = "lookup",
+    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+    recipe: Annotated[str, typer.Option(help="Recipe of abc.")] = "lut-buffered",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Keeps netlist, constraints and the log of OpenSTA.")
+    ] = None,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout-s", min=1, help="Limit of processor time of the mapping.")
+    ] = 300,
+) -> None:
+    """Check the constraints (.sdc) of a generated part: map it to cells, let OpenSTA read and time it.
+
+    Exit status 1 if a name is not there, something has no constraint, or the clock period is not kept.
+
+    Example:
+
+    hopforge timing configs/demo.yml --liberty cells.lib
+    """
+    from hopforge.gen.synth_cells import read_library
+    from hopforge.gen.timing import check_timing
+    from hopforge.model.config import load_config
+
+    report = check_timing(
+        load_config(config, hardware=part == "lookup"), part, read_library(liberty), period_ns=period_ns,
+        recipe=recipe, folder=output, timeout_s=timeout_s,
+    )  # fmt: skip
+    show_rows(report.rows())
+    if report.problems:
+        raise typer.Exit(1)
 
 
 def synth(

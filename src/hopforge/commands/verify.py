@@ -72,7 +72,10 @@ def mutate(
     block: Annotated[
         str, typer.Option(help="node_reduction, routing_cache, lookup, all of them; router; q_table.")
     ] = "all",
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of mutants and stimulus.")] = 1,
+    seed: Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Of mutants and stimulus (default 1).")] = None,
+    seed_from_commit: Annotated[
+        str | None, typer.Option(metavar="HASH", help="Seed: the first 8 digits of the hash of a commit.")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder (default: build/NAME/mutate; of several files build/mutate)."),
@@ -92,9 +95,10 @@ def mutate(
     from rich.table import Table
 
     from hopforge.model.config import load_config
-    from hopforge.sim.cosim.mutate import block_names, enough, report_rows, survivor_lines
+    from hopforge.sim.cosim.mutate import block_names, enough, report_rows, sample_seed, survivor_lines
     from hopforge.sim.cosim.mutate import mutate as run_mutate
 
+    drawn = sample_seed(seed, seed_from_commit)
     checked, blocks = [load_config(config, hardware=True) for config in configs], block_names(block)
     step = ""
     with step_times() as steps:
@@ -107,7 +111,7 @@ def mutate(
             steps.advance(done, total)
 
         folder = output_folder(output, "mutate", configs[0] if len(configs) == 1 else None)
-        report = run_mutate(checked, count, blocks=blocks, seed=seed, output=folder, progress=show)
+        report = run_mutate(checked, count, blocks=blocks, seed=drawn, output=folder, progress=show)
     table = Table(box=None, pad_edge=False)
     for number, column in enumerate(("block", "mutants", "killed", "equivalent", "survived", "score")):
         table.add_column(column, justify="right" if number else "left")

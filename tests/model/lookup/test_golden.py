@@ -21,6 +21,7 @@ DEPTHS = [1, 2, 3, 4]
 # cycles from the request to a response by way of the TCAM, besides its latency, by depth: the stages A before B, then
 # C, MSHR, answer, injection and C again, one cycle each, as the page counts them
 MISS_CYCLES = {1: 3, 2: 5, 3: 6, 4: 7}
+SOON_CYCLES = 200
 
 
 class Master:
@@ -75,16 +76,19 @@ class Master:
     def answer(self, number: int, output: int, match: int = 1) -> None:
         self.step(tcam_resp_valid=1, tcam_resp_id=number, tcam_resp_match=match, tcam_resp_output=output)
 
-    def learn(self, dst: int, output: int) -> None:
-        """Bring a line into the cache."""
+    def learn(self, dst: int, output: int) -> LookupOutputs:
+        """Bring a line into the cache that is not there; return the response."""
         self.request(dst, 255)
         before = len(self.asked)
-        while len(self.asked) == before:
+        for _ in range(SOON_CYCLES):
+            if len(self.asked) > before:
+                break
             self.step()
+        assert len(self.asked) > before, f"{dst} was answered without the TCAM: {self.responses.get(255)}"
         self.answer(self.asked[-1][1], output)
         while not self.engine.idle:
             self.step()
-        self.responses.pop(255)
+        return self.responses.pop(255)[1]
 
     def write_row(self, row: int, value: int, mask: int, output: int, *, valid: int = 1, lag: int = 0) -> None:
         for name, word in (("VALUE", value), ("MASK", mask), ("OUTPUT", output)):
@@ -244,10 +248,12 @@ def test_nothing_comes_back_when_epochs_wrap(depth: int, epoch_bits: int) -> Non
     master = Master(pipeline_depth=depth, epoch_bits=epoch_bits, entries=8, ways=2)
     master.enable()
     for turn in range(9):
-        master.learn(5, turn)
+        before = master.learn(5, turn)
         master.write("CTRL", 3)
         master.idle(1 + 3 * turn % 5)  # the cycle of the flush itself still answers from the old epoch
-        master.learn(5, 100 + turn)  # waits until the TCAM is asked: a hit would not end
+        after = master.learn(5, 100 + turn)
+        assert [(one.resp_hit, one.resp_output) for one in (before, after)] == [(0, turn), (0, 100 + turn)]
+        assert len(master.asked) == 2 * turn + 2
         master.write("CTRL", 3)
         master.idle(1)
 

@@ -21,6 +21,7 @@ from hopforge.sim.cosim.mutate import (
     judge_mutants,
     mutate,
     report_rows,
+    sample_seed,
     subject,
     survivor_lines,
 )
@@ -242,6 +243,12 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         match="block must be one of node_reduction, routing_cache, lookup, router, q_table or all, not 'tcam'",
     ):
         block_names("tcam")
+    with pytest.raises(UserError, match="--seed and --seed-from-commit exclude each other"):
+        sample_seed(1, "0" * 40)
+    for commit in ("abc1234", "x" * 40, "0" * 41, "A" * 40):
+        with pytest.raises(UserError, match=f"must be the whole hash of a commit .40 or 64 .*, not '{commit}'"):
+            sample_seed(None, commit)
+    assert [sample_seed(None, None), sample_seed(7, None), sample_seed(None, "f" * 40)] == [1, 7, 2**32 - 1]
     config = load_config(CONFIGS / "torus.yml", hardware=True)
     with pytest.raises(UserError, match="count must be at least one mutant for each of the 3 netlists, not 2"):
         mutate([config], 2, output=tmp_path / "out")

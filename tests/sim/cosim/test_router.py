@@ -200,16 +200,17 @@ def test_finished_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     config = load_config(DEMO, hardware=True)
     seen: list[tuple[int, int]] = []
     first = cosim_router(config, simulator="verilator", variants=2, cycles=400, output=tmp_path)
-    assert (len(first.runs), len(calls)) == (4, 4)
-    (tmp_path / "runs.jsonl").write_text("".join((tmp_path / "runs.jsonl").read_text().splitlines(keepends=True)[:2]))
+    assert (len(first.runs), len(calls)) == (6, 6)
+    assert [run.held for run in first.runs] == 2 * [True, False, False]
+    (tmp_path / "runs.jsonl").write_text("".join((tmp_path / "runs.jsonl").read_text().splitlines(keepends=True)[:4]))
     again = cosim_router(
         config, simulator="verilator", variants=2, cycles=400, output=tmp_path, progress=lambda *n: seen.append(n)
     )
-    assert len(calls) == 6
+    assert len(calls) == 8
     assert [run.cycles for run in again.runs] == [run.cycles for run in first.runs]
     assert seen[-1][0] == sum(run.cycles for run in again.runs)
     rows = dict(again.rows())
-    assert rows["router"] == "2 routers on verilator, 4 runs"
+    assert rows["router"] == "2 routers on verilator, 6 runs"
     assert re.fullmatch(r"\d+ sent: \d+ received whole and once, \d+ dropped as unroutable, 0 left", rows["packets"])
     assert rows["mismatches"] == "0"
 

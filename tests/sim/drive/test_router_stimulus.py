@@ -9,6 +9,7 @@ from hopforge.model.router.params import Route, RouterParams
 from hopforge.sim.drive.router_stimulus import router_stimulus
 from hopforge.sim.drive.router_traffic import (
     C_CLEAR,
+    C_ENABLE,
     I_CREDIT_VALID,
     I_DATA,
     I_VALID,
@@ -49,7 +50,8 @@ def compare(params: RouterParams, traffic: RouterTraffic) -> dict[str, int]:
             )
             for row in expected
         ]
-        got, answers = golden.step(inputs, engines, clear_counters=bool(stimulus.control[cycle, C_CLEAR]))
+        enable, clear = (bool(stimulus.control[cycle, column]) for column in (C_ENABLE, C_CLEAR))
+        got, answers = golden.step(inputs, engines, enable=enable, clear_counters=clear)
         assert golden.dropped == [i for i, row in enumerate(expected) if row[O_DROPPED]], f"cycle {cycle}"
         assert got == want, f"cycle {cycle}"
         for answer, row in zip(answers, stimulus.engine_outputs[cycle].tolist(), strict=True):
