@@ -16,7 +16,7 @@ def timing(
     period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
     recipe: Annotated[str, typer.Option(help="Recipe of abc.")] = "lut-buffered",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Keeps netlist, constraints and the log of OpenSTA.")
+        Path | None, typer.Option("--output", "-o", help="Folder of all files (default: build/NAME/timing).")
     ] = None,
     timeout_s: Annotated[
         float, typer.Option("--timeout-s", min=1, help="Limit of processor time of the mapping.")
@@ -36,7 +36,7 @@ def timing(
 
     report = check_timing(
         load_config(config, hardware=part == "lookup"), part, read_library(liberty), period_ns=period_ns,
-        recipe=recipe, folder=output, timeout_s=timeout_s,
+        recipe=recipe, folder=output_folder(output, "timing", config), timeout_s=timeout_s,
     )  # fmt: skip
     show_rows(report.rows())
     if report.problems:

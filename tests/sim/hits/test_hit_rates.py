@@ -179,7 +179,7 @@ def test_hits_from_a_configuration(tmp_path, command):
     done = command("hits", "t.yml")
     assert (done.returncode, done.stderr) == (0, "")
     assert "lookups" in done.stdout
-    assert (tmp_path / "build" / "hits" / "t" / "ports.csv").exists()
+    assert (tmp_path / "build" / "t" / "hits" / "ports.csv").exists()
 
 
 def test_topology_shows_and_exports(tmp_path, command):
@@ -187,7 +187,7 @@ def test_topology_shows_and_exports(tmp_path, command):
     done = command("topology", "t.yml", "--export", "edges")
     assert (done.returncode, done.stderr) == (0, "")
     assert "diameter" in done.stdout
-    assert len((tmp_path / "build" / "t.edges").read_text().splitlines()) == 1 + 32
+    assert len((tmp_path / "build" / "t" / "topology" / "t.edges").read_text().splitlines()) == 1 + 32
 
 
 TRACE = "workload: {kind: trace, file: trace}\n"
