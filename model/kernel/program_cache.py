@@ -157,10 +157,22 @@ class UserModules:
             if known is None or known[0] is not loaded:
                 known = self._digests[name] = loaded, _content(file)
             text.update(f"{name}\0".encode() + known[1])
+            text.update(_plain_values(module))
             files.add(file)
         if own_file not in files:
             text.update(_content(own_file))
         return text.hexdigest()
+
+
+def _plain_values(module: Any) -> bytes:
+    """Digest of the numbers, texts and arrays that a module holds now: numba writes them into machine code."""
+    text = hashlib.sha256()
+    for name, value in sorted(vars(module).items()):
+        if isinstance(value, np.ndarray):
+            text.update(f"{name} {value.dtype} {value.shape}\0".encode() + value.tobytes())
+        elif not name.startswith("__") and isinstance(value, bool | int | float | str | bytes | tuple | np.generic):
+            text.update(f"{name} {value!r}\0".encode())
+    return text.digest()
 
 
 def _content(file: str) -> bytes:

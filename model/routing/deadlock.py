@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.records import ACTIVE, VA, WORMHOLE
@@ -170,8 +168,11 @@ def _stop_text(topology: Topology, plan: RoutingPlan, name: str, reads: FieldsRe
 
 def find_cycle(source: NDArray[Any], target: NDArray[Any], nodes: int) -> list[int]:
     """One cycle of a directed graph given by its edges, as a list of nodes; empty if there is none."""
-    if len(source) == 0:
+    if is_acyclic(source, target, nodes):
         return []
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
     graph = csr_array((np.ones(len(source), np.int8), (source, target)), shape=(nodes, nodes))
     _, component = connected_components(graph, directed=True, connection="strong")
     sizes = np.bincount(component)
@@ -189,6 +190,31 @@ def find_cycle(source: NDArray[Any], target: NDArray[Any], nodes: int) -> list[i
         path.append(node)
         node = following[node]
     return path[place[node] :]
+
+
+def is_acyclic(source: NDArray[Any], target: NDArray[Any], nodes: int) -> bool:
+    """Tell whether a directed graph, given by its edges, has no cycle.
+
+    Takes away the nodes that no edge enters, again and again: what is left holds a cycle.
+
+    Examples
+    --------
+    >>> is_acyclic(np.array([0, 1]), np.array([1, 2]), 3), is_acyclic(np.array([0, 1]), np.array([1, 0]), 3)
+    (True, False)
+    """
+    entering = np.bincount(target, minlength=nodes)
+    first = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=nodes))])
+    leads_to = np.asarray(target)[np.argsort(source, kind="stable")]
+    free, left = np.flatnonzero(entering == 0), nodes
+    while len(free):
+        left -= len(free)
+        counts = first[free + 1] - first[free]
+        ends = np.cumsum(counts)
+        edges = np.repeat(first[free] - ends + counts, counts) + np.arange(counts.sum())
+        reached, times = np.unique(leads_to[edges], return_counts=True)
+        entering[reached] -= times
+        free = reached[entering[reached] == 0]
+    return left == 0
 
 
 def channel_name(topology: Topology, vcs: int, m: int) -> str:

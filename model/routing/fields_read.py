@@ -51,6 +51,8 @@ _SAFE_BUILTINS = {
     "abs", "bool", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "reversed", "round",
     "sum", "tuple", "zip",
 }  # fmt: skip
+#: parameters that are arrays where functions of a user's own have them
+_ARRAYS = ("table", "memory", "out")
 _STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 #: places of the parameters of a relation
 _IN_PORT, _IN_VC, _MEMORY, _PARAMETERS = 1, 2, 6, 8
@@ -130,7 +132,9 @@ def _scan(function: FunctionType, found: FieldsRead, seen: set[CodeType]) -> Non
     seen.add(code)
     inner = [cell.cell_contents for cell in function.__closure__ or ()]
     relation = code.co_argcount == _PARAMETERS
-    if relation and not any(isinstance(one, Dispatcher) for one in inner):  # else it hands `memory` on to that one
+    ours = (function.__module__ or "").startswith("hopforge.")
+    # ours that wrap another one hand `memory` on to that one
+    if relation and not (ours and any(isinstance(one, Dispatcher) for one in inner)):
         name = code.co_varnames[_MEMORY]
         if any(name in _loaded(one) for one in dis.get_instructions(code)):
             found.changing.append("memory")
@@ -158,15 +162,26 @@ def _scan(function: FunctionType, found: FieldsRead, seen: set[CodeType]) -> Non
         elif one.opname.startswith("LOAD_CONST"):
             if isinstance(name, CodeType):
                 _everything(found, f"{name.co_name}, a function in a function")
-            elif isinstance(name, str) and name in (PACKET.names or ()):
-                found.fields.update({name} & set(EXPLORED))
-                found.written.update({name} & set(WRITABLE))
+            elif isinstance(name, str):
+                _text(name, found)
+        elif one.opname.startswith("BINARY_SUBSCR") and not ours:
+            base = _stored_into(whole, one)
+            if len(seen) == 1 and base == out:
+                found.unseen.append("out before it has written it")
+            elif base in code.co_varnames[: code.co_argcount] and base not in _ARRAYS:
+                _everything(found, f"{base}[...], which may be a field by its number")
         elif one.opname.startswith(_STORES) and _stored_into(whole, one) != out:
             found.changing.append("an array other than out, which it writes")
 
 
+def _text(name: str, found: FieldsRead) -> None:
+    """Note a text that may name a field: ``packet["src"]``."""
+    if name in (PACKET.names or ()) or name in CHANGING:
+        _everything(found, f'["{name}"], which may be a field by its name')
+
+
 def _stored_into(steps: list[dis.Instruction], store: dis.Instruction) -> str:
-    """Local variable whose element instruction `store` sets; "" where that cannot be told."""
+    """Local variable whose element instruction `store` sets or reads; "" where that cannot be told."""
     depth = 0
     # the array is pushed just before the index: walk back over what made the index
     for one in reversed(steps[: steps.index(store)]):
@@ -223,7 +238,14 @@ def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType]) -> No
         else:
             _scan(value.py_func, found, seen)
         return
-    if value is None or isinstance(value, int | float | str | tuple | list | np.generic | np.ndarray | types.Type):
+    if isinstance(value, tuple | list):
+        for one in value:
+            _callee(one, name, found, seen)
+        return
+    if isinstance(value, str):
+        _text(value, found)
+        return
+    if value is None or isinstance(value, int | float | np.generic | np.ndarray | types.Type):
         return
     module = str(getattr(value, "__module__", "") or "")
     package = module.partition(".")[0]

@@ -2,6 +2,8 @@
 
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,10 @@ def load_user_file(path: Path, attribute: str, key: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with _imports_beside(path):
+            spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise RoutingError(f"{key}: {path} cannot be run: it ends Python (sys.exit)") from error
     except Exception as error:
         raise RoutingError(
             f"{key}: {path} cannot be run: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
@@ -34,6 +39,30 @@ def load_user_file(path: Path, attribute: str, key: str) -> Any:
     if not hasattr(module, attribute):
         raise RoutingError(f"{key}: {path} defines no {attribute}")
     return getattr(module, attribute)
+
+
+@contextmanager
+def _imports_beside(path: Path) -> Iterator[None]:
+    """Let a user's file import modules that lie beside it; those beside another file are forgotten."""
+    folder = str(path.resolve().parent)
+    for name, other in list(_beside.items()):
+        if other != folder:
+            sys.modules.pop(name, None)
+            del _beside[name]
+    before = set(sys.modules)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        for name in set(sys.modules) - before:
+            file = str(getattr(sys.modules[name], "__file__", None) or "")
+            if file.startswith(folder) and "site-packages" not in file:
+                _beside[name] = folder
+
+
+#: modules that were imported from beside a user's file, and its folder
+_beside: dict[str, str] = {}
 
 
 def prepare_routing(

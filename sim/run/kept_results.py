@@ -211,7 +211,9 @@ def _keep(path: Path, wanted: Wanted, result: Any) -> Any:
         "files": wanted.files,
         "result": result,
     }
-    text = json.dumps(kept, indent=1, default=lambda value: value.item())
+    kept = json.loads(json.dumps(kept, default=lambda value: value.item()))
+    kept["result_sha256"] = _result_digest(kept["result"])
+    text = json.dumps(kept, indent=1)
     write_text(path, text + "\n")
     return json.loads(text)["result"]
 
@@ -225,7 +227,13 @@ def _read(path: Path) -> dict[str, Any] | None:
     forms = {"name": str, "hopforge": str, "program_digest": str, "configuration": dict, "files": dict}
     if not isinstance(kept, dict) or not all(isinstance(kept.get(key), form) for key, form in forms.items()):
         return None
-    return kept if kept.get("result") else None
+    whole = kept.get("result") and kept.get("result_sha256") == _result_digest(kept["result"])
+    return kept if whole else None
+
+
+def _result_digest(result: Any) -> str:
+    """Digest of a result as it stands in its file: what somebody has changed there is damaged."""
+    return sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 
 def _why_again(wanted: Sequence[Wanted], total: int, unit: str, store: Path, damaged: Sequence[Path]) -> Iterator[str]:
