@@ -16,7 +16,7 @@ from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.build import build_net
-from hopforge.model.network.core.candidates import candidate_mask, candidate_port
+from hopforge.model.network.core.candidates import blank_candidates, candidate_mask, candidate_port
 from hopforge.model.network.core.records import (
     NET_RECORD,
     PACKET,
@@ -80,6 +80,7 @@ def walk_packets(
         packet.number = other * n
         packet.created = other * n
         packet.hops = 0 if input_vc(net, n).credit_to >= net.output_vcs else 1 + 2 * other
+        blank_candidates(net, 0)
         found = route(
             int64(port.router),
             int64(port.port),

@@ -166,9 +166,7 @@ def _scan(function: FunctionType, found: FieldsRead, seen: set[CodeType]) -> Non
                 _text(name, found)
         elif one.opname.startswith("BINARY_SUBSCR") and not ours:
             base = _stored_into(whole, one)
-            if len(seen) == 1 and base == out:
-                found.unseen.append("out before it has written it")
-            elif base in code.co_varnames[: code.co_argcount] and base not in _ARRAYS:
+            if base in code.co_varnames[: code.co_argcount] and base not in _ARRAYS:
                 _everything(found, f"{base}[...], which may be a field by its number")
         elif one.opname.startswith(_STORES) and _stored_into(whole, one) != out:
             found.changing.append("an array other than out, which it writes")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import entry, inner
 from hopforge.model.kernel.memory import floats, int32s, int64s
-from hopforge.model.network.core.candidates import candidate_mask, candidate_need, candidate_port
+from hopforge.model.network.core.candidates import blank_candidates, candidate_mask, candidate_need, candidate_port
 from hopforge.model.network.core.records import (
     NET_RECORD,
     PACKET,
@@ -170,6 +170,7 @@ def _group(
         while again:
             packet.hops, packet.phase, packet.via = hops, classes[at, _PHASE], classes[at, _VIA]
             packet.user0, packet.user1 = classes[at, _USER0], classes[at, _USER1]
+            blank_candidates(net, 0)
             found = route(
                 router,
                 int64(classes[at, _IN_PORT]),

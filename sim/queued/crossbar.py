@@ -8,7 +8,7 @@ from numba import int64, uint64
 from hopforge.model.kernel.bits import bit_of, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, function_at, int32s, int64s, prefetch, words
-from hopforge.model.network.core.candidates import candidate_level, candidate_mask, candidate_port
+from hopforge.model.network.core.candidates import blank_candidates, candidate_level, candidate_mask, candidate_port
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.packet_ends import lose_packet
 from hopforge.model.network.core.records import (
@@ -70,6 +70,7 @@ def route_head(net: Net, queues: Queues, part: Part, route: Callable[..., int], 
     while queue.length > 0:
         p = int64(queue.first)
         packet = packet_at(net, p)
+        blank_candidates(net, 0)
         count = route(
             router,
             int64(queue.port),

@@ -1,8 +1,11 @@
 """One candidate of a routing decision, packed in an int64: what RC hands to VA (docs/definitions/router.md)."""
 
+from typing import Any
+
 from numba import njit
 
 from hopforge.model.kernel.compile import inlined
+from hopforge.model.kernel.memory import int64s
 
 
 @njit
@@ -45,3 +48,10 @@ def candidate_mask(packed: int) -> int:
 def candidate_need(packed: int) -> int:
     """Free flit slots that the candidate asks for."""
     return packed >> 32
+
+
+@inlined
+def blank_candidates(net: Any, first: int) -> None:
+    """Hand a routing relation an empty answer: what it reads there is 0, never what an earlier packet got."""
+    for k in range(net.max_candidates):
+        int64s(net.candidate)[first + k] = 0

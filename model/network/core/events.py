@@ -8,6 +8,7 @@ from numba import int32, int64, uint32, uint64
 from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
+from hopforge.model.network.core.candidates import blank_candidates
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.hooks import HEAD_IN, HEAD_OUT, call_hook
 from hopforge.model.network.core.lookup_state import ask_route
@@ -114,6 +115,7 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
     packet = packet_at(net, flit >> 2)
     if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet.length:
         return
+    blank_candidates(net, n * net.max_candidates)
     vc.candidates = route(
         int64(vc.router),
         int64(vc.port) - int64(vc.router) * net.ports,

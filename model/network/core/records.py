@@ -450,7 +450,8 @@ def note_at(net: Any, k: int) -> Any:
     return _read_note(net.note_event, k)
 
 
-#: ``route(router, in_port, in_vc, packet, net, table, memory, out) -> number of candidates`` (model.routing)
+#: ``route(router, in_port, in_vc, packet, net, table, memory, out) -> number of candidates`` (model.routing);
+#: ``out`` holds zeros (`candidates.blank_candidates`)
 ROUTE_SIGNATURE = int64(
     int64,
     int64,

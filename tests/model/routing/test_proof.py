@@ -349,6 +349,12 @@ def steps(router, dst, width, x_first):
 
 steps = __import__("numba").njit(steps)
 
+def odd(packet):
+    return packet.src % 2
+
+odd = __import__("numba").njit(odd)
+FIELD, FIELDS, RULES = "src", ("src",), (odd, 1)
+
 def route(router, in_port, in_vc, packet, net, table, memory, out):
     BODY
 
@@ -414,6 +420,12 @@ def test_safe_relations_of_a_user_are_proved(tmp_path: Path, body: str, router: 
     assert int(run.state["flits_injected"]) > 0
 
 
+def test_a_relation_finds_zeros_where_it_answers(tmp_path: Path) -> None:
+    run = prove(tmp_path, "if out[0] != 0:\n    return 0  # what an earlier packet got\n" + FIXED.format("True", "3"))
+    run.advance(2000)
+    assert int(run.state["flits_ejected"]) > 1000 and int(run.state["flits_dropped"]) == 0
+
+
 @pytest.mark.parametrize(
     ("body", "router"),
     [
@@ -422,12 +434,14 @@ def test_safe_relations_of_a_user_are_proved(tmp_path: Path, body: str, router: 
         (AT_SOURCE.format("user0", "packet.src % 2") + FIXED.format("packet.user0 == 0", "3"), "vc_release: tail"),
         (FIXED.format("draw_below(net, router, 1000) != 777", "3"), "vc_release: tail"),
         (FIXED.format("memory[0] < 1.0", "3"), "vc_release: tail"),
+        (FIXED.format("RULES[0](packet) == 0", "3"), "vc_release: tail"),
         (FIXED.format("output_vc(net, router * net.ports * net.vcs).credits > 0", "3"), "vc_release: tail"),
         (ADAPTIVE.format("3"), "vc_release: credits"),
         (ADAPTIVE.format("2"), "vc_release: tail"),
         (ROMM.format("3"), "vc_release: tail"),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:First-class function type feature")  # a tuple of functions
 def test_relations_that_can_deadlock_are_refused(tmp_path: Path, body: str, router: str) -> None:
     with pytest.raises(DeadlockError, match="can deadlock on the 5x5 mesh with 2 VCs; cycle of channels: "):
         prove(tmp_path, body, router=router, mesh=MESH.replace("3, 3", "5, 5"))
@@ -443,6 +457,11 @@ def test_relations_that_can_deadlock_are_refused(tmp_path: Path, body: str, rout
          "has packet.phase 2 after router .* phases=2 allows 0 to 1"),
         ("packet.user0 = packet.hops\nout[0] = candidate(1 if router % 3 < 2 else 2, 1 + packet.user0 % 2)\nreturn 1",
          "more than 400,000,000 evaluations, or 1,048,576 states .*it reads packet.dst, packet.hops, packet.user0"),
+        (FIXED.format('packet["hops"] % 2 == 0', "3"), r'it uses \["hops"\], which may be a field'),
+        (FIXED.format('packet["number"] % 2 == 0', "3"), r'it uses \["number"\], which may be a field'),
+        (FIXED.format("packet[FIELD] % 2 == 0", "3"), r'it uses \["src"\], which may be a field'),
+        (FIXED.format("packet[FIELDS[0]] % 2 == 0", "3"), r'it uses \["src"\], which may be a field'),
+        (FIXED.format("packet[1] % 2 == 0", "3"), r"it uses packet\[...\], which may be a field"),
         ("out[0] = candidate(9, 3)\nreturn 1", "is sent to port 9 in router 0, input port 0, VC 0, which has ports"),
     ],
 )  # fmt: skip
