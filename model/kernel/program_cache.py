@@ -168,11 +168,19 @@ def _plain_values(module: Any) -> bytes:
     """Digest of the numbers, texts and arrays that a module holds now: numba writes them into machine code."""
     text = hashlib.sha256()
     for name, value in sorted(vars(module).items()):
-        if isinstance(value, np.ndarray):
-            text.update(f"{name} {value.dtype} {value.shape}\0".encode() + value.tobytes())
-        elif not name.startswith("__") and isinstance(value, bool | int | float | str | bytes | tuple | np.generic):
-            text.update(f"{name} {value!r}\0".encode())
+        if not name.startswith("__"):
+            text.update(_plain_value(name, value))
     return text.digest()
+
+
+def _plain_value(name: str, value: Any) -> bytes:
+    if isinstance(value, tuple):
+        return b"".join(_plain_value(f"{name}[{place}]", one) for place, one in enumerate(value))
+    if isinstance(value, np.ndarray):
+        return f"{name} {value.dtype} {value.shape}\0".encode() + value.tobytes()
+    if isinstance(value, int | float | complex | str | bytes | np.generic):
+        return f"{name} {value!r}\0".encode()
+    return b""
 
 
 def _content(file: str) -> bytes:

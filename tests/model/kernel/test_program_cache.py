@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from numba.core import config
 
@@ -148,6 +149,25 @@ def test_a_users_module_counts_as_it_was_loaded(tmp_path, monkeypatch):
     loaded.__file__ = str(path)
     monkeypatch.setitem(sys.modules, loaded.__name__, loaded)
     assert len({before, first, modules.digest(program, __file__)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(3, 4), (True, False), ("x", "y"), (1.0, 1.5), ((1, (2, 3)), (1, (2, 4))), (np.zeros(2000), np.ones(2000)),
+     ((np.arange(2000),), (np.arange(2000)[::-1].copy(),)), (np.int32(1), np.int64(1)), ((1, 2), (1, 2, 0))],
+)  # fmt: skip
+def test_values_that_are_frozen_into_machine_code_count(tmp_path, monkeypatch, before, after):
+    path = tmp_path / "mine.py"
+    path.write_text("")
+    module = ModuleType("mine_with_values")
+    module.__file__ = str(path)
+    monkeypatch.setitem(sys.modules, "mine_with_values", module)
+    modules, program = UserModules(), Program()
+    module.WIDTH = before
+    first = modules.digest(program, str(path))
+    assert modules.digest(program, str(path)) == first
+    module.WIDTH = after
+    assert modules.digest(program, str(path)) != first
 
 
 def test_functions_without_a_file_are_not_kept():

@@ -97,6 +97,16 @@ def test_a_damaged_result_is_computed_again_with_a_word(runs: Runs, text: str) -
     assert runs.done == []
 
 
+def test_a_result_that_somebody_edited_is_damaged(runs: Runs) -> None:
+    whole = runs(cases(1))
+    path = runs.store / f"{cases(1)[0].key}.json"
+    kept = json.loads(path.read_text())
+    for wrong in ({"a": 1}, [1], "x", {**kept["result"], "more": 1}):
+        path.write_text(json.dumps({**kept, "result": wrong}))
+        assert runs(cases(1)) == whole
+        assert (runs.done, runs.said) == (["seed 0"], [f"{path}: damaged; computed again"])
+
+
 def test_results_of_an_older_form_are_counted(runs: Runs) -> None:
     runs.store.mkdir()
     (runs.store / "0123.json").write_text('{"load": 0.1, "latency": 12.5}')

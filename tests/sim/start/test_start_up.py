@@ -73,4 +73,6 @@ def test_plots_are_drawn_on_demand(tmp_path: Path) -> None:
     tables = {f"{table}.{ending}" for table in ("measurement", "channels") for ending in ("csv", "parquet")}
     assert names[0] == {*tables, "metadata.json"}
     assert names[1] - names[0] == {"channels.png"}
+    run(COMMAND, *words, "-o", str(tmp_path / "plots"))  # the old pictures would stand beside the new tables
+    assert not list((tmp_path / "plots").glob("*.png"))
     assert (tmp_path / "tables/channels.csv").read_bytes() == (tmp_path / "plots/channels.csv").read_bytes()
