@@ -1,6 +1,7 @@
 """Find a routing algorithm: one of ours by name, or a user's own Python file."""
 
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +58,7 @@ def _imports_beside(path: Path) -> Iterator[None]:
         sys.path.remove(folder)
         for name in set(sys.modules) - before:
             file = str(getattr(sys.modules[name], "__file__", None) or "")
-            if file.startswith(folder) and "site-packages" not in file:
+            if file.startswith(f"{folder}{os.sep}") and "site-packages" not in file:
                 _beside[name] = folder
 
 

@@ -82,10 +82,11 @@ def net(
     run = model_runs(checked, "net").net(checked, load, seed)
     with progress_bar(run.unit) as advance:
         run.run(advance)
-    if not plots:  # those of an earlier run would stand beside the tables of this one
+    earlier = (target / "metadata.json").exists()
+    run.write(target, plots=plots)
+    if earlier and not plots:  # pictures of the run before would stand beside the tables of this one
         for name in ("channels.png", "series.png", "messages.png"):
             (target / name).unlink(missing_ok=True)
-    run.write(target, plots=plots)
     show_rows(run.rows())
     say_written(target)
 
