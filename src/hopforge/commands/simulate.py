@@ -154,7 +154,7 @@ def sweep(
 
     With a section `app` in the file, the sweep runs its program with all variants and seeds (`hopforge app`). Each run
     is kept as soon as it is finished, so a sweep that you stop (Ctrl-C) goes on where it was. A run is computed again
-    when hopforge, the configuration or a file that it reads has changed; the command says so. The results do not depend
+    when hopforge, the configuration or a file that it names has changed; the command says so. The results do not depend
     on where they are computed.
 
     Example:
