@@ -326,7 +326,8 @@ def run(case: Case, side: Side, *, state: str, keep: bool) -> tuple[Path, float]
 def results(folder: Path) -> set[str]:
     """Return the names of the files below a folder that are compared.
 
-    Pictures and logs are not, nor Parquet beside the CSV file of the same table, nor runs that a sweep keeps.
+    Pictures and logs are not, nor measured times (``times.csv``), Parquet beside the CSV file of the same table, runs
+    that a sweep keeps.
     """
     files = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
     return {
@@ -334,6 +335,7 @@ def results(folder: Path) -> set[str]:
         for path in files
         if path.suffix not in NO_RESULTS
         and path.name != "same_results.json"
+        and path.stem != "times"
         and not KEPT_RUN.fullmatch(path.name)
         and not (path.suffix == ".parquet" and path.with_suffix(".csv") in files)
     }

@@ -228,6 +228,8 @@ class _OutputProof(Proof):
             ]
             waits = dut.tail_sent[w] if p.vc_release == "credits" else Const(0, 1)
             claims.append(dut.free[w] + owned + waits == 1)
+            if p.vc_release == "credits":  # free as soon as all credits are back, and not before
+                claims += [~dut.free[w] | (count == depth), ~waits | (count != depth)]
         self.claim(m, iter(claims))
         return m
 

@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from hopforge.gen.design import engine_parameters
 from hopforge.gen.package import (
     Package,
     package_files,
@@ -14,30 +15,15 @@ from hopforge.gen.package import (
 )
 from hopforge.hw.lookup import Lookup
 from hopforge.model.config import Config
-from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import CsrMap, csr_map
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = [
-    "engine_parameters", "generate_lookup", "lookup_files", "lookup_package", "lookup_parameters_as_data", "top_name",
+    "generate_lookup", "lookup_files", "lookup_package", "lookup_parameters_as_data", "top_name",
 ]  # fmt: skip
 
 _THROUGH = (("resp_ready", "req_ready"),)
 """Combinational paths from port to port: a response that is taken makes room for a request."""
-
-
-def engine_parameters(config: Config) -> LookupParams:
-    """Parameters of the engine that a configuration describes.
-
-    Raises
-    ------
-    UserError
-        If the hardware cannot do what the configuration wants.
-    """
-    try:
-        return LookupParams.from_config(config)
-    except ValueError as error:
-        raise UserError(f"{config.name}: {error}") from None
 
 
 def top_name(config: Config) -> str:
@@ -45,7 +31,7 @@ def top_name(config: Config) -> str:
     return f"{config.name}_lookup"
 
 
-def generate_lookup(config: Config, folder: Path, *, period_ns: float = 1.0) -> list[Path]:
+def generate_lookup(config: Config, folder: Path, *, period_ns: float | None = None) -> list[Path]:
     """Write the engine of a configuration; the files appear together, complete.
 
     Parameters
@@ -55,7 +41,7 @@ def generate_lookup(config: Config, folder: Path, *, period_ns: float = 1.0) -> 
     folder : Path
         For all files.
     period_ns : float
-        Clock period of the constraints, ns.
+        Clock period of the constraints, ns; by default that of the package.
 
     Returns
     -------
@@ -70,7 +56,7 @@ def generate_lookup(config: Config, folder: Path, *, period_ns: float = 1.0) -> 
     return write_package(lookup_files(config, period_ns=period_ns), folder)
 
 
-def lookup_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
+def lookup_files(config: Config, *, period_ns: float | None = None) -> dict[str, str]:
     """Text of every generated file by its name, Verilog first."""
     return package_files(lookup_package(config), period_ns=period_ns)
 

@@ -27,6 +27,7 @@ _SOURCE = re.compile(r'(?<=attribute \\src ")[^"]*')
 _PATH = re.compile(r"[^|\s]*/(?=(?:hopforge|amaranth)/)")
 # Ports whose faults say nothing about a bench: every clock, and what a memory has but does not use.
 _LEFT_ALONE = re.compile(r"(.*_)?CLK|RD_[AS]RST")
+_OURS = "mutable"  # attribute of the cells that may be mutated
 
 
 class Mutant(NamedTuple):
@@ -73,6 +74,8 @@ class Netlist(NamedTuple):
         Names and widths of the ports, without ``clk`` and ``rst``.
     clocked : bool
         Whether it has ``clk`` and ``rst``.
+    chosen : str
+        What may be mutated, as a selection of yosys.
     """
 
     folder: Path
@@ -80,6 +83,7 @@ class Netlist(NamedTuple):
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
     clocked: bool
+    chosen: str = "*"
 
     def mutants(self, count: int, seed: int) -> list[Mutant]:
         """Draw mutants, spread evenly over the netlist.
@@ -91,7 +95,8 @@ class Netlist(NamedTuple):
         seed : int
             The same seed gives the same mutants.
         """
-        run_yosys(f"read_rtlil {_BASE}\nmutate -list {2 * count + 16} -seed {seed} -o list.txt\n", self.folder)
+        script = f"read_rtlil {_BASE}\nmutate -list {2 * count + 16} -seed {seed} -o list.txt {self.chosen}\n"
+        run_yosys(script, self.folder)
         lines = [line for line in (self.folder / "list.txt").read_text().splitlines() if line.startswith("mutate")]
         wanted = [line for line in lines if not _LEFT_ALONE.fullmatch(_option(line, "-port").lstrip("\\"))]
         order = np.random.default_rng(seed).permutation(len(wanted))[:count]
@@ -194,7 +199,9 @@ class Netlist(NamedTuple):
         return "\n".join([f"module judged ({', '.join(ports)});", *body, "endmodule", ""])
 
 
-def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
+def write_netlist(
+    component: Component, name: str, folder: Path, *, spared: str = "", reset: Mapping[str, int] | None = None
+) -> Netlist:
     """Flatten a component and remove what is obviously redundant, so that few mutants are without effect.
 
     Parameters
@@ -205,14 +212,26 @@ def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
         Name of the module.
     folder : Path
         For all files.
+    spared : str
+        Modules below the top whose cells are not mutated, as a pattern of yosys; empty: none.
+    reset : mapping, optional
+        Registers, as regular expressions of their names in their modules, and what they are after reset.
+
+    Raises
+    ------
+    ValueError
+        No register has such a name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     text = rtlil.convert(component, name=name, emit_src=True)
     text = _SOURCE.sub(lambda source: _PATH.sub("", source[0]), text)
+    for register, value in (reset or {}).items():
+        text = _with_reset(text, register, value)
     (folder / "design.il").write_text(text)
+    ours = f"c:* {name}.{spared}/c:* %d" if spared else "c:*"
     run_yosys(
-        f"read_rtlil design.il\nhierarchy -top {name}\nproc\nflatten\nopt\nwreduce\nopt\nmemory_collect\n"
-        f"opt_clean -purge\nwrite_rtlil {_BASE}\n",
+        f"read_rtlil design.il\nhierarchy -top {name}\nproc\nsetattr -set {_OURS} 1 {ours}\nflatten\nopt\nwreduce\n"
+        f"opt\nmemory_collect\nopt_clean -purge\nwrite_rtlil {_BASE}\n",
         folder,
         name="flatten",
     )
@@ -226,7 +245,23 @@ def write_netlist(component: Component, name: str, folder: Path) -> Netlist:
         tuple((port, width) for port, width, flow in ports if flow is not Out),
         tuple((port, width) for port, width, flow in ports if flow is Out),
         "\\rst" in (folder / _BASE).read_text(),
+        f"a:{_OURS}" if spared else "*",
     )
+
+
+def _with_reset(text: str, register: str, value: int) -> str:
+    """Return RTLIL of Amaranth in which all registers of that name are `value` after reset."""
+    done, changed = [], 0
+    for module in text.split("\nmodule "):
+        here = module
+        for place in re.findall(rf"connect \\D (\$\d+) .*\n.*\n +connect \\Q \\{register}\n", module):
+            old = rf"(switch \\rst \[0\]\n +case 1'1\n +assign {re.escape(place)} \S+ )(\d+)'[01]+\n"
+            here, times = re.subn(old, lambda found: f"{found[1]}{found[2]}'{value:0{int(found[2])}b}\n", here)
+            changed += times
+        done.append(here)
+    if not changed:
+        raise ValueError(f"{register} must be the name of a register with a reset")
+    return "\nmodule ".join(done)
 
 
 def _range(width: int) -> str:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from hopforge.gen.design import NetworkDesign, whole_network_design
 from hopforge.gen.package import (
     Package,
     package_files,
@@ -13,10 +14,9 @@ from hopforge.gen.package import (
     write_package,
 )
 from hopforge.gen.router import (
-    NetworkDesign,
+    ROUTER_PERIOD_NS,
     engine_pages_as_data,
     engine_sections,
-    network_design,
     program_text,
     router_parameters_as_data,
 )
@@ -25,7 +25,6 @@ from hopforge.model.config import Config
 from hopforge.model.router.configured import network_links
 from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS, router_csr_map
 from hopforge.model.router.links import topology_hosts
-from hopforge.model.topology.failed import refuse_failed
 
 __all__ = ["generate_network", "network_files", "network_name", "network_package"]
 
@@ -35,7 +34,7 @@ def network_name(config: Config) -> str:
     return f"{config.name}_network"
 
 
-def generate_network(config: Config, folder: Path, *, period_ns: float = 1.0) -> list[Path]:
+def generate_network(config: Config, folder: Path, *, period_ns: float | None = None) -> list[Path]:
     """Write a configured network; the files appear together, complete.
 
     Parameters
@@ -45,7 +44,7 @@ def generate_network(config: Config, folder: Path, *, period_ns: float = 1.0) ->
     folder : Path
         For all files.
     period_ns : float
-        Clock period of the constraints, ns.
+        Clock period of the constraints, ns; by default that of the package.
 
     Returns
     -------
@@ -58,18 +57,17 @@ def generate_network(config: Config, folder: Path, *, period_ns: float = 1.0) ->
     UserError
         If the hardware cannot do what the configuration wants, or the folder cannot be written.
     """
-    refuse_failed(config.failed, "hopforge gen network")
     return write_package(network_files(config, period_ns=period_ns), folder)
 
 
-def network_files(config: Config, *, period_ns: float = 1.0) -> dict[str, str]:
+def network_files(config: Config, *, period_ns: float | None = None) -> dict[str, str]:
     """Text of every generated file by its name, Verilog first."""
     return package_files(network_package(config), period_ns=period_ns)
 
 
 def network_package(config: Config) -> Package:
     """Return what is generated of a configured network."""
-    design = network_design(config)
+    design = whole_network_design(config)
     topology, params, name = design.topology, design.params, network_name(config)
     links, hosts = network_links(config, topology), topology_hosts(topology)
     manifest: dict[str, Any] = {
@@ -86,13 +84,14 @@ def network_package(config: Config) -> Package:
     more = {"_routers.json": _routers(design)}
     if params[0].lookup is not None:
         manifest["engines"] = engine_pages_as_data(params[0])
-        more["_program.json"] = program_text([design.program(router) for router in range(len(params))])
+        more["_program.json"] = program_text(design.programs)
     return Package(
         name=name,
         kind="network",
         description=f"Network {topology.name}",
         component=Network(routers=params, links=links, hosts=hosts),
         manifest=manifest,
+        period_ns=ROUTER_PERIOD_NS,
         documentation=_documentation(name, design),
         more=more,
     )

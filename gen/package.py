@@ -56,6 +56,8 @@ class Package:
         Further files: what follows the name, and the text.
     through : tuple of (str, str)
         Inputs and outputs with a combinational path from one to the other.
+    period_ns : float
+        Clock period of the constraints unless another one is asked for: what is kept at 45 nm.
     """
 
     name: str
@@ -66,10 +68,13 @@ class Package:
     documentation: str
     more: Mapping[str, str] = field(default_factory=dict)
     through: tuple[tuple[str, str], ...] = ()
+    period_ns: float = 1.0
 
 
-def package_files(package: Package, *, period_ns: float) -> dict[str, str]:
+def package_files(package: Package, *, period_ns: float | None = None) -> dict[str, str]:
     """Text of every file by its name: Verilog, waivers, constraints, core, documentation, further ones, manifest.
+
+    `period_ns`: as for `package_constraints`.
 
     Raises
     ------
@@ -95,7 +100,7 @@ def package_files(package: Package, *, period_ns: float) -> dict[str, str]:
         "versions": tool_versions(),
         **content,
         "ports": ports,
-        "constraints": constraints_as_data(period_ns, package.through),
+        "constraints": constraints_as_data(package.period_ns if period_ns is None else period_ns, package.through),
         "registers": registers,
         "files": {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()},
     }
@@ -103,14 +108,15 @@ def package_files(package: Package, *, period_ns: float) -> dict[str, str]:
     return files
 
 
-def package_constraints(package: Package, *, period_ns: float) -> str:
-    """Return the constraints of a package.
+def package_constraints(package: Package, *, period_ns: float | None = None) -> str:
+    """Return the constraints of a package, for its own clock period if none is given.
 
     Raises
     ------
     UserError
         A clock period that is none.
     """
+    period_ns = package.period_ns if period_ns is None else period_ns
     if not (period_ns > 0 and math.isfinite(period_ns)):
         raise UserError(f"the clock period must be above 0 ns and finite, not {period_ns:g}")
     return constraints_text(package.name, _ports(package.component), period_ns, package.through)

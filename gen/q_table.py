@@ -10,6 +10,9 @@ from hopforge.model.router.q_table import ANSWER_CYCLES, UPDATE_CYCLES, QTablePa
 
 __all__ = ["generate_q_table", "q_table_files", "q_table_name", "q_table_package"]
 
+PERIOD_NS = 1.3
+"""Clock period of the constraints: what a table for 72 hosts keeps at 45 nm."""
+
 
 def q_table_name(config: Config) -> str:
     """Name of the top module, and stem of every file."""
@@ -17,7 +20,7 @@ def q_table_name(config: Config) -> str:
 
 
 def generate_q_table(
-    config: Config, folder: Path, *, shared_read: bool = False, period_ns: float = 1.0
+    config: Config, folder: Path, *, shared_read: bool = False, period_ns: float | None = None
 ) -> list[Path]:
     """Write the table of a configured dragonfly; the files appear together, complete.
 
@@ -30,7 +33,7 @@ def generate_q_table(
     shared_read : bool
         One memory in place of two.
     period_ns : float
-        Clock period of the constraints, ns.
+        Clock period of the constraints, ns; by default that of the package.
 
     Returns
     -------
@@ -45,7 +48,7 @@ def generate_q_table(
     return write_package(q_table_files(config, shared_read=shared_read, period_ns=period_ns), folder)
 
 
-def q_table_files(config: Config, *, shared_read: bool = False, period_ns: float = 1.0) -> dict[str, str]:
+def q_table_files(config: Config, *, shared_read: bool = False, period_ns: float | None = None) -> dict[str, str]:
     """Text of every generated file by its name, Verilog first."""
     return package_files(q_table_package(config, shared_read=shared_read), period_ns=period_ns)
 
@@ -60,6 +63,7 @@ def q_table_package(config: Config, *, shared_read: bool = False) -> Package:
         description="Table of Q-adaptive of a dragonfly router",
         component=QTable(params=params),
         through=(("req_valid", "upd_ready"),) if shared_read else (),
+        period_ns=PERIOD_NS,
         manifest={
             "definition": "docs/definitions/q-table.md",
             "parameters": dataclasses.asdict(params),

@@ -3,11 +3,11 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hopforge.gen.lookup import engine_parameters, lookup_parameters_as_data
+from hopforge.gen.design import router_design
+from hopforge.gen.lookup import lookup_parameters_as_data
 from hopforge.gen.package import (
     Package,
     package_files,
@@ -17,26 +17,18 @@ from hopforge.gen.package import (
     write_package,
 )
 from hopforge.hw.controlled_router import ControlledRouter
-from hopforge.hw.vc_allocator import check_input_vcs
 from hopforge.model.config import Config
-from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
-from hopforge.model.router.configured import network_params
 from hopforge.model.router.csr import all_engines_address, engine_address, router_csr_map
-from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.params import RouterParams
-from hopforge.model.router.program import RouterProgram, router_program
-from hopforge.model.router.tables import RouterTables
-from hopforge.model.routing.configured import routing_plan
+from hopforge.model.router.program import RouterProgram
 from hopforge.model.topology import Topology
-from hopforge.model.topology.configured import network_topology
 
 __all__ = [
-    "NetworkDesign",
+    "ROUTER_PERIOD_NS",
     "engine_pages_as_data",
     "engine_sections",
     "generate_router",
-    "network_design",
     "program_text",
     "router_files",
     "router_name",
@@ -44,54 +36,8 @@ __all__ = [
     "router_parameters_as_data",
 ]
 
-
-@dataclass(frozen=True, eq=False)
-class NetworkDesign:
-    """The routers of a configured network.
-
-    Attributes
-    ----------
-    config : Config
-        What it comes from.
-    topology : Topology
-        The network.
-    tables : RouterTables
-        Its routing.
-    params : tuple of RouterParams
-        Every router.
-    """
-
-    config: Config
-    topology: Topology
-    tables: RouterTables
-    params: tuple[RouterParams, ...]
-
-    def program(self, router: int) -> RouterProgram:
-        """Return what software writes into a router with lookup engines."""
-        return router_program(self.config, self.topology, self.tables, self.params[router], router)
-
-
-def network_design(config: Config) -> NetworkDesign:
-    """Compile the routing of a configuration into parameters of routers.
-
-    Raises
-    ------
-    UserError
-        A network, routing or router that the hardware cannot be.
-    """
-    lookup = None
-    if config.router.model != "input_queued":
-        raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
-    if config.router.route_computation == "lookup":
-        lookup = engine_parameters(config)
-    topology = network_topology(config)
-    try:
-        check_input_vcs(topology.max_ports, config.router.vcs, config.router.va, config.router.arbiter)
-    except ValueError as error:
-        raise UserError(f"router.{error}") from error
-    plan = routing_plan(config, topology)
-    tables = compile_tables(topology, plan, config.router.vcs, config.routing.algorithm)
-    return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup))
+ROUTER_PERIOD_NS = 1.5
+"""Clock period of the constraints: what a router of 5 ports and 4 VCs with latches keeps at 45 nm."""
 
 
 def router_name(config: Config, router: int) -> str:
@@ -100,7 +46,7 @@ def router_name(config: Config, router: int) -> str:
 
 
 def generate_router(
-    config: Config, folder: Path, *, router: int = 0, period_ns: float = 1.0
+    config: Config, folder: Path, *, router: int = 0, period_ns: float | None = None
 ) -> list[Path]:
     """Write a router of a configured network; the files appear together, complete.
 
@@ -113,7 +59,7 @@ def generate_router(
     router : int
         Its number.
     period_ns : float
-        Clock period of the constraints, ns.
+        Clock period of the constraints, ns; by default that of the package.
 
     Returns
     -------
@@ -128,16 +74,14 @@ def generate_router(
     return write_package(router_files(config, router=router, period_ns=period_ns), folder)
 
 
-def router_files(config: Config, *, router: int = 0, period_ns: float = 1.0) -> dict[str, str]:
+def router_files(config: Config, *, router: int = 0, period_ns: float | None = None) -> dict[str, str]:
     """Text of every generated file by its name, Verilog first."""
     return package_files(router_package(config, router=router), period_ns=period_ns)
 
 
 def router_package(config: Config, *, router: int = 0) -> Package:
     """Return what is generated of a router of a configured network."""
-    design = network_design(config)
-    if not 0 <= router < len(design.params):
-        raise UserError(f"--router must be below {len(design.params)}, the routers of the network, not {router}")
+    design = router_design(config, router=router)
     params, name = design.params[router], router_name(config, router)
     manifest: dict[str, Any] = {
         "definition": "docs/definitions/router.md, docs/guides/generate-a-router.md",
@@ -155,6 +99,7 @@ def router_package(config: Config, *, router: int = 0) -> Package:
         description=f"Router {router} of the network {config.name}",
         component=ControlledRouter(params=params),
         manifest=manifest,
+        period_ns=ROUTER_PERIOD_NS,
         documentation=_documentation(name, params),
         more=more,
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from hopforge.gen.lookup import engine_parameters
+from hopforge.gen.design import engine_parameters
 from hopforge.gen.synth_blocks import Block, lookup_blocks
 from hopforge.gen.synth_cells import Library, gate_cell, read_library, reset_map
 from hopforge.gen.synth_q_table import q_table_blocks

@@ -1,12 +1,15 @@
 """Cell libraries: reading a liberty file, and the cells that yosys does not choose by itself."""
 
+import errno
 import gzip
+import io
 import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from hopforge.model.errors import UserError
+from hopforge.model.input_file import largest_bytes, read_input, too_large
 
 __all__ = ["GateCell", "Library", "gate_cell", "read_library", "reset_map"]
 
@@ -39,9 +42,13 @@ def read_library(path: Path) -> Library:
         If it cannot be read, or is not a liberty file.
     """
     try:
-        raw = path.read_bytes()
+        raw = read_input(path)
         if raw[:2] == b"\x1f\x8b":
-            raw = gzip.decompress(raw)
+            most = largest_bytes()
+            with gzip.open(io.BytesIO(raw)) as packed:
+                raw = packed.read(most + 1)
+            if len(raw) > most:
+                raise OSError(errno.EFBIG, f"unpacked it is {too_large(most)}")
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"{path}: cannot read the cell library: {reason}") from None

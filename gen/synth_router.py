@@ -5,7 +5,7 @@ from functools import partial
 
 from amaranth.lib.wiring import Component
 
-from hopforge.gen.router import network_design
+from hopforge.gen.design import network_design
 from hopforge.gen.synth_blocks import Block, Registered
 from hopforge.hw.allocator import ALLOCATORS
 from hopforge.hw.arbiter import RoundRobinArbiter, TwoLevelRoundRobinArbiter

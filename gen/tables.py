@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +54,50 @@ def generate_tables(
     return write_package(table_files(config, progress), folder)
 
 
-def table_files(config: Config, progress: Callable[[int, int], None] = lambda done, total: None) -> dict[str, str]:
-    """Text of every file by its name, manifest last."""
+@dataclass(frozen=True, eq=False)
+class TablesSetup:
+    """Tables that fit the lookup engine.
+
+    Attributes
+    ----------
+    tables : RoutingTables
+        Of all switches.
+    words : dict
+        Fields of the words of each kind of image.
+    switches : list of SwitchTables
+        Contents, switch by switch.
+    """
+
+    tables: RoutingTables
+    words: dict[str, Fields]
+    switches: list[SwitchTables]
+
+
+def prepare_tables(config: Config) -> TablesSetup:
+    """Build tables and layers, and check that they fit the lookup engine.
+
+    Raises
+    ------
+    UserError
+        Tables or layers that are wrong (`build_tables`), rows or ports that do not fit.
+    """
     topology = without_failed(build(config.topology, config.address), config.failed)
     tables = linked_tables(config.tables, topology, config.seed)
     words = _words(config, tables)
+    switches = list(switch_tables(tables, config.address.width_bits))
+    for switch in switches:
+        _check_rows(config, switch)
+    return TablesSetup(tables, words, switches)
+
+
+def table_files(config: Config, progress: Callable[[int, int], None] = lambda done, total: None) -> dict[str, str]:
+    """Text of every file by its name, manifest last."""
+    ready = prepare_tables(config)
+    tables, words, topology = ready.tables, ready.words, ready.tables.topology
     files: dict[str, str] = {}
     rows, switches = [], []
-    for switch in switch_tables(tables, config.address.width_bits):
+    for switch in ready.switches:
         progress(switch.router, topology.routers)
-        _check_rows(config, switch)
         images = _images(switch, words)
         names = {kind: f"{config.name}_{kind}_{switch.router:04d}.mem" for kind in images}
         files |= {names[kind]: text for kind, text in images.items()}

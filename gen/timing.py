@@ -19,6 +19,7 @@ from hopforge.gen.synth_cells import Library
 from hopforge.gen.synth_timing import netlist_ports
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.output.results import staged
 
 __all__ = ["PARTS", "TimingReport", "check_timing"]
 
@@ -98,7 +99,7 @@ def check_timing(
     part: str,
     library: Library,
     *,
-    period_ns: float = 1.0,
+    period_ns: float | None = None,
     recipe: str = "lut-buffered",
     folder: Path | None = None,
     timeout_s: float = 300,
@@ -116,8 +117,8 @@ def check_timing(
         One of `PARTS`; of a network's routers number 0.
     library : Library
         Cells.
-    period_ns : float
-        Of the clock.
+    period_ns : float, optional
+        Of the clock; by default that of the package.
     recipe : str
         Of `hopforge.gen.synth_recipes.RECIPES`.
     folder : Path, optional
@@ -136,12 +137,13 @@ def check_timing(
     if program is None:
         raise UserError("timing needs OpenSTA (sta), which is missing: apt-get install opensta")
     package = PARTS[part](config)
+    period_ns = package.period_ns if period_ns is None else period_ns
     constraints = package_constraints(package, period_ns=period_ns)
     block = Block(
         name=package.name, what=part, clocked=True, build=lambda: package.component, aim_ns=period_ns, efforts=False
     )
-    with tempfile.TemporaryDirectory() as scratch:
-        place = Path(scratch) if folder is None else folder
+    with tempfile.TemporaryDirectory() if folder is None else staged(folder) as scratch:
+        place = Path(scratch)
         synthesize(block, library, recipes=[recipe], folder=place, timeout_s=timeout_s)
         (place / "cells.lib").write_text(library.text)
         (place / f"{package.name}.sdc").write_text(constraints)

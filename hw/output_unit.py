@@ -16,7 +16,8 @@ class OutputUnit(wiring.Component):
 
     ``allocated`` and ``sent`` have a bit per VC and count at the end of their cycle; ``sent_tail`` goes with ``sent``.
     ``sent`` comes late: what it leads to is made beforehand.
-    A credit counts from the cycle after it stood on ``credit_valid``, or `credit_delay_cycles` later.
+    A credit counts from the cycle after it stood on ``credit_valid``, or `credit_delay_cycles` later. With
+    ``vc_release`` credits the VC of a tail that was sent is free from the cycle in which the last of them counts.
     Reset: everything free, all credits there.
 
     Parameters
@@ -86,7 +87,7 @@ class OutputUnit(wiring.Component):
                 continue
             tail_sent = self.tail_sent[w]
             back = Signal(name=f"back{w}")
-            m.d.comb += back.eq(tail_sent & (count == depth))
+            m.d.comb += back.eq(tail_sent & (count == depth - 1) & returned[w])
             m.d.sync += [
                 self.free[w].eq((self.free[w] & ~self.allocated[w]) | back),
                 tail_sent.eq(released | (tail_sent & ~back)),

@@ -9,8 +9,7 @@ from amaranth.lib import wiring
 from hopforge.hw.route_table import RouteTable
 from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
-from hopforge.hw.vc_allocator import check_input_vcs
-from hopforge.model.router.params import RouterParams
+from hopforge.model.router.params import RouterParams, check_input_vcs
 
 __all__ = ["Router"]
 
@@ -36,7 +35,7 @@ class Router(wiring.Component):
     Raises
     ------
     ValueError
-        A VC allocator that is too large, see `hopforge.hw.vc_allocator.check_input_vcs`.
+        A VC allocator that is too large, see `hopforge.model.router.params.check_input_vcs`.
     """
 
     port: Sequence[Any]

@@ -11,37 +11,9 @@ from amaranth.lib.wiring import In, Out
 from hopforge.hw.allocator import ALLOCATORS, WavefrontAllocator
 from hopforge.hw.arbiter import ARBITERS, GROUP_ARBITERS, grouped_arbiter
 from hopforge.hw.shared import place, shared
+from hopforge.model.router.params import check_input_vcs
 
-__all__ = ["INPUT_VCS_MAX", "VcAllocator", "check_input_vcs"]
-
-INPUT_VCS_MAX = {"wavefront": 512, "matrix": 256}
-"""Input VCs of a router (ports · VCs) up to which these are built; what else there is takes any number."""
-
-
-def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str) -> None:
-    """Refuse a VC allocator of which the hardware is too large to be generated, before any of it is made.
-
-    A wavefront has a cell for each of the (ports·vcs)² pairs, the matrix arbiters have about (ports·vcs)³ / 2
-    flip-flops.
-
-    Parameters
-    ----------
-    ports, vcs, kind, arbiter
-        As in `VcAllocator`.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, its limit and its value.
-    """
-    name, value = ("va", kind) if kind == "wavefront" else ("arbiter", arbiter)
-    limit = INPUT_VCS_MAX.get(value)
-    if limit is not None and ports * vcs > limit:
-        other = "another va" if name == "va" else "round_robin"
-        raise ValueError(
-            f"{name}: {value} takes at most {limit} input VCs (ports · vcs), not {ports} · {vcs} = {ports * vcs}; "
-            f"{other} takes all"
-        )
+__all__ = ["VcAllocator"]
 
 
 class VcAllocator(wiring.Component):

@@ -148,7 +148,7 @@ def written_program(
         programs.append(tuple(calls.actions))
     files = tuple(f"{name}, rank {rank}, call" for rank in range(ranks))
     lines = tuple(np.arange(1, len(program) + 1, dtype=np.int32) for program in programs)
-    return Trace(name, tuple(programs), files, lines)
+    return Trace.of(name, programs, files, lines)
 
 
 def listed(numbers: Iterable[int], most: int = 12) -> str:

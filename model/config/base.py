@@ -11,10 +11,13 @@ from typing import Annotated, NamedTuple, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationInfo, model_validator
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 
 SHIPPED = "shipped:"
 """Before the name of a trace that comes with hopforge."""
+
+_LONGEST_WORD = 100
+"""Of a mistyped word that is compared with the known ones."""
 
 
 class Problem(NamedTuple):
@@ -39,7 +42,7 @@ class SectionError(ValueError):
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean 'ways'?`` if `word` is close to a known one, else the known ones."""
     known = list(known)
-    close = difflib.get_close_matches(word, known, n=1)
+    close = difflib.get_close_matches(word[:_LONGEST_WORD], known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
 
 
@@ -88,6 +91,8 @@ def _strings_under_keys(section: type[Section]) -> dict[str, str]:
 
 
 def _beside(path: Path, info: ValidationInfo) -> Path:
+    if "\0" in str(path):
+        raise PydanticCustomError("nul", "a file name cannot hold the character NUL")
     folder = (info.context or {}).get("folder")
     return path if folder is None else Path(folder) / path
 

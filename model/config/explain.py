@@ -1,6 +1,7 @@
 """Turn what pydantic finds into one sentence a key, as a person would say it."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -36,15 +37,20 @@ def explain(error: ValidationError, source: Source, model: type[BaseModel]) -> I
 
     `model` is the class of the whole file; its schema tells the known keys.
     """
-    schema = model.model_json_schema()
+    schema = _schema(model)
     found: dict[Path, list[str]] = {}
     for details in error.errors(include_url=False):
-        path, section = _walk(details["loc"], schema)
+        path, section = _walk(details["loc"], schema, unknown=details["type"] == "extra_forbidden")
         for where, reason in _reasons(details, path, section):
             found.setdefault(where, []).append(reason)
     for where, reasons in found.items():
         for reason in _as_one(reasons):
             yield source.line(where), f"{dotted(where)}: {reason}" if where else reason
+
+
+@cache
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
 
 
 def _as_one(reasons: list[str]) -> list[str]:
@@ -68,11 +74,16 @@ def describe(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _walk(location: tuple[str | int, ...], schema: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
-    """Return the path of the data, without the tags of unions, and the schema of the innermost section."""
+def _walk(
+    location: tuple[str | int, ...], schema: dict[str, Any], *, unknown: bool
+) -> tuple[Path, dict[str, Any]]:
+    """Return the path of the data, without the tags of unions, and the schema of the innermost section.
+
+    With `unknown` the last step is a key that no section has, whatever it looks like.
+    """
     path: Path = ()
     node, section = schema, schema
-    for step in location:
+    for step in location[:-1] if unknown else location:
         node = _resolve(node, schema)
         choices = node.get("discriminator", {}).get("mapping", {})
         if step in choices:
@@ -89,6 +100,7 @@ def _walk(location: tuple[str | int, ...], schema: dict[str, Any]) -> tuple[Path
         path = (*path, step)
         node = node.get("items", {}) if isinstance(step, int) else node.get("properties", {}).get(step, {})
     node = _resolve(node, schema)
+    path = (*path, location[-1]) if unknown else path
     return path, node if "properties" in node else section
 
 

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterator
+from typing import get_args
 
 from hopforge.model.config.base import Problem
-from hopforge.model.config.lookup import KEY_MODE_BITS, AddressConfig, LookupConfig
+from hopforge.model.config.lookup import KEY_MODE_BITS, MAX_WIDTH_BITS, AddressConfig, ChunkBits, LookupConfig
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import (
     TABLE_KINDS,
@@ -43,9 +44,34 @@ def address_problems(topology: TopologyConfig, address: AddressConfig) -> Iterat
     elif isinstance(topology, DragonflyConfig):
         yield from _digit("topology.p", topology.p, address)
         yield from _digit("topology.a", topology.a, address)
-        yield from _groups(topology, address)
+        yield from _group_digits(topology, address)
     elif not isinstance(topology, EdgeListConfig):
         yield from _host_numbers(topology, address)
+
+
+def fitting_address(topology: TopologyConfig, address: AddressConfig) -> AddressConfig | None:
+    """Return `address`, or the least change of it that `topology` fits; None: no address does."""
+    for width in range(address.width_bits, MAX_WIDTH_BITS + 1):
+        for chunk in sorted(get_args(ChunkBits), key=lambda bits: abs(bits - address.chunk_bits)):
+            fitting = AddressConfig(width_bits=width, chunk_bits=chunk)
+            if not any(address_problems(topology, fitting)):
+                return fitting
+    return None
+
+
+def key_problems(topology: TopologyConfig, address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:
+    """Return why addresses and engines do not make keys of this network, and which address would."""
+    found = list(address_problems(topology, address))
+    if found:
+        fitting = fitting_address(topology, address)
+        changes = {} if fitting is None else {
+            key: value for key, value in fitting if value != getattr(address, key)
+        }  # fmt: skip
+        cure = " and ".join(f"address.{key}: {value}" for key, value in changes.items())
+        words = f"; with {cure} it fits" if cure else f"; no address of at most {MAX_WIDTH_BITS} bits holds it"
+        found = [Problem(problem.key, problem.reason + words) for problem in found]
+    yield from found
+    yield from engine_problems(topology, address, lookup)
 
 
 def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
@@ -165,14 +191,17 @@ def _host_numbers(topology: TopologyConfig, address: AddressConfig) -> Iterator[
         )
 
 
-def _groups(topology: DragonflyConfig, address: AddressConfig) -> Iterator[Problem]:
+def group_problems(topology: TopologyConfig) -> Iterator[Problem]:
+    """Return whether a dragonfly has more groups than links can reach; keys are from the root of the file."""
+    if isinstance(topology, DragonflyConfig) and topology.groups > (most := topology.a * topology.h + 1):
+        yield Problem("topology.g", f"{topology.groups} groups are more than the a*h + 1 = {most} that can be linked")
+
+
+def _group_digits(topology: DragonflyConfig, address: AddressConfig) -> Iterator[Problem]:
     if address.width_bits <= 2 * address.chunk_bits:
         limit = f"half of address.width_bits={address.width_bits}"
         yield Problem("address.chunk_bits", f"must be less than {limit} for a dragonfly, not {address.chunk_bits}")
         return
-    most = topology.a * topology.h + 1
-    if topology.groups > most:
-        yield Problem("topology.g", f"{topology.groups} groups are more than the a*h + 1 = {most} that can be linked")
     group_bits = min(address.width_bits - 2 * address.chunk_bits, address.width_bits - KEY_KIND_BITS)
     if topology.groups > 1 << group_bits:
         yield Problem(
@@ -211,7 +240,11 @@ def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Itera
             )
     elif router.model == "packet":
         if traffic.source != "bernoulli":
-            yield Problem("traffic.source", f"is for other models than router.model=packet, not {traffic.source}")
+            others = "input_output_queued" if traffic.source in ("interval", "rounds") else "the other models"
+            yield Problem(
+                "traffic.source",
+                f"must be bernoulli with router.model=packet, not {traffic.source}, which is for {others}",
+            )
         elif traffic.longest_flits() != 1:
             yield Problem(
                 "traffic.packet_flits",

@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from hopforge.model.config.base import Problem, named_files
 from hopforge.model.config.explain import explain
-from hopforge.model.config.limits import hardware_problems
+from hopforge.model.config.limits import fitting_address, hardware_problems, key_problems
 from hopforge.model.config.root import Config
 from hopforge.model.config.source import (
     PLACE,
@@ -20,8 +22,9 @@ from hopforge.model.config.source import (
     undotted,
 )
 from hopforge.model.errors import UserError
+from hopforge.model.input_file import read_input, remember_input
 
-MAX_BYTES = 1 << 20  # a configuration is written by a person
+LARGEST_MIB = 1  # a configuration is written by a person
 _KEY = re.compile(r"([a-z]\w*(?:\.\w+|\[\d+\])+(?=:? )|[a-z]\w*(?=: ))")
 _loaded: list[tuple[str, Source]] = []  # the configuration that was loaded last
 
@@ -30,7 +33,7 @@ class ConfigError(UserError, ValueError):
     """A user's mistake: file, line, key and reason, one line for each."""
 
 
-def load_config(path: Path, *, hardware: bool = False) -> Config:
+def load_config(path: Path, *, hardware: bool = False, keys: bool = True) -> Config:
     """Read and check the YAML file `path`; paths in it are relative to its folder.
 
     Parameters
@@ -39,6 +42,8 @@ def load_config(path: Path, *, hardware: bool = False) -> Config:
         The file.
     hardware : bool
         Refuse also what the functional model can do and the hardware cannot.
+    keys : bool
+        Refuse also addresses and engines that do not fit the network (`suited` does it for a command that uses them).
 
     Raises
     ------
@@ -47,28 +52,31 @@ def load_config(path: Path, *, hardware: bool = False) -> Config:
     """
     path = Path(path)
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        raw = read_input(path, LARGEST_MIB)
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the configuration: {error.strerror}") from error
-    if len(raw) > MAX_BYTES:
-        raise ConfigError(f"{path}: more than {MAX_BYTES} bytes; this is no configuration")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}:{line}: not UTF-8 text (byte {raw[error.start]:#04x})") from error
-    config = parse_config(text, source=str(path), folder=path.parent, hardware=hardware)
+    config = parse_config(text, source=str(path), folder=path.parent, hardware=hardware, keys=keys)
     _loaded[:] = [(str(path), read_source(text))]
+    for named in named_files(config).values():
+        remember_input(named)
     return config
 
 
 def with_place(message: str) -> str:
-    """Return `message` with file and line before it, if it begins with a key of the configuration loaded last.
+    """Return `message` with file and line before each line that begins with a key of the configuration loaded last.
 
     What is found out later than in `load_config` (a trace with more ranks than the network has hosts) names its key
     only; the command line adds the place.
     """
+    return "\n".join(map(_with_place, message.split("\n")))
+
+
+def _with_place(message: str) -> str:
     key = _KEY.match(message)
     if key is None or not _loaded:
         return message
@@ -77,8 +85,12 @@ def with_place(message: str) -> str:
     return f"{path}:{source.line(where)}: {message}" if where[0] in Config.model_fields else message
 
 
-def parse_config(text: str, source: str = "<string>", *, folder: Path | None = None, hardware: bool = False) -> Config:
+def parse_config(
+    text: str, source: str = "<string>", *, folder: Path | None = None, hardware: bool = False, keys: bool = True
+) -> Config:
     """Check YAML text; `source` stands in error messages, paths are relative to `folder` (default: as they are).
+
+    `hardware` and `keys`: as for `load_config`.
 
     Raises
     ------
@@ -89,17 +101,53 @@ def parse_config(text: str, source: str = "<string>", *, folder: Path | None = N
         read = read_source(text)
     except SourceError as error:
         raise _error(source, error.problems) from error
-    config = _checked(read, source, folder, hardware=hardware)
+    config = _checked(read, source, folder, hardware=hardware, keys=keys)
     for name in config.simulation.variants:
         try:
             variant = apply_variant(read, name)
         except VariantError as error:
             raise _error(source, [(error.line, f"{dotted((*PLACE, name))}: {error}")]) from error
-        config.variants[name] = _checked(variant, source, folder, hardware=hardware, variant=name)
+        config.variants[name] = _checked(variant, source, folder, hardware=hardware, keys=keys, variant=name)
     return config
 
 
-def _checked(read: Source, source: str, folder: Path | None, *, hardware: bool, variant: str | None = None) -> Config:
+def suited(config: Config, *, hardware: bool, keys: bool) -> Config:
+    """Return a configuration that was read with ``keys=False`` for a command.
+
+    Where nothing makes keys of addresses, those that the network does not fit are replaced by some that it does.
+
+    Raises
+    ------
+    ConfigError
+        With the key of each problem, as in `load_config`.
+    """
+    variants = {name: _suited(each, f"{dotted((*PLACE, name))}: ", hardware=hardware, keys=keys)
+                for name, each in config.variants.items()}  # fmt: skip
+    found = _suited(config, "", hardware=hardware, keys=keys)
+    if found is not config or any(variants[name] is not each for name, each in config.variants.items()):
+        found = found.model_copy()
+        found._variants = variants
+    return found
+
+
+def _suited(config: Config, prefix: str, *, hardware: bool, keys: bool) -> Config:
+    problems = list(_problems(config, hardware=hardware, keys=keys))
+    if problems:
+        raise ConfigError("\n".join(f"{prefix}{problem}" for problem in problems))
+    address = None if keys else fitting_address(config.topology, config.address)
+    return config if address in (None, config.address) else config.model_copy(update={"address": address})
+
+
+def _problems(config: Config, *, hardware: bool, keys: bool) -> Iterator[Problem]:
+    if keys and config.router.route_computation == "table":  # else `Config` has said so
+        yield from key_problems(config.topology, config.address, config.lookup)
+    if hardware:
+        yield from hardware_problems(config.address, config.lookup)
+
+
+def _checked(
+    read: Source, source: str, folder: Path | None, *, hardware: bool, keys: bool, variant: str | None = None
+) -> Config:
     """Check the data of a file, or of one of its variants (whose name then stands in the errors)."""
     prefix = "" if variant is None else f"{dotted((*PLACE, variant))}: "
     try:
@@ -107,9 +155,10 @@ def _checked(read: Source, source: str, folder: Path | None, *, hardware: bool, 
         config = Config.model_validate_json(json.dumps(read.data), context={"folder": folder})
     except ValidationError as error:
         raise _error(source, [(line, prefix + reason) for line, reason in explain(error, read, Config)]) from error
-    problems = list(hardware_problems(config.address, config.lookup)) if hardware else []
+    problems = list(_problems(config, hardware=hardware, keys=keys))
     if problems:
         raise _error(source, [(read.line(undotted(problem.key)), prefix + str(problem)) for problem in problems])
+    config._written = tuple(read.data)
     return config
 
 

@@ -12,13 +12,14 @@ Policy = Literal["lru", "plru", "fifo", "random"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)  # kernels call them by their place
 KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
 ChunkBits = Literal[2, 3, 4, 6, 8]
+MAX_WIDTH_BITS = 48
 KEY_MODE_BITS = 4  # a cache key is the address plus its mode (docs/architecture.md)
 
 
 class AddressConfig(Section):
     """Destination addresses: total width and the width of one chunk (digit)."""
 
-    width_bits: Annotated[int, Field(ge=12, le=48)] = 24
+    width_bits: Annotated[int, Field(ge=12, le=MAX_WIDTH_BITS)] = 24
     """Width of a destination address."""
     chunk_bits: ChunkBits = 4
     """Width of one digit of an address in this network; holds radices up to 2^chunk_bits."""

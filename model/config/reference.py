@@ -16,7 +16,9 @@ test fails if it is out of date.
 - A file is YAML 1.2: only `true` and `false` are booleans. An unknown or repeated key is an error. Anchors and tags are
   refused.
 - Paths are relative to the file itself.
-- `hopforge check FILE` summarises a file, or reports its errors, one line for each.
+- `hopforge check FILE` names the commands that a file is good for, and says why not for the others; errors, one line
+  for each, name file, line and key.
+- Each command names the sections of the file that it does not use.
 - `hopforge schema` prints the JSON schema for editors that complete and check YAML.
 - `configs/` holds commented examples.
 """

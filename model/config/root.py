@@ -9,8 +9,8 @@ from hopforge.model.config.app import AppConfig
 from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.energy import EnergyConfig
 from hopforge.model.config.limits import (
-    address_problems,
-    engine_problems,
+    group_problems,
+    key_problems,
     route_computation_problems,
     router_model_problems,
 )
@@ -104,16 +104,35 @@ class Config(Section):
     """Co-simulation."""
 
     _variants: dict[str, "Config"] = PrivateAttr(default_factory=dict)
+    _written: tuple[str, ...] = PrivateAttr(default=())
+    _unused: tuple[str, ...] = PrivateAttr(default=())
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether all keys are equal, in all variants, wherever they were read."""
+        return isinstance(other, Config) and (vars(self), self._variants) == (vars(other), other._variants)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def variants(self) -> dict[str, "Config"]:
         """The whole configuration of each of ``simulation.variants``, by name; set by `parse_config`."""
         return self._variants
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Sections and keys that stand in the file itself, in its order; set by `parse_config`."""
+        return self._written
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Sections in the file that the command does not use; set by `sim.start.preparation`."""
+        return self._unused
+
     def problems(self) -> Iterator[Problem]:
-        """Check what concerns several sections."""
-        yield from address_problems(self.topology, self.address)
-        yield from engine_problems(self.topology, self.address, self.lookup)
+        """Check what concerns several sections; `load_config` checks keys where they are used."""
+        yield from group_problems(self.topology)
+        if self.router.route_computation == "lookup":
+            yield from key_problems(self.topology, self.address, self.lookup)
         yield from route_computation_problems(self.router, self.address, self.lookup)
         yield from router_model_problems(self.router, self.traffic)
         runs = self.simulation

@@ -71,6 +71,8 @@ class RouterConfig(Section):
     """Time that a flit occupies a link between routers (`input_output_queued`: any link; default 32)."""
     crossbar_ns: Annotated[float, Field(gt=0)] | None = None
     """`input_output_queued`: time between two matches of the crossbar (default 3.2)."""
+    idle_ports: Literal["at_once", "flit_later"] = "at_once"
+    """`input_output_queued`: an idle output port sends a packet when it comes, or `flit_ns` later, as in SST/Merlin."""
     link_ns: Annotated[float, Field(ge=0)] | None = None
     """Flight time on the links between routers (dragonfly: inside a group; `input_output_queued`: default 30)."""
     global_ns: Annotated[float, Field(ge=0)] | None = None
@@ -103,7 +105,7 @@ class RouterConfig(Section):
             for key in sorted(given & INPUT_QUEUED_KEYS):
                 yield Problem(key, f"is for model=input_queued only, not model={self.model}")
             return
-        for key in sorted(given & {"output_buffer_flits", "crossbar_ns"}):
+        for key in sorted(given & {"output_buffer_flits", "crossbar_ns", "idle_ports"}):
             yield Problem(key, f"is for model=input_output_queued only, not model={self.model}")
         if self.cycle_ns is None:
             for key in sorted(given & set(CYCLES_OF)):
@@ -122,6 +124,8 @@ class RoutingConfig(Section):
     (dragonfly); shortest, up_down, shortest_escape, tables (any network); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
+    prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0
+    """For `algorithm: file`: longest processor time of the file and its `prepare`."""
     vc_rule: Literal["fixed", "dateline"] = "dateline"
     """Dimension order on a torus: class of virtual channels fixed per dimension as in BookSim, or changed at the
     dateline."""
@@ -152,6 +156,10 @@ class RoutingConfig(Section):
     time is 4096)."""
     estimate_rounding: Literal["nearest", "random"] = "nearest"
     """Rounding of a learned time to its bits; random: to the lower or upper step, right on average."""
+    links: Literal["own_first", "destination", "hash", "adaptive"] = "own_first"
+    """Which of several links between two routers, or global links between two groups of a dragonfly, a packet takes: by
+    the number of its destination, in a dragonfly one of its router first; by that number alone; by a hash of source
+    and destination; or any, as VC allocation chooses (dragonfly_min, shortest, up_down, shortest_escape, tables)."""
     root: Annotated[int, Field(ge=0)] = 0
     """Root of up*/down* trees."""
     check: bool = True
@@ -163,8 +171,14 @@ class RoutingConfig(Section):
             yield Problem("file", "missing; algorithm=file needs it")
         if self.algorithm != "file" and self.file is not None:
             yield Problem("file", f"is for algorithm=file only, not algorithm={self.algorithm}")
+        if self.algorithm == "file" and self.links != "own_first":
+            yield Problem("links", f"is for algorithms other than file, which names the ports itself, not {self.links}")
+        if self.links == "adaptive" and self.algorithm not in _OVER_ALL_LINKS:
+            yield Problem("links", f"adaptive is for {', '.join(_OVER_ALL_LINKS)} only, not algorithm={self.algorithm}")
 
 
+#: algorithms that can give all parallel links as candidates
+_OVER_ALL_LINKS = ("dragonfly_min", "shortest", "up_down", "shortest_escape", "tables")
 _WITH_LIMIT = ("loren", "cowen", "thorup_zwick")
 
 
@@ -190,6 +204,11 @@ class TablesConfig(Section):
     layers_file: ConfigPath | None = None
     """`layers: file`: a line `source,destination,layer` for every pair, or with a layer for each hop (CSV); relative to
     this configuration file."""
+    max_layers: Annotated[int, Field(ge=1, le=64)] | None = None
+    """`dfsssp`: layers that there are: more are refused, and paths are spread over those that would be empty (default:
+    as many as are needed)."""
+    lmc: Annotated[int, Field(ge=0, le=7)] = 0
+    """2^lmc LIDs for each host in `lft.txt` of `hopforge route`."""
     cache_key: Literal["destination", "entry"] = "destination"
     """With `routing.algorithm: tables`, what `hopforge hits` asks the caches with: the destination, or (`loren`,
     `cowen`, `thorup_zwick`) the entry of the table that a packet takes."""
@@ -210,6 +229,8 @@ class TablesConfig(Section):
             yield Problem("layers_file", "missing; layers=file needs it")
         if self.layers != "file" and self.layers_file is not None:
             yield Problem("layers_file", f"is for layers=file only, not layers={self.layers}")
+        if self.max_layers is not None and self.layers != "dfsssp":
+            yield Problem("max_layers", f"is for layers=dfsssp only, not layers={self.layers}")
         if self.root != "centre" and self.scheme != "up_down" and self.layers != "escape":
             yield Problem("root", "is for scheme=up_down and layers=escape only")
         if self.t_max is not None and self.scheme not in _WITH_LIMIT:

@@ -1,7 +1,7 @@
 """YAML text as plain data that remembers the line of every key.
 
 YAML 1.2's core schema: only ``true`` and ``false`` are booleans, ``1e-3`` is a number, ``010`` is ten and a date is
-text. Keys stand once; tags, anchors and aliases are refused, so that a small file cannot become large.
+text. Keys stand once; tags, anchors, aliases and merge keys are refused, so that a small file cannot become large.
 """
 
 import copy
@@ -15,6 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 Path = tuple[str | int, ...]
 MAX_DEPTH = 50
 MAX_NUMBER = 100  # characters; longer digits are text
+MAX_VALUES = 20_000  # reading them takes a second
 
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq")}
 _WORDS: dict[str, bool | None] = {
@@ -59,12 +60,15 @@ class _Composer(yaml.SafeLoader):
     """YAML's own parser without its types: every plain scalar stays a string until `_plain` reads it."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
-    depth = 0
+    depth = values = 0
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
         event = self.peek_event()
         if self.depth > MAX_DEPTH:  # before the rest is read: that takes the square of the depth
             raise SourceError([(event.start_mark.line + 1, "nested too deeply")])
+        self.values += 1
+        if self.values > MAX_VALUES:
+            raise SourceError([(event.start_mark.line + 1, f"more than {MAX_VALUES} keys and values in the file")])
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise SourceError(
                 [
@@ -146,6 +150,9 @@ class _Reader:
                 continue
             key = key_node.value
             where = (*path, key)
+            if key == "<<":
+                self.problems.append((line, "merge keys (<<) are not supported; repeat the keys"))
+                continue
             if key in data:
                 self.problems.append((line, f"{dotted(where)}: key stands twice, first on line {self.lines[where]}"))
                 continue

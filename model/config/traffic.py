@@ -19,6 +19,8 @@ class TrafficConfig(Section):
     all_to_all; or `file`."""
     file: ConfigPath | None = None
     """For `pattern: file`: Python file with a function `prepare`; relative to this configuration file."""
+    prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0
+    """For `pattern: file`: longest processor time of the file and its `prepare`."""
     include_self: bool = True
     """`uniform`: the sender is one of the destinations."""
     share: Annotated[float, Field(ge=0, le=1)] = 0.5

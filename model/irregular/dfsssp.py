@@ -1,14 +1,17 @@
 """Virtual layers of DFSSSP: all paths begin in one layer, and cycles are broken by moving paths to the next one.
 
 Source: Domke, Hoefler and Nagel, Deadlock-free oblivious routing for arbitrary topologies, IPDPS 2011, section IV: of
-a cycle the dependency with the fewest paths is removed.
+a cycle the dependency with the fewest paths is removed. Where there are more layers than that takes, the fullest are
+split, as there. Where there are fewer, the original gives up; here paths move back first (`_packed`).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.errors import UserError
 from hopforge.model.irregular.channels import ChannelList
 from hopforge.model.irregular.dependencies import MAX_LAYERS, too_many_layers
+from hopforge.model.irregular.lash import lash_layers
 from hopforge.model.kernel.compile import kernel
 
 __all__ = ["dfsssp_layers"]
@@ -103,7 +106,9 @@ def _break_cycles(layer, next_channel, source, target, first, layer_of, count): 
                 again = True
 
 
-def dfsssp_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tuple[NDArray[np.int16], int]:
+def dfsssp_layers(
+    next_channel: NDArray[np.int32], channels: ChannelList, most: int | None = None
+) -> tuple[NDArray[np.int16], int]:
     """Layers by breaking cycles.
 
     Parameters
@@ -112,6 +117,8 @@ def dfsssp_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tup
         A checked table (`check_next_hops`).
     channels : ChannelList
         Channels of the network.
+    most : int, optional
+        Layers that there are; by default as many as breaking cycles takes.
 
     Returns
     -------
@@ -123,8 +130,41 @@ def dfsssp_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tup
     Raises
     ------
     UserError
-        If 64 layers don't do.
+        If 64 layers, or `most`, don't do.
     """
+    layer_of, layers = _acyclic(next_channel, channels)
+    if most is None:
+        return layer_of, layers
+    if layers > most:
+        layer_of, layers = _packed(layer_of, next_channel, channels)
+    if layers > most:
+        raise UserError(f"tables.max_layers: dfsssp needs {layers} layers for this table, not {most}")
+    return _balanced(layer_of, layers, most)
+
+
+def _packed(
+    layer_of: NDArray[np.int16], next_channel: NDArray[np.int32], channels: ChannelList
+) -> tuple[NDArray[np.int16], int]:
+    """Let every path, those of low layers first, move back to the first layer in which it closes no cycle."""
+    order = np.argsort(layer_of, axis=None, kind="stable")[len(layer_of) :]  # the diagonal comes first
+    return lash_layers(next_channel, channels, order)
+
+
+def _balanced(layer_of: NDArray[np.int16], layers: int, most: int) -> tuple[NDArray[np.int16], int]:
+    """Split the layers with most paths until there are `most`; a part of a layer has no cycle either."""
+    paths = np.bincount(layer_of[layer_of >= 0], minlength=layers)
+    parts = np.ones(layers, np.int64)
+    for _ in range(min(most, int(paths.sum())) - layers):
+        parts[np.argmax(paths / parts)] += 1
+    found = layer_of.copy()
+    for layer, first in enumerate(np.cumsum(parts) - parts):
+        of_layer = layer_of == layer
+        found[of_layer] = first + np.arange(paths[layer]) % parts[layer]
+    return found, int(parts.sum())
+
+
+def _acyclic(next_channel: NDArray[np.int32], channels: ChannelList) -> tuple[NDArray[np.int16], int]:
+    """Break cycles until there is none."""
     layer_of = np.zeros(next_channel.shape, np.int16)
     np.fill_diagonal(layer_of, -1)
     degree = int(np.diff(channels.first).max(initial=1))

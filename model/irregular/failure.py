@@ -15,6 +15,7 @@ from hopforge.model.irregular.channels import WorkingSwitches
 from hopforge.model.irregular.landmarks import LandmarkTables
 from hopforge.model.irregular.loren import FloorPlan, LorenTables
 from hopforge.model.irregular.tables import RoutingTables, build_tables
+from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.topology.failed import failed_ports, failed_switches, survivors, without_failed
 
@@ -80,8 +81,13 @@ def linked_tables(section: TablesConfig, topology: Topology, seed: int) -> Routi
     """Tables of a network in which switches without a link have failed, with the numbers of the whole network."""
     alone = np.asarray((topology.peer_router < 0).all(axis=1))
     if not alone.any() or topology.routers < 3:
-        return build_tables(section, topology, seed)
+        return plain_tables(section, topology, seed)
     return _without(section, topology, alone, seed, lambda _: None).named
+
+
+def plain_tables(section: TablesConfig, topology: Topology, seed: int) -> RoutingTables:
+    """Tables of a network in which nothing has failed; made once for all commands that are prepared."""
+    return once(("tables", section, topology, seed), lambda: build_tables(section, topology, seed))
 
 
 def _without(

@@ -1,6 +1,7 @@
 """Tables and layers that users bring as CSV files, read with the line of every entry, so that errors can name it."""
 
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.input_file import read_input_text
 from hopforge.model.irregular.channels import WorkingSwitches
 from hopforge.model.irregular.dependencies import MAX_LAYERS
 from hopforge.model.irregular.layers import Layers
@@ -49,18 +51,22 @@ class LayerFile(NamedTuple):
 def _number_lines(path: Path, key: str, what: str) -> Iterator[tuple[int, list[int]]]:
     """Yield line number and numbers of every line that is not empty."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for number, row in enumerate(csv.reader(file), start=1):
-                if not row:
-                    continue
-                try:
-                    yield number, [int(word) for word in row]
-                except ValueError:
-                    words = ",".join(row)[:60]
-                    raise UserError(f"{key}: {path}:{number}: expected {what}, not {words!r}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        text = read_input_text(path)
+    except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"{key}: cannot read {path}: {reason}") from error
+    rows = csv.reader(io.StringIO(text, newline=""))
+    try:
+        for number, row in enumerate(rows, start=1):
+            if not row:
+                continue
+            try:
+                yield number, [int(word) for word in row]
+            except ValueError:
+                words = ",".join(row)[:60]
+                raise UserError(f"{key}: {path}:{number}: expected {what}, not {words!r}") from None
+    except csv.Error as error:
+        raise UserError(f"{key}: {path}:{rows.line_num}: {error}") from error
 
 
 def read_next_hops(path: Path, routers: int, key: str = "tables.file") -> NextHopFile:

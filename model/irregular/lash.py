@@ -25,7 +25,7 @@ __all__ = ["lash_layers", "lash_tor_layers", "path_starts"]
 
 
 @kernel
-def _lash(next_channel, source, target, first, opposite, layer_of, most):  # type: ignore[no-untyped-def]
+def _lash(order, next_channel, source, target, first, opposite, layer_of, most):  # type: ignore[no-untyped-def]
     nodes, channels = next_channel.shape[0], len(source)
     degree = np.max(first[1:] - first[:-1])
     used, place = new_layers(1, channels, degree)
@@ -34,44 +34,42 @@ def _lash(next_channel, source, target, first, opposite, layer_of, most):  # typ
     path = np.empty(nodes, np.int32)
     new = np.empty(nodes, np.int32)
     layers = 0
-    for s in range(nodes):
-        for d in range(nodes):
-            if s == d:
-                continue
-            hops, u = 0, s
-            while u != d:
-                path[hops] = next_channel[u, d]
-                u = target[path[hops]]
-                hops += 1
-            layer = 0
-            while True:
-                if layer == layers:
-                    if layers == most:
-                        return -1
-                    layers += 1
-                    if layers > len(used):
-                        used, place = more_layers(used, place)
-                added, fits = 0, True
-                for k in range(hops - 1):
-                    port = path[k + 1] - first[target[path[k]]]
-                    if used[layer, path[k], port] == USED:
-                        continue
-                    if not add_dependency(
-                        path[k], path[k + 1], used[layer], place[layer], source, target, first, opposite, mark, scratch
-                    ):
-                        if added == 0:  # it closes a cycle without the rest of this path, too
-                            used[layer, path[k], port] = REFUSED
-                        fits = False
-                        break
-                    new[added] = k
-                    added += 1
-                if fits:
+    for pair in order:
+        s, d = pair // nodes, pair % nodes
+        hops, u = 0, s
+        while u != d:
+            path[hops] = next_channel[u, d]
+            u = target[path[hops]]
+            hops += 1
+        layer = 0
+        while True:
+            if layer == layers:
+                if layers == most:
+                    return -1
+                layers += 1
+                if layers > len(used):
+                    used, place = more_layers(used, place)
+            added, fits = 0, True
+            for k in range(hops - 1):
+                port = path[k + 1] - first[target[path[k]]]
+                if used[layer, path[k], port] == USED:
+                    continue
+                if not add_dependency(
+                    path[k], path[k + 1], used[layer], place[layer], source, target, first, opposite, mark, scratch
+                ):
+                    if added == 0:  # it closes a cycle without the rest of this path, too
+                        used[layer, path[k], port] = REFUSED
+                    fits = False
                     break
-                for q in range(added):
-                    k = new[q]
-                    used[layer, path[k], path[k + 1] - first[target[path[k]]]] = FREE
-                layer += 1
-            layer_of[s, d] = layer
+                new[added] = k
+                added += 1
+            if fits:
+                break
+            for q in range(added):
+                k = new[q]
+                used[layer, path[k], path[k + 1] - first[target[path[k]]]] = FREE
+            layer += 1
+        layer_of[s, d] = layer
     return layers
 
 
@@ -108,7 +106,9 @@ def _lash_tor(next_channel, source, target, first, opposite, layer_of, path_firs
     return layers
 
 
-def lash_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tuple[NDArray[np.int16], int]:
+def lash_layers(
+    next_channel: NDArray[np.int32], channels: ChannelList, order: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int16], int]:
     """LASH: one layer per path.
 
     Parameters
@@ -117,6 +117,8 @@ def lash_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tuple
         A checked table (`check_next_hops`).
     channels : ChannelList
         Channels of the network.
+    order : ndarray, int64[pair], optional
+        The pairs, source · nodes + destination, in their order; by default ascending.
 
     Returns
     -------
@@ -131,7 +133,9 @@ def lash_layers(next_channel: NDArray[np.int32], channels: ChannelList) -> tuple
         If 64 layers don't do.
     """
     layer_of = np.full(next_channel.shape, -1, np.int16)
-    layers = int(_lash(next_channel, *channels, opposite_channels(channels), layer_of, MAX_LAYERS))
+    if order is None:
+        order = np.flatnonzero(~np.eye(len(next_channel), dtype=bool))
+    layers = int(_lash(order, next_channel, *channels, opposite_channels(channels), layer_of, MAX_LAYERS))
     if layers < 0:
         raise too_many_layers("lash")
     return layer_of, layers

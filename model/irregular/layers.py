@@ -1,6 +1,7 @@
 """Virtual layers of the paths of a next-hop table, by several methods, and the check that they cannot deadlock."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,8 +103,10 @@ def _lash(next_channel: NDArray[np.int32], _: NDArray[np.int32], channels: Chann
     return _per_pair("lash", layer_of, count, next_channel, channels)
 
 
-def _dfsssp(next_channel: NDArray[np.int32], _: NDArray[np.int32], channels: ChannelList) -> Layers:
-    layer_of, count = dfsssp_layers(next_channel, channels)
+def _dfsssp(
+    next_channel: NDArray[np.int32], _: NDArray[np.int32], channels: ChannelList, most: int | None = None
+) -> Layers:
+    layer_of, count = dfsssp_layers(next_channel, channels, most)
     return _per_pair("dfsssp", layer_of, count, next_channel, channels)
 
 
@@ -141,6 +144,7 @@ def assign_layers(
     neighbours: NDArray[np.int32],
     channels: ChannelList,
     working: WorkingSwitches | None = None,
+    most: int | None = None,
 ) -> Layers:
     """Assign virtual layers and check them (`check_layers`).
 
@@ -156,6 +160,8 @@ def assign_layers(
         Channels of the network.
     working : WorkingSwitches, optional
         What nodes are called in errors.
+    most : int, optional
+        ``dfsssp``: layers that there are (`hopforge.model.irregular.dfsssp`).
 
     Raises
     ------
@@ -164,7 +170,8 @@ def assign_layers(
     """
     if method not in LAYERS:
         raise UserError(f"unknown method of virtual layers {method!r}; known: {', '.join(LAYERS)}")
-    layers = LAYERS[method](next_channel, neighbours, channels)
+    method_of = LAYERS[method] if most is None else partial(_dfsssp, most=most)
+    layers = method_of(next_channel, neighbours, channels)
     check_layers(layers, next_channel, channels, working)
     return layers
 

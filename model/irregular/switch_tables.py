@@ -11,6 +11,7 @@ from hopforge.model.irregular.layers import Layers
 from hopforge.model.irregular.loren import LorenTables
 from hopforge.model.irregular.tables import RoutingTables, next_ports
 from hopforge.model.lookup.tcam import TcamRow, prefix_rows, table_prefixes
+from hopforge.model.topology.parallel_links import parallel_ports
 
 __all__ = ["LAYER_RULES", "SwitchTables", "channel_orders", "layers_by_destination", "lower_ports", "switch_tables"]
 
@@ -154,7 +155,7 @@ def _entries(tables: RoutingTables, ports: NDArray[np.int32], router: int) -> ND
 
 
 def switch_tables(tables: RoutingTables, width_bits: int) -> Iterator[SwitchTables]:
-    """Yield what every switch is given, in their order.
+    """Yield what every switch is given, in their order; of parallel links that of the destination's number.
 
     Parameters
     ----------
@@ -172,8 +173,11 @@ def switch_tables(tables: RoutingTables, width_bits: int) -> Iterator[SwitchTabl
     orders = [[], *([interleaved] if interleaved else [])]
     addresses = topology.host_address.tolist()
 
+    parallel = parallel_ports(topology)
+
     def rows(table: NDArray[np.int32], router: int) -> tuple[TcamRow, ...]:
-        out = np.where(topology.host_router == router, topology.host_port, table[router, topology.host_router])
+        out = parallel.of_number(router, table[router, topology.host_router], np.arange(topology.hosts))
+        out = np.where(topology.host_router == router, topology.host_port, out)
         outputs = {address: port for address, port in zip(addresses, out.tolist(), strict=True) if port >= 0}
         return address_rows(outputs, width_bits, orders)
 

@@ -88,7 +88,7 @@ def configured_routes(config: Config, topology: Topology) -> Routes:
     Raises
     ------
     UserError
-        As `table_routes`; a graph too large for a shortest-path table.
+        As `table_routes`; a graph too large for a shortest-path table; ``routing.links: adaptive``.
     """
     table = table_routes(config, topology).port if config.routing.algorithm == "tables" else None
-    return Routes(topology, config.address, config.lookup.up_choice, table)
+    return Routes(topology, config.address, config.lookup.up_choice, table, config.routing.links)

@@ -142,7 +142,7 @@ def _layers(
         way_out = up_down_next_hops(neighbours, root_node(neighbours, section.root))
         return escape_layers(next_channel, check_next_hops(way_out, channels), channels)
     try:
-        return assign_layers(section.layers, next_channel, neighbours, channels, working)
+        return assign_layers(section.layers, next_channel, neighbours, channels, working, section.max_layers)
     except LayerError as error:  # of `single`; what the other methods find has no cycle
         raise UserError(f"tables.layers: {section.layers}: {error}") from error
 

@@ -261,6 +261,15 @@ def _user_cache() -> Path:
     return Path(named) if Path(named).is_absolute() else Path.home() / ".cache"
 
 
+def user_folder(name: str) -> Path | None:
+    """Return a folder of the user's own that outlives the process; None if there is none that can be written."""
+    with suppress(RuntimeError):  # nobody's home
+        path = _user_cache() / "hopforge" / name
+        if _usable(path, private=True):
+            return path
+    return None
+
+
 def _usable(path: Path, private: bool) -> bool:
     """Whether a folder is there, or can be made, and written; a private one must be nobody else's.
 

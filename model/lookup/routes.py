@@ -1,7 +1,7 @@
 """Paths of packets: every switch looks up its key of the destination and follows it to the next switch.
 
 The keys are those of `model.lookup.node_reduction`; this module knows which port a key stands for in a `Topology`. An
-arbitrary graph has no keys and takes shortest-path tables.
+arbitrary graph has no keys and takes shortest-path tables. Of parallel links `routing.links` chooses one.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.human_keys import UpChoice
-from hopforge.model.lookup.key_kernel import KIND_BITS, KeyTables, reduce_key
-from hopforge.model.lookup.key_ports import group_ports
+from hopforge.model.lookup.key_kernel import KIND_BITS, reduce_key
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.topology import Topology
+from hopforge.model.topology.parallel_links import (
+    LinkRule,
+    ParallelPorts,
+    group_ports,
+    link_number,
+    links_of_a_pair,
+    parallel_ports,
+    refuse_adaptive,
+)
 from hopforge.model.topology.routing_table import shortest_path_ports
 
-_Arrays = tuple[KeyTables, NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], *tuple[NDArray[Any], ...]]
+_Arrays = tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +69,14 @@ class Routes:
     up_choice : {"d_mod_k", "highest_mismatch"}
         Which way up a fat tree.
     table : ndarray, int32[router, destination router], optional
-        Output ports to follow instead of the network's own rules.
+        Output ports to follow instead of the network's own rules, one of each neighbour's.
+    links : str
+        ``routing.links``: which of several parallel links.
 
     Raises
     ------
     TopologyError
-        A graph too large for a shortest-path table.
+        A graph too large for a shortest-path table; ``links: adaptive``.
     """
 
     def __init__(
@@ -75,8 +85,11 @@ class Routes:
         address: AddressConfig,
         up_choice: UpChoice = "d_mod_k",
         table: NDArray[np.int32] | None = None,
+        links: LinkRule = "own_first",
     ) -> None:
+        refuse_adaptive(links, "routes that are known beforehand")
         self.topology = topology
+        self.links = links
         digits = AddressFormat(address.width_bits, address.chunk_bits)
         if table is None:
             self.reduction = NodeReduction.of_topology(topology, digits, up_choice=up_choice)
@@ -85,16 +98,29 @@ class Routes:
         if self.reduction.mode == "arbitrary":
             self._table = shortest_path_ports(topology) if table is None else table
             self._own = self._level = np.zeros(topology.routers, np.int64)
+            self._parallel = parallel_ports(topology)
         else:
-            self._table = key_ports(topology)
+            self._table = key_ports(topology, links)
             self._own, self._level = self.reduction.switches(np.arange(topology.routers))
+            self._parallel = ParallelPorts(np.empty((0, 0), np.int32), np.empty((0, 0, 0), np.int32))
 
-    def output_ports(self, routers: ArrayLike, hosts: ArrayLike) -> NDArray[np.int32]:
-        """Port at which packets for `hosts` leave `routers` (arrays of one shape)."""
-        router, host = np.asarray(routers, np.int64), np.asarray(hosts, np.int64)
+    def output_ports(self, routers: ArrayLike, hosts: ArrayLike, sources: ArrayLike = 0) -> NDArray[np.int32]:
+        """Port at which packets from hosts `sources` for `hosts` leave `routers` (arrays of one shape)."""
+        router, source, host = np.broadcast_arrays(routers, sources, hosts)
         result = np.empty(router.shape, np.int32)
-        _output_ports(self._arrays, router.reshape(-1), host.reshape(-1), result.reshape(-1))
+        _output_ports(self._arrays, *_flat(router, source, host), result.reshape(-1))
         return result
+
+    def link_keys(self, routers: NDArray[np.int32], sources: ArrayLike, hosts: ArrayLike) -> NDArray[np.int64]:
+        """Return what a cache key needs beside the destination's key so that it says which parallel link is meant.
+
+        The number of the link among those to choose from, where the key itself does not tell it: a key of another group
+        of a dragonfly, or with ``links: hash`` any. Elsewhere 0.
+        """
+        router, source, host = np.broadcast_arrays(routers, sources, hosts)
+        found = np.zeros(router.shape, np.int64)
+        _link_keys(self._arrays, *_flat(router, source, host), found.reshape(-1))
+        return found
 
     def paths(self, sources: ArrayLike, destinations: ArrayLike) -> Paths:
         """Paths from source hosts to destination hosts.
@@ -117,17 +143,24 @@ class Routes:
         topology = self.topology
         return (
             self.reduction.tables, self._own, self._level, self._table,
-            topology.host_address, topology.host_router, topology.host_port,
+            topology.host_address, topology.host_router, topology.host_port, links_of_a_pair(topology),
+            self.links == "hash", self._parallel.links, self._parallel.ports,
         )
 
 
-def key_ports(topology: Topology) -> NDArray[np.int32]:
+def _flat(*arrays: NDArray[Any]) -> list[NDArray[np.int64]]:
+    """Copy arrays into one dimension."""
+    return [np.array(array, np.int64).reshape(-1) for array in arrays]
+
+
+def key_ports(topology: Topology, links: LinkRule = "own_first") -> NDArray[np.int32]:
     """Port that each key of a regular network stands for.
 
     Returns
     -------
     ndarray, int32[router, kind · width + value]
-        With kind and value as in docs/architecture.md and ``width`` a third of the columns; -1: no such port.
+        With kind and value as in docs/architecture.md; -1: no such port. In a dragonfly value · l + number mod l with l
+        links of a pair of groups, for kind 2.
     """
     params, routers = topology.params, topology.routers
     if topology.kind in ("mesh", "torus"):
@@ -145,14 +178,15 @@ def key_ports(topology: Topology) -> NDArray[np.int32]:
         table[:, 2 * k:] = np.arange(k)
         return table
     p, a, g = params["p"], params["a"], params["g"]
+    towards = group_ports(topology, links)
     width = max(p, a, g)
-    table = np.full((routers, 3 * width), -1, np.int32)
+    table = np.full((routers, (2 + towards.shape[2]) * width), -1, np.int32)
     table[:, :p] = np.arange(p)
     local = np.arange(routers) % a
     for other in range(a):
         here = local != other
         table[here, width + other] = p + other - (other > local[here])
-    table[:, 2 * width:2 * width + g] = group_ports(topology)
+    table[:, 2 * width:2 * width + g * towards.shape[2]] = towards.reshape(routers, -1)
     return table
 
 
@@ -161,19 +195,43 @@ _KIND_MASK = (1 << KIND_BITS) - 1
 
 
 @kernel(inline="always")
-def _output(arrays, router, host):  # type: ignore[no-untyped-def]
-    keys, own, level, table, host_address, host_router, host_port = arrays
+def _output(arrays, router, source, host):  # type: ignore[no-untyped-def]
+    keys, own, level, table, host_address, host_router, host_port, links, hashed, count, parallel = arrays
     if keys.mode == 0:
-        return host_port[host] if router == host_router[host] else table[router, host_router[host]]
+        if router == host_router[host]:
+            return host_port[host]
+        port = table[router, host_router[host]]
+        if port >= 0 and count[router, port] > 1:
+            port = parallel[router, port, link_number(source, host, hashed) % count[router, port]]
+        return port
     key = reduce_key(keys, own[router], level[router], host_address[host])
     shift = keys.address_bits - _VALUE_SHIFT
-    return table[router, ((key >> shift) & _KIND_MASK) * (table.shape[1] // 3) + (key & ((1 << shift) - 1))]
+    kind, value, width = (key >> shift) & _KIND_MASK, key & ((1 << shift) - 1), table.shape[1] // (2 + links)
+    if links > 1 and kind == 2:
+        value = value * links + link_number(source, host, hashed) % links
+    return table[router, kind * width + value]
 
 
 @kernel
-def _output_ports(arrays, router, host, result):  # type: ignore[no-untyped-def]
+def _output_ports(arrays, router, source, host, result):  # type: ignore[no-untyped-def]
     for index in range(len(router)):
-        result[index] = _output(arrays, router[index], host[index])
+        result[index] = _output(arrays, router[index], source[index], host[index])
+
+
+@kernel
+def _link_keys(arrays, router, source, host, result):  # type: ignore[no-untyped-def]
+    keys, own, level, table, host_address, host_router, _, links, hashed, count, _ = arrays
+    shift = keys.address_bits - _VALUE_SHIFT
+    for index in range(len(router)):
+        here, goal = router[index], host[index]
+        many = 1
+        if keys.mode == 0:
+            port = table[here, host_router[goal]]
+            if hashed and here != host_router[goal] and port >= 0:
+                many = count[here, port]
+        elif links > 1 and (reduce_key(keys, own[here], level[here], host_address[goal]) >> shift) & _KIND_MASK == 2:
+            many = links
+        result[index] = link_number(source[index], goal, hashed) % many
 
 
 @kernel
@@ -187,7 +245,7 @@ def _walk(arrays, network, source, destination, first, router, port, output):  #
         entry = host_port[source[index]]
         hop = 0
         while True:
-            leave = _output(arrays, here, destination[index])
+            leave = _output(arrays, here, source[index], destination[index])
             if leave < 0 or hop > peer_router.shape[0]:
                 return index
             if fill:

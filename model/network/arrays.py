@@ -56,7 +56,6 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "ready_event": wheel * capacity,
         "ready_events": wheel,
         "heads_next": NP + 1,  # the place behind the last one is written, too
-        "release_next": capacity,
         "granted": NI,
         "spec_vc": speculative,
         "spec_port": speculative,

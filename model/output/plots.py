@@ -4,7 +4,6 @@ Only matplotlib's object interface is used (a `Figure` with the Agg canvas), so 
 display is needed.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, NullLocator
 from numpy.typing import ArrayLike
+
+from hopforge.model.output.destination import one_file
 
 __all__ = [
     "GREY",
@@ -292,13 +293,8 @@ def draw_heat_map(axes: Axes, values: ArrayLike, *, label: str, largest: float) 
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a PNG to `path`: first under a temporary name, so that no half-written file is left under the real one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    """Write a PNG to `path`, whole or not at all."""
+    with one_file(path) as part:
         figure.savefig(
-            temporary, format="png", bbox_inches="tight", pad_inches=0.15, facecolor="white", metadata={"Software": ""}
+            part, format="png", bbox_inches="tight", pad_inches=0.15, facecolor="white", metadata={"Software": ""}
         )
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -14,14 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import hopforge
-from hopforge.model.errors import UserError
 from hopforge.model.output.columns import Columns, write_csv, write_parquet
+from hopforge.model.output.destination import ResultError, check_destination, kind_at, made, one_file, put
 from hopforge.model.output.program_digest import program_digest
+
+try:
+    import fcntl
+except ImportError:  # Windows: names are replaced whole all the same
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Table: TypeAlias = "pd.DataFrame | Columns"
+
+#: columns that tell how long a computation took: no two runs agree, so they stand in a table of their own
+MEASURED = frozenset(["cpu_seconds"])
+#: columns that name a row of that table
+_NAMING = ("variant", "load", "seed", "program", "engine", "backend")
 
 _PACKAGES = ("numpy", "numba", "pandas", "pyarrow", "matplotlib", "pydantic")
 
@@ -31,13 +41,45 @@ class Configuration(Protocol):
 
     seed: int
 
+    @property
+    def unused(self) -> Sequence[str]:
+        """Sections of the file that the command does not use."""
+        ...
+
     def model_dump(self, *, mode: str) -> dict[str, Any]:
         """Return all keys, defaults written out."""
         ...
 
 
-class ResultError(UserError):
-    """Results that could not be written: names the folder and the reason."""
+@contextlib.contextmanager
+def locked(folder: Path, *, wait: bool) -> Iterator[bool]:
+    """Be the only process in this block for a folder, where its file system can tell; the lock ends with the process.
+
+    Yields
+    ------
+    bool
+        Whether the file system can tell.
+
+    Raises
+    ------
+    ResultError
+        Another process is there, and `wait` is false.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        known = fcntl is not None
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise ResultError(
+                f"{folder}: another hopforge is at work here; wait for its end, or name another folder (--output)"
+            ) from None
+        except OSError:
+            known = False
+        yield known
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -54,36 +96,56 @@ def staged(folder: Path) -> Iterator[Path]:
     Raises
     ------
     ResultError
-        The folder cannot be made or written, or the disk is full.
+        The folder cannot be made or written, the disk is full, or a file would replace an input or one of another kind
+        (`model.output.destination`).
     """
     target = Path(folder)
-    made: list[Path] = []
     scratch: Path | None = None
     try:
-        for part in [*reversed(target.parents), target]:
-            if not part.exists():
-                part.mkdir()
-                made.append(part)
-        scratch = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=target))
-        yield scratch
-        moves = [(source, target / source.relative_to(scratch)) for source in sorted(scratch.rglob("*"))]
-        for source, place in moves:  # before the first one moves
-            if place.exists() and place.is_dir() != source.is_dir():
-                raise FileExistsError(errno.EEXIST, f"{place.name} is {'no' if source.is_dir() else 'a'} folder")
-        for source, place in moves:
-            if source.is_dir():
-                place.mkdir(exist_ok=True)
-            else:
-                source.replace(place)
-        made.clear()
+        with made(target):
+            try:
+                with contextlib.ExitStack() as held:
+                    with locked(target, wait=True):
+                        _forget_unfinished(target)
+                        scratch = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=target))
+                        held.enter_context(locked(scratch, wait=False))
+                    yield scratch
+                    with locked(target, wait=True):  # the files of two commands do not mix
+                        _move(scratch, target)
+            finally:
+                if scratch is not None:
+                    shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
         raise ResultError(f"{target}: cannot write results: {error.strerror or error}") from error
-    finally:
-        if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)
-        for part in reversed(made):
-            with contextlib.suppress(OSError):
-                part.rmdir()
+
+
+def _move(scratch: Path, target: Path) -> None:
+    moves = [(source, target / source.relative_to(scratch)) for source in sorted(scratch.rglob("*"))]
+    for source, place in moves:  # before the first one moves
+        if place.exists() and place.is_dir() != source.is_dir():
+            is_what = "is no folder" if source.is_dir() else "is a folder"
+            raise FileExistsError(errno.EEXIST, f"{place.name} {is_what}")
+        if source.is_file():
+            check_destination(place, kind_at(source))
+    for source, place in moves:
+        if source.is_dir():
+            place.mkdir(exist_ok=True)
+        else:
+            put(source, place)
+
+
+def _forget_unfinished(target: Path) -> None:
+    """Remove what commands that were killed have left; those that still run hold a lock."""
+    for left in target.glob(".unfinished-*"):
+        with contextlib.suppress(ResultError, OSError), locked(left, wait=False) as known:
+            if known:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def forget_parts(folder: Path) -> None:
+    """Remove half a file that a killed command has left in a folder of our own; its lock is held."""
+    for part in folder.glob(".*.part"):
+        part.unlink()
 
 
 class _UndoError(Exception):
@@ -102,26 +164,66 @@ def check_writable(folder: Path) -> None:
         raise _UndoError
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all, making its folder if need be."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def write_text(path: Path, text: str, kind: str | None = None) -> None:
+    """Write a file whole or not at all, making its folder if need be; a pipe or a device is written to.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file.
+    text : str
+        What is written, in UTF-8.
+    kind : str, optional
+        What the text is, if the user named this very file (`model.output.destination.kind_of`).
+
+    Raises
+    ------
+    ResultError
+        It cannot be written, or would replace an input or a file of another kind.
+    """
+    with one_file(path, kind) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def write_own(path: Path, text: str) -> None:
+    """Write a file in a folder of our own; a folder of that name is renamed, a pipe or a link to nowhere removed."""
+    if path.is_dir() and not path.is_symlink():
+        number = 1
+        while os.path.lexists(aside := path.with_name(f"{path.name}.damaged{number}")):
+            number += 1
+        path.rename(aside)
+    elif os.path.lexists(path) and not path.is_file():
+        path.unlink()
+    write_text(path, text)
 
 
 def write_tables(folder: Path, tables: Mapping[str, Table]) -> None:
-    """Write each table as NAME.csv and NAME.parquet (floats in full precision in both)."""
-    for name, table in tables.items():
+    """Write each table as NAME.csv and NAME.parquet (floats in full precision in both).
+
+    Columns of measured times (`MEASURED`) go to the table ``times``, with what names their row.
+    """
+    for name, table in _times_apart(tables).items():
         if isinstance(table, Mapping):
             write_csv(table, folder / f"{name}.csv")
             write_parquet(table, folder / f"{name}.parquet")
             continue
         table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
         table.to_parquet(folder / f"{name}.parquet", index=False)
+
+
+def _times_apart(tables: Mapping[str, Table]) -> dict[str, Table]:
+    found: dict[str, Table] = {}
+    for name, table in tables.items():
+        columns = [str(column) for column in table]
+        times = [column for column in columns if column in MEASURED]
+        if times:
+            found["times"] = _columns(table, [*(column for column in columns if column in _NAMING), *times])
+        found[name] = _columns(table, [column for column in columns if column not in MEASURED]) if times else table
+    return found
+
+
+def _columns(table: Table, names: list[str]) -> Table:
+    return {name: table[name] for name in names} if isinstance(table, Mapping) else table[names]
 
 
 def write_metadata(folder: Path, metadata: Mapping[str, Any], name: str = "metadata") -> None:
@@ -152,6 +254,7 @@ def run_metadata(config: Configuration, command: Sequence[str] | None = None) ->
         "seed": config.seed,
         "versions": {"python": platform.python_version(), **package_versions()},
         "program_digest": program_digest(),
+        **({"not_used": list(config.unused)} if config.unused else {}),
         "config": config.model_dump(mode="json"),
     }
 

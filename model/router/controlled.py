@@ -1,15 +1,23 @@
-"""Golden router with its registers: `RouterModel`, and one register bus for it and its lookup engines."""
+"""Golden routers with their registers: `RouterModel`, and one register bus for it and its lookup engines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, WORD_BITS, Register, csr_map
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
-from hopforge.model.router.csr import ALL_ENGINES_PAGE, ENGINE_PAGE, PORT_COUNTERS, router_csr_map
+from hopforge.model.router.csr import (
+    ALL_ENGINES_PAGE,
+    ENGINE_PAGE,
+    PORT_COUNTERS,
+    ROUTER_CSR_ADDR_BITS,
+    router_csr_map,
+)
 from hopforge.model.router.golden import PortInputs, PortOutputs, RouterModel
+from hopforge.model.router.links import End, Link
+from hopforge.model.router.network import LinkModels
 from hopforge.model.router.params import RouterParams
 
-__all__ = ["BusInputs", "ControlledRouterModel"]
+__all__ = ["BusInputs", "ControlledNetworkModel", "ControlledRouterModel"]
 
 _WORD = (1 << WORD_BITS) - 1
 
@@ -151,3 +159,48 @@ class ControlledRouterModel:
             self.own = self.own & ~mask | word << high & mask
         elif register.name.startswith("UNROUTABLE"):
             self.unroutable &= ~(word << high)
+
+
+class ControlledNetworkModel:
+    """Routers with their registers, the links between them, and one register bus for all.
+
+    Parameters
+    ----------
+    routers : sequence of RouterParams
+        The routers; with lookup engines, their TCAMs are inside.
+    links : sequence of Link
+        At most one to and one from each port.
+    """
+
+    def __init__(self, routers: Sequence[RouterParams], links: Sequence[Link]) -> None:
+        self.routers = [ControlledRouterModel(params, number) for number, params in enumerate(routers)]
+        self._links = LinkModels(links)
+        self._source = len(self.routers)  # the router that was read last; there is none of this number
+
+    def visible(self) -> list[list[PortOutputs]]:
+        """Return what stands at the outputs of every router in this cycle."""
+        return [router.visible() for router in self.routers]
+
+    def step(self, outside: Mapping[End, PortInputs], bus: BusInputs, link_change: int = 0) -> int:
+        """Go through one cycle; return the word on the register bus in it.
+
+        Parameters
+        ----------
+        outside : mapping
+            Inputs of the ports without a link.
+        bus : BusInputs
+            Register bus: bits from `ROUTER_CSR_ADDR_BITS` up are the number of the router.
+        link_change : int
+            A bit for every router.
+        """
+        where, address = divmod(bus.addr, 1 << ROUTER_CSR_ADDR_BITS)
+        words = [0] * (len(self.routers) + 1)
+        inputs = self._links.carry(self.visible(), outside)
+        for number, (router, ports) in enumerate(zip(self.routers, inputs, strict=True)):
+            asked = where == number
+            mine = BusInputs(address, int(bus.we and asked), int(bus.re and asked), bus.wdata)
+            _, words[number], _ = router.step(ports, mine, link_change=link_change >> number & 1)
+        word = words[self._source]
+        if bus.re:
+            self._source = min(where, len(self.routers))
+        return word

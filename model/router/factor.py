@@ -76,6 +76,7 @@ def _check(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: str) -> N
         ("draws random numbers", plan.random),
         ("sends packets over a router drawn at the source", plan.uses_via),
         ("learns", plan.memory.size > 1),
+        ("chooses among parallel links by the source (routing.links: hash)", plan.by_source),
     ):
         if found:
             raise RoutingError(f"routing.algorithm {algorithm} cannot be a table of a router: it {reason}")
@@ -143,13 +144,13 @@ def _colour(
     rows = np.concatenate(
         [np.where(known, value, 0).reshape(H, -1), known.reshape(H, -1), escape[:, None]], axis=1
     ).astype(np.uint16)
-    _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    kind = kind.reshape(-1)
+    numbers: dict[bytes, int] = {}
+    kind = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
+    first = np.unique(kind, return_index=True)[1]
     rules: list[NDArray[np.uint16]] = []  # [input VC, port or P + escape port]
     taken: list[NDArray[np.bool_]] = []
     of_kind = np.zeros(len(first), np.int64)
-    for k in np.argsort(first):
-        host = int(first[k])
+    for k, host in enumerate(first.tolist()):
         mine, counts = np.zeros((N, 2 * P), np.uint16), np.zeros((N, 2 * P), bool)
         mine[:, :P], counts[:, :P] = value[host, :, :P], known[host, :, :P]
         mine[:, P + escape[host]], counts[:, P + escape[host]] = value[host, :, P], known[host, :, P]

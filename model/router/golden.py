@@ -163,20 +163,12 @@ class RouterModel:
         late = self._late_sends(requests, allocated, sends)
         drains = {i: v for i in range(p.ports) if i not in sends | late for v in self._draining(i)}
         asks = [self._asking(i) for i in range(p.ports)]
-        full = {
-            (o, w)
-            for o, of_port in enumerate(self.outputs)
-            for w, vc in enumerate(of_port)
-            if vc.tail_sent and vc.credits == p.credits(o)
-        }
 
         # From here on the state changes.
         self._va.take(allocated)
         self._sa.take({i: o for i, (o, _) in sends.items()})
         self._speculative_sa.take({i: o for i, (o, _) in late.items()})
         before = [[vc.state for vc in of_port] for of_port in self.inputs]
-        for o, w in full:
-            self.outputs[o][w].free, self.outputs[o][w].tail_sent = True, False
         for n, m in allocated.items():
             self._allocate(n, m)
         self._visible = self._crossing
@@ -346,10 +338,11 @@ class RouterModel:
         line.append(w)
         counted = line.popleft()
         if counted is not None:
-            self.outputs[o][counted].credits += 1
-            assert self.outputs[o][counted].credits <= self.params.credits(o), (
-                f"port {o} VC {counted}: too many credits"
-            )
+            vc, depth = self.outputs[o][counted], self.params.credits(o)
+            vc.credits += 1
+            assert vc.credits <= depth, f"port {o} VC {counted}: too many credits"
+            if vc.tail_sent and vc.credits == depth:
+                vc.free, vc.tail_sent = True, False
 
     def _begin(self, vc: _InputVc) -> None:
         """Enter the state that IDLE would reach from what is in the FIFO."""

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from hopforge.model.lookup.csr import csr_map
@@ -13,7 +14,7 @@ from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInp
 from hopforge.model.router.links import End, Link
 from hopforge.model.router.params import RouterParams
 
-__all__ = ["EngineSetup", "HostModel", "NetworkModel", "Packet"]
+__all__ = ["EngineSetup", "HostModel", "LinkModels", "NetworkModel", "Packet"]
 
 
 class EngineSetup(NamedTuple):
@@ -60,6 +61,50 @@ class _OutsideTcam:
         self._answers.append(answer)
 
 
+class LinkModels:
+    """Links between routers, and what is under way on them.
+
+    Parameters
+    ----------
+    links : sequence of Link
+        At most one to and one from each port.
+    """
+
+    def __init__(self, links: Sequence[Link]) -> None:
+        self.links = list(links)
+        self._forward = [deque[Flit | None]([None] * (link.latency_cycles - 1)) for link in links]
+        self._backward = [deque[int | None]([None] * (link.latency_cycles - 1)) for link in links]
+
+    def carry(
+        self, visible: Sequence[Sequence[PortOutputs]], outside: Mapping[End, PortInputs]
+    ) -> list[list[PortInputs]]:
+        """Go through one cycle.
+
+        Parameters
+        ----------
+        visible : sequence
+            What stands at the outputs of every router.
+        outside : mapping
+            Inputs of ports without a link; nothing at those that are not named.
+
+        Returns
+        -------
+        list
+            Inputs of every router.
+        """
+        flits: dict[End, Flit | None] = {end: given.flit for end, given in outside.items()}
+        credits: dict[End, int | None] = {end: given.credit for end, given in outside.items()}
+        for link, forward, backward in zip(self.links, self._forward, self._backward, strict=True):
+            forward.append(visible[link.source.router][link.source.port].flit)
+            backward.append(visible[link.target.router][link.target.port].credit)
+            flits[link.target] = forward.popleft()
+            credits[link.source] = backward.popleft()
+        return [
+            [PortInputs(flits.get(end), credits.get(end)) for end in map(partial(End, number), range(len(ports)))]
+            for number, ports in enumerate(visible)
+        ]
+
+
 class NetworkModel:
     """Routers and the links between them; what is at a port without a link is up to the caller.
 
@@ -83,9 +128,7 @@ class NetworkModel:
                 _set_up(engine, setup.words)
                 if setup.tcam is not None:
                     tcams[port] = _OutsideTcam(setup.tcam, setup.tcam_latency_cycles, setup.member)
-        self.links = list(links)
-        self._forward = [deque[Flit | None]([None] * (link.latency_cycles - 1)) for link in links]
-        self._backward = [deque[int | None]([None] * (link.latency_cycles - 1)) for link in links]
+        self._links = LinkModels(links)
 
     def visible(self) -> list[list[PortOutputs]]:
         """Return what stands at the outputs of every router in this cycle."""
@@ -93,19 +136,10 @@ class NetworkModel:
 
     def step(self, outside: Mapping[End, PortInputs]) -> None:
         """Go through one cycle with these inputs at the ports without a link."""
-        flits: dict[End, Flit | None] = {end: given.flit for end, given in outside.items()}
-        credits: dict[End, int | None] = {end: given.credit for end, given in outside.items()}
-        visible = self.visible()
-        for link, forward, backward in zip(self.links, self._forward, self._backward, strict=True):
-            forward.append(visible[link.source.router][link.source.port].flit)
-            backward.append(visible[link.target.router][link.target.port].credit)
-            flits[link.target] = forward.popleft()
-            credits[link.source] = backward.popleft()
-        for number, router in enumerate(self.routers):
-            ends = [End(number, port) for port in range(router.params.ports)]
-            tcams = self._tcams[number]
+        inputs = self._links.carry(self.visible(), outside)
+        for router, tcams, ports in zip(self.routers, self._tcams, inputs, strict=True):
             given = [LookupInputs() if tcam is None else tcam.inputs() for tcam in tcams]
-            _, answers = router.step([PortInputs(flits.get(end), credits.get(end)) for end in ends], given)
+            _, answers = router.step(ports, given)
             for tcam, answer in zip(tcams, answers, strict=True):
                 if tcam is not None:
                     tcam.take(answer)
@@ -186,10 +220,7 @@ class HostModel:
             Inputs of the router's port in this cycle.
         """
         p = self.params
-        full = [w for w in range(p.vcs) if self._tail_sent[w] and self._credits[w] == p.buffer_flits]
         flit = self._send(cycle)
-        for w in full:
-            self._free[w], self._tail_sent[w] = True, False
         if flit is not None:
             self.sent.append((cycle, flit))
         self._flits.append(flit)
@@ -198,6 +229,8 @@ class HostModel:
         credit = self._credits_back.popleft()
         if credit is not None:
             self._credits[credit] += 1
+            if self._tail_sent[credit] and self._credits[credit] == p.buffer_flits:
+                self._free[credit], self._tail_sent[credit] = True, False
 
         # Taken L cycles after it stood at the router; the credit stands there L cycles after that.
         self._arriving.append(router.flit)

@@ -6,13 +6,16 @@ from typing import Literal
 
 from hopforge.model.lookup.params import LookupParams
 
-__all__ = ["CLASS_BITS", "PORT_BITS", "Route", "RouterParams"]
+__all__ = ["CLASS_BITS", "INPUT_VCS_MAX", "PORT_BITS", "Route", "RouterParams", "check_input_vcs"]
 
 PORT_BITS = 6
 """Bits of a looked-up output that are the port (``output_kind: port``)."""
 
 CLASS_BITS = 4
 """Bits above them that are the class."""
+
+INPUT_VCS_MAX = {"wavefront": 512, "matrix": 256}
+"""Input VCs of a router (ports · VCs) up to which these are built; what else there is takes any number."""
 
 _LIMITS = {
     "ports": (2, 64),
@@ -39,6 +42,32 @@ _NEIGHBOUR_FLITS = (1, 65535)
 
 Rule = tuple[tuple[tuple[tuple[int, ...], ...], ...], ...]
 """Mask of output VCs, by class, input port, input VC and output port."""
+
+
+def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str) -> None:
+    """Refuse a VC allocator of which the hardware is too large to be generated, before any of it is made.
+
+    A wavefront has a cell for each of the (ports·vcs)² pairs, the matrix arbiters have about (ports·vcs)³ / 2
+    flip-flops.
+
+    Parameters
+    ----------
+    ports, vcs, kind, arbiter
+        As in `RouterParams`, `kind` is its ``va``.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, its limit and its value.
+    """
+    name, value = ("va", kind) if kind == "wavefront" else ("arbiter", arbiter)
+    limit = INPUT_VCS_MAX.get(value)
+    if limit is not None and ports * vcs > limit:
+        other = "another va" if name == "va" else "round_robin"
+        raise ValueError(
+            f"{name}: {value} takes at most {limit} input VCs (ports · vcs), not {ports} · {vcs} = {ports * vcs}; "
+            f"{other} takes all"
+        )
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from hopforge.model.network.core.records import (
     output_vc,
 )
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology
@@ -171,6 +172,7 @@ class Walker:
         wrong = walk_packets(
             plan.route, state.record[0], self._packet, host, plan.phases, other, count, answer, self._stack
         )
+        refuse_mistake(state.record[0])
         if wrong >= 0:
             raise self.error(int(wrong), host, "keeps more in a packet than its phase")
         return count, answer

@@ -5,11 +5,10 @@ All that a routing file of a user's own needs is imported from here.
 May import: model.network, model.irregular and what lies below. Read first: `plan.py`.
 """
 
-from hopforge.model.network.core.candidates import candidate
-from hopforge.model.network.core.records import output_vc
+from hopforge.model.network.core.user_code import candidate, draw_below, output_vc
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.routing import dragonfly, dragonfly_adaptive, dragonfly_learning, graph, grid, tables, tree
-from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, draw_below, register, relation
+from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, register, relation
 from hopforge.model.routing.user import prepare_routing
 from hopforge.model.topology import Topology
 

@@ -5,11 +5,17 @@ from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.routing import prepare_routing
 from hopforge.model.routing.aggregation import aggregated_plan
 from hopforge.model.routing.plan import RoutingPlan
+from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 
 
 def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     """Section `routing`, made ready for the network."""
+    sections = (config.routing, config.tables, config.router, config.address, config.lookup, config.seed)
+    return once(("routing", topology, *sections), lambda: _routing_plan(config, topology))
+
+
+def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     routing = config.routing
     algorithm = str(routing.file) if routing.file is not None else routing.algorithm
     options = routing.model_dump(exclude={"algorithm", "file", "check"})

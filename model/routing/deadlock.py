@@ -77,8 +77,9 @@ def check_routing(
     DeadlockError
         A cycle (printed), a state without an output, or too many states to be explored.
     """
-    relation = plan.route
-    if _ours(plan.route):
+    written = plan if plan.unguarded is None else plan.unguarded
+    relation = written.route
+    if plan.unguarded is None and _ours(relation):
         if plan.obligation == "checked":
             return 0
         # a user's `every` could give less than `route`; of ours tests show that it does not
@@ -91,11 +92,14 @@ def check_routing(
         )
     record = state.record[0]
     destinations = list(range(topology.hosts)) if hosts is None else np.flatnonzero(hosts).tolist()
-    explore = InterpretedExploration if reads.changing else Exploration
-    exploration = explore(
-        plan, relation, state, reads, destinations, packet_lengths(state) if lengths is None else lengths,
-        resends=resends,
-    )  # fmt: skip
+    if lengths is None:
+        lengths = packet_lengths(state)
+    explored = relation if plan.unguarded is None else plan.route
+    exploration = Exploration(plan, explored, state, reads, destinations, lengths, resends=resends)
+    if reads.changing:
+        if plan.unguarded is not None:
+            exploration.walk()  # its guard tells mistakes, as far as an empty network shows them
+        exploration = InterpretedExploration(written, relation, state, reads, destinations, lengths, resends=resends)
     wormhole = int(record["switching_mode"]) == WORMHOLE
     # a packet that holds a virtual channel in which another one still stands cannot go to its escape any more
     committed = wormhole and not record["release_credits"]

@@ -2,67 +2,91 @@
 
 from typing import Any
 
-import numpy as np
+from numba import njit
 
 from hopforge.model.network.core.candidates import candidate
-from hopforge.model.routing.dragonfly_ways import need_links
-from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, need_vcs, register, relation, vc_range
+from hopforge.model.routing.dragonfly_ways import (
+    FREE0,
+    FREE1,
+    VCS,
+    A,
+    P,
+    add_links,
+    group_of,
+    need_links,
+    number_of_packet,
+    port_to_host,
+    router_of,
+    ways_table,
+)
+from hopforge.model.routing.plan import RoutingPlan, need_kind, need_vcs, register, relation, vc_range
 from hopforge.model.topology import Topology
+from hopforge.model.topology.parallel_links import links_of_a_pair
 
-# table: 0 p, 1 a, 2 all VCs, 3 VCs before the global link, 4 from the global link on, 5 groups,
-# 6 VCs to the host only from the packet's class, 7 … gateway [group, group]: router · 64 + port of the global link
-_P, _A, _ALL, _BEFORE, _AFTER, _G, _CLASS_ONLY, _GATEWAY = range(8)
+# table: that of `dragonfly_ways`; FREE0: VCs before the global link; FREE1: 1 if a packet has only those of its class
+# on the channel to its host
+
+
+@njit
+def _mask(table: Any, crossed: bool) -> int:
+    """VCs of a packet's class: before the global link, or on it and behind it."""
+    before = table[FREE0]
+    return ((1 << table[VCS]) - 1) & ~before if crossed else before
+
+
+@njit
+def _one_way(router: int, dst: int, number: int, crossed: bool, table: Any, out: Any) -> int:
+    port = port_to_host(table, router, dst, number)
+    crossed = crossed or port >= table[P] + table[A] - 1
+    any_class = port < table[P] and table[FREE1] == 0
+    out[0] = candidate(port, (1 << table[VCS]) - 1 if any_class else _mask(table, crossed))
+    return 1
 
 
 def _minimal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    p, a = table[_P], table[_A]
-    there = packet.dst // p
-    if there == router:
-        mask = table[_ALL]
-        if table[_CLASS_ONLY] == 1:
-            mask = table[_AFTER] if packet.phase == 1 else table[_BEFORE]
-        out[0] = candidate(packet.dst - there * p, mask)
-        return 1
-    group, goal = router // a, there // a
-    if group == goal:
-        target = there
-    else:
-        gateway = table[_GATEWAY + group * table[_G] + goal]
-        target = gateway >> 6
-        if target == router:
-            packet.phase = 1
-            out[0] = candidate(gateway & 63, table[_AFTER])
-            return 1
-    mine, other = router - group * a, target - group * a
-    out[0] = candidate(p + other - (1 if other > mine else 0), table[_AFTER] if packet.phase == 1 else table[_BEFORE])
-    return 1
+    return _one_way(router, packet.dst, packet.dst, _crossed(in_port, in_vc, table), table, out)
+
+
+def _minimal_by_hash(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    return _one_way(router, packet.dst, number_of_packet(table, packet), _crossed(in_port, in_vc, table), table, out)
+
+
+@njit
+def _crossed(in_port: int, in_vc: int, table: Any) -> bool:
+    """Whether a packet has come by its global link, or is behind it: its input VC says so."""
+    p = table[P]
+    return in_port >= p and (in_port >= p + table[A] - 1 or (table[FREE0] >> in_vc) & 1 == 0)
+
+
+def _over_all_links(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    dst, crossed = packet.dst, _crossed(in_port, in_vc, table)
+    goal = group_of(table, router_of(table, dst))
+    if goal == group_of(table, router):
+        return _one_way(router, dst, 0, crossed, table, out)
+    return add_links(table, out, router, goal, _mask(table, False), _mask(table, True), in_port >= table[P])
 
 
 @register("dragonfly_min")
 def prepare_dragonfly_min(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Direct: the lower half of the VCs before the global link, the upper half on it and after it.
 
-    ``ejection: class`` keeps a packet to its half on the channel to the host, as BookSim does.
+    ``ejection: class`` keeps a packet to its half on the channel to the host, as BookSim does. ``links: adaptive``
+    leaves the choice among the global links of two groups to VC allocation.
     """
-    need_kind(topology, "dragonfly", "dragonfly")
+    need_kind(topology, "dragonfly_min", "dragonfly")
     need_vcs("dragonfly_min", vcs, 2)
     if int(topology.params["links_per_group_pair"]) > 0:
         need_links(topology, "dragonfly_min", around=False)
-    p, a, g = (int(topology.params[name]) for name in ("p", "a", "g"))
-    gateway = np.full((g, g), -1, np.int64)
-    for router in range(topology.routers - 1, -1, -1):
-        for port in range(p + a - 1, int(topology.ports[router])):
-            peer = int(topology.peer_router[router, port])
-            if peer >= 0:
-                gateway[router // a, peer // a] = (router << 6) | port
-    half = vcs // 2
-    header = [
-        p,
-        a,
-        all_vcs(vcs),
-        vc_range(0, half - 1),
-        vc_range(half, vcs - 1),
-        g,
-        int(options.get("ejection", "any") == "class"),
-    ]
-    return RoutingPlan(relation(_minimal), np.array([*header, *gateway.reshape(-1)], np.int32), phases=2)
+    rule = options.get("links", "own_first")
+    table = ways_table(topology, vcs, rule)
+    table[FREE0], table[FREE1] = vc_range(0, vcs // 2 - 1), options.get("ejection", "any") == "class"
+    if links_of_a_pair(topology) == 1 or rule in ("own_first", "destination"):
+        return RoutingPlan(relation(_minimal), table)
+    every, most = relation(_over_all_links), topology.max_ports
+    if rule == "adaptive":
+        return RoutingPlan(every, table, max_candidates=most)
+    return RoutingPlan(relation(_minimal_by_hash), table, max_candidates=most, every=every, by_source=True)

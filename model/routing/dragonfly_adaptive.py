@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.records import Net, output_vc
 from hopforge.model.routing.dragonfly_ways import (
     FREE0,
@@ -22,17 +23,19 @@ from hopforge.model.routing.dragonfly_ways import (
     P,
     add_global,
     add_local,
+    add_minimal,
     group_of,
     joined,
     need_dragonfly,
     next_between,
+    number_of_packet,
     port_to_group,
     port_to_host,
     port_to_router,
     router_of,
     ways_table,
 )
-from hopforge.model.routing.plan import RoutingPlan, draw_below, register, relation
+from hopforge.model.routing.plan import RoutingPlan, register, relation
 from hopforge.model.topology import Topology
 
 #: what has been decided about a packet: nothing yet; the minimal way; a detour; a detour whose middle is behind it
@@ -99,16 +102,17 @@ def draw_router(net: Net, table: Any, router: int, source: int, goal: int) -> in
 
 @njit
 def _by_group(router: int, packet: Any, net: Any, table: Any, memory: Any, out: Any, adaptive: bool) -> int:
-    dst = packet.dst
+    dst, number = packet.dst, number_of_packet(table, packet)
     here, goal = group_of(table, router), group_of(table, router_of(table, dst))
     if here == goal:
-        out[0] = candidate(port_to_host(table, router, dst), 1 << (table[VCS] - 1))
+        out[0] = candidate(port_to_host(table, router, dst, number), 1 << (table[VCS] - 1))
         return 1
     if packet.phase == UNDECIDED:
         packet.phase = MINIMAL
         if table[GROUPS] > 2:
             via = draw_group(net, table, router, here, goal)
-            direct, around = port_to_host(table, router, dst), port_to_group(table, router, max(via, 0), dst)
+            direct = port_to_host(table, router, dst, number)
+            around = port_to_group(table, router, max(via, 0), number)
             if via >= 0 and (
                 not adaptive
                 or not joined(table, here, goal)
@@ -116,9 +120,9 @@ def _by_group(router: int, packet: Any, net: Any, table: Any, memory: Any, out: 
             ):
                 packet.phase, packet.via, packet.user1 = DETOUR, via, 1
     if packet.phase == DETOUR and here != packet.via:
-        out[0] = candidate(port_to_group(table, router, packet.via, dst), 1)
+        out[0] = candidate(port_to_group(table, router, packet.via, number), 1)
         return 1
-    out[0] = candidate(port_to_host(table, router, dst), 2)
+    out[0] = candidate(port_to_host(table, router, dst, number), 2)
     return 1
 
 
@@ -136,19 +140,14 @@ def _every_by_group(
     router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
 ) -> int:
     p, a, dst = table[P], table[A], packet.dst
-    minimal, here, goal = (
-        port_to_host(table, router, dst),
-        group_of(table, router),
-        group_of(table, router_of(table, dst)),
-    )
+    here, goal = group_of(table, router), group_of(table, router_of(table, dst))
     if here == goal:
-        out[0] = candidate(minimal, 1 << (table[VCS] - 1))
-        return 1
-    out[0] = candidate(minimal, 2)
-    count = 1 if joined(table, here, goal) else 0
+        return add_minimal(table, out, router, dst, 1 << (table[VCS] - 1), False)
+    local = p <= in_port < p + a - 1
+    count = add_minimal(table, out, router, dst, 2, local) if joined(table, here, goal) else 0
     if in_port < p:
         count = add_local(table, out, count, router, goal, 0)
-    if in_port < p or (in_port < p + a - 1 and in_vc == 0):
+    if in_port < p or (local and in_vc == 0):
         count = add_global(table, out, count, router, goal, 0)
     return count
 
@@ -160,33 +159,31 @@ def _every_by_group(
 @njit
 def _continue_by_router(router: int, packet: Any, table: Any, out: Any, first: int) -> int:
     """Next hop of a packet outside its destination group; `first`: VC of the way to the middle group."""
-    dst, via = packet.dst, packet.via
+    via, number = packet.via, number_of_packet(table, packet)
     if packet.phase == DETOUR:
         if router == via:
             packet.phase = RETURN
         else:
             same = group_of(table, router) == group_of(table, via)
-            out[0] = candidate(port_to_router(table, router, via, dst), 1 << (first + 1 if same else first))
+            out[0] = candidate(port_to_router(table, router, via, number), 1 << (first + 1 if same else first))
             return 1
-    out[0] = candidate(port_to_host(table, router, dst), 1 << (first + 2))
+    out[0] = candidate(port_to_host(table, router, packet.dst, number), 1 << (first + 2))
     return 1
 
 
 @njit
 def _by_router(router: int, packet: Any, net: Any, table: Any, memory: Any, out: Any, adaptive: bool) -> int:
-    dst = packet.dst
+    dst, number = packet.dst, number_of_packet(table, packet)
     here, goal = group_of(table, router), group_of(table, router_of(table, dst))
     if here == goal:
-        out[0] = candidate(port_to_host(table, router, dst), 1 << (table[VCS] - 1))
+        out[0] = candidate(port_to_host(table, router, dst, number), 1 << (table[VCS] - 1))
         return 1
     if packet.phase == UNDECIDED:
         packet.phase = MINIMAL
         if table[GROUPS] > 2:
             via = draw_router(net, table, router, here, goal)
-            direct, around = (
-                port_to_host(table, router, dst),
-                port_to_group(table, router, group_of(table, max(via, 0)), dst),
-            )
+            direct = port_to_host(table, router, dst, number)
+            around = port_to_group(table, router, group_of(table, max(via, 0)), number)
             if via >= 0 and (
                 not adaptive
                 or not joined(table, here, goal)
@@ -207,18 +204,18 @@ def _ugal_node(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
 
 
 def _par(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    p, dst = table[P], packet.dst
+    p, dst, number = table[P], packet.dst, number_of_packet(table, packet)
     here, goal = group_of(table, router), group_of(table, router_of(table, dst))
     if here == goal:
-        out[0] = candidate(port_to_host(table, router, dst), 1 << (table[VCS] - 1))
+        out[0] = candidate(port_to_host(table, router, dst, number), 1 << (table[VCS] - 1))
         return 1
     again = packet.phase == UNDECIDED and in_port >= p
     if packet.phase == UNDECIDED:
-        direct = port_to_host(table, router, dst)
+        direct = port_to_host(table, router, dst, number)
         own = 3 if again else 0
         if table[GROUPS] > 2:
             via = draw_router(net, table, router, here, goal)
-            around = port_to_group(table, router, group_of(table, max(via, 0)), dst)
+            around = port_to_group(table, router, group_of(table, max(via, 0)), number)
             if via >= 0 and (
                 not joined(table, here, goal) or prefer_detour(net, table, memory, router, direct, own, around, 1)
             ):
@@ -235,18 +232,15 @@ def _every_by_router(
     router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
 ) -> int:
     p, a, dst, first = table[P], table[A], packet.dst, table[FREE0]
-    minimal, here, goal = (
-        port_to_host(table, router, dst),
-        group_of(table, router),
-        group_of(table, router_of(table, dst)),
-    )
+    here, goal = group_of(table, router), group_of(table, router_of(table, dst))
     if here == goal:
-        out[0] = candidate(minimal, 1 << (table[VCS] - 1))
-        return 1
+        return add_minimal(table, out, router, dst, 1 << (table[VCS] - 1), False)
     local = p <= in_port < p + a - 1
     again = first == 1 and local and in_vc == 0  # PAR decides once more
-    out[0] = candidate(minimal, 1 if first == 1 and in_port < p else 1 << (first + 2))
-    count = 1 if joined(table, here, goal) else 0
+    count = 0
+    if joined(table, here, goal):
+        mask = 1 if first == 1 and in_port < p else 1 << (first + 2)
+        count = add_minimal(table, out, router, dst, mask, again or (local and in_vc == first + 2))
     if in_port < p or again:
         count = add_local(table, out, count, router, goal, first)
     if in_port < p or again or (local and in_vc == first):
@@ -261,11 +255,11 @@ def _plan(
 ) -> Callable[..., RoutingPlan]:
     def prepare(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
         need_dragonfly(topology, name, vcs, vcs_needed)
-        table = ways_table(topology, vcs_needed)
+        table = ways_table(topology, vcs_needed, options.get("links", "own_first"))
         table[FREE0] = first
         memory = np.array([float(options.get("bias", 0.0))])
         return RoutingPlan(
-            relation(route), table, max_candidates=2 * topology.max_ports + 1, random=True, inject_mask=1,
+            relation(route), table, max_candidates=3 * topology.max_ports, random=True, inject_mask=1,
             every=relation(every), memory=memory,
         )  # fmt: skip
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_float
-from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.candidates import candidate, candidate_port
+from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.records import Net
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.numbers.q_rule import RATE_BITS, in_steps, keeps_minimal, learned, rate_words, step_and_largest
@@ -29,14 +30,16 @@ from hopforge.model.routing.dragonfly_ways import (
     P,
     add_global,
     add_local,
+    add_minimal,
     group_of,
     joined,
     need_dragonfly,
+    number_of_packet,
     port_to_host,
     router_of,
     ways_table,
 )
-from hopforge.model.routing.plan import RoutingPlan, draw_below, register, relation
+from hopforge.model.routing.plan import RoutingPlan, register, relation
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import dragonfly_times, linked_ports
 
@@ -108,7 +111,7 @@ def _q_adaptive(router: int, in_port: int, in_vc: int, packet: Any, net: Any, ta
     p, a, dst = table[P], table[A], packet.dst
     hops = 0 if in_port < p else in_vc + 1
     vc = min(hops, table[VCS] - 1)
-    port = port_to_host(table, router, dst)
+    port = port_to_host(table, router, dst, number_of_packet(table, packet))
     here, goal = group_of(table, router), group_of(table, router_of(table, dst))
     if here != goal:
         row = row_start(table, router, adaptive_row(table, packet))
@@ -139,12 +142,16 @@ def _every_q_adaptive(
     p, a, dst = table[P], table[A], packet.dst
     hops = 0 if in_port < p else in_vc + 1
     vc = min(hops, table[VCS] - 1)
-    minimal, here, goal = port_to_host(table, router, dst), router // a, dst // (p * a)
+    here, goal = router // a, dst // (p * a)
     lost = here != goal and not joined(table, here, goal)
-    free = hops == 0 or lost or (hops == 1 and in_port >= p + a - 1 and minimal < p + a - 1)
-    if here == goal or not free:
-        out[0] = candidate(minimal, 1 << vc)
-        return 1
+    second = hops == 1 and in_port >= p + a - 1
+    if here == goal or not (hops == 0 or lost or second):
+        local = p <= in_port < p + a - 1
+        return add_minimal(table, out, router, dst, 1 << vc, local and in_vc >= 2)
+    if second and not lost:
+        count = add_minimal(table, out, router, dst, 1 << vc, False)
+        if candidate_port(out[0]) >= p + a - 1:
+            return count
     count = add_local(table, out, 0, router, goal, vc) if hops == 0 or not lost else 0
     return add_global(table, out, count, router, goal, vc)
 
@@ -177,7 +184,7 @@ def _q_routing(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
     hops = 0 if in_port < p else in_vc + 1
     vc = min(hops, table[VCS] - 1)
     goal = router_of(table, dst)
-    port = minimal = port_to_host(table, router, dst)
+    port = minimal = port_to_host(table, router, dst, number_of_packet(table, packet))
     if goal != router and hops < table[VCS] - 3:
         start = row_start(table, router, goal)
         port = explore(net, table, memory, router, start, best_place(table, memory, start) + p)
@@ -194,8 +201,8 @@ def _every_q_routing(
     vc = min(hops, table[VCS] - 1)
     goal = router_of(table, packet.dst)
     if goal == router or hops >= table[VCS] - 3:
-        out[0] = candidate(port_to_host(table, router, packet.dst), 1 << vc)
-        return 1
+        local = table[P] <= in_port < table[P] + table[A] - 1
+        return add_minimal(table, out, router, packet.dst, 1 << vc, local and in_vc >= table[VCS] - 3)
     group = group_of(table, goal)
     return add_global(table, out, add_local(table, out, 0, router, group, vc), router, group, vc)
 
@@ -287,7 +294,7 @@ def _plan(
     if head[STEP] > 0.0:
         linked = np.isfinite(first)
         first[linked] = [in_steps(time, head[STEP], head[LARGEST], 0.5) for time in first[linked].tolist()]
-    table = ways_table(topology, vcs_needed)
+    table = ways_table(topology, vcs_needed, options.get("links", "own_first"))
     table[FREE0], table[FREE1] = first.shape[1], linked_ports(topology)
     route, every, report, learn = functions
     return RoutingPlan(

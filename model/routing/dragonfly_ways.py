@@ -2,8 +2,8 @@
 
 Header of the table: 0 p, 1 a, 2 groups, 3 ports of a router, 4 links of a pair of groups, 5 VCs, 6 and 7 free for the
 algorithm, 8 … 10 where the router of each host, the group of each router and its number in the group begin (a look is
-faster than a division), 11 whether every pair of groups has a link; then the global links [group, group, link]: router
-in its group · 64 + port, −1 behind the last one of a pair.
+faster than a division), 11 whether every pair of groups has a link, 12 the rule of parallel links; then the global
+links as `model.topology.parallel_links` lists and chooses them.
 """
 
 from typing import Any
@@ -15,8 +15,19 @@ from numpy.typing import NDArray
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.plan import RoutingError, need_kind, need_vcs
 from hopforge.model.topology import Topology
+from hopforge.model.topology.parallel_links import (
+    PORT_BITS,
+    PORT_MASK,
+    LinkRule,
+    chosen_link,
+    group_links,
+    link_number,
+)
 
-P, A, GROUPS, PORTS, LINKS, VCS, FREE0, FREE1, HOSTS_AT, GROUPS_AT, NUMBERS_AT, WHOLE, GLOBAL = range(13)
+P, A, GROUPS, PORTS, LINKS, VCS, FREE0, FREE1, HOSTS_AT, GROUPS_AT, NUMBERS_AT, WHOLE, RULE, GLOBAL = range(14)
+#: values of RULE; `adaptive` takes no number
+_RULES: tuple[LinkRule, ...] = ("own_first", "destination", "hash", "adaptive")
+_OWN_FIRST, _DESTINATION, _HASH, _ADAPTIVE = range(4)
 
 
 @njit
@@ -66,40 +77,83 @@ def next_between(table: Any, group: int, source: int, goal: int) -> int:
 
 
 @njit
-def port_to_group(table: Any, router: int, goal: int, choice: int) -> int:
-    """Port towards another group: a global link of this router's own, else the way to link `choice` (mod their number).
-
-    With one link for each pair of groups `choice` does not matter; without one (see `joined`) the answer is no port.
-    """
-    links, mine = table[LINKS], number_of(table, router)
-    first = first_link(table, group_of(table, router), goal)
-    for k in range(links):
-        entry = table[first + k]
-        if entry >> 6 == mine:
-            return entry & 63
-    if links > 1:
-        while links > 1 and table[first + links - 1] < 0:
-            links -= 1
-        first += choice % links
-    return local_port(table, mine, table[first] >> 6)
+def number_of_packet(table: Any, packet: Any) -> int:
+    """Return the number by which a packet chooses among parallel links."""
+    return link_number(packet.src, packet.dst, table[RULE] == _HASH)
 
 
 @njit
-def port_to_router(table: Any, router: int, goal: int, choice: int) -> int:
+def port_to_group(table: Any, router: int, goal: int, number: int) -> int:
+    """Port towards another group for a packet of this `number_of_packet`: a global link, or the way to its router.
+
+    With one link for each pair of groups `number` does not matter; without one (see `joined`) the answer is no port.
+    """
+    links, mine = table[LINKS], number_of(table, router)
+    first = first_link(table, group_of(table, router), goal)
+    entry = table[first]
+    if links > 1:
+        entry = chosen_link(table, first, links, mine, number, table[RULE] == _OWN_FIRST)
+    if entry >> PORT_BITS == mine:
+        return entry & PORT_MASK
+    return local_port(table, mine, entry >> PORT_BITS)
+
+
+@njit
+def port_to_router(table: Any, router: int, goal: int, number: int) -> int:
     """Port of a shortest way to another router (in the same group: direct)."""
     group = group_of(table, goal)
     if group_of(table, router) == group:
         return local_port(table, number_of(table, router), number_of(table, goal))
-    return port_to_group(table, router, group, choice)
+    return port_to_group(table, router, group, number)
 
 
 @njit
-def port_to_host(table: Any, router: int, dst: int) -> int:
-    """Port of the minimal way to host `dst`; where there are several links between groups, its number chooses."""
+def port_to_host(table: Any, router: int, dst: int, number: int) -> int:
+    """Port of the minimal way to host `dst`."""
     goal = router_of(table, dst)
     if goal == router:
         return dst - goal * table[P]
-    return port_to_router(table, router, goal, dst)
+    return port_to_router(table, router, goal, number)
+
+
+@njit
+def add_links(table: Any, out: Any, router: int, goal: int, before: int, after: int, committed: bool) -> int:
+    """Make a candidate of every port by which a minimal way to another group may go on, in increasing order.
+
+    Parameters
+    ----------
+    goal : int
+        The group.
+    before, after : int
+        VCs towards other routers of this group, and on global links.
+    committed : bool
+        The packet has come to this router for its global links: no way to other routers.
+    """
+    links, mine = table[LINKS], number_of(table, router)
+    first = first_link(table, group_of(table, router), goal)
+    count, last = 0, -1
+    for k in range(links):
+        other = table[first + k] >> PORT_BITS
+        if other >= 0 and other != mine and other != last and not committed:  # noqa: PLR1714 - not in kernels
+            out[count] = candidate(local_port(table, mine, other), before)
+            count += 1
+        last = other
+    for k in range(links):
+        entry = table[first + k]
+        if entry >= 0 and entry >> PORT_BITS == mine:
+            out[count] = candidate(entry & PORT_MASK, after)
+            count += 1
+    return count
+
+
+@njit
+def add_minimal(table: Any, out: Any, router: int, dst: int, mask: int, committed: bool) -> int:
+    """Make a candidate of the minimal way's port; where the source decides among parallel links, of all of them."""
+    goal = group_of(table, router_of(table, dst))
+    if table[RULE] == _HASH and table[LINKS] > 1 and goal != group_of(table, router):
+        return add_links(table, out, router, goal, mask, mask, committed)
+    out[0] = candidate(port_to_host(table, router, dst, dst), mask)
+    return 1
 
 
 @njit
@@ -112,8 +166,8 @@ def add_global(table: Any, out: Any, count: int, router: int, goal: int, vc: int
         first = first_link(table, group, other)
         for k in range(table[LINKS]):
             entry = table[first + k]
-            if entry >= 0 and entry >> 6 == mine:
-                out[count] = candidate(entry & 63, 1 << vc)
+            if entry >= 0 and entry >> PORT_BITS == mine:
+                out[count] = candidate(entry & PORT_MASK, 1 << vc)
                 count += 1
     return count
 
@@ -126,7 +180,7 @@ def leads_on(table: Any, router: int, goal: int) -> bool:
         if other != group and (other == goal or joined(table, other, goal)):
             first = first_link(table, group, other)
             for k in range(table[LINKS]):
-                if table[first + k] >= 0 and table[first + k] >> 6 == mine:
+                if table[first + k] >= 0 and table[first + k] >> PORT_BITS == mine:
                     return True
     return False
 
@@ -143,29 +197,18 @@ def add_local(table: Any, out: Any, count: int, router: int, goal: int, vc: int)
     return count
 
 
-def ways_table(topology: Topology, vcs: int) -> NDArray[np.int32]:
+def ways_table(topology: Topology, vcs: int, rule: LinkRule = "own_first") -> NDArray[np.int32]:
     """Table of the module for a dragonfly."""
     p, a, g = (int(topology.params[name]) for name in ("p", "a", "g"))
-    links = max(int(topology.params["links_per_group_pair"]), 1)
-    hosts_at = GLOBAL + g * g * links
+    entries = group_links(topology)
+    hosts_at = GLOBAL + entries.size
     groups_at = hosts_at + topology.hosts
     numbers_at = groups_at + topology.routers
-    table = np.full(numbers_at + topology.routers, -1, np.int32)
-    table[:GLOBAL] = [p, a, g, topology.max_ports, links, vcs, 0, 0, hosts_at, groups_at, numbers_at, 0]
-    table[hosts_at:groups_at] = topology.host_router
-    table[groups_at:numbers_at] = np.arange(topology.routers) // a
-    table[numbers_at:] = np.arange(topology.routers) % a
-    taken = np.zeros((g, g), np.int64)
-    for router in range(topology.routers):
-        for port in range(p + a - 1, int(topology.ports[router])):
-            peer = int(topology.peer_router[router, port])
-            if peer >= 0:
-                group, goal = router // a, peer // a
-                table[GLOBAL + (group * g + goal) * links + taken[group, goal]] = router % a * 64 + port
-                taken[group, goal] += 1
-    np.fill_diagonal(taken, 1)
-    table[WHOLE] = (taken > 0).all()
-    return table
+    whole = (entries[~np.eye(g, dtype=bool), 0] >= 0).all()
+    header = [p, a, g, topology.max_ports, entries.shape[2], vcs, 0, 0, hosts_at, groups_at, numbers_at, whole]
+    group, number = np.divmod(np.arange(topology.routers), a)
+    parts = [np.array([*header, _RULES.index(rule)]), entries.reshape(-1), topology.host_router, group, number]
+    return np.concatenate(parts).astype(np.int32)
 
 
 def need_links(topology: Topology, name: str, *, around: bool) -> None:

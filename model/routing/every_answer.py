@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
+from numpy.typing import NDArray
 
 from hopforge.model.kernel.memory import int32s
-from hopforge.model.network.core import records
+from hopforge.model.network.core import records, user_code
 from hopforge.model.network.core.candidates import candidate_mask, candidate_need, candidate_port
+from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.fields_read import CHANGING, HIDDEN, WRITABLE
-from hopforge.model.routing.plan import draw_below
 
 #: most choices on one way through the relation, and ways through it in one state
 MAX_CHOICES, MAX_WAYS = 64, 1 << 12
@@ -147,14 +148,16 @@ class _Array:
 class _Memory:
     """Learned data: unknown, whatever is written."""
 
-    def __init__(self, unknown: Unknown) -> None:
-        self._unknown = unknown
+    def __init__(self, unknown: Unknown, entries: int) -> None:
+        self._unknown, self._entries = unknown, entries
 
-    def __getitem__(self, _: Any) -> Unknown:
+    def __getitem__(self, place: Any) -> Unknown:
+        if not isinstance(place, Unknown) and not 0 <= place < self._entries:
+            raise NotCoveredError(f"it uses element {place} of memory, which has {self._entries}")
         return self._unknown
 
     def __setitem__(self, place: Any, value: Any) -> None:
-        pass
+        self[place]
 
 
 def _integer(value: Any) -> Any:
@@ -174,19 +177,24 @@ class EveryAnswer:
         The relation.
     state : NetState
         The network.
+    table : ndarray
+        The table of the relation.
     max_candidates : int
         Most candidates of an answer.
     """
 
-    def __init__(self, relation: Any, state: NetState, max_candidates: int) -> None:
-        self._state, self._most = state, max_candidates
+    def __init__(self, relation: Any, state: NetState, table: NDArray[Any], max_candidates: int) -> None:
+        self._state, self._most, self._numbers = state, max_candidates, table.tolist()
         self._choices = Choices()
         self._unknown = Unknown(self._choices)
         self._plain: dict[Any, Any] = {
-            draw_below: lambda _net, _router, bound: self._choices.choose(int(bound)),
+            **dict.fromkeys(
+                (draw_below, user_code.draw_below), lambda _net, _router, bound: self._choices.choose(int(bound))
+            ),
             **{
                 reader: self._reader(name)
                 for reader, name in (
+                    (user_code.output_vc, "output_vc"),
                     (records.output_vc, "output_vc"), (records.input_vc, "input_vc"), (records.host_at, "host"),
                     (records.output_port, "output_port"), (records.input_port, "input_port"),
                     (records.router_at, "router"),
@@ -194,15 +202,16 @@ class EveryAnswer:
             },
         }  # fmt: skip
         self._function = self._replace(relation)
+        self._entries = len(state["memory"])
         self._net = _Record(state.record[0], self._unknown)
-        self._table = _Array(state["table"].tolist())
+        self._table = _Array(self._numbers)
 
     def _reader(self, name: str) -> Callable[..., _Record]:
         return lambda _net, place: _Record(self._state[name][place.__index__()], self._unknown)
 
     def _part_of_table(self, address: Any) -> _Array:
         """Return the table from an address on."""
-        return _Array(self._state["table"][(address.__index__() - int(self._state.record[0]["table"])) // 4 :].tolist())
+        return _Array(self._numbers[(address.__index__() - int(self._state.record[0]["table"])) // 4 :])
 
     def _replace(self, value: Any) -> Any:
         """Find what stands for a global value of a function in plain Python."""
@@ -213,7 +222,7 @@ class EveryAnswer:
         if value is int32s:
             return self._part_of_table
         if hasattr(value, "_defn"):  # an intrinsic: pointers into what changes
-            return lambda *_: self._unknown
+            return self._plain.get(value, lambda *_: self._unknown)
         if not isinstance(value, Dispatcher):
             return value
         if value not in self._plain:
@@ -233,6 +242,14 @@ class EveryAnswer:
                 cell.cell_contents = self._replace(old.cell_contents)
         return self._plain[value]
 
+    def _place_of(self, error: Exception) -> str:
+        """File and line of the relation at which an evaluation ended."""
+        file, line, trace = self._function.__code__.co_filename, 0, error.__traceback__
+        while trace is not None:
+            line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == file else line
+            trace = trace.tb_next
+        return f"{file}:{line}: "
+
     def __call__(
         self, router: int, in_port: int, in_vc: int, fields: dict[str, int]
     ) -> set[tuple[tuple[tuple[int, int, int], ...], tuple[int, ...]]]:
@@ -250,14 +267,13 @@ class EveryAnswer:
             try:
                 count = int(
                     self._function(
-                        router, in_port, in_vc, packet, self._net, self._table, _Memory(self._unknown),
+                        router, in_port, in_vc, packet, self._net, self._table, _Memory(self._unknown, self._entries),
                         _Array(out, writable=True),
                     )
                 )  # fmt: skip
-            except NotCoveredError:
-                raise
             except Exception as error:
-                raise NotCoveredError(f"{type(error).__name__}: {error}") from error
+                what = "" if isinstance(error, NotCoveredError) else f"{type(error).__name__}: "
+                raise NotCoveredError(f"{self._place_of(error)}{what}{error}") from error
             packed = tuple(
                 (int(candidate_port.py_func(c)), int(candidate_mask.py_func(c)), int(candidate_need.py_func(c)))
                 for c in out[: max(count, 0)]

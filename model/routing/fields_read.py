@@ -17,6 +17,8 @@ import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
+from hopforge.model.network.core import user_code
+from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.records import (
     HOST,
     INPUT_PORT,
@@ -29,7 +31,6 @@ from hopforge.model.network.core.records import (
     RANK,
     ROUTER,
 )
-from hopforge.model.routing.plan import draw_below
 
 #: fields of a packet that the proof explores; the destination always
 EXPLORED = ("src", "length", "hops", "phase", "via", "user0", "user1")
@@ -51,6 +52,8 @@ _SAFE_BUILTINS = {
     "abs", "bool", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "reversed", "round",
     "sum", "tuple", "zip",
 }  # fmt: skip
+#: functions of which the proof knows what they do
+_KNOWN = (draw_below, user_code.draw_below, user_code.output_vc)
 #: parameters that are arrays where functions of a user's own have them
 _ARRAYS = ("table", "memory", "out")
 _STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
@@ -228,7 +231,7 @@ def _value(function: FunctionType, name: str) -> Any:
 
 def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType]) -> None:
     """Note what a value does that the function names: a function may be called, all else is a constant."""
-    if value is draw_below:
+    if any(value is one for one in _KNOWN):
         return
     if isinstance(value, Dispatcher):
         if (value.py_func.__module__ or "").startswith("hopforge.model.kernel.rng"):
@@ -251,7 +254,7 @@ def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType]) -> No
         return
     if isinstance(value, np.ufunc) or package == "math" or value in vars(math).values():
         return
-    if isinstance(value, type) and issubclass(value, np.generic):
+    if isinstance(value, type) and issubclass(value, np.generic | BaseException):
         return
     if package == "numpy" and "random" not in module and "random" not in repr(value):
         return

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.candidates import candidate
+from hopforge.model.routing.parallel_links import over_parallel_links
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, need_vcs, register, relation, vc_range
 from hopforge.model.topology import Topology
 from hopforge.model.topology.routing_table import distances
@@ -171,19 +172,23 @@ def _graph_table(topology: Topology, vcs: int, *, up_down: bool, root: int) -> t
     return np.concatenate(parts).astype(np.int32), int(distance.max())
 
 
+def _over_links(plan: RoutingPlan, topology: Topology, options: dict[str, Any]) -> RoutingPlan:
+    return over_parallel_links(plan, topology, options.get("links", "own_first"))
+
+
 @register("shortest")
 def prepare_shortest(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Shortest paths by table; hop h uses VC h, so the network's diameter must not exceed the number of VCs."""
     table, diameter = _graph_table(topology, vcs, up_down=False, root=0)
     need_vcs(f"shortest on {topology.name} (diameter {diameter})", vcs, max(diameter, 1))
-    return RoutingPlan(relation(_hop_indexed), table, phases=vcs + 1)
+    return _over_links(RoutingPlan(relation(_hop_indexed), table, phases=vcs + 1), topology, options)
 
 
 @register("up_down")
 def prepare_up_down(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Shortest up*/down* paths from a breadth-first tree; any number of VCs."""
     table, _ = _graph_table(topology, vcs, up_down=True, root=int(options.get("root", 0)))
-    return RoutingPlan(relation(_up_down), table, phases=2)
+    return _over_links(RoutingPlan(relation(_up_down), table, phases=2), topology, options)
 
 
 @register("shortest_escape")
@@ -191,4 +196,5 @@ def prepare_shortest_escape(topology: Topology, vcs: int, options: dict[str, Any
     """Shortest paths on VCs 1 … V − 1; VC 0 is an up*/down* escape that a packet does not leave again."""
     need_vcs("shortest_escape", vcs, 2)
     table, _ = _graph_table(topology, vcs, up_down=True, root=int(options.get("root", 0)))
-    return RoutingPlan(relation(_with_escape), table, max_candidates=2, phases=2, obligation="escape")
+    plan = RoutingPlan(relation(_with_escape), table, max_candidates=2, phases=2, obligation="escape")
+    return _over_links(plan, topology, options)

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing import hyperx
 from hopforge.model.routing.plan import (
     RoutingError,
     RoutingPlan,
     all_vcs,
-    draw_below,
     need_kind,
     need_vcs,
     register,

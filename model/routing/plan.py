@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.kernel.memory import int64s, words
-from hopforge.model.kernel.rng import next_below
-from hopforge.model.network.core.records import ROUTE_SIGNATURE, Net
+from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.network.core.user_code import is_ours, jit_when_used
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.topology import Topology
 
@@ -44,6 +42,8 @@ class RoutingPlan:
         ``packet.via`` is a router drawn at the source, by the relation.
     random : bool
         Draws random numbers, with `draw_below`: the proof goes through all of them.
+    by_source : bool
+        The source decides among parallel links (``links: hash``), which tables and lookups do not know.
     inject_mask : int or ndarray
         VCs that hosts may use.
     obligation : str
@@ -59,6 +59,8 @@ class RoutingPlan:
         What routers tell their neighbours upstream (`model.network.parts.feedback`).
     estimates : (int, tuple), optional
         Where in `memory` learned times begin, and their shape [router, row, port].
+    unguarded : RoutingPlan, optional
+        A user's plan as its file gave it, where `route`, `feedback` and `table` are those of `model.routing.guard`.
     """
 
     route: Any
@@ -67,12 +69,14 @@ class RoutingPlan:
     phases: int = 1
     uses_via: bool = False
     random: bool = False
+    by_source: bool = False
     inject_mask: Any = None
     obligation: str = "acyclic"
     every: Any = None
     feedback: Feedback | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None
+    unguarded: "RoutingPlan | None" = None
 
 
 #: name → ``prepare(topology, vcs, options) -> RoutingPlan``
@@ -90,48 +94,11 @@ def register(name: str) -> Callable[[Callable[..., RoutingPlan]], Callable[..., 
 
 
 def relation(function: Callable[..., int]) -> Any:
-    """Jit a routing relation with the signature that the kernel calls (kept in numba's disk cache)."""
-    return kernel(ROUTE_SIGNATURE)(function)
+    """Jit a routing relation with the signature that the kernel calls (its machine code is kept on disk).
 
-
-@njit
-def draw_below(net: Net, router: int, bound: int) -> int:
-    """Random integer in [0, bound) from the stream of `router`, for use inside relations."""
-    if net.choices != 0:
-        return chosen_below(int64s(net.choices), bound)
-    return next_below(words(net.router_rng), router, bound)
-
-
-@njit
-def chosen_below(choices: Any, bound: int) -> int:
-    """Take the next number of a list in place of a random one, so that all that can be drawn are tried in turn.
-
-    `choices` holds the most draws of an evaluation, how many were made, how many of the list are set, and then the
-    number and the bound of each.
+    That of a user's file is compiled by `model.routing.guard`, with checks.
     """
-    place = choices[1]
-    choices[1] = place + 1
-    if place >= choices[0]:
-        return 0
-    if place >= choices[2]:
-        choices[3 + 2 * place] = 0
-        choices[2] = place + 1
-    choices[4 + 2 * place] = bound
-    return choices[3 + 2 * place]
-
-
-@njit
-def next_choices(choices: Any) -> bool:
-    """Set the list to the numbers that come after those of the last evaluation; False: that was the last one."""
-    made = min(choices[1], choices[0])
-    while made > 0:
-        made -= 1
-        if choices[3 + 2 * made] + 1 < choices[4 + 2 * made]:
-            choices[3 + 2 * made] += 1
-            choices[1], choices[2] = 0, made + 1
-            return True
-    choices[1], choices[2] = 0, 0
-    return False
+    return kernel(ROUTE_SIGNATURE)(function) if is_ours(function) else jit_when_used(function)
 
 
 def need_kind(topology: Topology, name: str, *kinds: str) -> None:

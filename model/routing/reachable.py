@@ -18,6 +18,7 @@ from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import entry, inner
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.core.candidates import blank_candidates, candidate_mask, candidate_need, candidate_port
+from hopforge.model.network.core.draws import next_choices
 from hopforge.model.network.core.records import (
     NET_RECORD,
     PACKET,
@@ -32,9 +33,10 @@ from hopforge.model.network.core.records import (
     output_vc,
 )
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.routing.every_answer import EveryAnswer
 from hopforge.model.routing.fields_read import FieldsRead
-from hopforge.model.routing.plan import RoutingPlan, next_choices
+from hopforge.model.routing.plan import RoutingPlan
 
 #: most evaluations of the relation that an exploration makes, and draws of one evaluation
 MAX_EVALUATIONS, MAX_DRAWS = 400_000_000, 16
@@ -513,12 +515,12 @@ class Exploration:
 
     def _explore(self, packet: Any, choices: NDArray[np.int64]) -> int:
         """Explore the destinations that are left; one of the codes above."""
-        return int(
-            _walk(
-                self._relation, self._state.record[0], packet, self._info, choices, self._destinations, self._lengths,
-                self._classes, self._slots, self._stamps, self._wanted, self._outcomes, self._steps, self.depends,
-            )
+        code = _walk(
+            self._relation, self._state.record[0], packet, self._info, choices, self._destinations, self._lengths,
+            self._classes, self._slots, self._stamps, self._wanted, self._outcomes, self._steps, self.depends,
         )  # fmt: skip
+        refuse_mistake(self._state.record[0])
+        return int(code)
 
     def stuck_channels(self, *, stretched: bool) -> NDArray[np.uint8]:
         """Largest set of channels in which packets can stand that ask for channels of the set alone: uint8[channel].
@@ -594,7 +596,7 @@ class InterpretedExploration(Exploration):
         resends: bool = False,
     ) -> None:
         super().__init__(plan, relation, state, reads, destinations, lengths, resends=resends)
-        self._answers = EveryAnswer(relation, state, plan.max_candidates)
+        self._answers = EveryAnswer(relation, state, plan.table, plan.max_candidates)
 
     def _explore(self, packet: Any, choices: NDArray[np.int64]) -> int:
         info, host = self._info, self._state["host"]

@@ -10,6 +10,7 @@ from hopforge.model.irregular.layers import Layers
 from hopforge.model.irregular.switch_tables import channel_orders
 from hopforge.model.irregular.tables import RoutingTables, next_ports
 from hopforge.model.network.core.candidates import candidate
+from hopforge.model.routing.parallel_links import over_parallel_links
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs, register, relation, vc_range
 from hopforge.model.topology import Topology
 
@@ -155,7 +156,7 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
     if by_hop:
         parts.append(layers.starts[:-1])
     table = np.concatenate([np.array(header), *(np.asarray(part).reshape(-1) for part in parts)]).astype(np.int32)
-    return RoutingPlan(
+    plan = RoutingPlan(
         relation(_RELATIONS[layers.method]),
         table,
         max_candidates=1 if layers.escape is None else 2,
@@ -164,3 +165,4 @@ def prepare_tables(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
         # (layer, channel) dependencies free of cycles
         obligation="escape" if layers.escape is not None else "checked" if by_hop else "acyclic",
     )
+    return over_parallel_links(plan, topology, options.get("links", "own_first"))

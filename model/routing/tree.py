@@ -7,8 +7,9 @@ import numpy as np
 from numba import njit
 
 from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.records import Net, output_vc
-from hopforge.model.routing.plan import RoutingPlan, all_vcs, draw_below, need_kind, register, relation
+from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, register, relation
 from hopforge.model.topology import Topology
 
 # table: 0 k, 1 n, 2 all VCs, 3 switches a level, then powers k^0 … k^(n+1)

@@ -9,6 +9,7 @@ from typing import Any
 
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import TopologyConfig
+from hopforge.model.shared import once
 from hopforge.model.topology.base import Channels, Topology, TopologyError
 from hopforge.model.topology.complete import build_fully_connected, build_hyperx
 from hopforge.model.topology.dragonfly import build_dragonfly
@@ -55,4 +56,4 @@ def build(topology: TopologyConfig, address: AddressConfig, folder: Path = Path(
         Naming the key (or file and line), the limit and the value.
     """
     more: dict[str, Any] = {"folder": folder} if topology.kind == "edge_list" else {}
-    return TOPOLOGIES[topology.kind](topology, address, **more)
+    return once(("network", topology, address, folder), lambda: TOPOLOGIES[topology.kind](topology, address, **more))

@@ -6,6 +6,11 @@ from hopforge.model.topology.aggregation import aggregate
 from hopforge.model.topology.limits import MAX_PORTS
 
 
+def configured_network(config: Config) -> Topology:
+    """Build section `topology`."""
+    return build(config.topology, config.address)
+
+
 def network_topology(config: Config) -> Topology:
     """Build section `topology`; with lookup engines every link between routers is ``lookup.lag.members`` links.
 
@@ -15,8 +20,7 @@ def network_topology(config: Config) -> Topology:
         A network that cannot be built, or whose routers then have too many ports.
     """
     topology = build(config.topology, config.address)
-    members = config.lookup.lag.members
-    if members == 1 or config.router.route_computation == "table":
+    if config.router.route_computation == "table" or (members := config.lookup.lag.members) == 1:
         return topology
     found = aggregate(topology, members)
     if found.max_ports > MAX_PORTS:

@@ -12,6 +12,7 @@ from xml.etree.ElementTree import ParseError
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.input_file import read_input_text
 from hopforge.model.topology.base import MAX_ROUTERS, TopologyError
 from hopforge.model.topology.graph import Numbers
 
@@ -53,7 +54,7 @@ def read_text(path: Path) -> str:
         It cannot be read.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return read_input_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise TopologyError("topology.file", f"cannot read {path}: {reason}") from error
@@ -82,12 +83,12 @@ def read_edges(path: Path) -> tuple[tuple[int, int], ...]:
     Returns
     -------
     tuple of (int, int)
-        In the order of the file, each with the smaller number first.
+        In the order of the file, each with the smaller number first; a repeated line is a parallel link.
 
     Raises
     ------
     TopologyError
-        Unreadable file, malformed line, self-loop, duplicate (each with file and line), or no edge at all.
+        Unreadable file, malformed line, self-loop, a link in both directions (each with file and line), or no edge.
     """
     return tuple((low, high) for low, high in read_edge_file(path).edges.tolist())
 
@@ -102,6 +103,7 @@ def read_edge_file(path: Path) -> GraphData:
     TopologyError
         As `read_edges`.
     """
+    links: list[tuple[Any, Any]] = []
     seen: dict[tuple[Any, Any], str] = {}
     grid: bool | None = None
     for where, line, words in _lines(path):
@@ -121,18 +123,20 @@ def read_edge_file(path: Path) -> GraphData:
         low, high = sorted(ends)
         if low == high:
             raise TopologyError(where, f"router {words[0]} is linked to itself")
-        if (low, high) in seen:
-            first = seen[low, high].rpartition(":")[2]
+        other = seen.get((ends[1], ends[0]))
+        if other is not None:
+            first = other.rpartition(":")[2]
             raise TopologyError(
-                where, f"link {' '.join(words[:: 1 if ends[0] == low else -1])} is already on line {first}"
+                where, f"link {words[1]} {words[0]} is already on line {first}; write parallel links the same way round"
             )
-        seen[low, high] = where
-    if not seen:
+        seen.setdefault((ends[0], ends[1]), where)
+        links.append((low, high))
+    if not links:
         raise TopologyError(str(path), "holds no link")
     if not grid:
-        edges = np.array(list(seen), dtype=np.int64)
+        edges = np.array(links, dtype=np.int64)
         return GraphData(edges, int(edges.max()) + 1)
-    places = np.array(list(seen), dtype=np.int64)
+    places = np.array(links, dtype=np.int64)
     width, height = places.reshape(-1, 2).max(axis=0) + 1
     if width * height > MAX_ROUTERS:
         raise TopologyError(
@@ -249,7 +253,8 @@ def read_node_link(path: Path) -> GraphData:
     text = read_text(path)
     try:
         data = json.loads(text)
-        graph = nx.node_link_graph(data, edges="links" if "links" in data else "edges", multigraph=True)
+        edges = "links" if "links" in data else "edges"
+        graph = nx.node_link_graph({**data, "multigraph": True}, edges=edges)
     except (ValueError, nx.NetworkXError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TopologyError(str(path), f"not node-link JSON: {_reason(error)}") from error
     return from_networkx(graph, str(path))
@@ -316,7 +321,7 @@ def from_networkx(graph: Any, name: str) -> GraphData:
 
 def _ranks(nodes: list[Any]) -> dict[Any, int]:
     """Rank nodes by the number at the end of their names, in their own order if one has none or two have the same."""
-    found = [re.search(r"(\d+)$", str(node)) for node in nodes]
+    found = [re.search(r"(?<!\d)(\d{1,18})$", str(node)) for node in nodes]
     numbers = [int(match[1]) for match in found if match]
     if len(numbers) == len(nodes) and len(set(numbers)) == len(nodes):
         nodes = [node for _, node in sorted(zip(numbers, nodes, strict=True), key=lambda pair: pair[0])]

@@ -2,7 +2,7 @@
 
 import math
 
-from hopforge.model.config.limits import address_problems, graph_shape
+from hopforge.model.config.limits import address_problems, graph_shape, group_problems
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TopologyConfig, TorusConfig
 from hopforge.model.topology.base import TopologyError
@@ -22,7 +22,7 @@ def check_addresses(topology: TopologyConfig, address: AddressConfig) -> None:
     TopologyError
         Naming the key, the limit and the value.
     """
-    for problem in address_problems(topology, address):
+    for problem in (*group_problems(topology), *address_problems(topology, address)):
         raise TopologyError(problem.key, problem.reason)
 
 

@@ -21,10 +21,12 @@ _CODES = {
 #: most operations, sends and receives that a call makes, by its code (collectives' messages beside)
 _OPERATIONS = np.array([0, 2, 1, 2, 1, 1, 0, 4, 1, 1, 1])
 _NULL = -1
+#: bytes of a receive whose room is not known
+UNKNOWN = -1
 
 _CALL = np.dtype([
     ("code", np.int8), ("peer", np.int64), ("source", np.int64), ("tag", np.int64), ("count", np.int64),
-    ("element", np.int64), ("amount", np.float64), ("key", np.int64),
+    ("element", np.int64), ("room", np.int64), ("recv_element", np.int64), ("amount", np.float64), ("key", np.int64),
 ])
 
 
@@ -40,8 +42,8 @@ class RankCalls(NamedTuple):
         The call that it belongs to.
     sends : ndarray, int64[send, 3]
         Destination, tag and bytes.
-    receives : ndarray, int64[receive, 3]
-        Source, tag and call.
+    receives : ndarray, int64[receive, 4]
+        Source, tag, call, and bytes that it has room for (`UNKNOWN`: any).
     amounts : ndarray, float64[...]
         Flops or seconds.
     """
@@ -64,15 +66,8 @@ class CallTable:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._number: dict[int, int] = {}
-        self._actions: list[Action] = []
-        for program in trace.actions:
-            for action in {id(action): action for action in program}.values():
-                if self._number.setdefault(id(action), len(self._actions)) == len(self._actions):
-                    self._actions.append(action)
-        self._calls = np.zeros(len(self._actions), _CALL)
-        self._calls["element"] = -1
-        for number, action in enumerate(self._actions):
+        self._calls = np.zeros(len(trace.calls), _CALL)
+        for number, action in enumerate(trace.calls):
             self._calls[number] = _record(action)
 
     def rank(
@@ -90,13 +85,11 @@ class CallTable:
         first_message, first_receive, first_amount : int
             Numbers of its first send, receive and amount.
         """
-        actions = self._trace.actions[rank]
-        every = np.fromiter(map(self._number.__getitem__, map(id, actions)), np.int32, len(actions))
-        used, numbers = np.unique(every, return_inverse=True)
+        used, numbers = np.unique(self._trace.numbers[rank], return_inverse=True)
         calls = self._calls[used]
-        calls["element"] = np.where(
-            calls["element"] < 0, DATATYPES[self._trace.default_datatype(rank)][1], calls["element"]
-        )
+        default = DATATYPES[self._trace.default_datatype(rank)][1]
+        for element in ("element", "recv_element"):
+            calls[element] = np.where(calls[element] < 0, default, calls[element])
         keys = _number_requests(calls, rank)
         codes = np.bincount(calls["code"][numbers], minlength=len(_OPERATIONS))
         own = sum(map(len, collectives))
@@ -104,7 +97,7 @@ class CallTable:
         first = np.concatenate([[0], np.cumsum([len(part) for part in collectives])]).astype(np.int64)
         operation, action = np.empty(size, np.int64), np.empty(size, np.int32)
         sends = np.empty((int(codes[[_SEND, _ISEND, _BOTH]].sum()), 3), np.int64)
-        receives = np.empty((int(codes[[_RECV, _IRECV, _BOTH]].sum()), 3), np.int64)
+        receives = np.empty((int(codes[[_RECV, _IRECV, _BOTH]].sum()), 4), np.int64)
         amounts = np.empty(int(codes[[_COMPUTE, _SLEEP, _COLLECTIVE]].sum()))
         requests = int(codes[[_ISEND, _IRECV]].sum())
         receiving = np.isin(calls["code"], (_RECV, _IRECV, _BOTH))
@@ -119,12 +112,16 @@ class CallTable:
         )
 
 
-def _record(action: Action) -> tuple[int, int, int, int, int, int, float, int]:
+def _record(action: Action) -> tuple[int, int, int, int, int, int, int, int, float, int]:
     code = _CODES.get(action.name, _NO_CALL)
     element = -1 if action.datatype == -2 else DATATYPES[action.datatype][1]
     tag = 0 if code == _BOTH else action.tag
     count = action.count if code in (_SEND, _ISEND, _BOTH) else 0
-    return code, action.peer, action.source, tag, count, element, action.amount, 0
+    room, datatype = (action.recv_count, action.recv_datatype) if code == _BOTH else (action.count, action.datatype)
+    if room < 0 or (datatype != -2 and DATATYPES[datatype][1] == 0):
+        room = UNKNOWN
+    recv_element = -1 if datatype == -2 else DATATYPES[datatype][1]
+    return code, action.peer, action.source, tag, count, element, room, recv_element, action.amount, 0
 
 
 def _number_requests(calls: NDArray[np.void], rank: int) -> int:
@@ -161,6 +158,7 @@ def _expand(  # type: ignore[no-untyped-def]
         source = call.source if code == _BOTH else call.peer
         if code in (_RECV, _IRECV, _BOTH) and not wild and source != PROC_NULL:
             receives[received, 0], receives[received, 1], receives[received, 2] = source, call.tag, index
+            receives[received, 3] = call.room * call.recv_element if call.room >= 0 else UNKNOWN
             operation[at] = KINDS * (first_receive + received) + LATER_POST
             wait_receive = KINDS * (first_receive + received) + LATER_RECEIVE
             received += 1

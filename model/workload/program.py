@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, CallTable, RankCalls
+from hopforge.model.workload.agreement import ROOTED, listed, same_calls
+from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, UNKNOWN, CallTable, RankCalls
 from hopforge.model.workload.collectives import CUT_ALLREDUCE, schedule
 from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
 from hopforge.model.workload.trace import COLLECTIVES, DATATYPES, Action, Trace, TraceError
@@ -107,10 +108,11 @@ def _compiled(operation: str, algorithm: str, ranks: int, root: int) -> _Compile
 
 
 class _Call(NamedTuple):
-    """One collective as all ranks called it."""
+    """One collective as all members of its communicator called it: by rank in it."""
 
     actions: tuple[Action, ...]
     defaults: tuple[int, ...]
+    members: tuple[int, ...]
 
 
 Sizes = NDArray[np.int64]
@@ -180,7 +182,6 @@ OPERATIONS: dict[str, tuple[str, Callable[[_Call, int], Sizes]]] = {
     "scan": ("scan", _one_block),
     "exscan": ("scan", _one_block),
 }
-_ROOTED = frozenset({"bcast", "reduce", "gather", "gatherv", "scatter", "scatterv"})
 
 
 def waiting_text(program: Program, trace: Trace, waiting: NDArray[np.integer], at: NDArray[np.integer]) -> str:
@@ -203,7 +204,7 @@ def waiting_text(program: Program, trace: Trace, waiting: NDArray[np.integer], a
             if program.kind[at[rank]] == RECEIVE
             else f"until rank {program.destination[m]} takes its message"
         )
-        parts.append(f"rank {rank} waits {what} ({trace.actions[rank][action].name}, {trace.where(rank, action)})")
+        parts.append(f"rank {rank} waits {what} ({trace.action(rank, action).name}, {trace.where(rank, action)})")
     more = f"; and {len(waiting) - NAMED_RANKS} more ranks" if len(waiting) > NAMED_RANKS else ""
     return f"{len(waiting)} of {program.ranks} ranks wait: {'; '.join(parts)}{more}"
 
@@ -252,30 +253,32 @@ class _Builder:
             self._expand(call, collectives)
 
     def _collect_calls(self) -> list[_Call]:
+        """Put the calls of the members of each communicator together, and note where each rank calls them."""
         trace = self.trace
-        where = [[i for i, action in enumerate(actions) if action.name in COLLECTIVES] for actions in trace.actions]
-        for rank, found in enumerate(where):
-            if len(found) != len(where[0]):
-                raise TraceError(
-                    f"{trace.files[rank]}: rank {rank} calls {len(found)} collectives, rank 0 calls {len(where[0])}"
-                )
-        calls = []
-        for column in zip(*where, strict=True):
-            actions = tuple(trace.actions[rank][index] for rank, index in enumerate(column))
-            first = actions[0]
-            for rank, action in enumerate(actions):
-                if action.name != first.name:
+        kinds = np.array([action.communicator if action.name in COLLECTIVES else -1 for action in trace.calls])
+        found: list[_Call] = []
+        self.called: list[list[tuple[int, int, int]]] = [[] for _ in range(trace.ranks)]  # action, call, rank in it
+        for communicator in np.unique(kinds[kinds >= 0]).tolist():
+            everybody = communicator == 0
+            members = tuple(range(trace.ranks)) if everybody else trace.communicators[communicator]
+            where = [np.flatnonzero(kinds[numbers] == communicator) for numbers in trace.numbers]
+            for rank in set(range(trace.ranks)).difference(members):
+                if len(where[rank]):
+                    name = trace.action(rank, where[rank][0]).name
                     raise TraceError(
-                        f"{trace.where(rank, column[rank])}: rank {rank} calls {action.name} where rank 0 calls"
-                        f" {first.name} ({trace.where(0, column[0])})"
+                        f"{trace.where(rank, where[rank][0])}: rank {rank} calls {name} in communicator {communicator},"
+                        f" which has the ranks {listed(members)}"
                     )
-                if action.name in _ROOTED and action.root != first.root:
-                    raise TraceError(
-                        f"{trace.where(rank, column[rank])}: rank {rank} calls {action.name} with root {action.root},"
-                        f" rank 0 with root {first.root} ({trace.where(0, column[0])})"
-                    )
-            calls.append(_Call(actions, self.defaults))
-        return calls
+            same_calls(trace, communicator, members, where)
+            defaults = tuple(self.defaults[rank] for rank in members)
+            numbers = np.stack([trace.numbers[rank][where[rank]] for rank in members])
+            for column in range(numbers.shape[1]):
+                for place, rank in enumerate(members):
+                    self.called[rank].append((int(where[rank][column]), len(found), place))
+                found.append(_Call(tuple(trace.calls[n] for n in numbers[:, column].tolist()), defaults, members))
+        for called in self.called:
+            called.sort()
+        return found
 
     def _expand(self, call: _Call, collectives: CollectivesConfig) -> None:
         name = call.actions[0].name
@@ -285,12 +288,13 @@ class _Builder:
             algorithm = "pairwise"
         if operation == "allreduce" and algorithm in CUT_ALLREDUCE:
             block_bytes = _pieces
-        root = call.actions[0].root if name in _ROOTED else 0
+        root = call.actions[0].root if name in ROOTED else 0
         compiled = _compiled(operation, algorithm, len(call.actions), root)
         if len(compiled.source):
             sizes = block_bytes(call, root)
-            self.sources.append(compiled.source)
-            self.destinations.append(compiled.destination)
+            members = np.array(call.members, np.int32)
+            self.sources.append(members[compiled.source])
+            self.destinations.append(members[compiled.destination])
             self.sizes.append(np.add.reduceat(sizes[compiled.blocks], compiled.first_block))
         base = self.collective_messages
         self.collective_messages += len(compiled.source)
@@ -299,13 +303,44 @@ class _Builder:
     def add_rank(self, rank: int) -> None:
         """Collect the operations of one rank."""
         found = self.table.rank(
-            rank, [operations[rank] for operations in self.call_operations],
+            rank, [self.call_operations[number][place] for _, number, place in self.called[rank]],
             first_message=self.collective_messages + self.sends, first_receive=self.received, first_amount=self.timed,
         )
         self.parts.append(found)
         self.sends += len(found.sends)
         self.received += len(found.receives)
         self.timed += len(found.amounts)
+
+    def _check_room(
+        self, sends: NDArray[np.int64], receives: NDArray[np.int64], matched: NDArray[np.int64]
+    ) -> None:
+        """Refuse a receive that has no room for its message."""
+        room = receives[:, 4]
+        small = np.flatnonzero((matched >= 0) & (room != UNKNOWN) & (room < sends[:, 3][matched]))
+        mixed = {pair: self._mixed(*pair) for pair in {(int(r[0]), int(r[1])) for r in receives[small] if not r[2]}}
+        small = small[[not mixed.get((int(r[0]), int(r[1])), False) or r[2] != 0 for r in receives[small]]]
+        if not len(small):
+            return
+        source, rank, tag, index, bytes_ = receives[small[0]].tolist()
+        message = int(matched[small[0]])
+        part = self.parts[source]
+        call = part.action[np.flatnonzero(part.operation == KINDS * (self.collective_messages + message) + SEND)[0]]
+        more = f"; {len(small) - 1} more receives are too small" if len(small) > 1 else ""
+        raise TraceError(
+            f"{self.trace.where(rank, index)}: rank {rank} receives at most {bytes_} bytes, the message from rank"
+            f" {source} with tag {tag} has {sends[message, 3]} ({self.trace.where(source, call)}){more}"
+        )
+
+    def _mixed(self, source: int, rank: int) -> bool:
+        """Whether exchanges meet other messages of tag 0: which is whose a trace does not tell."""
+        used = [[self.trace.calls[n] for n in np.unique(self.trace.numbers[r])] for r in (source, rank)]
+        exchanges = any(a.name == "sendRecv" and a.peer == rank for a in used[0]) or any(
+            a.name == "sendRecv" and a.source == source for a in used[1]
+        )
+        return exchanges and (
+            any(a.name in ("send", "isend") and (a.peer, a.tag) == (rank, 0) for a in used[0])
+            or any(a.name in ("recv", "irecv") and (a.peer, a.tag) == (source, 0) for a in used[1])
+        )
 
     @staticmethod
     def _other_ranks(waiting: NDArray[np.int64], rank: int) -> str:
@@ -321,9 +356,11 @@ class _Builder:
         ranks = np.arange(len(self.parts))
         sends = np.concatenate([part.sends for part in self.parts])  # destination, tag, bytes
         sends = np.insert(sends, 0, np.repeat(ranks, [len(part.sends) for part in self.parts]), axis=1)
-        receives = np.concatenate([part.receives for part in self.parts])  # source, tag, action
+        receives = np.concatenate([part.receives for part in self.parts])  # source, tag, action, bytes
         receives = np.insert(receives, 1, np.repeat(ranks, [len(part.receives) for part in self.parts]), axis=1)
         matched = _match(sends, receives)
+        if len(sends):
+            self._check_room(sends, receives, matched)
         operation = np.concatenate([part.operation for part in self.parts])
         action = np.concatenate([part.action for part in self.parts])
         first = np.concatenate([[0], np.cumsum([len(part.operation) for part in self.parts])]).astype(np.int64)
@@ -331,7 +368,7 @@ class _Builder:
         waited = operand[kind == LATER_RECEIVE]
         lost = waited[matched[waited] < 0]
         if len(lost):
-            source, rank, tag, index = receives[lost[0]]
+            source, rank, tag, index, _ = receives[lost[0]]
             raise TraceError(
                 f"{self.trace.where(rank, index)}: rank {rank} waits for a message from rank {source} with tag {tag}"
                 f" that is never sent{self._other_ranks(receives[lost, 1], rank)}"
@@ -388,9 +425,8 @@ def _numbered(key: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @kernel
-def _interleave(first, kind, operand, source, destination, packets, host, out_src, out_dst):  # type: ignore[no-untyped-def]
+def _interleave(first, kind, operand, source, destination, packets, host, at, out_src, out_dst):  # type: ignore[no-untyped-def]
     ranks = len(first) - 1
-    at = first[:-1].copy()
     left = np.zeros(ranks, np.int64)
     sent = np.zeros(len(source), np.bool_)
     written = 0
@@ -424,12 +460,10 @@ def _interleave(first, kind, operand, source, destination, packets, host, out_sr
                     sent[number] = True
                     at[rank] += 1
         if not running:
-            return -1
+            return True
         if not moved:
-            for rank in range(ranks):
-                if at[rank] < first[rank + 1]:
-                    return rank
-    return -1
+            return False
+    return True
 
 
 class RankPackets(NamedTuple):
@@ -448,7 +482,7 @@ class RankPackets(NamedTuple):
     local_messages: int
 
 
-def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int) -> RankPackets:
+def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int, trace: Trace) -> RankPackets:
     """Run all ranks and record the order of their packets (see the module's text).
 
     Parameters
@@ -459,11 +493,14 @@ def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int) -> R
         Host of each rank; messages between ranks of one host make no packets.
     mtu_bytes : int
         Payload of a packet; a message of 0 bytes is one packet.
+    trace : Trace
+        Where the operations stand.
 
     Raises
     ------
     TraceError
-        Ranks that wait for each other for ever, or more than `MAX_PACKETS` packets.
+        Ranks that wait for each other for ever (which, for what, and where that stands), or more than `MAX_PACKETS`
+        packets.
     """
     packets = np.maximum(1, -(-program.size_bytes // mtu_bytes))
     local = host[program.source] == host[program.destination]
@@ -471,10 +508,12 @@ def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int) -> R
     if total > MAX_PACKETS:
         raise TraceError(f"workload.mtu_bytes: {mtu_bytes} makes {total} packets, more than {MAX_PACKETS}")
     out_src, out_dst = np.empty(total, np.int32), np.empty(total, np.int32)
-    stuck = _interleave(
-        program.first, program.kind, program.operand, program.source, program.destination, packets, host,
+    at = program.first[:-1].copy()
+    ended = _interleave(
+        program.first, program.kind, program.operand, program.source, program.destination, packets, host, at,
         out_src, out_dst,
     )
-    if stuck >= 0:
-        raise TraceError(f"workload.file: rank {stuck} and others wait for each other for ever")
+    if not ended:
+        waiting = np.flatnonzero(at < program.first[1:])
+        raise TraceError(f"workload: the program cannot end: {waiting_text(program, trace, waiting, at)}")
     return RankPackets(out_src, out_dst, int(local.sum()))

@@ -13,7 +13,7 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.gen.router import NetworkDesign, network_design
+from hopforge.gen.design import NetworkDesign
 from hopforge.hw.network import Network
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
@@ -25,12 +25,12 @@ from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engin
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import RouterParams
 from hopforge.model.topology import Topology
+from hopforge.sim.benches.network_setup import NetworkSetup, network_setup
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
 from hopforge.sim.drive.router import flit_words
-from hopforge.sim.run.packet_script import draw_packets
 from hopforge.sim.run.simulation import Simulation
 
-__all__ = ["NetworkTraffic", "RecordedNetwork", "record_network"]
+__all__ = ["NetworkTraffic", "RecordedNetwork", "record_network", "setup_writes"]
 
 _EVENTS_PER_FLIT = 8
 _TAIL = 2  # bit of a flit's kind in the log
@@ -106,7 +106,9 @@ class _Log:
     kind: NDArray[np.int64]
 
 
-def record_network(config: Config, traffic: NetworkTraffic) -> RecordedNetwork:
+def record_network(
+    config: Config, traffic: NetworkTraffic, setup: NetworkSetup | None = None
+) -> RecordedNetwork:
     """Run the simulator with the configured traffic and derive the signals of hardware with the same packets.
 
     Parameters
@@ -115,32 +117,27 @@ def record_network(config: Config, traffic: NetworkTraffic) -> RecordedNetwork:
         Sections topology, router, routing and traffic.
     traffic : NetworkTraffic
         Load, duration, seed.
+    setup : NetworkSetup, optional
+        What `network_setup` has made of them.
 
     Raises
     ------
     UserError
         Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
     """
-    design = network_design(config)
+    ready = network_setup(config, traffic.load, traffic.seed, traffic.cycles) if setup is None else setup
+    design, script = ready.design, ready.script
     topology, params = design.topology, design.params
-    if params[0].lookup is not None and params[0].lookup.tcam_kind == "external":
-        raise UserError("lookup.tcam.kind must be flops or sram for the co-simulation of a network, not external")
     component = Network(routers=params, links=network_links(config, topology), hosts=topology_hosts(topology))
-    drawing = Simulation(config, traffic.load, traffic.seed, topology)
-    script = draw_packets(drawing, traffic.cycles)
-    if not len(script[0]):
-        raise UserError(
-            f"no packet in {traffic.cycles} cycles at a load of {traffic.load:g}: there is nothing to compare"
-        )
     run, rows = _run(config, topology, script, traffic)
     first = np.concatenate([[0], np.cumsum(script[3])])
     logs = {kind: _of_kind(rows, kind, script, first) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
     data = _payload(params[0], topology, script, first, np.random.default_rng((traffic.seed, 4)))
     end = int(logs[RECEIVED].cycle.max()) + 1
-    setup = _setup(design) if params[0].rc == "lookup" else []
+    programs = setup_writes(design) if params[0].rc == "lookup" else []
     for log in logs.values():
-        log.cycle[:] += len(setup)
-    recorder = _Recorder(topology, params[0], run, logs, data, setup)
+        log.cycle[:] += len(programs)
+    recorder = _Recorder(topology, params[0], run, logs, data, programs)
     counts = _engine_counts(run)
     return RecordedNetwork(
         component, recorder.replay(), traffic, topology.routers, topology.hosts, len(script[0]),
@@ -148,13 +145,13 @@ def record_network(config: Config, traffic: NetworkTraffic) -> RecordedNetwork:
     )  # fmt: skip
 
 
-def _setup(design: NetworkDesign) -> list[tuple[int, int] | None]:
+def setup_writes(design: NetworkDesign) -> list[tuple[int, int] | None]:
     """Return the writes on the register bus, one a cycle, that fill keys and TCAMs and enable routers; None: idle."""
     lookup = design.params[0].lookup
     assert lookup is not None
     # Instead of a read until something is over: what it takes at most, a scrub of all sets or a write into the TCAM.
     wait = 4 * lookup.sets + 2 * lookup.tcam_latency_cycles + 64
-    programs = [design.program(router).operations for router in range(design.topology.routers)]
+    programs = [program.operations for program in design.programs]
     steps: list[tuple[int, int] | None] = []
     for operations in zip_longest(*programs):
         if any(operation is not None and operation.kind == "poll" for operation in operations):

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from hopforge.gen.lookup import engine_parameters, top_name
+from hopforge.gen.lookup import top_name
 from hopforge.gen.verilog import to_verilog
 from hopforge.hw.lookup import Lookup
 from hopforge.model.config import Config
-from hopforge.model.lookup.node_reduction import NodeReduction
-from hopforge.model.lookup.params import LookupParams
-from hopforge.model.router.program import engine_registers
 from hopforge.model.topology import build
 from hopforge.sim.benches.lookup import lookup_replay
+from hopforge.sim.cosim.prepared import engine_setup, prepare_engine
 from hopforge.sim.cosim.run import chosen_simulator, play, report_in
 from hopforge.sim.drive.replay import Progress, ReplayResult
 from hopforge.sim.drive.runner import SimulatorName
 from hopforge.sim.drive.stimulus import Traffic, stimulus
+
+__all__ = ["CosimReport", "cosim", "engine_setup", "engine_traffic"]
 
 _POOL = 256
 _MOST_ADDRESSES = 4096
@@ -120,10 +120,10 @@ def cosim(
     """
     simulator = chosen_simulator(config, simulator)
     folder = output
-    params, top = engine_parameters(config), top_name(config)
+    (params, registers), top = prepare_engine(config), top_name(config)
     traffic = engine_traffic(config, lookups or config.cosim.lookups, config.seed if seed is None else seed)
     start = time.perf_counter()
-    recorded = stimulus(params, traffic, engine_setup(config, params))
+    recorded = stimulus(params, traffic, registers)
     replay = lookup_replay(recorded)
     golden = time.perf_counter()
     verilog = to_verilog(Lookup(params=params), top)
@@ -144,15 +144,6 @@ def engine_traffic(config: Config, lookups: int, seed: int) -> Traffic:
     if len(addresses) > _MOST_ADDRESSES:
         addresses = np.random.default_rng(seed).choice(addresses, _MOST_ADDRESSES, replace=False)
     return Traffic(lookups=lookups, seed=seed, pool=_POOL, addresses=tuple(int(address) for address in addresses))
-
-
-def engine_setup(config: Config, params: LookupParams) -> tuple[tuple[str, int], ...]:
-    """Return the configuration registers of a switch in the middle of the network, as (register, word).
-
-    Without node reduction, and in a network given as an edge list, keys are whole addresses.
-    """
-    reduction = NodeReduction.from_config(config)
-    return tuple(engine_registers(config, params, reduction, reduction.routers // 2).items())
 
 
 def _facts(report: CosimReport) -> dict[str, object]:

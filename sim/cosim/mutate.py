@@ -1,12 +1,11 @@
 """Mutation test of the benches: whether they notice a fault in the hardware.
 
-Many small faults are put into the netlists of the node reduction, the routing cache and the whole engine. The golden
-traces of the benches are then played to each. A fault that no trace shows, and that is not proved to be without effect
-at the ports, is a hole in the stimulus.
+Many small faults are put into the netlists of the node reduction, the routing cache, the whole engine, a router or what
+a network adds to its routers. The golden traces of the benches are then played to each. A fault that no trace shows,
+and that is not proved to be without effect at the ports, is a hole in the stimulus.
 """
 
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,24 +18,30 @@ import pandas as pd
 from amaranth.hdl import Fragment
 from amaranth.lib.wiring import Component
 
-from hopforge.gen.lookup import engine_parameters
+from hopforge.gen.design import NetworkDesign, engine_parameters, network_design
 from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
 from hopforge.gen.verilator import run_verilator
 from hopforge.gen.verilog import tool_versions
 from hopforge.hw.lookup import Lookup
+from hopforge.hw.network import Network
 from hopforge.hw.q_table import QTable
 from hopforge.hw.router import Router
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.output.destination import clear_folder
 from hopforge.model.output.results import check_writable, command_words, staged, write_metadata, write_tables
+from hopforge.model.router.configured import network_links
+from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.q_table import QTableParams
 from hopforge.sim.benches.lookup import lookup_replay
+from hopforge.sim.benches.network_interface import InterfaceTraffic, disagreeing, network_interface_replay
 from hopforge.sim.benches.node_reduction import node_reduction_bench
 from hopforge.sim.benches.q_table import QTableTraffic, q_table_replay
 from hopforge.sim.benches.routing_cache import routing_cache_bench
-from hopforge.sim.cosim.lookup import engine_setup, engine_traffic
+from hopforge.sim.cosim.lookup import engine_traffic
+from hopforge.sim.cosim.prepared import engine_setup
 from hopforge.sim.cosim.router import router_of
 from hopforge.sim.drive.held_stimulus import held_stimulus
 from hopforge.sim.drive.replay import Replay
@@ -46,11 +51,13 @@ from hopforge.sim.drive.router_traffic import RouterTraffic
 from hopforge.sim.drive.runner import SimulatorError, check_simulator, member_name
 from hopforge.sim.drive.stimulus import Traffic, stimulus
 
-BlockName = Literal["node_reduction", "routing_cache", "lookup", "router", "q_table"]
+BlockName = Literal["node_reduction", "routing_cache", "lookup", "router", "network_interface", "q_table"]
 BLOCKS: tuple[BlockName, ...] = ("node_reduction", "routing_cache", "lookup")
 """The lookup engine and its blocks; the others are mutated each for itself."""
 ROUTER: BlockName = "router"
+INTERFACE: BlockName = "network_interface"
 Q_TABLE: BlockName = "q_table"
+SINGLE_BLOCKS = (ROUTER, INTERFACE, Q_TABLE)
 
 State = Literal["killed", "equivalent", "survived"]
 Progress = Callable[[str, int, int], None]
@@ -64,11 +71,19 @@ _SHARES = {
     "routing_cache": 1,
     "lookup": 2,
     "router": 1,
+    "network_interface": 1,
     "q_table": 1,
 }  # of the mutants; the engine contains the others
 _BUILD_TIMEOUT_S = 900
 _PLAY_TIMEOUT_S = 300
 _USED_CYCLES = 400
+
+COUNT_FROM = 2**32 - 1024
+"""What counters begin with after reset, in the netlist and in the golden model: they would need 2^31 events for bits
+that are tested in no time when there are ones from the start and zeros after a clearing."""
+
+_EVENTS = {r"count_\w+_high": COUNT_FROM >> 2}  # of hw.event_counter, whose two lowest bits are apart
+_DROPS = {"drops": COUNT_FROM}  # of hw.input_unit
 
 
 class Verdict(NamedTuple):
@@ -127,7 +142,7 @@ class MutationReport(NamedTuple):
         The score is killed / (mutants - equivalent); NaN without any mutant that has an effect.
         """
         rows = []
-        for name in (*BLOCKS, ROUTER, Q_TABLE, "all"):
+        for name in (*BLOCKS, *SINGLE_BLOCKS, "all"):
             states = [verdict.state for verdict in self.verdicts if name in {verdict.block, "all"}]
             if not states:
                 continue
@@ -167,12 +182,18 @@ class Subject(NamedTuple):
     used_cycles : int
         Cycles of the trace that are played, and not compared, before the reset: without them everything is as after
         reset by itself, and no trace shows a register that the reset forgets.
+    spared : str
+        Modules that other benches test, see `hopforge.gen.mutate.write_netlist`.
+    reset : dict
+        Registers that the golden model lets begin elsewhere, see `hopforge.gen.mutate.write_netlist`.
     """
 
     block: BlockName
     component: Component
     replays: list[Callable[[], Replay]]
     used_cycles: int = 0
+    spared: str = ""
+    reset: dict[str, int] = {}
 
 
 def mutate(
@@ -254,10 +275,10 @@ def block_names(name: str) -> tuple[BlockName, ...]:
     """
     if name == "all":
         return BLOCKS
-    for block in (*BLOCKS, ROUTER, Q_TABLE):
+    for block in (*BLOCKS, *SINGLE_BLOCKS):
         if name == block:
             return (block,)
-    raise UserError(f"block must be one of {', '.join(BLOCKS)}, {ROUTER}, {Q_TABLE} or all, not {name!r}")
+    raise UserError(f"block must be one of {', '.join((*BLOCKS, *SINGLE_BLOCKS))} or all, not {name!r}")
 
 
 def sample_seed(seed: int | None, commit: str | None) -> int:
@@ -322,11 +343,13 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
     """Return the block of the engine, or the router, that `config` describes, with the traces of its bench."""
     if block == ROUTER:
         return router_subject(router_of(config)[1], seed)
+    if block == INTERFACE:
+        return interface_subject(network_design(config), seed)
     if block == Q_TABLE:
         return q_table_subject(QTableParams.from_config(config), seed)
     params = engine_parameters(config)
     if block == "lookup":
-        return Subject(block, Lookup(params=params), [*_engine_traces(config, params, seed)])
+        return Subject(block, Lookup(params=params), [*_engine_traces(config, params, seed)], reset=_EVENTS)
     bench = node_reduction_bench if block == "node_reduction" else routing_cache_bench
     counts = [400, 4000, 20000]
 
@@ -346,16 +369,45 @@ def router_subject(params: RouterParams, seed: int) -> Subject:
     clears the counters.
     """
     traffic = [
-        *(RouterTraffic(cycles=cycles, seed=100 * seed + n) for n, cycles in enumerate((1000, 10_000, 60_000))),
-        RouterTraffic(cycles=60_000, seed=100 * seed + 3, unroutable=0.98, clear_cycles=1 << 30, longest_flits=1),
+        *(
+            RouterTraffic(cycles=cycles, seed=100 * seed + n, count_from=COUNT_FROM)
+            for n, cycles in enumerate((1000, 10_000, 60_000))
+        ),
+        RouterTraffic(
+            cycles=60_000,
+            seed=100 * seed + 3,
+            unroutable=0.98,
+            clear_cycles=1 << 30,
+            longest_flits=1,
+            count_from=COUNT_FROM,
+        ),
     ]
     replays: list[Callable[[], Replay]] = [
         lambda one=one: router_replay(router_stimulus(params, one))  # type: ignore[misc]
         for one in traffic
     ]
     if params.rc == "table":
-        replays.insert(1, lambda: router_replay(held_stimulus(params, RouterTraffic(cycles=3000, seed=100 * seed + 9))))
-    return Subject(ROUTER, Router(params=params), replays, _USED_CYCLES)
+        held = RouterTraffic(cycles=3000, seed=100 * seed + 9, count_from=COUNT_FROM)
+        replays.insert(1, lambda: router_replay(held_stimulus(params, held)))
+    reset = _DROPS if params.rc == "table" else _EVENTS | _DROPS
+    return Subject(ROUTER, Router(params=params), replays, _USED_CYCLES, reset=reset)
+
+
+def interface_subject(design: NetworkDesign, seed: int) -> Subject:
+    """Return what a network adds to its routers, with traces of its bench, shortest first."""
+    design = disagreeing(design)
+    replays: list[Callable[[], Replay]] = [
+        partial(
+            network_interface_replay, design,
+            InterfaceTraffic(cycles=cycles, seed=100 * seed + n, load=load, count_from=COUNT_FROM),
+        )
+        for n, (cycles, load) in enumerate([(800, 0.2), (4000, 0.05), (12_000, 0.3)])
+    ]  # fmt: skip
+    component = Network(
+        routers=design.params, links=network_links(design.config, design.topology),
+        hosts=topology_hosts(design.topology),
+    )  # fmt: skip
+    return Subject(INTERFACE, component, replays, _USED_CYCLES, "router*.router*", _EVENTS | _DROPS)
 
 
 def q_table_subject(params: QTableParams, seed: int) -> Subject:
@@ -376,14 +428,25 @@ def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[
     shapes = [(12, 48, 2000), (30, params.entries, 100), (60, 2 * params.entries, 300), (20, params.entries, 60)]
     near = [
         Traffic(
-            lookups=4000, seed=seed + 10 + n, quiet_cycles=quiet, pool=pool, locality=1.0, centres=2, pool_lookups=often
+            lookups=4000, seed=seed + 10 + n, quiet_cycles=quiet, pool=pool, pool_lookups=often,
+            locality=1.0, centres=2, count_from=COUNT_FROM,
         )
         for n, (quiet, pool, often) in enumerate(3 * shapes)
     ]  # fmt: skip
     kinds = [
-        Traffic(lookups=600, seed=seed, quiet_cycles=15, pool=3 * params.entries, addresses=network),
+        Traffic(
+            lookups=600, seed=seed, count_from=COUNT_FROM, quiet_cycles=15, pool=3 * params.entries, addresses=network
+        ),
         *near,
-        Traffic(lookups=2000, seed=seed + 1, quiet_cycles=4, pool=64, locality=1.0, link_failures=0.004),
+        Traffic(
+            lookups=2000,
+            seed=seed + 1,
+            count_from=COUNT_FROM,
+            quiet_cycles=4,
+            pool=64,
+            locality=1.0,
+            link_failures=0.004,
+        ),
     ]
     for number, traffic in enumerate(kinds):
         begin = engine_setup(config, params) if number == 0 else ()
@@ -401,8 +464,8 @@ def judge(
     report: Callable[[str, int], None] | None = None,
 ) -> list[Verdict]:
     """Draw mutants of a block and find out what becomes of each; see `mutate`."""
-    shutil.rmtree(folder, ignore_errors=True)
-    netlist = write_netlist(subject.component, subject.block, folder)
+    clear_folder(folder)
+    netlist = write_netlist(subject.component, subject.block, folder, spared=subject.spared, reset=subject.reset)
     mutants = netlist.mutants(count, seed)
     return judge_mutants(subject, netlist, mutants, config, proof_s=proof_s, report=report)
 
@@ -474,7 +537,7 @@ def _build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay, used_cyc
     done = run_verilator(
         [
             "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style",
-            "-CFLAGS", "-O1", "--top-module", netlist.top, "mutants.sv", "race.cpp",
+            "--no-assert", "-CFLAGS", "-O1", "--top-module", netlist.top, "mutants.sv", "race.cpp",
         ],
         folder, timeout_s=_BUILD_TIMEOUT_S,
     )  # fmt: skip
@@ -500,8 +563,7 @@ def _play(program: Path, replay: Replay, numbers: Sequence[int]) -> Iterator[tup
         except subprocess.TimeoutExpired as late:
             output = late.stdout or b""
         text = output.decode() if isinstance(output, bytes) else output
-        for line in text.splitlines():
-            number, cycle, signal = line.split()
+        for number, cycle, signal in re.findall(r"^(\d+) (\d+) (\S+)$", text, re.MULTILINE):  # nothing of Verilator's
             done.add(int(number))
             if signal != "-":
                 yield int(number), int(cycle), signal

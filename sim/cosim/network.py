@@ -10,8 +10,8 @@ from hopforge.gen.verilog import to_verilog
 from hopforge.hw.router_core import RouterCore
 from hopforge.hw.router_csr import RouterCsr
 from hopforge.model.config import Config
-from hopforge.model.errors import UserError
 from hopforge.sim.benches.network import NetworkTraffic, record_network
+from hopforge.sim.cosim.prepared import prepare_network
 from hopforge.sim.cosim.run import chosen_simulator, play, report_in
 from hopforge.sim.drive.replay import Progress, ReplayResult
 from hopforge.sim.drive.runner import SimulatorName
@@ -136,11 +136,8 @@ def cosim_network(
         If the hardware cannot do what the configuration wants, or a tool is missing or fails.
     """
     simulator = chosen_simulator(config, simulator)
-    if simulator == "icarus" and config.router.route_computation == "lookup":
-        raise UserError(
-            "--simulator must be verilator for --part network with router.route_computation=lookup, not icarus, which "
-            "loses the port link_change"
-        )
+    start = time.perf_counter()
+    setup = prepare_network(config, simulator=simulator, load=load, cycles=cycles, seed=seed)
     top = f"{config.name}_network"
     folder = output
     traffic = NetworkTraffic(
@@ -148,8 +145,7 @@ def cosim_network(
         cycles=config.cosim.cycles if cycles is None else cycles,
         seed=config.seed if seed is None else seed,
     )
-    start = time.perf_counter()
-    recorded = record_network(config, traffic)
+    recorded = record_network(config, traffic, setup)
     golden = time.perf_counter()
     verilog = to_verilog(recorded.component, top)
     written = time.perf_counter()

@@ -13,7 +13,7 @@ from hopforge.sim.cosim.router import cosim_router
 from hopforge.sim.drive.replay import Progress
 from hopforge.sim.drive.runner import SimulatorName
 
-__all__ = ["PARTS", "Report", "cosim_part"]
+__all__ = ["PARTS", "Report", "check_part", "cosim_part"]
 
 
 class Report(Protocol):
@@ -51,6 +51,18 @@ PARTS: dict[str, Part] = {
 """Name → part."""
 
 
+def check_part(part: str) -> None:
+    """Refuse an unknown part.
+
+    Raises
+    ------
+    UserError
+        It is not among `PARTS`.
+    """
+    if part not in PARTS:
+        raise UserError(f"--part must be one of {', '.join(PARTS)}, not {part!r}")
+
+
 def cosim_part(
     part: str,
     config: Config,
@@ -78,8 +90,7 @@ def cosim_part(
     UserError
         An unknown part, or an option that it does not take.
     """
-    if part not in PARTS:
-        raise UserError(f"--part must be one of {', '.join(PARTS)}, not {part!r}")
+    check_part(part)
     run, options = PARTS[part]
     for name in given or {}:
         if name not in options:

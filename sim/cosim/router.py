@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hopforge.gen.router import network_design, router_name
+from hopforge.gen.design import network_design
+from hopforge.gen.router import router_name
 from hopforge.gen.verilog import to_verilog
 from hopforge.hw.router import Router
 from hopforge.model.config import Config
+from hopforge.model.output.destination import check_destination
 from hopforge.model.output.results import check_writable
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.cosim.run import chosen_simulator, play, report_in
@@ -194,6 +196,7 @@ def cosim_router(
                 )
                 if all(earlier.mismatches == 0 for earlier in done):
                     dump = played.waves
+                check_destination(ledger, None)
                 with ledger.open("a") as file:
                     file.write(json.dumps(asdict(run)) + "\n")
             done.append(run)

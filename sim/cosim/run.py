@@ -63,6 +63,7 @@ def report_in(folder: Path, config: Config) -> Iterator[dict[str, Any]]:
             "command": command_words(),
             **facts,
             "versions": tool_versions(),
+            **({"not_used": list(config.unused)} if config.unused else {}),
             "config": config.model_dump(mode="json"),
         }
         (scratch / "cosim.json").write_text(json.dumps(content, indent=2) + "\n")

@@ -8,13 +8,15 @@ Python in the loop (`sim.drive.runner.replay_verilator`).
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Value
 from amaranth.lib.wiring import Component
 from amaranth.sim import Simulator
 from numpy.typing import NDArray
+
+from hopforge.model.output.destination import one_file
 
 Progress = Callable[[int, int], None]
 """Called now and then with (cycles done, cycles in all)."""
@@ -141,13 +143,15 @@ class Replay:
 
     def save(self, path: Path) -> None:
         """Write everything to a NumPy archive; the file appears only when it is complete."""
-        part = path.with_suffix(".part.npz")
+        with one_file(path) as part, part.open("wb") as file:
+            self._write(file)
+
+    def _write(self, file: BinaryIO) -> None:
         np.savez(
-            part, inputs=np.array(self.inputs), outputs=np.array([name for name, _ in self.outputs]),
+            file, inputs=np.array(self.inputs), outputs=np.array([name for name, _ in self.outputs]),
             gates=np.array(self.gates), driven=self.driven, expected=self.expected, clocked=np.array(self.clocked),
             settle_cycles=np.array(self.settle_cycles),
         )  # fmt: skip
-        part.rename(path)
 
     @classmethod
     def load(cls, path: Path) -> "Replay":

@@ -9,6 +9,7 @@ from hopforge.model.lookup.fast.layout import INPUTS, OUTPUTS
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
 from hopforge.sim.drive.router_traffic import (
+    C_CLEAR,
     I_CREDIT_VALID,
     I_CREDIT_VC,
     I_DATA,
@@ -71,7 +72,9 @@ def _outputs(stimulus: RouterStimulus, port: int) -> Iterator[_Column]:
         yield f"{name}__out_flit", f"{name}__out_valid", words
     yield f"{name}__in_credit_valid", None, _bits(rows[:, O_CREDIT_VALID])
     yield f"{name}__in_credit_vc", f"{name}__in_credit_valid", _bits(rows[:, O_CREDIT_VC])
-    yield f"{name}__drops", None, _bits(rows[:, O_DROPS])
+    cleared = np.cumsum(stimulus.control[:, C_CLEAR])
+    begun = np.where(np.r_[0, cleared[:-1]] == 0, stimulus.traffic.count_from, 0)
+    yield f"{name}__drops", None, _bits(rows[:, O_DROPS] + begun & 0xFFFFFFFF)
 
 
 def flit_words(params: RouterParams, label: NDArray[np.int64], data: NDArray[np.int64]) -> Iterator[NDArray[np.uint64]]:

@@ -64,6 +64,8 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
     registers = csr_map(lookup)
     rng = np.random.default_rng((traffic.seed, 13))
     states = [engine_state(lookup) for _ in range(p.ports)]
+    for state in states:
+        state.counters[:] = traffic.count_from
     stack: dict[str, Any] = {
         name: states[0].addresses if name == "addresses" else np.stack([getattr(one, name) for one in states])
         for name in EngineState._fields
@@ -108,14 +110,14 @@ def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int
 
 
 @njit
-def _engine_at(stack, i):  # type: ignore[no-untyped-def]
+def engine_at(stack, i):  # type: ignore[no-untyped-def]
     """Return the engine of input `i`."""
     return EngineState(
         stack.params[i], stack.addresses, stack.regs[i], stack.config[i], stack.shadow[i], stack.csr_kind[i],
         stack.csr_mask[i], stack.csr_reset[i], stack.mshrs[i], stack.next_mshrs[i], stack.operations[i],
-        stack.valid[i], stack.tags[i], stack.outputs[i], stack.epochs[i], stack.order[i], stack.nodes[i],
-        stack.pointer[i], stack.rows[i], stack.written[i], stack.pipeline[i], stack.counters[i], stack.totals[i],
-        stack.hash_table[i], stack.skew_table[i],
+        stack.valid[i], stack.tags[i], stack.outputs[i], stack.epochs[i], stack.order[i], stack.rows[i],
+        stack.written[i], stack.pipeline[i], stack.counters[i], stack.totals[i], stack.events[i], stack.hash_table[i],
+        stack.skew_table[i],
     )  # fmt: skip
 
 
@@ -139,7 +141,7 @@ def _ask(net, a, g, i, enabled, row):  # type: ignore[no-untyped-def]
 @njit
 def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-def]
     """Go through one cycle of the engine of input `i`, its software and its TCAM."""
-    state = _engine_at(g.stack, i)
+    state = engine_at(g.stack, i)
     s, e, rates, waiting, rng = a.integers, g.around[i], g.rates[i], g.waiting[i], g.rng
     now = state.regs[lk.S_CYCLE]
     v = _ask(net, a, g, i, enabled, row)

@@ -45,6 +45,8 @@ class RouterTraffic:
         Mean number of cycles between two clearings of the drop counters.
     longest_flits : int, optional
         Longest packet; by default some more flits than a buffer has (virtual cut-through: as many as it has).
+    count_from : int
+        What the counters of the ports and of the lookup engines begin with.
     """
 
     cycles: int
@@ -55,6 +57,7 @@ class RouterTraffic:
     unroutable: float = 0.04
     clear_cycles: int = _CLEAR_CYCLES
     longest_flits: int | None = None
+    count_from: int = 0
 
 
 @dataclass
@@ -64,6 +67,7 @@ class RouterStimulus:
     Attributes
     ----------
     inputs, outputs : ndarray
+        Drop counters begin with 0 here, whatever `RouterTraffic.count_from` is.
         int64[cycle, port, column]: columns ``I_…`` and ``O_…``, then the data of the flit in words of 64 bits as bit
         patterns, the lowest first.
     engine_inputs, engine_outputs : ndarray

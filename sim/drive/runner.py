@@ -21,6 +21,8 @@ import numpy as np
 
 from hopforge.gen.verilator import MissingVerilatorError, run_verilator, verilator_environment
 from hopforge.model.errors import UserError
+from hopforge.model.output.destination import check_destination, clear_folder
+from hopforge.model.output.results import write_text
 from hopforge.model.requirements import pip_command
 from hopforge.sim.drive.replay import (
     CYCLE_VARIABLE,
@@ -149,8 +151,9 @@ def replay_cocotb(
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     source, recorded, outcome = folder / f"{top}.sv", folder / "replay.npz", folder / "result.json"
-    source.write_text(verilog)
+    write_text(source, verilog)
     replay.save(recorded)
+    check_destination(outcome, None)
     outcome.unlink(missing_ok=True)
     runner = get_runner(simulator)
     build_arguments = ["-Wno-fatal", "-Wno-WIDTH", *(["--trace"] if waves else [])] if simulator == "verilator" else []
@@ -260,7 +263,7 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
     if program.exists():
         return program
     options = _build_options(quick=quick, blocks=bool(blocks))
-    shutil.rmtree(build, ignore_errors=True)
+    clear_folder(build)
     build.mkdir(parents=True)
     (build / f"{top}.sv").write_text(verilog)
     (build / "player.cpp").write_text(loop)

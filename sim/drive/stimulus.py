@@ -67,6 +67,8 @@ class Traffic:
         Number of own addresses to choose from, most destinations being one or two digits away from one of them, so that
         a wrong key makes the wrong ones share a line; 0: own addresses and destinations have nothing to do with each
         other.
+    count_from : int
+        What the counters of the engine begin with.
     """
 
     lookups: int
@@ -79,6 +81,7 @@ class Traffic:
     change_configuration: bool = True
     addresses: tuple[int, ...] = ()
     centres: int = 0
+    count_from: int = 0
 
 
 @dataclass
@@ -125,6 +128,7 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
     """
     rng = np.random.default_rng(traffic.seed)
     state = engine_state(params)
+    state.counters[:] = traffic.count_from
     centres = rng.integers(0, 1 << params.address_bits, traffic.centres)
     program, repeat_from = bus_program(params, traffic, setup, rng, centres)
     destinations = _destinations(params, traffic, rng, centres)

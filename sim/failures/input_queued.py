@@ -106,17 +106,7 @@ class InputQueuedFailures:
         state["output_port"]["free_mask"][dead] = 0
         closing = np.flatnonzero(dead_output & (outs["tail_sent"] != 0))
         outs["tail_sent"][closing], outs["owner"][closing] = 0, -1
-        self._forget_releases(dead_output)
         refresh(state)
-
-    def _forget_releases(self, outputs: NDArray[np.bool_]) -> None:
-        """Let no output VC of `outputs` become free in the next cycle."""
-        state = self.state
-        queued = state["release_next"][: int(state["release_count"])]
-        inside = queued < len(outputs)
-        left = queued[~(inside & outputs[np.where(inside, queued, 0)])]
-        state["release_next"][: len(left)] = left
-        state.record["release_count"] = len(left)
 
     def _silence(self, hosts: NDArray[np.bool_], record: FailureRecord) -> None:
         """Stop hosts whose switch has failed; what they have not sent is abandoned."""

@@ -115,19 +115,29 @@ def lru_hit_ratio(*, weights: ArrayLike, counts: ArrayLike, entries: int) -> flo
     return float((n * p * -np.expm1(-p * time)).sum())
 
 
-def _ring_weights(half: int) -> NDArray[np.float64]:
-    # A packet that came s ≥ 1 hops along the ring and has o left took s + o ≤ half: half − o origins see the offset o.
-    return np.arange(half, 0, -1, dtype=np.float64)
+def _ring_weights(radix: int, position: int) -> NDArray[np.float64]:
+    """Return from how many origins the port at `position` that is entered in the + direction sees each offset.
+
+    A packet that came s ≥ 1 hops and has o left took s + o < K/2, or K/2 if that is the + way of a tie: from the lower
+    half of the coordinates to the upper one.
+    """
+    half = radix // 2
+    offset = np.arange(half, dtype=np.float64)
+    if radix % 2:
+        return half - offset
+    return half - 1 - offset + ((position - half + offset) % radix < half)
 
 
 def port_lru_hit_ratio(
-    *, radix: int, dimensions: int, entries: int, dimension: int, direction: Literal["+", "-"] = "+",
+    *, radix: int, dimensions: int, entries: int, dimension: int, position: int | None = None,
 ) -> float:
     """LRU hit ratio of a port of dimension i with the true destination distribution of uniform traffic.
 
-    Behind a port of dimension i ≥ 1 the remaining offset o in that dimension is seen from ⌊K/2⌋ − o origins, so near
-    destinations are asked for more often than far ones; the dimensions above are uniform. For even K all ties (offset
-    K/2) go in the + direction, so the − direction reaches K/2 − 1 nodes.
+    Behind a port of dimension i ≥ 1 the remaining offset o in that dimension is seen from about ⌊K/2⌋ − o origins, so
+    near destinations are asked for more often than far ones; the dimensions above are uniform. For even K a tie (offset
+    K/2) follows the sign of the difference of coordinates, as in the keys of the switches, so ports differ by their
+    coordinate `position` (default K/2, where all ties pass). Those of the − direction mirror it: K − 1 − `position`.
+    1.0 for a port without lookups.
 
     >>> round(1 - port_lru_hit_ratio(radix=21, dimensions=3, entries=2048, dimension=1), 3)
     0.438
@@ -135,11 +145,13 @@ def port_lru_hit_ratio(
     reach = port_reach(radix=radix, dimensions=dimensions, dimension=dimension)
     if dimension == 0:
         return lru_hit_ratio(weights=[1.0], counts=[reach], entries=entries)
-    half = radix // 2 if direction == "+" else (radix - 1) // 2
-    if half == 0:
+    weights = _ring_weights(radix, radix // 2 if position is None else position)
+    weights = weights[weights > 0]
+    if not len(weights):
         return 1.0
-    weights = _ring_weights(half)
-    return lru_hit_ratio(weights=weights, counts=np.full(half, radix ** (dimensions - dimension)), entries=entries)
+    return lru_hit_ratio(
+        weights=weights, counts=np.full(len(weights), radix ** (dimensions - dimension)), entries=entries
+    )
 
 
 @dataclass(frozen=True)
@@ -151,7 +163,7 @@ class CapacityMisses:
     injection: float
     """Of the ports from the compute nodes."""
     per_dimension: tuple[float, ...]
-    """Of the ports of dimension 1 … N, weighted by traffic over both directions."""
+    """Of the ports of dimension 1 … N, weighted by their traffic."""
 
 
 def capacity_miss_rate(
@@ -159,8 +171,8 @@ def capacity_miss_rate(
 ) -> CapacityMisses:
     """Capacity misses on a K-ary N-torus with uniform traffic and dimension-order routing (seed 004, fig. 5.1).
 
-    Every packet makes one lookup at its source's switch and one after every hop. Ties of an even ring all go in the +
-    direction.
+    Every packet goes to another node; it makes one lookup at its source's switch and one after every hop. Ties of an
+    even ring follow the sign of the difference of coordinates, as in the keys of the switches.
 
     Parameters
     ----------
@@ -171,7 +183,7 @@ def capacity_miss_rate(
         (`port_lru_hit_ratio`).
 
     >>> round(100 * capacity_miss_rate(radix=10, dimensions=4, entries=2048).mean, 1)
-    19.7
+    19.5
     """
     _at_least("radix", radix, 2)
     _at_least("dimensions", dimensions, 1)
@@ -179,27 +191,25 @@ def capacity_miss_rate(
     if model not in ("equation", "lru"):
         raise ValueError(f"model must be 'equation' or 'lru', not {model!r}")
     injection = 1.0 - port_hit_ratio(radix=radix, dimensions=dimensions, entries=entries, dimension=0)
-    halves: dict[Literal["+", "-"], int] = {"+": radix // 2, "-": (radix - 1) // 2}
-    lookups = 1.0
-    missed = injection
+    nodes = radix**dimensions
+    rings = [_ring_weights(radix, position) for position in range(radix if radix % 2 == 0 else 1)]
+    # − mirrors +; of the K^N destinations that the weights count the source itself gets no packet
+    rates = np.array([2 * weights.sum() for weights in rings]) / (radix * len(rings)) * nodes / (nodes - 1)
     per_dimension = []
     for dimension in range(1, dimensions + 1):
-        dim_lookups = 0.0
-        dim_missed = 0.0
-        for direction, half in halves.items():
-            rate = half * (half + 1) / 2 / radix  # hops per packet in this direction
-            if rate == 0:
-                continue
+        misses = []
+        for position, weights in enumerate(rings):
             if model == "lru":
                 hit = port_lru_hit_ratio(
-                    radix=radix, dimensions=dimensions, entries=entries, dimension=dimension, direction=direction)
+                    radix=radix, dimensions=dimensions, entries=entries, dimension=dimension, position=position)
             else:
-                hit = min(1.0, entries / (radix ** (dimensions - dimension) * half))
-            dim_lookups += rate
-            dim_missed += rate * (1.0 - hit)
-        lookups += dim_lookups
-        missed += dim_missed
-        per_dimension.append(dim_missed / dim_lookups)
+                reach = radix ** (dimensions - dimension) * np.count_nonzero(weights)
+                hit = min(1.0, entries / reach) if reach else 1.0
+            misses.append(1.0 - hit)
+        per_dimension.append(float(np.average(misses, weights=rates)))
+    hops = float(rates.sum())
+    missed = injection + hops * sum(per_dimension)
+    lookups = 1.0 + hops * dimensions
     return CapacityMisses(mean=missed / lookups, injection=injection, per_dimension=tuple(per_dimension))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.routing.dragonfly_ways import P, port_to_host, ways_table
+from hopforge.model.routing.dragonfly_ways import LINKS, P, port_to_host, ways_table
 from hopforge.model.topology import Topology
 
 Loads = NDArray[np.float64]
@@ -41,11 +41,13 @@ def minimal_loads(topology: Topology, rates: Loads) -> Loads:
 @kernel
 def _walk(table: Any, peer: Any, flows: Any, rate: Any, load: Any) -> None:
     """Add every flow (source, destination router) to the ports of its minimal way."""
-    for k in range(len(flows)):
-        here, goal = flows[k, 0], flows[k, 1]
+    hosts = table[P] if table[LINKS] > 1 else 1  # that may go different ways
+    for k in range(len(flows) * hosts):
+        here, goal = flows[k // hosts, 0], flows[k // hosts, 1]
+        number = goal * table[P] + k % hosts
         while here != goal:
-            port = port_to_host(table, here, goal * table[P])
-            load[here, port] += rate[k]
+            port = port_to_host(table, here, goal * table[P], number)
+            load[here, port] += rate[k // hosts] / hosts
             here = peer[here, port]
 
 

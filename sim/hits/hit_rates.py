@@ -12,18 +12,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from hopforge.model.config import Config, ConfigError
+from hopforge.model.config import Config
 from hopforge.model.config.root import TimingConfig
+from hopforge.model.config.uses import key_words
 from hopforge.model.output.plots import GREY, PALETTE, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.routing.configured import routing_network
-from hopforge.model.topology import Topology, build
-from hopforge.model.topology.aggregation import aggregate
-from hopforge.model.topology.failed import refuse_failed, without_failed
+from hopforge.model.topology import Topology
 from hopforge.model.topology.port_class import port_classes
 from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
-from hopforge.sim.hits.replay import COUNTS, ReplayResult, replay
-from hopforge.sim.traffic.placed import PacketStream, build_workload
+from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
+from hopforge.sim.hits.replay import COUNTS, ReplayResult, send_all
+from hopforge.sim.traffic.placed import PacketStream
 
 PORT_LOAD_GBPS = 200.0
 """Load of every port for which power is stated (seed 004: 1400 Gbps over a switch of 7 ports)."""
@@ -82,7 +81,9 @@ class HitReport:
     totals: dict[str, Any]
 
 
-def run_hits(config: Config, progress: Callable[[int, int], None] | None = None) -> HitReport:
+def run_hits(
+    config: Config, progress: Callable[[int, int], None] | None = None, setup: HitsSetup | None = None
+) -> HitReport:
     """Replay the workload of a configuration through the caches of its network.
 
     Parameters
@@ -91,22 +92,17 @@ def run_hits(config: Config, progress: Callable[[int, int], None] | None = None)
         Checked configuration with a `workload` section.
     progress : callable, optional
         Called with (packets done, packets in all) now and then.
+    setup : HitsSetup, optional
+        What `prepare_hits` has made of the configuration.
 
     Raises
     ------
     ConfigError, TopologyError, WorkloadError, TraceError
         A user's mistake.
     """
-    if config.workload is None:
-        raise ConfigError("workload: missing; `hopforge hits` needs the section")
-    topology = build(config.topology, config.address)
-    if config.routing.algorithm != "tables":
-        refuse_failed(config.failed, f"the replay of routing.algorithm={config.routing.algorithm}")
-    topology = without_failed(topology, config.failed)
-    topology = routing_network(aggregate(topology, config.lookup.lag.members))  # parallel links of a file are a group
-    workload = build_workload(config.workload, topology, config.seed)
-    result = replay(config, topology, workload, progress)
-    return report(config, topology, workload, result)
+    ready = prepare_hits(config) if setup is None else setup
+    result = send_all(ready.caches, ready.workload, progress)
+    return report(config, ready.topology, ready.workload, result)
 
 
 def report(config: Config, topology: Topology, workload: PacketStream, result: ReplayResult) -> HitReport:
@@ -274,6 +270,7 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
         ("network", found.topology.name),
         ("workload", f"{t['workload']}: {t['packets']:,} packets, {t['mean_switches_per_packet']:.3g} switches each"),
         *([("not sent", f"{t['not_sent']:,} packets from or to hosts of failed switches")] if t["not_sent"] else []),
+        ("keys", key_words(found.config, replayed=True)),
         ("lookups", f"{t['lookups']:,}"),
         ("hits", share("hits")),
         ("misses", f"{share('misses')}: {t['compulsory']:,} compulsory, {t['capacity']:,} capacity,"

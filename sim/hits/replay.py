@@ -18,12 +18,14 @@ from hopforge.model.irregular.table_routes import TableRoutes, table_routes
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.cache_lines import CacheState, CacheTables, claim_line, find_line, hash_row, touch_line
 from hopforge.model.lookup.key_ports import KeyPorts
-from hopforge.model.lookup.node_reduction import NodeReduction
+from hopforge.model.lookup.node_reduction import MAX_MEMBERS, NodeReduction
+from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
 from hopforge.model.lookup.routes import Paths, Routes
 from hopforge.model.lookup.routing_cache import RoutingCache
-from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, route_rows
+from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, prefix_rows, route_rows, table_prefixes
 from hopforge.model.topology import Topology
+from hopforge.model.topology.parallel_links import links_of_a_pair, parallel_ports
 from hopforge.sim.traffic.placed import PacketStream
 
 #: what is counted for each cache, in the order of `ReplayResult`
@@ -128,8 +130,22 @@ class _Level:
         self.state = CacheState(*(np.tile(array, caches) for array in start))
 
 
+def _link_shift(config: Config, topology: Topology, reduction: NodeReduction) -> int:
+    """Bit of a key where the number of the parallel link begins; -1: whole addresses say which, or there are none.
+
+    In a reduced key it stands where the link-aggregation member would, so it takes part in the choice of the set; where
+    that is in use or too narrow, and with whole addresses, above the key.
+    """
+    width, links = config.address.width_bits, links_of_a_pair(topology)
+    if reduction.mode == "arbitrary":
+        return width + 4 if config.routing.links == "hash" else -1
+    if links == 1:
+        return -1
+    return width - MEMBER_BITS if links <= MAX_MEMBERS and reduction.members == 1 else width + 4
+
+
 def _matched(
-    config: Config, topology: Topology, reduction: NodeReduction, by_tables: TableRoutes | None
+    config: Config, topology: Topology, reduction: NodeReduction, routes: Routes, by_tables: TableRoutes | None
 ) -> NDArray[np.bool_] | None:
     """Whether the TCAM of a switch has a row for a host, bool[router, host]; None: all have all.
 
@@ -139,8 +155,18 @@ def _matched(
         return None
     rows, width = config.lookup.tcam.rows, config.address.width_bits
     contents_of: Iterable[Sequence[TcamRow]]
+    several = links_of_a_pair(topology) > 1
+    if routes.reduction.mode == "arbitrary":
+        several = parallel_ports(topology).some
+    if several and config.routing.links == "hash":
+        raise ReplayError(
+            "routing.links: must be own_first or destination for a TCAM in the switch (lookup.tcam.kind: "
+            f"{config.lookup.tcam.kind}), whose rows do not know the source, not hash"
+        )
     if by_tables is not None:
         contents_of = (switch.rows for switch in switch_tables(by_tables.tables, width))
+    elif several:
+        contents_of = (_address_rows(routes, router, width) for router in range(topology.routers))
     else:
         ports = KeyPorts(reduction, topology)
         contents_of = (route_rows(ports, router, drop_unknown=False) for router in range(topology.routers))
@@ -150,6 +176,14 @@ def _matched(
             tcam = Tcam.of_rows(contents[:rows], width_bits=width)
             result[router] = tcam.lookup_many(topology.host_address) != NO_MATCH
     return None if result.all() else result
+
+
+def _address_rows(routes: Routes, router: int, width: int) -> list[TcamRow]:
+    """Rows of a switch with parallel links, which no row of a group of destinations tells apart."""
+    topology = routes.topology
+    ports = routes.output_ports(np.full(topology.hosts, router), np.arange(topology.hosts))
+    outputs = dict(zip(topology.host_address.tolist(), ports.tolist(), strict=True))
+    return prefix_rows(table_prefixes(outputs, width), width)
 
 
 class Replay:
@@ -175,11 +209,12 @@ class Replay:
         self.topology = topology
         self._by_tables = table_routes(config, topology) if config.routing.algorithm == "tables" else None
         table = None if self._by_tables is None else self._by_tables.port
-        self.routes = Routes(topology, config.address, config.lookup.up_choice, table)
+        self.routes = Routes(topology, config.address, config.lookup.up_choice, table, config.routing.links)
         if self._by_tables is not None:  # the keys of a regular network would not follow the tables
             config = config.model_copy(update={"lookup": config.lookup.model_copy(update={"reduction": False})})
         self.reduction = NodeReduction.from_config(config, topology)
         self.inputs = cache_inputs(topology, config.lookup.lag.members)
+        self._link_shift = _link_shift(config, topology, self.reduction)
         self.enabled = section.enabled
         self._first = _Level(RoutingCache.from_config(config), self.inputs.caches if section.enabled else 1)
         second = section.second_level
@@ -192,7 +227,7 @@ class Replay:
             )  # fmt: skip
         self._second = _Level(one, self.inputs.caches if self._two else 1)
         self._stacks = ReferenceStacks(self.inputs.caches, section.entries if section.enabled else 0)
-        self._matched = _matched(config, topology, self.reduction, self._by_tables)
+        self._matched = _matched(config, topology, self.reduction, self.routes, self._by_tables)
         self._counts = np.zeros((len(COUNTS), self.inputs.caches), np.int64)
         alone: NDArray[np.bool_] = np.asarray((topology.peer_router < 0).all(axis=1))
         self._silent = alone[topology.host_router] if alone.any() and topology.routers > 1 else None
@@ -218,6 +253,8 @@ class Replay:
         address = self.topology.host_address[per_hop]
         asked = address if self._by_tables is None else self._by_tables.addresses(paths.router, per_hop)
         keys = self.reduction.keys(paths.router, asked)
+        if self._link_shift >= 0:
+            keys |= self.routes.link_keys(paths.router, np.repeat(source, paths.lengths), per_hop) << self._link_shift
         caches = self._caches(paths, address)
         slots = self._stacks.slots_of(caches, keys)
         matched = np.ones(1, np.bool_) if self._matched is None else self._matched[paths.router, per_hop]
@@ -268,7 +305,13 @@ def replay(
     ReplayError
         The caches do not fit in memory.
     """
-    network = Replay(config, topology)
+    return send_all(Replay(config, topology), workload, progress)
+
+
+def send_all(
+    network: Replay, workload: PacketStream, progress: Callable[[int, int], None] | None = None
+) -> ReplayResult:
+    """Send all packets of a workload; `progress` is called with (packets done, packets in all) after every piece."""
     for sources, destinations in workload.chunks():
         for start in range(0, len(sources), PIECE_PACKETS):
             network.send(sources[start:start + PIECE_PACKETS], destinations[start:start + PIECE_PACKETS])

@@ -68,8 +68,8 @@ class Grid(NamedTuple):
 def outflank_destinations(grid: Grid, s: Place, t: Place, delta: int) -> Iterator[Place]:
     """Destinations beside the minimal orthant, at most 6; on a mesh those that lie in it.
 
-    Seed 003, section 3.1.2, with the sets of its example 2. Where λ = 0 the midpoint is on the minimal path, rounded
-    down.
+    Seed 003, section 3.1.2, with the sets of its example 2. Where λ = 0 the midpoint is on the minimal path, of an odd
+    length the one nearer to `s`.
     """
     equal = [i for i in range(len(s)) if s[i] == t[i]]
     order = equal + [i for i in range(len(s)) if s[i] != t[i]]
@@ -80,7 +80,7 @@ def outflank_destinations(grid: Grid, s: Place, t: Place, delta: int) -> Iterato
             if not ways:
                 place[i] = s[i] + turn * delta
             elif turn == 0:
-                place[i] = s[i] + distance // 2 if ways[0] > 0 else s[i] - -(-distance // 2)
+                place[i] = s[i] + ways[0] * (distance // 2)
             else:
                 place[i] = (t[i] if turn > 0 else s[i]) + turn * ways[0] * delta
         if grid.torus:

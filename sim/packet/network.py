@@ -13,6 +13,7 @@ from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE
+from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.routing.deadlock import DeadlockError
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
@@ -183,4 +184,5 @@ def draw_destinations(plan: TrafficPlan, ahead: NDArray[np.int64], messages: int
     table = np.ascontiguousarray(plan.table, np.int32)
     found = np.zeros((hosts, messages), np.int64)
     _fill(plan.pattern, record[0], table.ctypes.data, ahead, found)
+    refuse_mistake(record[0])
     return found

@@ -1,12 +1,15 @@
 """What the commands run with ``router.model: packet``: one load, a series in bins of time, a sweep."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopforge.model.config import Config
 from hopforge.model.topology import Topology
 from hopforge.sim.packet.network import PacketNetwork
+from hopforge.sim.packet.prepared import prepare_jobs, series_network
 from hopforge.sim.packet.simulation import PacketMeasurement, measurement_rows, run_packets, write_packets
+from hopforge.sim.run.jobs import Job
 from hopforge.sim.run.model_runs import NetRun, Progress
 
 if TYPE_CHECKING:  # both load pandas
@@ -36,6 +39,19 @@ class PacketRun:
         write_packets(self._network.config, self._network, self._found, folder, plots=plots)
 
 
+class PacketSeriesRun:
+    """A run in bins of time."""
+
+    def __init__(self, network: PacketNetwork) -> None:
+        self._network = network
+
+    def run(self, progress: Progress, *, channels: bool = False) -> "tuple[TimeSeries, Topology]":
+        """Run all bins; the loads of the channels are always kept."""
+        from hopforge.sim.packet.series import run_packet_series  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
+        return run_packet_series(self._network, progress), self._network.topology
+
+
 class PacketRuns:
     """The runs of ``router.model: packet``."""
 
@@ -51,14 +67,13 @@ class PacketRuns:
         offered = config.simulation.load if load is None else load
         return PacketRun(PacketNetwork(config, offered, config.seed if seed is None else seed))
 
-    def series(
-        self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
-    ) -> "tuple[TimeSeries, Topology]":
-        """Run in bins of time; the loads of the channels are always kept."""
-        from hopforge.sim.packet.series import run_packet_series, series_network  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+    def series(self, config: Config, load: float, seed: int) -> PacketSeriesRun:
+        """Make a run in bins of time ready."""
+        return PacketSeriesRun(series_network(config, load, seed))
 
-        network = series_network(config, load, seed)
-        return run_packet_series(network, progress), network.topology
+    def prepare_sweep(self, jobs: Sequence[Job]) -> None:
+        """Make the first run of every variant ready."""
+        prepare_jobs(jobs)
 
 
 PACKET_RUNS = PacketRuns()

@@ -1,33 +1,16 @@
 """A run of a packet network in bins of time (`hopforge series` with ``router.model: packet``)."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
-from hopforge.model.config import Config
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.network import PacketNetwork
-from hopforge.sim.packet.settings import PacketError
 from hopforge.sim.packet.simulation import percentile
 from hopforge.sim.run.time_series import TimeSeries, converged_parts
 
-__all__ = ["run_packet_series", "series_network"]
-
-
-def series_network(config: Config, load: float, seed: int) -> PacketNetwork:
-    """Make the network of `run_packet_series`, with messages enough for all loads of ``simulation.load_steps``."""
-    messages, limits = config.packet.messages, config.simulation
-    if not limits.load_steps or load <= 0:
-        return PacketNetwork(config, load, seed)
-    steps = sorted((step.bin, step.load) for step in limits.load_steps)
-    begins, loads = [0, *(k for k, _ in steps)], [load, *(one for _, one in steps)]
-    lengths = np.diff([*begins, limits.series_bins])
-    needed = float((lengths * np.array(loads)).sum()) / limits.series_bins / load * messages
-    if config.packet.process == "exponential":
-        needed += 6 * math.sqrt(needed)
-    return PacketNetwork(config, load, seed, messages=math.ceil(needed) + 1)
+__all__ = ["run_packet_series"]
 
 
 def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], None]) -> TimeSeries:
@@ -38,20 +21,16 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
     Parameters
     ----------
     network : PacketNetwork
-        Of `series_network`, at its start.
+        Of `prepared.series_network`, at its start.
     progress : callable
         Called with (bins done, in all).
 
     Raises
     ------
-    PacketError
-        ``simulation.series_routers``: nothing is learned here.
     DeadlockError
         A standstill.
     """
     limits, settings, counters = network.config.simulation, network.settings, network.counters
-    if limits.series_routers:
-        raise PacketError("simulation.series_routers is for other router models than packet")
     count, unit = limits.series_bins, settings.cycle_ns / 1000
     total = max(int(network.period_cycles * network.config.packet.messages), count)
     steps = {step.bin: step.load for step in limits.load_steps}

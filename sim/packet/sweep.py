@@ -9,10 +9,12 @@ from hopforge.model.config import Config
 from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.packet.network import PacketNetwork
+from hopforge.sim.packet.prepared import prepare_jobs
 from hopforge.sim.packet.saturation import LIFETIME_LIMIT
 from hopforge.sim.packet.simulation import run_packets
+from hopforge.sim.run.jobs import Job
 from hopforge.sim.run.kept_results import Row
-from hopforge.sim.run.sweep import Job, Sweep, try_variants
+from hopforge.sim.run.sweep import Sweep
 
 _MEANS = [
     "lifetime_ns", "lifetime_median_ns", "lifetime_p95_ns", "lifetime_p99_ns", "accepted", "hops", "outflanked",
@@ -33,7 +35,7 @@ class PacketSweep(Sweep):
 
     def prepare(self, missing: Sequence[Job]) -> None:
         """Prepare the first run of every variant: mistakes, and the proof of deadlock freedom."""
-        try_variants(missing, lambda job: PacketNetwork(job.config, job.load, job.seed))
+        prepare_jobs(missing)
 
     def summarise(self, runs: pd.DataFrame) -> pd.DataFrame:
         """One row per variant and load: means over the seeds, and whether the load is sustained.

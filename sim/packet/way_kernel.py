@@ -99,8 +99,7 @@ def _outflank_place(net: Net, s: int, t: int, i: int, turn: int) -> int:
     d = step >> 2
     sign = 1 if step & 1 else -1
     if turn == 0:
-        # the lower of the two midpoints, as the floor has it
-        return a + d // 2 if sign > 0 else a - (d + 1) // 2
+        return a + sign * (d // 2)
     return (a - sign * net.distance) if turn < 0 else (b + sign * net.distance)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopforge.model.config import Config
 from hopforge.model.config.simulation import describe_failed
-from hopforge.model.output.results import staged
+from hopforge.model.output.destination import one_file
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.floor_map import draw_floor_plan
 from hopforge.model.topology.floor_plan import cabling, link_ends, positions
@@ -29,8 +29,8 @@ def parallel_links(topology: Topology) -> int:
 
 
 def edge_list_text(topology: Topology) -> str:
-    """Return two router numbers a line, the format of ``topology.kind: edge_list``; parallel links appear once."""
-    ends = sorted({(min(a, b), max(a, b)) for a, _, b, _ in links(topology)})
+    """Return two router numbers a line, the format of ``topology.kind: edge_list``; a line for each parallel link."""
+    ends = sorted((min(a, b), max(a, b)) for a, _, b, _ in links(topology))
     return f"# {topology.name}\n" + "".join(f"{a} {b}\n" for a, b in ends)
 
 
@@ -80,6 +80,8 @@ EXPORTS: dict[str, Callable[[Topology, Config], str]] = {
 }
 #: the format that is a picture: the floor plan
 PICTURE = "png"
+#: format → what such a file holds (`model.output.destination`)
+KINDS = {name: "a network" if name in ("anynet", "edges") else "XML" for name in EXPORTS} | {PICTURE: "a PNG picture"}
 #: suffix of a file → format, where they differ
 SUFFIXES = {"xml": "simgrid"}
 
@@ -145,12 +147,12 @@ def export_file(config: Config, form: str | None, path: Path | None, base: Path)
         raise TopologyError("--export", f"the format must be one of {', '.join((*EXPORTS, PICTURE))}, not {form!r}")
     suffix = {name: suffix for suffix, name in SUFFIXES.items()}.get(form.removesuffix("-full"), form)
     target = base.with_name(f"{base.name}.{suffix}") if path is None else path
-    topology = build(config.topology, config.address)
-    with staged(target.parent) as scratch:
+    with one_file(target, KINDS[form]) as part:
+        topology = build(config.topology, config.address)
         if form == PICTURE:
-            draw_floor_plan(topology, scratch / target.name)
+            draw_floor_plan(topology, part)
         else:
-            (scratch / target.name).write_text(EXPORTS[form](topology, config), encoding="utf-8")
+            part.write_text(EXPORTS[form](topology, config), encoding="utf-8")
     return target
 
 

@@ -5,10 +5,8 @@ results returns a `Section`; pages are put together from sections of any origin.
 """
 
 import base64
-import contextlib
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -19,7 +17,11 @@ import jinja2
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from hopforge.model.errors import UserError
+from hopforge.model.output.destination import check_destination, is_special
+from hopforge.model.output.results import check_writable, write_text
+
+PAGE = "a page of hopforge"
+"""What a file of ours holds (`model.output.destination`)."""
 
 
 @dataclass(frozen=True)
@@ -348,36 +350,21 @@ def _plot_data(plot: Figure | Explorer) -> dict[str, Any]:
 
 
 def check_page(path: Path) -> None:
-    """Refuse to write where something else than a page of hopforge is.
+    """Refuse to write where something else than a page of hopforge is, or where nothing can be written.
 
     Raises
     ------
-    UserError
+    ResultError
         Naming the path.
     """
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; the page needs the name of a file")
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        ours = b'content="hopforge"' in file.read(2000)
-    if not ours:
-        raise UserError(f"{path}: is no page of hopforge, and is not overwritten; name another file with --output")
+    check_destination(path, PAGE, named=True)
+    if not is_special(path):
+        check_writable(path.parent)
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write the page to `path`, under a temporary name first, so that no half-written page is left."""
-    text = render(report)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:  # a full disk has no name of its own
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    """Write the page to `path`, whole or not at all."""
+    write_text(path, render(report), PAGE)
 
 
 def _plotly() -> str:

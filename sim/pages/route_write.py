@@ -20,9 +20,10 @@ from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, s
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology.floor_map import MAX_DRAWN_LINKS, draw_channel_values, new_map
 from hopforge.model.topology.floor_plan import positions
+from hopforge.sim.pages.forwarding_tables import lft_lines, subnet_lids
 from hopforge.sim.pages.route_load import all_to_all_load, hotspot_quality, local_quality
 
-__all__ = ["layer_lines", "lft_lines", "quality_table", "route_rows", "write_route"]
+__all__ = ["layer_lines", "quality_table", "route_rows", "write_route"]
 
 MAX_CURVE_ROUTERS = 1024
 """Most routers for which the curve of path length against entries is computed, and the layer of every hop written."""
@@ -76,25 +77,6 @@ def route_rows(tables: RoutingTables, quality: pd.DataFrame) -> list[tuple[str, 
             )
         )
     return rows
-
-
-def lft_lines(tables: RoutingTables) -> Iterator[str]:
-    """Yield linear forwarding tables in the form of OpenSM's ``dump_lfts``: LID = router + 1, out port from 1 on."""
-    topology = tables.topology
-    for router in range(topology.routers):
-        yield f"Unicast lids [0x0001-0x{topology.routers:04x}] of switch Lid {router + 1} (router {router}):\n"
-        yield "  Lid  Out   Destination\n"
-        yield "       Port     Info\n"
-        if not (topology.peer_router[router] >= 0).any() and topology.routers > 1:
-            yield "0 valid lids dumped\n"  # it has failed
-            continue
-        ports = {int(peer): port for port, peer in reversed(list(enumerate(topology.peer_router[router]))) if peer >= 0}
-        for destination, hop in enumerate(tables.next_hop[router].tolist()):
-            if hop < 0 and destination != router:  # it has failed
-                continue
-            port = 0 if destination == router else ports[hop] + 1
-            yield f"0x{destination + 1:04x} {port:03d} : (router {destination})\n"
-        yield f"{1 + int((tables.next_hop[router] >= 0).sum())} valid lids dumped\n"
 
 
 def _entries(tables: RoutingTables) -> Iterator[list[list[int]]]:
@@ -236,6 +218,7 @@ def write_route(
         "channels": pd.DataFrame({"router": named.channels.source, "to_router": named.channels.target, "paths": load}),
         "quality": quality,
     }
+    lids = subnet_lids(named.topology, config.tables.lmc)
     with staged(folder) as scratch:
         if isinstance(tables.details, LorenTables | LandmarkTables) and tables.topology.routers <= MAX_CURVE_ROUTERS:
             frames["path_length"] = _curve(config, tables, progress)
@@ -246,8 +229,9 @@ def write_route(
         texts = {
             "next_hops.csv": (",".join(map(str, row.tolist())) + "\n" for row in named.next_hop),
             "tables.json": _table_lines(named, config),
-            "lft.txt": lft_lines(named),
         }
+        if lids is not None:
+            texts["lft.txt"] = lft_lines(named, lids)
         if tables.layers.escape is None and tables.topology.routers <= MAX_CURVE_ROUTERS:
             texts["layers.csv"] = layer_lines(named)
         for name, lines in texts.items():

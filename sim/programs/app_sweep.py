@@ -1,6 +1,7 @@
 """The sweep of programs: variants × seeds of a file with section `app`, and their makespans."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from matplotlib.axes import Axes
 from hopforge.model.config import Config
 from hopforge.model.output.plots import draw_grouped_bars, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.sim.programs.app_setup import prepare_programs
 from hopforge.sim.programs.application import run_app
+from hopforge.sim.run.jobs import Job, program_jobs
 from hopforge.sim.run.kept_results import Row
-from hopforge.sim.run.sweep import Job, Sweep
+from hopforge.sim.run.sweep import Sweep
 
 MEANS = ["makespan_s", "waiting_share", "computing_share", "miss_share", "energy_j", "conventional_energy_j"]
 
@@ -23,15 +26,15 @@ class AppSweep(Sweep):
 
     def jobs(self, config: Config) -> list[Job]:
         """List all runs: variants, then seeds."""
-        return [
-            Job(variant.model_copy(update={"seed": seed}), variant.simulation.load, seed, name)
-            for name, variant in (config.variants or {"": config}).items()
-            for seed in range(variant.seed, variant.seed + variant.simulation.seeds)
-        ]
+        return program_jobs(config)
 
     def choices(self, config: Config) -> dict[str, Any]:
         """Whether SimGrid is there, where that decides."""
         return {"simgrid": config.app.backend == "auto" and shutil.which("smpirun") is not None}
+
+    def prepare(self, missing: Sequence[Job]) -> None:
+        """Make the program of every variant ready: mistakes."""
+        prepare_programs(missing)
 
     def run_one(self, job: Job) -> Row:
         """Run a program."""

@@ -1,12 +1,10 @@
 """`hopforge app`: a program on the network, timed by the flow engine, by SimGrid or by the router simulator."""
 
 import resource
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +12,23 @@ import numpy as np
 import pandas as pd
 
 from hopforge.model.config import Config
-from hopforge.model.config.workload import ProgramWorkload
-from hopforge.model.errors import UserError
 from hopforge.model.network.parts.program_arrays import ProgramError
-from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
-from hopforge.model.topology import Topology, build
-from hopforge.model.topology.failed import refuse_failed
-from hopforge.model.topology.link_times import queued_cycle_ns
+from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
+from hopforge.model.topology import Topology
 from hopforge.model.workload.program import waiting_text
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.energy import Traffic, energy_rows, shape_of
-from hopforge.sim.programs.flow_network import switch_ns
+from hopforge.sim.programs.app_setup import (
+    AppSetup,
+    cycle_ns,
+    prepare_app,
+)
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
-from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
 from hopforge.sim.run.lookup_measures import lookup_totals
-from hopforge.sim.traffic.placed import PlacedProgram, place_program, program_trace
+from hopforge.sim.traffic.placed import PlacedProgram
 from hopforge.sim.traffic.program_traffic import switch_visits
 
 Progress = Callable[[int, int], None]
-
-
-#: cycles that a miss takes in the lookup engine beside those of the TCAM (docs/definitions/lookup-engine.md)
-MISS_CYCLES = 3
-#: flits of a file that does not say
-FLIT_BYTES = 64
-#: most flits of a buffer
-MOST_FLITS = 65535
-
-
-class ApplicationError(UserError, ValueError):
-    """A configuration without a program."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +86,7 @@ class AppRun:
     energy: pd.DataFrame
 
 
-def run_app(config: Config, progress: Progress | None = None) -> AppRun:
+def run_app(config: Config, progress: Progress | None = None, setup: AppSetup | None = None) -> AppRun:
     """Run the program of section `workload` by the engine of section `app`.
 
     Parameters
@@ -110,6 +95,8 @@ def run_app(config: Config, progress: Progress | None = None) -> AppRun:
         Checked configuration.
     progress : callable, optional
         Called with the messages that have arrived, and all.
+    setup : AppSetup, optional
+        What `prepare_app` has made of the configuration.
 
     Raises
     ------
@@ -120,46 +107,13 @@ def run_app(config: Config, progress: Progress | None = None) -> AppRun:
     UserError
         The program does not fit the network.
     """
-    _program_workload(config)
-    return ENGINES[config.app.engine](sized_router(config), progress)
+    ready = prepare_app(config) if setup is None else setup
+    return (_run_flow if ready.simulation is None else _run_packet)(ready, progress)
 
 
-def checked_program(config: Config) -> Trace:
-    """Return the calls of the program of section `workload`.
-
-    Raises
-    ------
-    ApplicationError
-        There is none.
-    UserError
-        A bad file, or a program that does not run so.
-    """
-    hosts = build(config.topology, config.address).hosts
-    return program_trace(_program_workload(config), hosts, config.seed)
-
-
-def _program_workload(config: Config) -> ProgramWorkload:
-    if not isinstance(config.workload, ProgramWorkload):
-        raise ApplicationError(
-            "workload: a program is needed (kind: npb, matrix_product, bfs, himeno, training, collective or trace)"
-        )
-    return config.workload
-
-
-def _run_flow(config: Config, progress: Progress | None) -> AppRun:
-    refuse_failed(config.failed, "engine: flow")
-    topology = build(config.topology, config.address)
-    placed = place_program(_program_workload(config), topology, config.seed)
-    run = _run_simgrid if flow_backend(config, len(np.unique(placed.host))) == "simgrid" else _run_embedded
-    return run(config, topology, placed, progress)
-
-
-def flow_backend(config: Config, hosts: int) -> str:
-    """Return what runs engine flow on so many hosts: ``app.backend``, or what ``auto`` means on this machine."""
-    if config.app.backend != "auto":
-        return config.app.backend
-    can = not config.app.embedded_only and hosts <= MAX_FULL_HOSTS and shutil.which("smpirun") is not None
-    return "simgrid" if can else "embedded"
+def _run_flow(setup: AppSetup, progress: Progress | None) -> AppRun:
+    run = _run_simgrid if setup.backend == "simgrid" else _run_embedded
+    return run(setup.config, setup.topology, setup.placed, progress)
 
 
 def _run_simgrid(config: Config, topology: Topology, placed: PlacedProgram, progress: Progress | None) -> AppRun:
@@ -205,14 +159,12 @@ def _run_embedded(config: Config, topology: Topology, placed: PlacedProgram, pro
     )
 
 
-def _run_packet(config: Config, progress: Progress | None) -> AppRun:
+def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
     from hopforge.sim.run.program_run import run_program  # noqa: PLC0415  as above
-    from hopforge.sim.run.simulation import Simulation  # noqa: PLC0415
 
-    run = Simulation(packet_config(config), config.simulation.load, config.seed)
+    config, run, placed = setup.config, setup.simulation, setup.placed
+    assert run is not None, "made by prepare_app"
     done = run_program(run, progress)
-    placed = run.placed
-    assert placed is not None, "traffic.source is program"
     second = cycle_ns(config) * 1e-9
     ranks = run.state["rank"][: placed.program.ranks]
     message = run.state["message"][: placed.program.messages]
@@ -225,80 +177,6 @@ def _run_packet(config: Config, progress: Progress | None) -> AppRun:
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
-
-
-ENGINES: dict[str, Callable[[Config, Progress | None], AppRun]] = {"flow": _run_flow, "packet": _run_packet}
-
-
-def cycle_ns(config: Config) -> float:
-    """Return the length of a cycle of the router simulator: a flit at the rate of a link, or that of the router."""
-    if config.router.model == "input_output_queued":
-        return queued_cycle_ns(config.router)
-    return config.traffic.flit_bytes * 8 / config.timing.link_gbps
-
-
-def sized_router(config: Config) -> Config:
-    """Return the configuration with flits and buffers that keep links busy, where the file leaves them open.
-
-    ``traffic.flit_bytes``: 64. ``router.buffer_flits``: the next power of two to what a link carries while a flit goes
-    to the next router and its credit comes back, twice a switch and a cable.
-    """
-    if "flit_bytes" not in config.traffic.model_fields_set:
-        traffic = config.traffic.model_copy(update={"flit_bytes": FLIT_BYTES})
-        config = config.model_copy(update={"traffic": traffic})
-    if "buffer_flits" not in config.router.model_fields_set:
-        flits = 2 * (switch_ns(config) + config.timing.cable_ns) / cycle_ns(config)
-        router = config.router.model_copy(update={"buffer_flits": min(1 << ceil(log2(max(flits, 1.0))), MOST_FLITS)})
-        config = config.model_copy(update={"router": router})
-    return config
-
-
-def packet_config(config: Config) -> Config:
-    """Return the configuration with which the router simulator runs the program in the times of `timing` and `app`.
-
-    A hop takes 3 + rc_cycles + L cycles and a host link L' (router.md): L and L' are chosen so that a route through n
-    routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link. Input-output-queued
-    routers keep the times in ns of section `router`.
-
-    Raises
-    ------
-    ApplicationError
-        Input-output-queued routers with another `lookup` than `hit`: they have no lookup engines.
-    """
-    cycle, timing, app = cycle_ns(config), config.timing, config.app
-    queued = config.router.model == "input_output_queued"
-    if queued and app.lookup != "hit":
-        raise ApplicationError(f"app.lookup: must be hit with router.model=input_output_queued, not {app.lookup}")
-    in_caches = app.lookup == "cache"
-    route = config.lookup.pipeline_depth + 1 if in_caches else config.router.rc_cycles
-    inside = 3 + route
-    hop = (switch_ns(config) + timing.cable_ns) / cycle
-    ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
-    traffic = config.traffic.model_copy(update={
-        "source": "program",
-        "matched_bytes": app.buffered_bytes,
-        "injection": "messages" if app.injection == "queued" else "packets",
-        "eager_bytes": app.eager_bytes,
-        "cycles_per_flop": 0.0 if app.host_gflops is None else 1 / (app.host_gflops * cycle),
-        "cycles_per_second": 1e9 / cycle,
-    })
-    lookup = config.lookup
-    if in_caches:
-        cycles = max(1, round(timing.miss_penalty_ns / cycle) - MISS_CYCLES)
-        tcam = lookup.tcam.model_copy(update={"latency_cycles": cycles})
-        lookup = lookup.model_copy(update={"tcam": tcam})
-    router = config.router if queued else config.router.model_copy(update={
-        "route_computation": "lookup" if in_caches else config.router.route_computation,
-        "rc_cycles": 0 if in_caches else config.router.rc_cycles,
-        "link_latency_cycles": max(1, round(hop) - inside),
-        "global_latency_cycles": None,
-        "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
-    })
-    routing = config.routing
-    if config.topology.kind == "torus" and routing.algorithm == "dor":  # the routes of engine flow
-        routing = routing.model_copy(update={"ties": "key"})
-    sections = {"traffic": traffic, "router": router, "routing": routing, "lookup": lookup}
-    return config.model_copy(update=sections)
 
 
 def _result(
@@ -349,16 +227,33 @@ def app_rows(run: AppRun) -> list[tuple[str, str]]:
         ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
         *latency,
-        ("lookups", f"{found.miss_share:.3%} miss"),
+        ("lookups", _lookups_text(run)),
         ("energy", f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
     ]
 
 
+def _lookups_text(run: AppRun) -> str:
+    """Say which share of the lookups missed; without caches to look in, what was taken instead."""
+    app, found = run.config.app, run.found
+    if app.lookup != "cache" and (found.engine == "flow" or run.config.router.route_computation != "lookup"):
+        time = {"hit": "that hits", "miss": "that misses", "conventional": "without caches"}[app.lookup]
+        return f"nothing was looked up: every switch takes the time of one {time} (app.lookup: {app.lookup})"
+    if found.messages == found.local_messages:
+        return "nothing was looked up: no message entered the network"
+    return f"{found.miss_share:.3%} miss"
+
+
 def trace_rows(trace: Trace) -> list[tuple[str, str]]:
     """Say what `hopforge workload` shows: subject and words."""
-    calls = Counter(action.name for program in trace.actions for action in program)
-    flops = sum(action.amount for program in trace.actions for action in program if action.name == "compute")
+    calls: Counter[str] = Counter()
+    flops = 0.0
+    for numbers in trace.numbers:
+        used, first, counts = np.unique(numbers, return_index=True, return_counts=True)
+        for at in np.argsort(first).tolist():
+            action = trace.calls[used[at]]
+            calls[action.name] += int(counts[at])
+            flops += action.amount * int(counts[at]) if action.name == "compute" else 0.0
     return [
         ("program", f"{trace.name}, {trace.ranks} ranks"),
         ("calls", ", ".join(f"{count:,} {name}" for name, count in calls.most_common())),
@@ -372,4 +267,5 @@ def write_app(run: AppRun, folder: Path) -> None:
         write_tables(scratch, {
             "app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks, "energy": run.energy,
         })
-        write_metadata(scratch, {**run_metadata(run.config), "found": asdict(run.found)})
+        found = {key: value for key, value in asdict(run.found).items() if key not in MEASURED}
+        write_metadata(scratch, {**run_metadata(run.config), "found": found})

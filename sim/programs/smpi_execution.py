@@ -16,6 +16,7 @@ from hopforge.model.topology import build
 from hopforge.model.workload.program import Program, compile_program
 from hopforge.model.workload.trace import Trace, TraceError, read_trace, write_trace
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
+from hopforge.sim.programs.record_communicators import CommunicatorError, add_communicators, recorder
 from hopforge.sim.programs.smpi_command import Progress, SmpiError, run_smpi, settings
 from hopforge.sim.programs.smpi_replay import computed_seconds, own_names, write_platform
 from hopforge.sim.traffic.placed import map_ranks
@@ -23,7 +24,7 @@ from hopforge.sim.traffic.placed import map_ranks
 
 @dataclass(frozen=True)
 class ExecutionMeasurement(ProgramMeasurement):
-    """Results of a compiled program. None: its calls cannot be matched (communicators of its own).
+    """Results of a compiled program. None: its calls cannot be matched.
 
     Attributes
     ----------
@@ -53,12 +54,15 @@ class Execution:
         What the ranks called.
     unmatched : str
         Why the calls cannot be matched; empty if they can.
+    untold : str
+        Why the communicators of the calls are not recorded; empty if they are.
     """
 
     found: ExecutionMeasurement
     ranks: pd.DataFrame
     trace: Trace
     unmatched: str
+    untold: str = ""
 
 
 def run_executable(
@@ -108,10 +112,20 @@ def run_executable(
         write_platform(folder, config, topology, host)
         files = ["-hostfile", str(folder / "hosts"), "-platform", str(folder / "platform.xml"), "-trace-ti"]
         chosen.append(f"tracing/filename:{folder / 'trace'}")
-        words = [*files, *(f"--cfg={item}" for item in chosen), str(executable.resolve()), *arguments]
+        untold, options = "", list[str]()
+        try:
+            options = recorder(folder)
+        except CommunicatorError as error:
+            untold = str(error)
+        words = [*options, *files, *(f"--cfg={item}" for item in chosen), str(executable.resolve()), *arguments]
         ended, status = run_smpi(words, count, Path.cwd(), progress, show=True)
+        if not untold:
+            try:
+                add_communicators(folder / "trace_files", folder / "communicators")
+            except CommunicatorError as error:
+                untold = str(error)
         trace = read_trace(folder / "trace_files")
-    trace = Trace(executable.name, trace.actions, trace.files, trace.lines)
+    trace = replace(trace, name=executable.name)
     table = pd.DataFrame({"rank": np.arange(count), "host": host, "finish_s": ended})
     found = ExecutionMeasurement(
         program=executable.name, engine="flow", backend="simgrid", seed=config.seed, ranks=count,
@@ -121,8 +135,8 @@ def run_executable(
     try:
         program = compile_program(trace, collectives)
     except TraceError as error:
-        return Execution(found, table, trace, str(error))
-    return _with_messages(Execution(found, table, trace, ""), program, config)
+        return Execution(found, table, trace, str(error), untold)
+    return _with_messages(Execution(found, table, trace, "", untold), program, config)
 
 
 def _speed(config: Config) -> list[str]:
@@ -142,7 +156,7 @@ def _with_messages(run: Execution, program: Program, config: Config) -> Executio
         waiting_share=mean_share(waiting, finish), computing_share=mean_share(computing, finish),
     )
     table = rank_table(program, run.ranks["host"].to_numpy(), finish=finish, waiting=waiting, computing=computing)
-    return Execution(found, table, run.trace, "")
+    return replace(run, found=found, ranks=table)
 
 
 def execution_rows(run: Execution) -> list[tuple[str, str]]:
@@ -158,6 +172,8 @@ def execution_rows(run: Execution) -> list[tuple[str, str]]:
     else:
         rows.append(("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"))
         rows.append(("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes"))
+    if run.untold:
+        rows.append(("communicators", f"not recorded, all calls count as of MPI_COMM_WORLD: {run.untold}"))
     if found.status:
         rows.append(("exit status", f"{found.status} (all ranks came to their end)"))
     return rows

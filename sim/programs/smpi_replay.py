@@ -146,13 +146,13 @@ def simgrid_trace(trace: Trace, program: Program, own: Set[str], *, computing: b
         first, last = program.first[rank], program.first[rank + 1]
         of_action = program.action[first:last]
         for index, action in enumerate(actions):
-            if action.name in replaced:
+            if action.name in replaced or action.communicator:
                 low, high = first + np.searchsorted(of_action, [index, index + 1])
                 calls += _messages(program, rank, int(low), int(high), computing=computing)
-            elif computing or action.name != "compute":
+            elif (computing or action.name != "compute") and action.name != "communicator":
                 calls.append(kept(action))
         programs.append(tuple(calls))
-    return Trace(trace.name, tuple(programs), trace.files, trace.lines)
+    return Trace.of(trace.name, programs, trace.files, trace.lines)
 
 
 def _messages(program: Program, rank: int, low: int, high: int, *, computing: bool) -> Iterator[Action]:

@@ -51,6 +51,8 @@ class QueueParameters:
         From the begin of sending to the arrival at the other end of the link at an output port.
     nic_packets : int
         Packets that wait in the NIC of a host with an interval source.
+    wake_late : bool
+        An idle output port sends a packet time after a packet or credit has come to it.
     part_queues : int
         Input queues of a part of the network (`parts`): changes how fast it is simulated, and nothing else.
     """
@@ -62,6 +64,7 @@ class QueueParameters:
     match_cycles: int = 8
     flight_cycles: Any = 125
     nic_packets: int = 20
+    wake_late: bool = False
     deadlock_cycles: int = 400_000
     part_queues: int = PART_QUEUES
 
@@ -220,6 +223,7 @@ def build_queues(
     record = state.queue_record[0]
     record["packet_cycles"], record["match_cycles"] = parameters.packet_cycles, parameters.match_cycles
     record["input_depth"], record["output_depth"], record["words"] = deep, out_deep, words
+    record["wake_late"] = parameters.wake_late
     record["nic_depth"], record["calendar_mask"] = parameters.nic_packets, CALENDAR_SLOTS - 1
     record["bin_cycles"] = max(parameters.packet_cycles // BINS_PER_PACKET, 1)
     record["lines"], record["parts"] = len(delays), len(parts)
@@ -258,7 +262,7 @@ def build_queues(
     # what routing algorithms read: free places behind an output VC, in its queue and in the buffer at the other end
     state["output_vc"]["depth"] = state["output_vc"]["credits"] = deep + out_deep
     state["output_port"]["free_mask"] = 0
-    state["output_port"]["busy_until"] = 0
+    state["output_port"]["busy_until"] = -1
 
     arrays: dict[str, NDArray[Any]] = {"input_queue": inputs, "output_queue": outputs, "nic": nic}
     sizes = {

@@ -24,7 +24,7 @@ from hopforge.model.network.core.records import (
 )
 from hopforge.model.network.parts.feedback import REPORT_SIGNATURE
 from hopforge.sim.queued.delay_lines import put
-from hopforge.sim.queued.queue_lists import append, ask, let_send, number_of, take_first
+from hopforge.sim.queued.queue_lists import append, ask, let_send, number_of, take_first, wake
 from hopforge.sim.queued.records import (
     ELAPSED_BITS,
     OUTPUT_QUEUE,
@@ -187,7 +187,9 @@ def match(net: Net, queues: Queues, part: Part, route: Callable[..., int], route
         append(queues, output, p)
         output_vc(net, m).credits -= 1
         if output.length == 1 and output.credits > 0:
-            let_send(net, part, output, now)
+            let_send(net, queues, part, output, now)
+        if queues.wake_late != 0:
+            wake(net, queues, part, int64(output.port), now)
     net.last_move = max(net.last_move, now)
     for k in range(grants):
         n = int64(granted[k])

@@ -92,7 +92,7 @@ class Golden:
         self.outputs = {key: deque[Packet]() for key in self.inputs}
         self.credits = dict.fromkeys(self.inputs, given.input_packets)
         self.preferred = {(r, o): 0 for r in range(R) for o in range(P)}
-        self.free_at = dict.fromkeys(self.preferred, 0)
+        self.free_at = dict.fromkeys(self.preferred, -1)
         self.router_stream = [Stream(int(s)) for s in seed_streams(seed, 1, R)]
         self.host_stream = [Stream(int(s)) for s in seed_streams(seed, 2, topology.hosts)]
         H = topology.hosts
@@ -202,6 +202,7 @@ class Golden:
                 self.nic_credits[place] += 1
             else:
                 self.credits[(*place, vc)] += 1
+                self.wake(*place)
                 if note is not None:
                     self.learn(place[0], place[1], note)
         self.credits_under_way = [e for e in self.credits_under_way if e[0] > now]
@@ -249,14 +250,22 @@ class Golden:
             note = self.note(r, key[1], packet) if kind == "router" else None
             self.credits_under_way.append((self.now + flight, flight, (kind, place, key[2]), note))
             self.outputs[r, o, w].append(packet)
+            self.wake(r, o)
         for key in granted:
             if self.inputs[key]:
                 self.head(key)
+
+    def wake(self, r: int, o: int) -> None:
+        """Let an idle output port, to which a packet or credit has come, look later (if ports wake late)."""
+        if self.given.wake_late and self.free_at[r, o] < self.now:
+            self.free_at[r, o] = self.now + self.given.packet_cycles
 
     def send(self, r: int, o: int) -> None:
         """Let an output port send."""
         given = self.given
         if self.free_at[r, o] > self.now or (r, o) in self.down:
+            return
+        if given.wake_late and self.free_at[r, o] < self.now:
             return
         ready = [v for v in range(given.vcs) if self.outputs[r, o, v] and self.credits[r, o, v] > 0]
         if not ready:

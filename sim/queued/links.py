@@ -24,7 +24,7 @@ from hopforge.model.network.core.records import (
 from hopforge.model.network.parts.feedback import LEARN_SIGNATURE
 from hopforge.sim.queued.crossbar import OUTPUT_QUEUE_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES, route_head
 from hopforge.sim.queued.delay_lines import due, put
-from hopforge.sim.queued.queue_lists import append, let_send, take_first
+from hopforge.sim.queued.queue_lists import append, let_send, take_first, wake
 from hopforge.sim.queued.records import (
     ELAPSED_BITS,
     INPUT_QUEUE,
@@ -85,7 +85,9 @@ def take_credits(net: Net, queues: Queues, part: Part, now: int) -> None:
             output.credits = output.credits + 1
             output_vc(net, m).credits += 1
             if output.credits == 1 and output.length > 0:
-                let_send(net, part, output, now)
+                let_send(net, queues, part, output, now)
+            if queues.wake_late != 0:
+                wake(net, queues, part, int64(output.port), now)
 
 
 @inner

@@ -6,7 +6,8 @@ from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import int32s, words
 from hopforge.model.network.core.records import Net, output_port
-from hopforge.sim.queued.records import Part, Queue, Queues
+from hopforge.sim.queued.delay_lines import put
+from hopforge.sim.queued.records import Part, Queue, Queues, line_at
 
 
 @inlined
@@ -46,10 +47,19 @@ def ask(net: Net, queues: Queues, part: Part, queue: Queue) -> None:
 
 
 @inlined
-def let_send(net: Net, part: Part, output: Queue, now: int) -> None:
+def wake(net: Net, queues: Queues, part: Part, q: int, now: int) -> None:
+    """Let output port `q`, to which a packet or credit has come, look a packet time later if it is idle."""
+    port = output_port(net, q)
+    if port.busy_until < now:
+        port.busy_until = now + queues.packet_cycles
+        put(line_at(queues.free_line, part.free_line), now, q)
+
+
+@inlined
+def let_send(net: Net, queues: Queues, part: Part, output: Queue, now: int) -> None:
     """Note that an output queue has a packet and a credit."""
     port = output_port(net, int64(output.port))
     port.free_mask = port.free_mask | (uint32(1) << uint32(output.vc))
-    if port.busy_until <= now:
+    if port.busy_until <= now and queues.wake_late == 0:
         q = int64(output.port) - part.first_port
         words(part.pending)[q >> 6] |= bit_of(q)

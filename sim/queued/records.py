@@ -120,6 +120,7 @@ PART = np.dtype(
 
 _SETTINGS = [
     ("packet_cycles", "i8"),
+    ("wake_late", "i8"),  # an idle output port sends a packet time after a packet or credit has come
     ("match_cycles", "i8"),
     ("input_depth", "i8"),
     ("output_depth", "i8"),

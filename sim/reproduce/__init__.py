@@ -10,6 +10,7 @@ from hopforge.sim.reproduce import (
     acro,
     apps_engines,
     apps_figures,
+    apps_links,
     apps_study,
     booksim,
     lookup_cache_cost,
@@ -60,6 +61,7 @@ REPRODUCTIONS = index_by_name(
     apps_figures.REPRODUCTIONS,
     apps_study.REPRODUCTIONS,
     apps_engines.REPRODUCTIONS,
+    apps_links.REPRODUCTIONS,
 )
 
 __all__ = [

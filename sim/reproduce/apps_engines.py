@@ -143,7 +143,8 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         title="The three engines for programs beside each other",
         source="not in a paper; issue 6",
         assumptions=(
-            "column “paper”: engine flow, embedded; of the exchanges on one switch the time that one calculates",
+            "deviation: of the exchanges on one switch from the time that one calculates, of the programs from engine"
+            " flow, embedded",
             "NPB class A on 64 ranks, without computing; the file says only network, routing (dor, dragonfly_min with"
             " p = 2, a = 4, h = 2), program and engine",
             f"exchanges: {_BYTES} bytes a message, {_SWITCH_NS} ns a switch, {_CABLE_NS} ns a cable, {_GBPS} Gbit/s;"
@@ -156,5 +157,6 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         compare=_compare,
         draw=_draw,
         parallel=True,
+        reference="calculated or flow",
     ),
 )

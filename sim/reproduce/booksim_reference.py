@@ -11,6 +11,7 @@ import pandas as pd
 import hopforge
 from hopforge.model.config import Config, load_config
 from hopforge.model.errors import UserError
+from hopforge.model.input_file import open_input
 
 SHIPPED = Path(str(resources.files("hopforge.sim.reproduce"))) / "data" / "booksim_reference.csv"
 SHIPPED_CONFIGS = Path(hopforge.__file__).parent / "configs" / "booksim"
@@ -86,6 +87,7 @@ def _read_runs(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise ReferenceError(f"--reference: {'a folder, not a file' if path.is_dir() else 'no such file'}: {path}")
     try:
+        open_input(path).close()
         runs = pd.read_csv(path, dtype={"config": str, "sim_type": str}, skipinitialspace=True)
     except (ValueError, UnicodeDecodeError) as error:  # pandas' own errors are ValueErrors
         raise ReferenceError(f"--reference {path}: no CSV file: {error}") from error

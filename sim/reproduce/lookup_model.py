@@ -493,7 +493,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         "seed 004, figure 5.1, section 5.1",
         (
             "a lookup at the source's switch and one after every hop",
-            "ties of an even ring all go in the + direction",
+            "a packet goes to another node; ties of an even ring follow the sign of the difference, as in the keys",
             "LRU: Che's approximation with the true destination distribution of each port",
         ),
         _points_5_1,

@@ -31,8 +31,9 @@ WIDTH = 120
 
 FIGURES_HEAD = """\
 What the papers state beside what we measure. The papers' plots are lost: a dash means that their text states no value.
-Deviation is (ours − paper)/paper. Each command also writes the data (CSV), the figure (PNG) and what is needed to
-repeat it (JSON).
+Deviation is (ours − paper)/paper, or from the bound that the paper states. Where there is none, the column says why:
+kept (ours is within the bound), equal and from 0 (the paper's value is 0), no number (a claim in words), no value.
+Each command also writes the data (CSV), the figure (PNG) and what is needed to repeat it (JSON).
 """
 
 _PAGE_HEAD = """\
@@ -65,15 +66,18 @@ def paper_text(comparison: Comparison) -> str:
     return comparison.claim or with_unit(comparison.paper, comparison.unit)
 
 
-def deviation_text(percent: float | None) -> str:
-    """Signed deviation in %, or a dash."""
-    return "–" if percent is None else f"{percent:+.1f} %".replace("-", "−")
+def deviation_text(comparison: Comparison, percent: float | None) -> str:
+    """Signed deviation in %, or why there is none."""
+    if percent is None:
+        percent = comparison.deviation_percent
+    return comparison.no_deviation if percent is None else f"{percent:+.1f} %".replace("-", "−")
 
 
 def cells(comparison: Comparison, deviation_percent: float | None) -> tuple[str, str, str, str, str]:
     """Quantity, paper, ours, deviation and assumption as texts."""
     ours = with_unit(comparison.ours, comparison.unit)
-    return comparison.quantity, paper_text(comparison), ours, deviation_text(deviation_percent), comparison.assumption
+    deviation = deviation_text(comparison, deviation_percent)
+    return comparison.quantity, paper_text(comparison), ours, deviation, comparison.assumption
 
 
 def wrapped(text: str, first: str = "", others: str = "") -> str:
@@ -133,7 +137,7 @@ def read_comparisons(path: Path) -> list[tuple[Comparison, float | None]]:
                 Comparison(
                     row["quantity"],
                     row["unit"],
-                    _number(row["paper"]),
+                    _number(row["paper"] if "paper" in row else row["reference"]),
                     _number(row["ours"]),
                     row["assumption"],
                     row["claim"],
@@ -153,7 +157,7 @@ def figure_section(metadata_path: Path, comparison_path: Path) -> str:
         f"## {metadata['name']}: {metadata['title']}\n",
         wrapped(f"{source}. `{' '.join(metadata['command'])}`") + "\n",
         bullets(metadata["assumptions"]),
-        table(("quantity", "paper", "ours", "deviation", "assumption"), rows),
+        table(("quantity", metadata.get("reference", "paper"), "ours", "deviation", "assumption"), rows),
     ]
     return "\n".join(part for part in parts if part)
 

@@ -1,5 +1,6 @@
 """What a reproduced figure is made of."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,12 @@ from matplotlib.figure import Figure
 Value = str | int | float | bool | None
 Row = dict[str, Value]
 """One line of a figure's CSV; also what one measured point is cached as."""
+
+_NUMBER = r"(\d+(?:\.\d+)?)"
+#: wordings of a claim that bound a value from above, from below, and on both sides
+_AT_MOST = re.compile(rf"(?:at most|less than|within) {_NUMBER}")
+_AT_LEAST = re.compile(rf"at least {_NUMBER}")
+_BETWEEN = re.compile(rf"{_NUMBER} ?%? to {_NUMBER}")
 
 Point = dict[str, Value]
 """What one measurement is asked for: plain values only, because their hash names the cached result."""
@@ -67,11 +74,40 @@ class Comparison:
     claim: str = ""
 
     @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Least and largest value that the claim allows; None if it states none."""
+        if found := _AT_MOST.match(self.claim):
+            return float("-inf"), float(found[1])
+        if found := _AT_LEAST.match(self.claim):
+            return float(found[1]), float("inf")
+        if found := _BETWEEN.match(self.claim):
+            return float(found[1]), float(found[2])
+        return None
+
+    @property
     def deviation_percent(self) -> float | None:
-        """(ours − paper)/paper in %; None if either is missing or the paper's value is 0."""
-        if self.paper is None or self.ours is None or self.paper == 0:
+        """(ours − paper)/paper in %.
+
+        If the paper states bounds only: from the bound that is not kept. None if there is nothing to deviate from.
+        """
+        paper = self.paper
+        if paper is None and self.ours is not None and (bounds := self.bounds):
+            kept = min(max(self.ours, bounds[0]), bounds[1])
+            paper = None if kept == self.ours else kept
+        if paper is None or self.ours is None or paper == 0:
             return None
-        return 100.0 * (self.ours - self.paper) / self.paper
+        return 100.0 * (self.ours - paper) / paper
+
+    @property
+    def no_deviation(self) -> str:
+        """Why there is no deviation."""
+        if self.ours is None:
+            return "not measured"
+        if self.paper is not None:
+            return "equal" if self.ours == self.paper else "from 0"
+        if self.bounds is not None:
+            return "kept"
+        return "no number" if self.claim else "no value"
 
 
 @dataclass(frozen=True)
@@ -96,6 +132,8 @@ class Reproduction:
         (all rows, options) → the figure.
     uses
         Names of the fields of `Options`, besides `full` and `seed`, that change the result.
+    reference
+        What stands beside ours, the heading of its column.
     aliases
         Other names under which it is found.
     parallel
@@ -111,6 +149,7 @@ class Reproduction:
     compare: Callable[[pd.DataFrame, Options], Sequence[Comparison]]
     draw: Callable[[pd.DataFrame, Options], Figure]
     uses: tuple[str, ...] = ()
+    reference: str = "paper"
     aliases: tuple[str, ...] = ()
     parallel: bool = False
 

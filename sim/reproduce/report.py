@@ -14,6 +14,7 @@ from hopforge.model.output.results import write_text
 from hopforge.sim.reproduce.pages import cells, run_page
 from hopforge.sim.reproduce.registry import Options, Reproduction
 from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select
+from hopforge.sim.run.kept_results import LostRunsError
 
 LIST_COLUMNS = 80
 _NAME_COLUMNS = 20
@@ -37,7 +38,7 @@ def outcome_group(outcome: Outcome) -> Group:
     table = Table(
         box=SIMPLE_HEAD, header_style="bold", title=f"{reproduction.name}: {reproduction.title}", title_justify="left"
     )
-    for column in ("quantity", "paper", "ours", "deviation", "assumption"):
+    for column in ("quantity", reproduction.reference, "ours", "deviation", "assumption"):
         table.add_column(column, justify="right" if column in ("ours", "deviation") else "left")
     for c in outcome.comparisons:
         table.add_row(*cells(c, c.deviation_percent))
@@ -77,11 +78,14 @@ def run_and_show(
     ------
     UserError
         An unknown name, a missing input, a folder that can't be written.
+    LostRunsError
+        Points have twice ended the process that measured them; all else is done, but no page.
     KeyboardInterrupt
         Passed on; finished points are kept, and a note says so.
     """
     chosen = select(patterns, reproductions)
     outcomes = []
+    lost: list[str] = []
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -100,13 +104,20 @@ def run_and_show(
                 def tell(line: str, name: str = reproduction.name) -> None:
                     progress.console.print(f"{name}: {line}", markup=False, highlight=False)
 
-                outcome = run_reproduction(reproduction, folder, options, advance, tell)
-                progress.remove_task(task)
+                try:
+                    outcome = run_reproduction(reproduction, folder, options, advance, tell)
+                except LostRunsError as error:  # the other figures can be measured all the same
+                    lost.append(f"{reproduction.name}: {error}")
+                    continue
+                finally:
+                    progress.remove_task(task)
                 progress.console.print(outcome_group(outcome))
                 outcomes.append(outcome)
     except KeyboardInterrupt:
         console.print(f"stopped; finished points are kept in {folder}, the same command continues from there")
         raise
+    if lost:
+        raise LostRunsError("\n".join(lost))
     if page is not None:
-        write_text(page, run_page([outcome.folder for outcome in outcomes], page_command(patterns, options)))
+        write_text(page, run_page([outcome.folder for outcome in outcomes], page_command(patterns, options)), "text")
     return outcomes

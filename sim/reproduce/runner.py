@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ import hopforge
 from hopforge.model.errors import UserError
 from hopforge.model.output.plots import save_figure
 from hopforge.model.output.program_digest import program_digest
-from hopforge.model.output.results import write_text
+from hopforge.model.output.results import MEASURED, staged, write_text
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row
 from hopforge.sim.run.kept_results import Wanted, file_digest, kept_results
 
@@ -76,6 +77,13 @@ def _check_inputs(options: Options) -> None:
         raise UserError(f"--traces: no such folder: {options.traces}")
 
 
+def _compared(reproduction: Reproduction, comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as a row; what is no paper's value stands in a column `reference`."""
+    column = "paper" if reproduction.reference == "paper" else "reference"
+    row = {column if name == "paper" else name: value for name, value in asdict(comparison).items()}
+    return row | {"deviation_percent": comparison.deviation_percent}
+
+
 def _measured(measure: Callable[[Point, Options], Sequence[Row]], options: Options, point: Point) -> list[Row]:
     return list(measure(point, options))
 
@@ -89,9 +97,10 @@ def run_reproduction(
 ) -> Outcome:
     """Measure every point that an earlier run has not finished, then write the results to `folder`/`name`.
 
-    Written are ``data.csv``, ``figure.png``, ``comparison.csv`` and ``metadata.json``; finished points lie in
-    ``points/`` and are taken from there when the run is repeated after an interruption. `tell` is called with a line
-    about points that are measured again, because the program or an input has changed.
+    Written are ``data.csv``, ``figure.png``, ``comparison.csv`` and ``metadata.json``, and ``times.csv`` where points
+    tell how long they took. Finished points lie in ``points/`` and are taken from there when the run is repeated after
+    an interruption. `tell` is called with a line about points that are measured again, because the program or an input
+    has changed, and about a process that was killed.
 
     Raises
     ------
@@ -118,7 +127,7 @@ def run_reproduction(
         )  # fmt: skip
         data = pd.DataFrame([row for rows in measured for row in rows])
         comparisons = tuple(reproduction.compare(data, options))
-        files = _write_results(reproduction, target, data, comparisons, options)
+        files = _write_results(reproduction, target, points, data, comparisons, options)
     except OSError as error:
         raise UserError(f"{error.filename or target}: {error.strerror or error}") from error
     return Outcome(reproduction, comparisons, target, files, len(points), first[0])
@@ -136,20 +145,20 @@ def _command(reproduction: Reproduction, options: Options) -> list[str]:
 def _write_results(
     reproduction: Reproduction,
     target: Path,
+    points: Sequence[Point],
     data: pd.DataFrame,
     comparisons: tuple[Comparison, ...],
     options: Options,
 ) -> tuple[Path, ...]:
-    paths = tuple(target / name for name in ("data.csv", "figure.png", "comparison.csv", "metadata.json"))
-    write_text(paths[0], data.to_csv(index=False))
-    save_figure(reproduction.draw(data, options), paths[1])
-    table = pd.DataFrame([{**asdict(c), "deviation_percent": c.deviation_percent} for c in comparisons])
-    write_text(paths[2], table.to_csv(index=False))
+    compared = [_compared(reproduction, comparison) for comparison in comparisons]
+    table = pd.DataFrame(compared)
+    times = [column for column in data if column in MEASURED]
     metadata = {
         "command": _command(reproduction, options),
         "name": reproduction.name,
         "title": reproduction.title,
         "source": reproduction.source,
+        "reference": reproduction.reference,
         "assumptions": list(reproduction.assumptions),
         "variant": "full" if options.full else "quick",
         "seed": options.seed,
@@ -160,7 +169,14 @@ def _write_results(
         "hopforge": hopforge.__version__,
         "program_digest": program_digest(),
         "python": platform.python_version(),
-        "comparisons": [{**asdict(c), "deviation_percent": c.deviation_percent} for c in comparisons],
+        "comparisons": compared,
     }
-    write_text(paths[3], json.dumps(metadata, indent=1, ensure_ascii=False) + "\n")
-    return paths
+    with staged(target) as scratch:
+        data.drop(columns=times).to_csv(scratch / "data.csv", index=False)
+        if times:
+            data[[*(key for key in points[0] if key in data), *times]].to_csv(scratch / "times.csv", index=False)
+        save_figure(reproduction.draw(data, options), scratch / "figure.png")
+        table.to_csv(scratch / "comparison.csv", index=False)
+        write_text(scratch / "metadata.json", json.dumps(metadata, indent=1, ensure_ascii=False) + "\n")
+        names = sorted(path.name for path in scratch.iterdir())
+    return tuple(target / name for name in names)

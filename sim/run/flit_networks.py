@@ -106,6 +106,7 @@ def _input_output_queued(config: Config, topology: Topology, plans: Plans) -> Bu
         match_cycles=times.crossbar_cycles,
         flight_cycles=times.flight_cycles,
         nic_packets=config.traffic.nic_packets,
+        wake_late=router.idle_ports == "flit_later",
         deadlock_cycles=config.simulation.deadlock_cycles * per_flit,
     )
     scaled = replace(

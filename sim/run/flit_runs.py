@@ -1,5 +1,6 @@
 """What the commands run with routers that move flits: one load, a program, a series in bins of time, a sweep."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,9 +8,12 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.report import failure_rows
+from hopforge.sim.run.first_runs import prepare_job
+from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.measurement import Measurement, measurement_rows, write_measurement
 from hopforge.sim.run.model_runs import NetRun, Progress
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, run_program, write_program
+from hopforge.sim.run.series_limits import series_cycles
 from hopforge.sim.run.simulation import Simulation
 
 if TYPE_CHECKING:  # both load pandas
@@ -63,6 +67,20 @@ class ProgramRun:
         write_program(self._run, self._found, folder, plots=plots)
 
 
+class SeriesRun:
+    """A run in bins of time."""
+
+    def __init__(self, run: Simulation) -> None:
+        series_cycles(run)
+        self._run = run
+
+    def run(self, progress: Progress, *, channels: bool = False) -> "tuple[TimeSeries, Topology]":
+        """Run all bins."""
+        from hopforge.sim.run.time_series import run_series  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
+        return run_series(self._run, progress, channels=channels), self._run.topology
+
+
 class FlitRuns:
     """The runs of ``router.model`` input_queued and input_output_queued."""
 
@@ -86,16 +104,18 @@ class FlitRuns:
         run = Simulation(
             config, config.simulation.load if load is None else load, config.seed if seed is None else seed
         )
-        return LoadRun(run) if run.placed is None else ProgramRun(run)
+        if run.placed is not None:
+            return ProgramRun(run)
+        run.lengths()
+        return LoadRun(run)
 
-    def series(
-        self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
-    ) -> "tuple[TimeSeries, Topology]":
-        """Run in bins of time."""
-        from hopforge.sim.run.time_series import run_series  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+    def series(self, config: Config, load: float, seed: int) -> SeriesRun:
+        """Make a run in bins of time ready."""
+        return SeriesRun(Simulation(config, load, seed))
 
-        run = Simulation(config, load, seed)
-        return run_series(run, progress, channels=channels), run.topology
+    def prepare_sweep(self, jobs: Sequence[Job]) -> None:
+        """Make the first run of every variant ready: mistakes, proof of deadlock freedom."""
+        try_variants(jobs, prepare_job)
 
 
 FLIT_RUNS = FlitRuns()

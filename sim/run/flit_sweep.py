@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 from hopforge.model.config import Config
 from hopforge.model.output.plots import PALETTE, Line, draw_lines, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.sim.run.first_runs import prepare_job
+from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.kept_results import Row
 from hopforge.sim.run.simulation import Simulation
-from hopforge.sim.run.sweep import Job, Sweep, try_variants
+from hopforge.sim.run.sweep import Sweep
 
 
 class FlitSweep(Sweep):
@@ -29,7 +31,7 @@ class FlitSweep(Sweep):
 
     def prepare(self, missing: Sequence[Job]) -> None:
         """Start the first run of every variant: mistakes, proof of deadlock freedom, kernels into the disk cache."""
-        try_variants(missing, lambda job: Simulation(job.config, job.load, job.seed).advance(0))
+        try_variants(missing, lambda job: prepare_job(job).advance(0))
 
     def summarise(self, runs: pd.DataFrame) -> pd.DataFrame:
         """One row per variant and load: means over seeds, and `saturated` if any run was."""

@@ -7,14 +7,11 @@ word.
 
 import contextlib
 import json
-import multiprocessing
 import os
 import platform
 import re
-import signal
-import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -26,10 +23,13 @@ from hopforge.model.config import Config
 from hopforge.model.config.base import named_files
 from hopforge.model.errors import UserError
 from hopforge.model.output.program_digest import imported_files, program_digest
-from hopforge.model.output.results import package_versions, write_text
+from hopforge.model.output.results import MEASURED, forget_parts, locked, package_versions, write_own
+from hopforge.sim.run.worker_processes import done_by_processes
 
 #: folder of finished runs inside the folder of results
 FINISHED = "runs"
+#: folder beside them: how long each took
+TIMES = "times"
 #: patience with a Dask scheduler
 CONNECT_SECONDS = 10
 _ADDRESS = re.compile(r"(\w+://)?[^\s/]+:\d+")
@@ -44,6 +44,12 @@ Row = dict[str, Any]
 
 class SweepError(UserError):
     """A sweep that cannot run: no Dask scheduler, or a variant that does not fit its network."""
+
+
+class LostRunsError(SweepError):
+    """Runs that have twice ended the process that did them; all others are finished and kept."""
+
+    exit_status = 1
 
 
 @contextlib.contextmanager
@@ -172,36 +178,64 @@ def kept_results(
     ------
     SweepError
         No scheduler at the address, or its workers run another program.
+    LostRunsError
+        Jobs have twice ended the process that did them; names them. The others are finished.
+    ResultError
+        Another process does jobs of this store.
     """
     store.mkdir(parents=True, exist_ok=True)
-    keys = [one.key for one in wanted]
-    results: dict[str, Any] = {}
-    damaged: list[Path] = []
-    for key in dict.fromkeys(keys):
-        path = store / f"{key}.json"
-        kept = _read(path)
-        if kept is not None:
-            results[key] = kept["result"]
-        elif path.exists():
-            damaged.append(path)
-    missing = [number for number, key in enumerate(keys) if key not in results and keys.index(key) == number]
-    for line in _why_again([one for one in wanted if one.key not in results], len(keys), unit, store, damaged):
-        tell(line)
-    finished = sum(key in results for key in keys)
-    progress(finished, len(keys))
-    chosen = [jobs[number] for number in missing]
-    with contextlib.nullcontext() if dask is None else _dask_client(dask) as client:  # before anything is computed
-        prepare(missing)
-        for k, found in _results(work, chosen, workers) if client is None else _dask_results(work, chosen, client):
-            key = keys[missing[k]]
-            results[key] = _keep(store / f"{key}.json", wanted[missing[k]], found)
-            finished += keys.count(key)
-            progress(finished, len(keys))
+    with locked(store, wait=False):
+        forget_parts(store)
+        forget_parts(store / TIMES)
+        keys = [one.key for one in wanted]
+        results: dict[str, Any] = {}
+        damaged: list[Path] = []
+        for key, one in zip(keys, wanted, strict=True):
+            path = store / f"{key}.json"
+            if key in results or path in damaged:
+                continue
+            kept = _read(path)
+            if kept is not None and _decided_alike(kept, one):
+                results[key] = _with_times(kept["result"], store / TIMES / path.name)
+            elif os.path.lexists(path):
+                damaged.append(path)
+        missing = [number for number, key in enumerate(keys) if key not in results and keys.index(key) == number]
+        for line in _why_again([one for one in wanted if one.key not in results], len(keys), unit, store, damaged):
+            tell(line)
+        finished = sum(key in results for key in keys)
+        progress(finished, len(keys))
+        chosen = [jobs[number] for number in missing]
+        lost: dict[str, str] = {}
+
+        def died(k: int, how: str, again: bool) -> None:
+            name = wanted[missing[k]].name
+            tell(f"{name}: its process was {how}; {'it is done again' if again else 'it is left out'}")
+            if not again:
+                lost[name] = how
+
+        with contextlib.nullcontext() if dask is None else _dask_client(dask) as client:  # before anything is computed
+            prepare(missing)
+            done = (
+                _results(work, chosen, workers, died) if client is None else _dask_results(work, chosen, client, died)
+            )
+            with contextlib.closing(done):
+                for k, found in done:
+                    key = keys[missing[k]]
+                    results[key] = _keep(store / f"{key}.json", wanted[missing[k]], found)
+                    finished += keys.count(key)
+                    progress(finished, len(keys))
+    if lost:
+        named = "; ".join(f"{name} (its process was {how})" for name, how in lost.items())
+        raise LostRunsError(
+            f"{len(keys) - finished} of {len(keys)} {unit} failed, and no table is written: {named};"
+            f" the others are kept in {store}, and the same command tries again"
+        )
     return [results[key] for key in keys]
 
 
 def _keep(path: Path, wanted: Wanted, result: Any) -> Any:
-    """Write a result with all that decided it; returns it as a later run reads it."""
+    """Write a result with all that decided it, and beside it how long it took; returns it as a later run reads it."""
+    result, times = _times_apart(json.loads(json.dumps(result, default=lambda value: value.item())))
     kept = {
         "name": wanted.name,
         "hopforge": hopforge.__version__,
@@ -210,25 +244,62 @@ def _keep(path: Path, wanted: Wanted, result: Any) -> Any:
         "configuration": wanted.configuration,
         "files": wanted.files,
         "result": result,
+        "result_sha256": _result_digest(result),
     }
-    kept = json.loads(json.dumps(kept, default=lambda value: value.item()))
-    kept["result_sha256"] = _result_digest(kept["result"])
-    text = json.dumps(kept, indent=1)
-    write_text(path, text + "\n")
-    return json.loads(text)["result"]
+    beside = path.parent / TIMES / path.name
+    if times:
+        write_own(beside, json.dumps(times) + "\n")
+    write_own(path, json.dumps(kept, indent=1) + "\n")
+    return _with_times(result, beside)
+
+
+def _times_apart(result: Any) -> tuple[Any, list[Row]]:
+    """Return a result without what was measured of the computation, and that: a row for each row, none if all lack."""
+    rows = result if isinstance(result, list) else [result]
+    times = [{key: row[key] for key in row if key in MEASURED} if isinstance(row, dict) else {} for row in rows]
+    if not any(times):
+        return result, []
+    left = [{key: value for key, value in row.items() if key not in MEASURED} for row in rows]
+    return left if isinstance(result, list) else left[0], times
+
+
+def _with_times(result: Any, path: Path) -> Any:
+    """Put back how long a result took; times that are lost are no reason to compute it again."""
+    rows = result if isinstance(result, list) else [result]
+    try:
+        times = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    except (OSError, ValueError, RecursionError):
+        times = []
+    if (
+        not isinstance(times, list)
+        or len(times) != len(rows)
+        or not all(isinstance(row, dict) for row in (*rows, *times))
+    ):
+        return result
+    whole = [
+        {**row, **{key: value for key, value in spent.items() if key in MEASURED and isinstance(value, float)}}
+        for row, spent in zip(rows, times, strict=True)
+    ]
+    return whole if isinstance(result, list) else whole[0]
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """Return what was kept in a file; None if there is none, or it is damaged or of another form."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
         return None
     forms = {"name": str, "hopforge": str, "program_digest": str, "configuration": dict, "files": dict}
     if not isinstance(kept, dict) or not all(isinstance(kept.get(key), form) for key, form in forms.items()):
         return None
-    whole = kept.get("result") and kept.get("result_sha256") == _result_digest(kept["result"])
+    whole = "result" in kept and kept.get("result_sha256") == _result_digest(kept["result"])
     return kept if whole else None
+
+
+def _decided_alike(kept: Mapping[str, Any], wanted: Wanted) -> bool:
+    """Tell whether a result is of what its name says: a file can be copied over another."""
+    now = json.loads(json.dumps([program_digest(), wanted.configuration, wanted.files]))
+    return [kept["program_digest"], kept["configuration"], kept["files"]] == now
 
 
 def _result_digest(result: Any) -> str:
@@ -244,12 +315,12 @@ def _why_again(wanted: Sequence[Wanted], total: int, unit: str, store: Path, dam
         yield f"{path}: damaged; computed again"
     others: dict[str, list[dict[str, Any]]] = {}
     strange = 0
-    for path in sorted(store.glob("*.json")):
+    for path in sorted(set(store.glob("*.json")).difference(damaged)):
         kept = _read(path)
         if kept is not None:
             others.setdefault(kept["name"], []).append(kept)
         else:
-            strange += path not in damaged
+            strange += 1
     reasons: Counter[str] = Counter()
     for one in wanted:
         changes = [_changes(kept, one) for kept in others.get(one.name, [])]
@@ -290,39 +361,16 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _ignore_interrupt() -> None:
-    # Ctrl-C reaches the whole process group; only the parent decides what to do
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextlib.contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # elsewhere signals cannot be set
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _results(work: Callable[[Job], Any], jobs: list[Job], workers: int | None) -> Iterator[tuple[int, Any]]:
+def _results(
+    work: Callable[[Job], Any], jobs: list[Job], workers: int | None, died: Callable[[int, str, bool], None]
+) -> Generator[tuple[int, Any]]:
     """Yield number and result of every job as it is finished, on processes of this machine."""
     count = min(workers or os.cpu_count() or 1, len(jobs))
-    if count <= 1:
-        for k, job in enumerate(jobs):
-            yield k, work(job)
+    if count > 1:
+        yield from done_by_processes(work, jobs, count, died)
         return
-    with _interrupts_ignored():  # also in the processes that begin here, before they come to their initializer
-        pool = multiprocessing.get_context("spawn").Pool(count, initializer=_ignore_interrupt)
-    with pool:
-        yield from pool.imap_unordered(_numbered, [(work, k, job) for k, job in enumerate(jobs)])
-
-
-def _numbered(numbered: tuple[Callable[[Job], Any], int, Job]) -> tuple[int, Any]:
-    work, k, job = numbered
-    return k, work(job)
+    for k, job in enumerate(jobs):
+        yield k, work(job)
 
 
 def _dask_client(address: str) -> Any:
@@ -344,17 +392,24 @@ def _with_program(work: Callable[[Job], Any], job: Job) -> tuple[str, Any]:
     return program_digest(), work(job)
 
 
-def _dask_results(work: Callable[[Job], Any], jobs: list[Job], client: Any) -> Iterator[tuple[int, Any]]:
+def _dask_results(
+    work: Callable[[Job], Any], jobs: list[Job], client: Any, died: Callable[[int, str, bool], None]
+) -> Generator[tuple[int, Any]]:
     """Yield number and result of every job as it is finished, on the workers of a Dask cluster.
 
     Files that a configuration names must stand at the same place on every machine.
     """
-    from distributed import as_completed  # noqa: PLC0415 - an extra
+    from distributed import KilledWorker, as_completed  # noqa: PLC0415 - an extra
 
     futures = [client.submit(_with_program, work, job, pure=False) for job in jobs]
     number = {future.key: k for k, future in enumerate(futures)}
     try:
-        for future, (program, found) in as_completed(futures, loop=client.loop, with_results=True):
+        for future in as_completed(futures, loop=client.loop):
+            try:
+                program, found = future.result()
+            except KilledWorker:  # by Dask's own rules more than once
+                died(number[future.key], "killed by its work", False)
+                continue
             if program != program_digest():
                 raise SweepError("--dask: the workers run another version of hopforge; install this one there, too")
             yield number[future.key], found

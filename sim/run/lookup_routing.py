@@ -15,6 +15,7 @@ from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.network.core.records import PACKET
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology
@@ -36,6 +37,7 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
         ("draws random numbers", plan.random),
         ("sends packets over a router drawn at the source", plan.uses_via),
         ("learns", plan.memory.size > 1 or plan.feedback is not None),
+        ("chooses among parallel links by the source (routing.links: hash)", plan.by_source),
         ("needs an escape port, which a lookup does not answer", plan.obligation == "escape"),
     )
     for reason, found in reasons:
@@ -127,6 +129,7 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
             )
         count[:] = -1
         walk_packets(plan.route, state.record[0], packet, host, phases, 0, count, answer, stack)
+        refuse_mistake(state.record[0])
         reached = np.flatnonzero(count >= 0)
         n = reached // phases
         row = n * keys + key[router[n]]
@@ -147,11 +150,13 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
                 )
             raise RoutingError(
                 f"lookup.reduction must be false for routing.algorithm {config.routing.algorithm}: in {at} hosts "
-                f"{first} and {host} have the same key and different routes{_tie_hint(config)}"
+                f"{first} and {host} have the same key and different routes{_key_hint(config)}"
             )
 
 
-def _tie_hint(config: Config) -> str:
+def _key_hint(config: Config) -> str:
+    if config.topology.kind == "dragonfly":
+        return " (a key does not say which of several links between two groups: routing.links)"
     if config.topology.kind != "torus" or config.routing.algorithm != "dor":
         return ""
     return " (node reduction breaks ties as routing.ties: key does)"

@@ -1,12 +1,13 @@
 """What every router model runs for the commands, and what `hopforge sweep` runs: found by name, loaded when used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hopforge.model.config import Config
 from hopforge.model.topology import Topology
+from hopforge.sim.run.jobs import Job
 from hopforge.sim.run.kept_results import SweepError, naming_variant
 from hopforge.sim.run.router_models import router_model
 
@@ -35,6 +36,13 @@ class NetRun(Protocol):
         """Write tables and metadata, with `plots` also pictures of what the tables hold."""
 
 
+class SeriesRun(Protocol):
+    """A run in bins of time, as `hopforge series` shows it."""
+
+    def run(self, progress: Progress, *, channels: bool = False) -> "tuple[TimeSeries, Topology]":
+        """Simulate; with `channels` the loads of all channels are kept."""
+
+
 class ModelRuns(Protocol):
     """What a router model runs.
 
@@ -51,10 +59,11 @@ class ModelRuns(Protocol):
     def net(self, config: Config, load: float | None, seed: int | None) -> NetRun:
         """Make a run ready; load and seed are those of the file unless given."""
 
-    def series(
-        self, config: Config, load: float, seed: int, progress: Progress, *, channels: bool
-    ) -> "tuple[TimeSeries, Topology]":
-        """Run in bins of time; with `channels` the loads of all channels are kept."""
+    def series(self, config: Config, load: float, seed: int) -> SeriesRun:
+        """Make a run in bins of time ready."""
+
+    def prepare_sweep(self, jobs: Sequence[Job]) -> None:
+        """Find mistakes of `hopforge sweep` before its first run."""
 
 
 def model_runs(config: Config, command: str) -> ModelRuns:
@@ -74,6 +83,11 @@ def _load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def runs_programs(config: Config) -> bool:
+    """Tell whether `hopforge sweep` runs programs: the file or a variant has section `app`."""
+    return any("app" in each.model_fields_set for each in (config, *config.variants.values()))
+
+
 def configured_sweep(config: Config) -> "Sweep":
     """Return what `hopforge sweep` runs: programs, if the file or a variant has section `app`, else its router model.
 
@@ -82,15 +96,24 @@ def configured_sweep(config: Config) -> "Sweep":
     SweepError
         Variants whose router models have no sweep in common.
     """
-    if any("app" in each.model_fields_set for each in (config, *config.variants.values())):
-        programs: Sweep = _load(_APP_SWEEP)
-        return programs
+    found: Sweep = _load(_APP_SWEEP) if runs_programs(config) else sweep_runs(config).sweep
+    return found
+
+
+def sweep_runs(config: Config) -> ModelRuns:
+    """Return what the router model of all variants runs.
+
+    Raises
+    ------
+    SweepError
+        Variants whose router models have no sweep in common.
+    """
     variants = config.variants or {"": config}
-    sweeps = {name: model_runs(variant, "sweep").sweep for name, variant in variants.items()}
+    found = {name: model_runs(variant, "sweep") for name, variant in variants.items()}
     first = next(iter(variants))
     for name, variant in variants.items():
         with naming_variant(name):
-            if sweeps[name] is not sweeps[first]:
+            if found[name] is not found[first]:
                 known = variants[first].router.model
                 raise SweepError(f"router.model must be {known} as in other variants, not {variant.router.model}")
-    return sweeps[first]
+    return found[first]

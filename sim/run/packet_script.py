@@ -15,6 +15,7 @@ from hopforge.model.kernel.memory import int32s
 from hopforge.model.network.core.hooks import LOST, call_hook
 from hopforge.model.network.core.records import NET_RECORD, PATTERN_SIGNATURE, Net, host_at, packet_at
 from hopforge.model.network.core.sources import create_packet
+from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.settings import Script
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import TrafficError
@@ -76,5 +77,6 @@ def draw_packets(run: Simulation, cycles: int) -> Script:
     room = int(run.topology.hosts * cycles)
     columns = [np.zeros(room, np.int64) for _ in range(4)]
     count = _draw(run.traffic.pattern, run.state.record[0], cycles, *columns)
+    refuse_mistake(run.state.record[0])
     host, time, destination, length = (column[:count] for column in columns)
     return host, time, destination, length

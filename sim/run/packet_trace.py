@@ -13,7 +13,7 @@ from hopforge.model.network.settings import Script
 from hopforge.sim.queued.build import QueuedState
 from hopforge.sim.queued.records import LINKED, ROUTED, SENT_AGAIN
 from hopforge.sim.run.packet_life import PacketKey, PacketLife, TraceError, Visit
-from hopforge.sim.run.router_models import router_model
+from hopforge.sim.run.prepared import prepare_trace
 from hopforge.sim.run.simulation import Simulation
 
 
@@ -21,8 +21,7 @@ class _Stepper:
     """A simulation that is stepped cycle by cycle, with the log of each cycle."""
 
     def __init__(self, config: Config, load: float, seed: int, script: Script | None, *, check: bool) -> None:
-        router_model(config, "trace")
-        run = Simulation(config, load, seed, script=script, check=check)
+        run = prepare_trace(config, load=load, seed=seed, script=script, check=check)
         state = run.state
         # in a cycle a port grants, drains, sends and (at an arrival, after a grant) routes; a host sends and takes
         capacity = 6 * int(state["routers"]) * int(state["ports"]) + 2 * int(state["hosts"])

@@ -11,14 +11,16 @@ from hopforge.model.config import Config
 from hopforge.model.config.limits import simulated_ports_problem
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.build import build_net
-from hopforge.model.network.core.records import BERNOULLI, DEADLOCK, GROW, PROGRAM, SCRIPT
+from hopforge.model.network.core.records import DEADLOCK, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
+from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
 from hopforge.model.routing.reachable import packet_lengths
+from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.failed import failed_hosts, without_failed
@@ -126,14 +128,21 @@ class Simulation:
         for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0)):
             self.state["host"][name][silent] = value
         if routing.check and check:
-            check_routing(
-                self.topology, self.plan, self.state, routing.algorithm, ~silent,
-                resends=bool(config.simulation.failures),
-            )  # fmt: skip
-            if self.state.lookup is not None:
-                check_keys(config, self.topology, self.plan, self.state)
+            resends = bool(config.simulation.failures)
+            once(
+                ("proof", self.topology, routing, config.tables, config.router, traffic, config.lookup, resends, seed),
+                lambda: self._prove(silent, resends=resends),
+            )
         #: what fails during the run, None: nothing
         self.reconfiguration = self._reconfiguration(whole, check=check) if config.simulation.failures else None
+
+    def _prove(self, silent: NDArray[np.bool_], *, resends: bool) -> None:
+        """Prove that the network cannot deadlock, and that keys tell apart what has different routes."""
+        check_routing(
+            self.topology, self.plan, self.state, self.config.routing.algorithm, ~silent, resends=resends
+        )  # fmt: skip
+        if self.state.lookup is not None:
+            check_keys(self.config, self.topology, self.plan, self.state)
 
     def _reconfiguration(self, whole: Topology, *, check: bool) -> Reconfiguration:
         """Prepare the failures of section `simulation`: the routing of every state that the network comes to."""
@@ -147,6 +156,11 @@ class Simulation:
                 raise RoutingError(
                     f"routing.algorithm {config.routing.algorithm}: max_candidates must be at most "
                     f"{self.plan.max_candidates} after a failure too, not {plan.max_candidates}"
+                )
+            if plan.memory.size != self.plan.memory.size:
+                raise RoutingError(
+                    f"routing.algorithm {config.routing.algorithm}: memory must have {self.plan.memory.size} entries "
+                    f"after a failure too, not {plan.memory.size}"
                 )
             if config.routing.check and check:
                 net = build_net(topology, flit_router_parameters(config, topology, plan), SourceParameters(), Tables(
@@ -201,6 +215,7 @@ class Simulation:
         end = int(self.state["cycle"]) + cycles
         while True:
             code = self.built.run(self.plan.route, self.traffic.pattern, end - int(self.state["cycle"]))
+            refuse_mistake(self.state.record[0])
             if code == GROW:
                 self.state.grow_packets()
                 continue
@@ -276,20 +291,30 @@ class Simulation:
         TrafficError
             The source is none of `bernoulli`, `interval` and `rounds`.
         """
+        self.check_load_changes()
         source = source_parameters(self.config, load, self.traffic.round_packets)
         if isinstance(source, IntervalSource) and isinstance(self.state, QueuedState):
             self.state.set_interval(source.interval_packets)
-        elif source.kind == BERNOULLI:
-            self.state.record["log_failure"] = np.log1p(-source.packet_rate / self.built.flit_cycles)
         else:
+            self.state.record["log_failure"] = np.log1p(-source.packet_rate / self.built.flit_cycles)
+        self.load = load
+
+    def check_load_changes(self) -> None:
+        """Refuse a source whose load cannot change.
+
+        Raises
+        ------
+        TrafficError
+            It is none of `bernoulli`, `interval` and `rounds`.
+        """
+        if self.config.traffic.source not in ("bernoulli", "interval", "rounds"):
             raise TrafficError(
                 "simulation.load_steps need traffic.source bernoulli, interval or rounds, "
                 f"not {self.config.traffic.source}"
             )
-        self.load = load
 
     def cycles_of_us(self, time_us: float) -> int:
-        """Whole cycles of a time.
+        """Whole cycles of a time, at least one.
 
         Raises
         ------
@@ -298,12 +323,28 @@ class Simulation:
         """
         if self.built.cycle_ns == 0.0:
             raise TrafficError("simulation: times in µs need router.cycle_ns")
-        return round(time_us * 1000 / self.built.cycle_ns)
+        return max(round(time_us * 1000 / self.built.cycle_ns), 1)
 
-    def _sample(self) -> tuple[int, int]:
+    def lengths(self) -> tuple[int, int, int]:
+        """Cycles of the warm-up (0: to be found), and least and most cycles of the measurement.
+
+        Raises
+        ------
+        TrafficError
+            Times in µs without a router that has times.
+        """
+        limits, per_flit = self.config.simulation, self.built.flit_cycles
+        warmup = limits.warmup_cycles * per_flit
+        if limits.warmup_us is not None:
+            warmup = self.cycles_of_us(limits.warmup_us)
+        if limits.measure_us is not None:
+            return warmup, (measured := self.cycles_of_us(limits.measure_us)), measured
+        return warmup, limits.min_cycles * per_flit, limits.max_cycles * per_flit
+
+    def _sample(self, cycles: int) -> tuple[int, int]:
         """Run one sample; returns packets and sum of latencies."""
         before = int(self.state["measured"]), int(self.state["latency_sum"])
-        self.advance(self.sample_cycles)
+        self.advance(cycles)
         self.check_conservation()
         return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
 
@@ -313,16 +354,13 @@ class Simulation:
         With ``warmup_cycles: 0`` the end is found by MSER-5 on the mean latencies of samples: the truncation point that
         minimises the standard error of the rest must lie in the first half.
         """
-        limits = self.config.simulation
-        fixed = limits.warmup_cycles * self.built.flit_cycles
-        if limits.warmup_us is not None:
-            fixed = self.cycles_of_us(limits.warmup_us)
+        fixed = self.lengths()[0]
         if fixed:
             self.advance(fixed)
             return fixed
         means: list[float] = []
         while len(means) < MAX_WARMUP_SAMPLES:
-            packets, total = self._sample()
+            packets, total = self._sample(self.sample_cycles)
             means.append(total / packets if packets else 0.0)
             if len(means) >= WARMUP_SAMPLES and mser5(means) <= len(means) // 2:
                 break
@@ -350,12 +388,11 @@ class Simulation:
         first_delay, cycles = self.queue_delay(), 0
         samples: list[tuple[int, int]] = []
         stop = "max_cycles"
-        least, most = limits.min_cycles * self.built.flit_cycles, limits.max_cycles * self.built.flit_cycles
-        if limits.measure_us is not None:
-            least = most = self.cycles_of_us(limits.measure_us)
+        _, least, most = self.lengths()
         while cycles < most:
-            samples.append(self._sample())
-            cycles += self.sample_cycles
+            sample = min(self.sample_cycles, most - cycles)  # the last one ends where it was asked to
+            samples.append(self._sample(sample))
+            cycles += sample
             if progress is not None:
                 progress(warmup + cycles)
             if cycles >= least and len(samples) >= BATCHES and self.reconfiguration is None:

@@ -6,33 +6,15 @@ packet routers (`sim.packet.sweep`), programs (`sim.programs.app_sweep`). Each f
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from hopforge.model.config import Config
+from hopforge.sim.run.jobs import Job, network_jobs
 from hopforge.sim.run.kept_results import FINISHED, Row, Wanted, described, kept_results, naming_variant
-
-
-class Job(NamedTuple):
-    """One run; `variant` is empty where there are no variants."""
-
-    config: Config
-    load: float
-    seed: int
-    variant: str = ""
-
-
-def try_variants(jobs: Iterable[Job], attempt: Callable[[Job], object]) -> None:
-    """Call `attempt` with the first job of every variant; mistakes name the variant."""
-    seen: set[str] = set()
-    for job in jobs:
-        if job.variant not in seen:
-            seen.add(job.variant)
-            with naming_variant(job.variant):
-                attempt(job)
 
 
 class Sweep(ABC):
@@ -40,12 +22,7 @@ class Sweep(ABC):
 
     def jobs(self, config: Config) -> list[Job]:
         """List all runs: variants, then loads, then seeds; without ``simulation.variants`` the file is the only one."""
-        return [
-            Job(variant, load, variant.seed + k, name)
-            for name, variant in (config.variants or {"": config}).items()
-            for load in variant.simulation.loads
-            for k in range(variant.simulation.seeds)
-        ]
+        return network_jobs(config)
 
     @abstractmethod
     def run_one(self, job: Job) -> Row:

@@ -17,8 +17,8 @@ from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_rows
 from hopforge.sim.run.link_frames import write_frames
 from hopforge.sim.run.run_statistics import percentile
+from hopforge.sim.run.series_limits import series_cycles
 from hopforge.sim.run.simulation import Simulation
-from hopforge.sim.traffic import TrafficError
 
 #: convergence: share of the steady latency within which all later bins must be
 CONVERGED_SHARE = 0.1
@@ -112,10 +112,7 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         A program as source, a router that does not exist or that has no learned times.
     """
     limits, built, state = run.config.simulation, run.built, run.state
-    if run.placed is not None:
-        raise TrafficError("traffic.source: a program has no load; hopforge net runs it")
-    _check_routers(run)
-    total = limits.max_cycles * built.flit_cycles if limits.measure_us is None else run.cycles_of_us(limits.measure_us)
+    total = series_cycles(run)
     count, scale = limits.series_bins, built.cycle_ns or 1.0
     unit = 1000.0 if built.cycle_ns else 1.0  # bins in µs
     ends = run.topology.channels()
@@ -172,16 +169,6 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         loads,
         failures=failures,
     )
-
-
-def _check_routers(run: Simulation) -> None:
-    for router in run.config.simulation.series_routers:
-        if router >= run.topology.routers:
-            raise TrafficError(
-                f"simulation.series_routers must be routers from 0 to {run.topology.routers - 1}, not {router}"
-            )
-        if run.plan.estimates is None:
-            raise TrafficError(f"simulation.series_routers: {run.config.routing.algorithm} learns no times")
 
 
 def _estimates(run: Simulation, time: float) -> list[tuple[float, int, int, float, float]]:

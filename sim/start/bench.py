@@ -118,7 +118,7 @@ def _expand(file: str) -> tuple[int, Callable[[], Any]]:
     collectives, host = config.collectives, np.arange(trace.ranks)
 
     def run() -> int:
-        return len(interleave(compile_program(trace, collectives), host, 2048).source)
+        return len(interleave(compile_program(trace, collectives), host, 2048, trace).source)
 
     return run(), run
 

@@ -12,8 +12,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
+from hopforge.gen.design import engine_parameters
 from hopforge.gen.lint import LintReport, lint_text
-from hopforge.gen.lookup import engine_parameters, lookup_files, top_name
+from hopforge.gen.lookup import lookup_files, top_name
 from hopforge.gen.synth import synthesize_config
 from hopforge.gen.synth_result import SynthResult
 from hopforge.gen.verilog import tool_versions

@@ -1,6 +1,7 @@
 """What the keys of a configuration amount to, without the network; imports no more than the configuration does."""
 
 from hopforge.model.config import Config
+from hopforge.model.config.uses import key_words
 
 
 def summarize_keys(config: Config) -> list[tuple[str, str]]:
@@ -10,6 +11,7 @@ def summarize_keys(config: Config) -> list[tuple[str, str]]:
         ("network", f"{config.topology.kind}, not prepared: only keys and limits are checked"),
         *engine_rows(config),
         ("workload", workload_words(config)),
+        ("commands", "none prepared; without --quick you see for which the file is good"),
     ]
 
 
@@ -26,7 +28,7 @@ def engine_rows(config: Config) -> list[tuple[str, str]]:
     line_bits = cache.tag_bits + cache.output_bits
     return [
         ("addresses", f"{config.address.width_bits} bits, digits of {config.address.chunk_bits} bits"),
-        ("keys", f"node reduction with {lookup.comparators} comparators" if lookup.reduction else "whole address"),
+        ("keys", key_words(config)),
         (
             "cache",
             f"{cache.entries} lines, {cache.ways}-way {association} ({sets} sets), {cache.policy},"

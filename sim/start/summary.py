@@ -9,11 +9,11 @@ from hopforge.sim.hits.energy import area_rows
 from hopforge.sim.start.key_summary import engine_rows, name_words, workload_words
 
 
-def summarize(config: Config) -> list[tuple[str, str]]:
+def summarize(config: Config, *, tables: bool = True) -> list[tuple[str, str]]:
     """Return (subject, words) of the network, the engine, its cache and its TCAM.
 
-    The network is built, so that an edge list is read and checked too; so are the tables and virtual layers of a file
-    with a section `tables`.
+    The network is built, so that an edge list is read and checked too; so are, unless `tables` is off, the tables and
+    virtual layers of a file with a section `tables`.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def summarize(config: Config) -> list[tuple[str, str]]:
         *engine_rows(config),
         *area_rows(config, network.max_ports),
         ("workload", workload_words(config)),
-        *_tables(config, working),
+        *(_tables(config, working) if tables else []),
     ]
 
 

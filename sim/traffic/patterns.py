@@ -7,7 +7,6 @@ log2(hosts), bit 0 lowest.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from hopforge.model.kernel.compile import kernel
 from hopforge.model.kernel.memory import words
 from hopforge.model.kernel.rng import next_below, next_float
 from hopforge.model.network.core.records import PATTERN_SIGNATURE, Net
+from hopforge.model.network.core.user_code import is_ours, jit_when_used
 from hopforge.model.topology import Topology
 
 
@@ -63,8 +63,11 @@ def register(name: str) -> Callable[[Callable[..., TrafficPlan]], Callable[..., 
 
 
 def destination_rule(function: Callable[..., int]) -> Any:
-    """Jit a pattern with the signature that the kernel calls (kept in numba's disk cache)."""
-    return kernel(PATTERN_SIGNATURE)(function)
+    """Jit a pattern with the signature that the kernel calls (its machine code is kept on disk).
+
+    That of a user's file is compiled by `sim.traffic.guard`, with checks.
+    """
+    return kernel(PATTERN_SIGNATURE)(function) if is_ours(function) else jit_when_used(function)
 
 
 @njit
@@ -329,27 +332,3 @@ def prepare_all_to_all(topology: Topology, options: dict[str, Any], generator: n
         lists = [generator.permutation(one) for one in lists]
     rounds = (topology.hosts - 1,) * 2
     return TrafficPlan(destination_rule(_in_turn), _lists(lists), round_packets=rounds)
-
-
-def prepare_traffic(
-    topology: Topology, pattern: str, options: dict[str, Any], generator: np.random.Generator, folder: Path = Path()
-) -> TrafficPlan:
-    """Make `pattern` (a name of `PATTERNS`, or ``FILE.py`` with a function ``prepare``) ready for `topology`.
-
-    Raises
-    ------
-    TrafficError
-        Unknown name or unsuitable network.
-    """
-    if pattern.endswith(".py"):
-        from hopforge.model.routing.user import load_user_file  # noqa: PLC0415 - patterns of ours need no routing
-
-        prepare = load_user_file(folder / pattern, "prepare", "traffic.pattern")
-    elif pattern in PATTERNS:
-        prepare = PATTERNS[pattern]
-    else:
-        raise TrafficError(f"traffic.pattern must be one of {', '.join(sorted(PATTERNS))} or a FILE.py, not {pattern}")
-    plan = prepare(topology, options, generator)
-    if not isinstance(plan, TrafficPlan):
-        raise TrafficError(f"traffic.pattern {pattern}: prepare must return a TrafficPlan, not {type(plan).__name__}")
-    return plan

@@ -19,9 +19,12 @@ from hopforge.model.config.workload import (
     WorkloadConfig,
 )
 from hopforge.model.errors import UserError
+from hopforge.model.input_file import read_input_text
+from hopforge.model.shared import once
 from hopforge.model.topology import Topology
+from hopforge.model.workload.kept_traces import kept_trace
 from hopforge.model.workload.program import Program, compile_program, interleave
-from hopforge.model.workload.trace import Action, Trace, read_trace
+from hopforge.model.workload.trace import Action, Trace
 
 CHUNK_PACKETS = 1 << 20
 MAX_PAIRS = 1 << 29
@@ -83,6 +86,10 @@ def build_workload(config: WorkloadConfig, topology: Topology, seed: int) -> Pac
     WorkloadError, TraceError
         The workload does not fit the network, or a file is bad.
     """
+    return once(("packets", config, topology, seed), lambda: _packets(config, topology, seed))
+
+
+def _packets(config: WorkloadConfig, topology: Topology, seed: int) -> PacketStream:
     if isinstance(config, ProgramWorkload):
         return _recorded(config, topology, seed)
     if topology.hosts < 2:
@@ -129,7 +136,7 @@ def map_ranks(config: MappingConfig, ranks: int, topology: Topology, seed: int) 
 
 def _read_mapping(path: Path, ranks: int, topology: Topology) -> Hosts:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_input_text(path)
     except OSError as error:
         raise WorkloadError(f"workload.mapping.file: cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -139,7 +146,7 @@ def _read_mapping(path: Path, ranks: int, topology: Topology) -> Hosts:
         word = line.split("#", 1)[0].strip()
         if not word:
             continue
-        if not (word.isascii() and word.isdigit()):
+        if not (word.isascii() and word.isdigit() and len(word) < 20):
             raise WorkloadError(f"{path}:{number}: expected a host number, not {word!r}")
         if int(word) >= topology.hosts:
             raise WorkloadError(f"{path}:{number}: host {word} is beyond the last host {topology.hosts - 1}")
@@ -176,6 +183,10 @@ def place_program(config: ProgramWorkload, topology: Topology, seed: int) -> Pla
     WorkloadError, TraceError
         The program does not fit the network, or a file is bad.
     """
+    return once(("program", config, topology, seed), lambda: _placed(config, topology, seed))
+
+
+def _placed(config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
     trace = program_trace(config, topology.hosts, seed)
     host = map_ranks(config.mapping, trace.ranks, topology, seed)
     return PlacedProgram(trace, compile_program(trace, config.collectives), host)
@@ -198,8 +209,12 @@ def program_trace(config: ProgramWorkload, hosts: int, seed: int) -> Trace:
     WorkloadError, TraceError, AppError
         A bad file, or a program that does not run so.
     """
+    return once(("calls", config, hosts, seed), lambda: _program_trace(config, hosts, seed))
+
+
+def _program_trace(config: ProgramWorkload, hosts: int, seed: int) -> Trace:
     if isinstance(config, TraceWorkload):
-        return read_trace(config.file)
+        return kept_trace(config.file)
     if isinstance(config, CollectiveWorkload):
         return collective_trace(config, hosts)
     assert isinstance(config, GeneratedWorkload), "checked by model.config"
@@ -224,7 +239,7 @@ def collective_trace(config: CollectiveWorkload, hosts: int) -> Trace:
     files = tuple(f"rank {rank}, call" for rank in range(ranks))
     name = f"{config.operation} ({getattr(config.collectives, config.operation)})"
     program = (Action("init"), *(call,) * config.repeat, Action("finalize"))
-    return Trace(name, (program,) * ranks, files, (number,) * ranks)
+    return Trace.of(name, (program,) * ranks, files, (number,) * ranks)
 
 
 def _recorded(config: ProgramWorkload, topology: Topology, seed: int) -> PacketStream:
@@ -240,7 +255,7 @@ def program_packets(config: ProgramWorkload, placed: PlacedProgram) -> PacketStr
         Ranks that wait for each other for ever, or too many packets.
     """
     trace, program, host = placed.trace, placed.program, placed.host
-    run = interleave(program, host, config.mtu_bytes)
+    run = interleave(program, host, config.mtu_bytes, trace)
     source, destination = host[run.source], host[run.destination]
 
     def chunks() -> Iterator[Chunk]:

@@ -1,12 +1,16 @@
 """Command line of hopforge: puts the commands together, and turns a user's mistake into one line."""
 
+import contextlib
+import logging
 import os
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Iterator
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from hopforge import __version__
+from hopforge import __version__, interrupts
 from hopforge.commands import (
     applications,
     bench,
@@ -19,11 +23,43 @@ from hopforge.commands import (
     synthesize,
     verify,
 )
-from hopforge.commands.terminal import complain
-from hopforge.model.errors import UserError
+from hopforge.commands.terminal import complain, with_force
+from hopforge.model.errors import UserError, error_words
+
+#: what the library of the command line raises; older ones take it from click, newer ones bring their own
+_WRONG_WORDS: type[Exception] = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")  # type: ignore[assignment]
+
+
+class Program(TyperGroup):
+    """The words after ``hopforge``; what is wrong with them is one line, too."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read what stands before the command."""
+        with _one_line():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the rest and run the command."""
+        with _one_line():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _one_line() -> Iterator[None]:
+    try:
+        yield
+    except _WRONG_WORDS as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # shows the help
+            raise
+        context = getattr(error, "ctx", None)
+        words = "hopforge" if context is None else context.command_path
+        message = error.format_message()  # type: ignore[attr-defined]
+        raise UserError(f"{' '.join(message.split())} (see {words} --help)") from error
+
 
 app = typer.Typer(
     name="hopforge",
+    cls=Program,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -56,6 +92,7 @@ def hopforge(
     """
     if debug:
         os.environ["HOPFORGE_TRACEBACK"] = "1"
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # without a home it tells where its fonts are
 
 
 PANELS = {
@@ -79,22 +116,22 @@ PANELS = {
 for panel, commands in PANELS.items():
     for command in commands:
         words = applications.AppCommand if command is applications.app else None
-        app.command(rich_help_panel=panel, cls=words)(command)
+        app.command(rich_help_panel=panel, cls=words)(with_force(command))
 
 gen_app = typer.Typer(no_args_is_help=True, help="Write Verilog and what goes with it.")
 app.add_typer(gen_app, name="gen", rich_help_panel="From gates")
-gen_app.command("lookup")(generate.gen_lookup)
-gen_app.command("router")(generate.gen_router)
-gen_app.command("network")(generate.gen_network)
-gen_app.command("tables")(generate.gen_tables)
-gen_app.command("q-table")(generate.gen_q_table)
+gen_app.command("lookup")(with_force(generate.gen_lookup))
+gen_app.command("router")(with_force(generate.gen_router))
+gen_app.command("network")(with_force(generate.gen_network))
+gen_app.command("tables")(with_force(generate.gen_tables))
+gen_app.command("q-table")(with_force(generate.gen_q_table))
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure the speed of hopforge on this machine.")
 app.add_typer(bench_app, name="bench", rich_help_panel="To networks")
-bench_app.command("lookup")(bench.bench_lookup)
-bench_app.command("net")(bench.bench_net)
-bench_app.command("route")(bench.bench_route)
-bench_app.command("app")(bench.bench_app)
+bench_app.command("lookup")(with_force(bench.bench_lookup))
+bench_app.command("net")(with_force(bench.bench_net))
+bench_app.command("route")(with_force(bench.bench_route))
+bench_app.command("app")(with_force(bench.bench_app))
 
 
 def _words(error: UserError | OSError | MemoryError) -> str:
@@ -112,7 +149,7 @@ def _words(error: UserError | OSError | MemoryError) -> str:
 def _interrupted(error: BaseException | None) -> bool:
     """Tell whether Ctrl-C is behind the error: a library may make one of its own of it, as pydantic's schemas do."""
     while error is not None:
-        if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
+        if interrupts.received() or isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in error_words(error):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -121,26 +158,39 @@ def _interrupted(error: BaseException | None) -> bool:
 def main() -> NoReturn:
     """Run the command line.
 
-    Exit status 0: done; 1: a check failed or an error of hopforge itself; 2: a user's mistake, a missing tool or a file
-    that cannot be read or written; 130: interrupted.
+    Exit status 0: done; 1: a check or a run failed, or an error of hopforge itself; 2: a user's mistake, a missing tool
+    or a file that cannot be read or written; 128 and its number: ended by a signal (130: Ctrl-C; 143: SIGTERM).
     """
-    try:
-        app()
-    except SystemExit as error:
-        if error.code == 130:
-            complain("interrupted")
-        raise
-    except (UserError, OSError, MemoryError) as error:
-        if os.environ.get("HOPFORGE_TRACEBACK"):
+    with interrupts.raised():
+        try:
+            app()
+        except SystemExit as error:
+            if error.code == 130 or (error.code and interrupts.received()):
+                _end_interrupted()
             raise
-        complain(_words(error))
-        sys.exit(2)
-    except Exception as error:
-        if _interrupted(error):
-            complain("interrupted")
-            sys.exit(130)
-        if os.environ.get("HOPFORGE_TRACEBACK"):
-            raise
-        complain(f"error in hopforge itself: {type(error).__name__}: {error}; please report it (--debug shows where)")
-        sys.exit(1)
-    sys.exit(0)
+        except KeyboardInterrupt:
+            _end_interrupted()
+        except (UserError, OSError, MemoryError) as error:
+            if os.environ.get("HOPFORGE_TRACEBACK"):
+                raise
+            if interrupts.received():
+                _end_interrupted()
+            complain(_words(error))
+            sys.exit(getattr(error, "exit_status", 2))
+        except Exception as error:
+            if _interrupted(error):
+                _end_interrupted()
+            if os.environ.get("HOPFORGE_TRACEBACK"):
+                raise
+            complain(
+                f"error in hopforge itself: {type(error).__name__}: {error}; please report it (--debug shows where)"
+            )
+            sys.exit(1)
+        sys.exit(0)
+
+
+def _end_interrupted() -> NoReturn:
+    interrupts.ignore()
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        complain(interrupts.words())
+    sys.exit(interrupts.exit_status())

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from hopforge import cli
+from hopforge.model.config import parse_config
 from hopforge.model.workload.trace import read_trace
+from hopforge.sim.programs.application import app_rows, run_app
 
 CONFIG = """name: x
 topology: {kind: mesh, radices: [2, 2]}
@@ -77,6 +79,50 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert not (tmp_path / "a").exists()
     assert hopforge(monkeypatch, "app", written(tmp_path, 4), "--engine", "fluid") == 2
     assert "--engine must be one of flow, packet, not fluid" in capsys.readouterr().err
+
+
+def test_hits_and_app_tell_the_same_of_ranks_that_wait_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "t"
+    trace.mkdir()
+    for rank in range(3):
+        calls = f"{rank} recv {(rank + 1) % 3} 0 10\n{rank} send {(rank + 2) % 3} 0 10\n"
+        (trace / f"rank-{rank}.txt").write_text(f"{rank} init\n{calls}")
+    config = tmp_path / "x.yml"
+    config.write_text(
+        f"name: y\ntopology: {{kind: mesh, radices: [2, 2]}}\nworkload: {{kind: trace, file: {trace}}}\n"
+        "app: {backend: embedded}\n"
+    )
+    told = []
+    for command in ("hits", "app"):
+        assert hopforge(monkeypatch, command, config, "-o", tmp_path / command) == 2
+        words = " ".join(capsys.readouterr().err.split())
+        told.append(words[words.index("3 of 3 ranks wait") :])
+    assert told[0] == told[1]
+    for rank in range(3):
+        place = f"(recv, {trace}/rank-{rank}.txt:2)"
+        assert f"rank {rank} waits for a message from rank {(rank + 1) % 3} {place}" in told[0]
+
+
+@pytest.mark.parametrize(("app", "ranks", "said"), [
+    ("lookup: hit", 4, "nothing was looked up: every switch takes the time of one that hits (app.lookup: hit)"),
+    ("lookup: miss", 4, "nothing was looked up: every switch takes the time of one that misses (app.lookup: miss)"),
+    ("lookup: conventional", 4, "nothing was looked up: every switch takes the time of one without caches"),
+    ("lookup: cache", 1, "nothing was looked up: no message entered the network"),
+    ("lookup: cache", 4, "% miss"),
+    ("engine: packet", 4, "nothing was looked up: every switch takes the time of one that hits (app.lookup: hit)"),
+    ("engine: packet, lookup: cache", 4, "% miss"),
+])  # fmt: skip
+def test_what_was_looked_up(tmp_path: Path, app: str, ranks: int, said: str) -> None:
+    config = parse_config(
+        "name: x\ntopology: {kind: mesh, radices: [2, 2]}\n"
+        f"workload: {{kind: collective, operation: bcast, bytes: 100, ranks: {ranks}}}\n"
+        f"app: {{{app}{'' if 'engine' in app else ', backend: embedded'}}}\n"
+    )
+    rows = dict(app_rows(run_app(config)))
+    assert said in rows["lookups"]
+    assert ("%" in rows["lookups"]) == (said == "% miss")
 
 
 def test_the_word_run_may_stand_before_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

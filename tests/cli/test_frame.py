@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from hopforge import __version__, cli
+from hopforge.commands.terminal import complain
 from hopforge.model.errors import UserError
 from hopforge.sim.start import doctor
 
@@ -64,7 +64,9 @@ def test_unknown_command_and_option() -> None:
     for arguments in (["chek"], ["check", "--nonsense"], ["check"]):
         run = hopforge(*arguments)
         assert run.returncode == 2
-        assert "Traceback" not in run.stderr
+        assert run.stderr.startswith("hopforge: ")
+        assert run.stderr.endswith("--help)\n")
+        assert run.stderr.count("\n") == 1
 
 
 def test_doctor() -> None:
@@ -188,22 +190,20 @@ def test_traceback_only_when_asked_for(tmp_path: Path) -> None:
     assert "Traceback" in hopforge("check", path, HOPFORGE_TRACEBACK="1").stderr
 
 
-def test_interrupt_of_a_running_command(tmp_path: Path) -> None:
-    fifo = tmp_path / "x.yml"
-    os.mkfifo(fifo)  # reading it waits for ever
+def test_interrupt_of_a_running_command() -> None:
     # a background job inherits that the signal is ignored, and these tests may be part of one
     restore = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{restore}; from hopforge.cli import main; main()"
+    slow = "import time; from hopforge.sim.start import doctor as d; d.survey = lambda: time.sleep(60 + bool(print()))"
+    code = f"{restore}; {slow}; from hopforge.cli import main; main()"
     with subprocess.Popen(
-        [sys.executable, "-c", code, "check", str(fifo)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-u", "-c", code, "doctor"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        writer = os.open(fifo, os.O_WRONLY)  # returns once the command has opened it for reading
+        assert process.stdout is not None
         try:
-            time.sleep(0.3)
+            assert process.stdout.readline() == "\n"  # it runs
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=30)
         finally:
-            os.close(writer)
             process.kill()
     assert (process.returncode, out, err) == (130, "", "hopforge: interrupted\n")
 
@@ -221,3 +221,41 @@ def test_help_is_fast() -> None:
     """Commands import what they need: help does not load numpy."""
     code = "import sys, hopforge.cli; sys.exit('numpy' in sys.modules or 'amaranth' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_long_messages_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    complain("\n".join(f"x.yml:{line}: key{line}: unknown key" for line in range(1, 100)))
+    lines = capsys.readouterr().err.splitlines()
+    assert (len(lines), lines[-2:]) == (
+        21, ["hopforge: x.yml:20: key20: unknown key", "hopforge: and 79 more"],
+    )  # fmt: skip
+    complain(f"x.yml:1: {'a' * 100_000}b: unknown key")
+    line = capsys.readouterr().err
+    assert line.startswith("hopforge: x.yml:1: aaaa")
+    assert line.endswith("aaab: unknown key\n")
+    assert "…[99762 more]…" in line
+    assert len(line) < 400
+    complain("word " * 10_000)
+    assert len(capsys.readouterr().err) < 2100
+    complain("x: expected a rank, not '\x1b[2J\r\x85'")
+    assert capsys.readouterr().err == "hopforge: x: expected a rank, not '\\x1b[2J\\r\\x85'\n"
+
+
+def test_without_a_home(tmp_path: Path) -> None:
+    """Neither a home nor its caches: nothing is said about them beyond one line on kernels, and commands work."""
+    (tmp_path / "x.yml").write_text("name: x\ntopology: {kind: mesh, radices: [2, 2]}\n")
+    nowhere = {name: "/proc/none" for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+    run = hopforge("topology", str(tmp_path / "x.yml"), "-o", str(tmp_path / "x.png"), **nowhere)
+    assert run.returncode == 0
+    assert run.stderr.count("\n") <= 1
+    assert "atplotlib" not in run.stderr
+    assert (tmp_path / "x.png").exists()
+
+
+def test_an_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "x.yml").write_text("name: x\ntopology: {kind: mesh, radices: [2, 2]}\nworkload: {kind: uniform}\n")
+    for command in (("hits", "-o", "/proc/none/x"), ("topology", "--export", "edges", "-o", "/proc/none/x")):
+        run = hopforge(command[0], str(tmp_path / "x.yml"), *command[1:])
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr.startswith("hopforge: /proc/none")
+        assert run.stderr.count("\n") == 1

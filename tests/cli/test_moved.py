@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hopforge.model.routing import RoutingError
+from hopforge.model.network.core.user_code import UserCodeError
 from hopforge.model.routing.user import load_user_file
 from hopforge.moved import MODULES, NAMES
 
@@ -41,7 +41,7 @@ def test_modules_that_never_were_are_not_found_as_always() -> None:
 def test_a_routing_file_of_old_is_told_where_things_are(tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text("from hopforge.model.network.candidates import candidate\n")
-    with pytest.raises(RoutingError) as caught:
+    with pytest.raises(UserCodeError) as caught:
         load_user_file(path, "prepare", "routing.file")
     message = str(caught.value)
     assert "hopforge.model.network.candidates is now hopforge.model.network.core.candidates" in message

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from hopforge.gen.router import network_design
+from hopforge.gen.design import network_design
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.node_reduction import NodeReduction

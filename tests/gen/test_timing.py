@@ -5,11 +5,13 @@ import re
 import shutil
 
 import pytest
+from amaranth.hdl import Fragment
 
 from hopforge.gen.constraints import constraints_as_data, constraints_text
 from hopforge.gen.lookup import lookup_files
+from hopforge.gen.package import package_constraints
 from hopforge.gen.synth_cells import Library
-from hopforge.gen.timing import check_timing
+from hopforge.gen.timing import PARTS, check_timing
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 
@@ -102,6 +104,10 @@ def test_a_path_that_the_manifest_does_not_name(monkeypatch):
 
 
 def test_the_manifest_says_what_the_constraints_say():
+    for part, period in (("lookup", 1.0), ("router", 1.5), ("network", 1.5), ("q_table", 1.3)):
+        package = PARTS[part](parse_config(CONFIGS[part]))
+        assert f"create_clock -name clk -period {period:g} " in package_constraints(package)
+        Fragment.get(package.component, None)  # only its ports are wanted, but Amaranth warns of what is not elaborated
     files = lookup_files(parse_config(CONFIGS["lookup"]), period_ns=2.0)
     said = json.loads(files["small_lookup.json"])["constraints"]
     assert said == constraints_as_data(2.0, [("resp_ready", "req_ready")])

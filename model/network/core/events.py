@@ -158,6 +158,20 @@ def receive(net: Net, target: int, flit: int, now: int) -> None:
     count_arrival(net, int64(flit) >> 2, now, 1)
 
 
+@inner
+def release(net: Net, target: int) -> None:
+    """Output VC `target` (or output_vcs + host VC) becomes free (vc_release: credits)."""
+    if target >= net.output_vcs:
+        h = target - net.output_vcs
+        host = host_at(net, h >> HOST_VC_BITS)
+        host.free_mask = host.free_mask | (uint32(1) << uint32(h & HOST_VC_MASK))
+        return
+    output = output_vc(net, target)
+    output.owner = -1
+    port = output_port(net, target // net.vcs)
+    port.free_mask = port.free_mask | (uint32(1) << output.vc)
+
+
 @inlined
 def take_credit(net: Net, target: int) -> None:
     """Let a credit count from this cycle on at output VC `target` (or output_vcs + host VC)."""
@@ -166,8 +180,7 @@ def take_credit(net: Net, target: int) -> None:
         int32s(net.host_credits)[h] += 1
         if int8s(net.host_tail_sent)[h] != 0 and int32s(net.host_credits)[h] == host_at(net, h >> HOST_VC_BITS).depth:
             int8s(net.host_tail_sent)[h] = 0
-            int32s(net.release_next)[net.release_count] = target
-            net.release_count += 1
+            release(net, target)
         return
     output = output_vc(net, target)
     output.credits = output.credits + 1
@@ -175,8 +188,7 @@ def take_credit(net: Net, target: int) -> None:
         want_switch(net, int64(output.owner), uint64(input_vc(net, int64(output.owner)).flits > 0))
     if net.release_credits != 0 and output.tail_sent != 0 and output.credits == output.depth:
         output.tail_sent = 0
-        int32s(net.release_next)[net.release_count] = target
-        net.release_count += 1
+        release(net, target)
 
 
 @inlined
@@ -198,20 +210,6 @@ def leave_switch(net: Net, p: int, number: int, leaves: Any) -> None:
         words(net.asking)[p >> 6] &= ~(uint64(left == uint64(0)) << uint64(p & 63))
     elif left == uint64(0) and not any_bit(words(net.switching), p * net.vc_words, net.vc_words):
         words(net.asking)[p >> 6] &= ~bit_of(p)
-
-
-@inner
-def release(net: Net, target: int) -> None:
-    """Output VC `target` (or output_vcs + host VC) becomes free (vc_release: credits)."""
-    if target >= net.output_vcs:
-        h = target - net.output_vcs
-        host = host_at(net, h >> HOST_VC_BITS)
-        host.free_mask = host.free_mask | (uint32(1) << uint32(h & HOST_VC_MASK))
-        return
-    output = output_vc(net, target)
-    output.owner = -1
-    port = output_port(net, target // net.vcs)
-    port.free_mask = port.free_mask | (uint32(1) << output.vc)
 
 
 @inlined
@@ -237,9 +235,6 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
 def deliver(net: Net, route: Callable[..., int], now: int) -> None:
     """Everything that becomes visible at the start of cycle `now`."""
     slot = now & net.wheel_mask
-    for k in range(net.release_count):
-        release(net, int64(int32s(net.release_next)[k]))
-    net.release_count = 0
     first = slot * net.event_capacity
     for k in range(int32s(net.credit_events)[slot]):
         if k + AHEAD < int32s(net.credit_events)[slot]:

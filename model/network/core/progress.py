@@ -1,12 +1,14 @@
 """When a kernel comes back to Python before its last cycle; shared by the kernels of all router models."""
 
 from hopforge.model.kernel.compile import inlined
-from hopforge.model.network.core.records import DEADLOCK, DONE, FINISHED, SCRIPT, Net
+from hopforge.model.network.core.records import DEADLOCK, DONE, FINISHED, MISTAKE, SCRIPT, Net
 
 
 @inlined
 def stop_reason(net: Net, now: int) -> int:
-    """Why to stop after cycle `now`: FINISHED (all listed packets have arrived), DEADLOCK, or DONE: no reason."""
+    """Why to stop after cycle `now`: FINISHED (all listed packets have arrived), DEADLOCK, MISTAKE; DONE: none."""
+    if net.mistake != 0:
+        return MISTAKE
     in_flight = net.flits_injected - net.flits_ejected - net.flits_dropped
     if in_flight == 0:
         if net.source_kind == SCRIPT and net.flits_injected == net.script_flits:

@@ -41,7 +41,7 @@ HISTOGRAM_BINS = 65536
 HOST_VC_BITS = 4
 HOST_VC_MASK = (1 << HOST_VC_BITS) - 1
 #: why the kernel came back
-DONE, GROW, DEADLOCK, FINISHED, STUCK = range(5)
+DONE, GROW, DEADLOCK, FINISHED, STUCK, MISTAKE = range(6)
 
 INPUT_VC = np.dtype(
     [
@@ -255,7 +255,6 @@ _COUNTERS = [
     ("last_move", "i8"),
     ("free_packets", "i8"),
     ("heads_count", "i8"),
-    ("release_count", "i8"),
     ("granted_count", "i8"),
     ("speculative", "i8"),
     ("spec_matches", "i8"),
@@ -288,6 +287,18 @@ _COUNTERS = [
     ("leaving_count", "i8"),
     ("notes", "i8"),  # feedback that has arrived
     ("log_length", "i8"),
+    ("mistake", "i8"),  # of a function of a user's (model.network.core.user_code), 0: none ...
+    ("mistake_function", "i8"),  # ... its number ...
+    ("mistake_line", "i8"),  # ... line, 0: unknown ...
+    ("mistake_which", "i8"),  # ... candidate ...
+    ("mistake_value", "i8"),  # ... what it returned, or a wrong index, and behind this ...
+    ("mistake_bound", "i8"),  # ... the number of entries ...
+    ("mistake_a", "i8"),  # ... router or host ...
+    ("mistake_b", "i8"),  # ... port or packet ...
+    ("mistake_c", "i8"),  # ... VC ...
+    ("mistake_d", "i8"),  # ... destination ...
+    ("mistake_exception", "i8"),  # ... address and size of the description of what it raised
+    ("mistake_exception_bytes", "i8"),
 ]
 
 #: arrays of a network: name, element type (dtypes above, or a scalar), meaning
@@ -320,7 +331,6 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "ready_event": np.dtype("int32"),  # int32[wheel, capacity]: input VCs whose RC ends
     "ready_events": np.dtype("int32"),
     "heads_next": np.dtype("int32"),  # input VCs whose next head is routed in the next cycle
-    "release_next": np.dtype("int32"),  # output VCs that become free in the next cycle
     "va_recent": np.dtype("int64"),  # matrix arbiters: time of the last grant, see vc_allocation
     "sa_recent": np.dtype("int64"),
     "granted": np.dtype("int32"),  # input VCs that VA served in this cycle

@@ -8,6 +8,7 @@ with the credit").
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from hopforge.model.network.core.records import (
     packet_at,
 )
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.core.user_code import is_ours
 
 #: ``report(router, in_port, packet, elapsed, net, table, memory, note) -> 1 to send the note, 0 not to``
 REPORT_SIGNATURE = int64(
@@ -64,14 +66,31 @@ class Feedback:
     learn: Any
 
 
+class UserFeedback:
+    """`report` or `learn` of a user's file: `model.routing.guard` compiles it, or a test that uses it as it is."""
+
+    def __init__(self, signature: Any, function: Callable[..., int]) -> None:
+        self.py_func, self._signature = function, signature
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The C function, without checks."""
+        return c_function(self._signature, self.py_func)
+
+    @property
+    def address(self) -> int:
+        """Where its machine code begins."""
+        return int(self.compiled.address)
+
+
 def reporter(function: Callable[..., int]) -> Any:
     """Compile the `report` of a `Feedback` (its machine code is kept on disk)."""
-    return c_function(REPORT_SIGNATURE, function)
+    return (c_function if is_ours(function) else UserFeedback)(REPORT_SIGNATURE, function)
 
 
 def learner(function: Callable[..., int]) -> Any:
     """Compile the `learn` of a `Feedback` (its machine code is kept on disk)."""
-    return c_function(LEARN_SIGNATURE, function)
+    return (c_function if is_ours(function) else UserFeedback)(LEARN_SIGNATURE, function)
 
 
 def put_feedback(state: NetState, feedback: Feedback) -> None:

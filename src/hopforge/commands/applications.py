@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from hopforge.commands.configuration import read, say_unused
 from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ def app(
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
+    from hopforge.sim.start.preparation import for_command, prepare
 
-    checked = _chosen_engine(load_config(config), engine, backend)
+    checked = for_command("app", _chosen_engine(load_config(config, keys=False), engine, backend))
     target = output_folder(output, "app", config)
     if program is not None:
         if engine is not None or backend is not None:
@@ -72,16 +74,18 @@ def app(
     check_writable(target)
     from hopforge.sim.programs.application import app_rows, run_app, write_app
 
+    setup = prepare("app", checked)
     with progress_bar("running") as advance:
-        done = run_app(checked, advance)
+        done = run_app(checked, advance, setup)
     write_app(done, target)
     show_rows(app_rows(done))
+    say_unused(checked, "app")
     say_written(target)
 
 
 def _chosen_engine(config: "Config", engine: str | None, backend: str | None) -> "Config":
     from hopforge.model.config.app import BACKENDS
-    from hopforge.sim.programs.application import ENGINES
+    from hopforge.sim.programs.app_setup import ENGINES
 
     chosen = {}
     for option, value, known in (("engine", engine, ENGINES), ("backend", backend, BACKENDS)):
@@ -119,13 +123,14 @@ def workload(
 
     hopforge workload configs/app_mg_torus.yml
     """
-    from hopforge.model.config import load_config
     from hopforge.model.workload.trace import write_trace
-    from hopforge.sim.programs.application import checked_program, trace_rows
+    from hopforge.sim.programs.application import trace_rows
+    from hopforge.sim.start.preparation import prepare
 
-    checked = load_config(config)
+    checked = read(config, "workload")
     target = output_folder(output, "workload", config)
-    trace = checked_program(checked)
+    trace = prepare("workload", checked)
     write_trace(trace, target)
     show_rows(trace_rows(trace))
+    say_unused(checked, "workload")
     say_written(target)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hopforge.commands.configuration import read, say_unused
 from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar
 
 
@@ -14,7 +15,9 @@ def gen_lookup(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/lookup).")
     ] = None,
-    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+    period_ns: Annotated[
+        float | None, typer.Option("--period-ns", help="Clock period in the constraints (default 1).")
+    ] = None,
 ) -> None:
     """Write the lookup engine: Verilog, lint waivers, constraints, FuseSoC core, manifest, register documentation.
 
@@ -25,11 +28,11 @@ def gen_lookup(
     hopforge gen lookup configs/demo.yml
     """
     from hopforge.gen.lookup import generate_lookup
-    from hopforge.model.config import load_config
 
-    folder = output_folder(output, "gen lookup", config)
-    for path in generate_lookup(load_config(config, hardware=True), folder, period_ns=period_ns):
+    checked, folder = read(config, "gen lookup"), output_folder(output, "gen lookup", config)
+    for path in generate_lookup(checked, folder, period_ns=period_ns):
         typer.echo(str(path))
+    say_unused(checked, "gen lookup")
 
 
 def gen_router(
@@ -39,7 +42,9 @@ def gen_router(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/router).")
     ] = None,
-    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+    period_ns: Annotated[
+        float | None, typer.Option("--period-ns", help="Clock period in the constraints (default 1.5).")
+    ] = None,
 ) -> None:
     """Write a router of the network with its registers: the same files as for the lookup engine.
 
@@ -51,11 +56,11 @@ def gen_router(
     hopforge gen router configs/router_lookup.yml --router 5
     """
     from hopforge.gen.router import generate_router
-    from hopforge.model.config import load_config
 
-    folder = output_folder(output, "gen router", config)
-    for path in generate_router(load_config(config), folder, router=router, period_ns=period_ns):
+    checked, folder = read(config, "gen router"), output_folder(output, "gen router", config)
+    for path in generate_router(checked, folder, router=router, period_ns=period_ns):
         typer.echo(str(path))
+    say_unused(checked, "gen router")
 
 
 def gen_network(
@@ -64,7 +69,9 @@ def gen_network(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/network).")
     ] = None,
-    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+    period_ns: Annotated[
+        float | None, typer.Option("--period-ns", help="Clock period in the constraints (default 1.5).")
+    ] = None,
 ) -> None:
     """Write the whole network, routers and links, with one register bus: the same files as for a router.
 
@@ -75,11 +82,11 @@ def gen_network(
     hopforge gen network configs/cosim/mesh2x2.yml
     """
     from hopforge.gen.network import generate_network
-    from hopforge.model.config import load_config
 
-    folder = output_folder(output, "gen network", config)
-    for path in generate_network(load_config(config), folder, period_ns=period_ns):
+    checked, folder = read(config, "gen network"), output_folder(output, "gen network", config)
+    for path in generate_network(checked, folder, period_ns=period_ns):
         typer.echo(str(path))
+    say_unused(checked, "gen network")
 
 
 def gen_q_table(
@@ -91,7 +98,9 @@ def gen_q_table(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the files (default: build/NAME/gen/q-table).")
     ] = None,
-    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+    period_ns: Annotated[
+        float | None, typer.Option("--period-ns", help="Clock period in the constraints (default 1.3).")
+    ] = None,
 ) -> None:
     """Write the table of Q-adaptive of a dragonfly router: decisions by learned times, and their learning.
 
@@ -102,11 +111,11 @@ def gen_q_table(
     hopforge gen q-table configs/q_table72.yml
     """
     from hopforge.gen.q_table import generate_q_table
-    from hopforge.model.config import load_config
 
-    folder = output_folder(output, "gen q-table", config)
-    for path in generate_q_table(load_config(config), folder, shared_read=shared_read, period_ns=period_ns):
+    checked, folder = read(config, "gen q-table"), output_folder(output, "gen q-table", config)
+    for path in generate_q_table(checked, folder, shared_read=shared_read, period_ns=period_ns):
         typer.echo(str(path))
+    say_unused(checked, "gen q-table")
 
 
 def gen_tables(
@@ -125,12 +134,12 @@ def gen_tables(
     hopforge gen tables configs/loren64.yml
     """
     from hopforge.gen.tables import generate_tables
-    from hopforge.model.config import load_config
 
-    folder = output_folder(output, "gen tables", config)
+    checked, folder = read(config, "gen tables"), output_folder(output, "gen tables", config)
     with progress_bar("switches") as advance:
-        paths = generate_tables(load_config(config), folder, advance)
+        paths = generate_tables(checked, folder, advance)
     typer.echo(f"{paths[-1]}\n{len(paths) - 1} files beside it")
+    say_unused(checked, "gen tables")
 
 
 def lint(
@@ -151,15 +160,15 @@ def lint(
     """
     from hopforge.gen.lint import WAIVERS
     from hopforge.gen.lint_config import lint_config
-    from hopforge.model.config import load_config
 
-    findings = 0
-    for name, report in lint_config(load_config(config), what, router=router):
+    findings, checked = 0, read(config, "lint")
+    for name, report in lint_config(checked, what, router=router):
         typer.echo(f"{name}: {len(report.findings)} findings")
         for rule, count in sorted(report.waived.items()):
             typer.echo(f"  waived {rule} ({count}): {WAIVERS[rule]}")
         for finding in report.findings:
             typer.echo(f"  {finding}")
         findings += len(report.findings)
+    say_unused(checked, "lint")
     if findings:
         raise typer.Exit(1)

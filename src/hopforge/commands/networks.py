@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hopforge.commands.configuration import read, say_unused
 from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows
 
 
@@ -30,14 +31,17 @@ def topology(
 
     hopforge topology configs/sweep_hyperx.yml --export graphml
     """
-    from hopforge.model.config import load_config
+    from hopforge.model.output.destination import is_special
     from hopforge.sim.pages.export import describe, export_file
 
-    checked = load_config(config)
+    checked = read(config, "topology")
     path = None
     if export is not None or output is not None:
         path = export_file(checked, export, output, output_folder(None, "topology", config) / config.stem)
+    if path is not None and is_special(path):
+        return  # what comes out of a pipe is the file and nothing else
     show_rows(describe(checked))
+    say_unused(checked, "topology")
     if path is not None:
         say_written(path)
 
@@ -67,35 +71,28 @@ def route(
 
     hopforge route configs/loren64.yml --fail 3-4
     """
-    from hopforge.model.config import load_config
-    from hopforge.model.irregular.failure import tables_after_failure, with_options
-    from hopforge.model.irregular.tables import MAX_ROUTERS, build_tables
     from hopforge.model.output.results import check_writable
-    from hopforge.model.topology import build
     from hopforge.sim.pages.route_large import large_rows, sample_loren, write_large
     from hopforge.sim.pages.route_write import quality_table, route_rows, write_route
+    from hopforge.sim.start.preparation import prepare
 
-    checked = load_config(config)
+    checked = read(config, "route")
     target = output_folder(output, "route", config)
     check_writable(target)
-    network = build(checked.topology, checked.address)
-    failed = with_options(network, checked.failed, fail or [], fail_switch or [])
-    checked = checked.model_copy(update={"failed": failed})
-    if network.routers > MAX_ROUTERS and checked.tables.scheme == "loren":
+    routed = prepare("route", checked, fail=fail or [], fail_switch=fail_switch or [])
+    checked, tables, failure = routed.config, routed.tables, routed.failure
+    if tables is None:
         with progress_bar("destinations") as advance:
-            found = sample_loren(checked, network, advance)
+            found = sample_loren(checked, routed.network, advance)
         write_large(checked, found, target)
         show_rows(large_rows(found))
+        say_unused(checked, "route")
         say_written(target)
         return
-    failure = None
-    if failed.none:
-        tables = build_tables(checked.tables, network, checked.seed)
-    else:
-        tables, failure = tables_after_failure(checked.tables, network, failed, checked.seed)
     with progress_bar("traffic patterns") as advance:
         quality = quality_table(checked, tables, advance)
     with progress_bar("table sizes") as advance:
         write_route(checked, tables, quality, target, advance, failure)
     show_rows(route_rows(tables, quality) + ([] if failure is None else failure.rows))
+    say_unused(checked, "route")
     say_written(target)

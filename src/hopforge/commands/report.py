@@ -33,22 +33,24 @@ def report(
     import shlex
 
     from hopforge.model.errors import UserError
-    from hopforge.model.output.results import check_writable, command_words
+    from hopforge.model.output.destination import is_special
+    from hopforge.model.output.results import command_words
     from hopforge.sim.pages import check_folder, find_results, result_page
     from hopforge.sim.pages.report import check_page, write_report
 
     target = folder / "report.html" if output is None else output
     check_folder(folder)
     check_page(target)
-    check_writable(target.parent)
     with progress_bar("files") as advance:
         found = find_results(folder, target, advance)
     if not found.sets:
         _tell(found.problems)
         raise UserError(f"{folder}: no results of hopforge below it (CSV, Parquet, JSON metadata, PNG)")
     write_report(result_page(found, shlex.join(command_words()), rows=rows), target)
-    show_rows([(result.folder, _words(result)) for result in found.sets])
     _tell(found.problems)
+    if is_special(target):
+        return  # what comes out of a pipe is the page and nothing else
+    show_rows([(result.folder, _words(result)) for result in found.sets])
     say_written(target)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hopforge.commands.configuration import read, say_unused
 from hopforge.commands.terminal import (
     ConfigPath,
     complain,
@@ -32,17 +33,19 @@ def hits(
 
     hopforge hits configs/hits_fat_tree.yml
     """
-    from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
     from hopforge.sim.hits.hit_rates import run_hits, summary_rows, write_report
+    from hopforge.sim.start.preparation import prepare
 
-    checked = load_config(config)
+    checked = read(config, "hits")
     target = output_folder(output, "hits", config)
     check_writable(target)
+    setup = prepare("hits", checked)
     with progress_bar("packets") as advance:
-        found = run_hits(checked, advance)
+        found = run_hits(checked, advance, setup)
     write_report(found, target)
     show_rows(summary_rows(found))
+    say_unused(checked, "hits")
     say_written(target)
 
 
@@ -72,14 +75,14 @@ def net(
 
     hopforge net configs/booksim/mesh8x8_uniform_p1.yml --load 0.2
     """
-    from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.run.model_runs import model_runs
+    from hopforge.sim.run.run_words import run_rows
+    from hopforge.sim.start.preparation import prepare
 
-    checked = load_config(config)
+    checked = read(config, "net")
     target = output_folder(output, "net", config)
     check_writable(target)
-    run = model_runs(checked, "net").net(checked, load, seed)
+    run = prepare("net", checked, load=load, seed=seed)
     with progress_bar(run.unit) as advance:
         run.run(advance)
     earlier = (target / "metadata.json").exists()
@@ -87,7 +90,8 @@ def net(
     if earlier and not plots:  # pictures of the run before would stand beside the tables of this one
         for name in ("channels.png", "series.png", "messages.png"):
             (target / name).unlink(missing_ok=True)
-    show_rows(run.rows())
+    show_rows([*run_rows({"": checked}), *run.rows()])
+    say_unused(checked, "net")
     say_written(target)
 
 
@@ -115,28 +119,27 @@ def series(
 
     hopforge series configs/q_adaptive72.yml --frames
     """
-    from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
     from hopforge.sim.run.link_frames import check_frames
-    from hopforge.sim.run.model_runs import model_runs
+    from hopforge.sim.run.run_words import run_rows
     from hopforge.sim.run.time_series import series_rows, write_series
+    from hopforge.sim.start.preparation import prepare
 
-    checked = load_config(config)
+    checked = read(config, "series")
     if frames:
         check_frames(checked.simulation.series_bins)
     target = output_folder(output, "series", config)
     check_writable(target)
-    offered = checked.simulation.load if load is None else load
-    chosen = checked.seed if seed is None else seed
-    runs = model_runs(checked, "series")
+    run = prepare("series", checked, load=load, seed=seed)
     with progress_bar("bins") as advance:
-        found, network = runs.series(checked, offered, chosen, advance, channels=frames)
+        found, network = run.run(advance, channels=frames)
     if not frames:
         write_series(checked, found, target)
     else:
         with progress_bar("pictures") as advance:
             write_series(checked, found, target, network, advance)
-    show_rows(series_rows(found))
+    show_rows([*run_rows({"": checked}), *series_rows(found)])
+    say_unused(checked, "series")
     say_written(target)
 
 
@@ -161,11 +164,11 @@ def sweep(
 
     hopforge sweep configs/sweep_torus8.yml --workers 2
     """
-    from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
     from hopforge.sim.run.model_runs import configured_sweep
+    from hopforge.sim.run.run_words import run_rows
 
-    checked = load_config(config)
+    checked = read(config, "sweep")
     target = output_folder(output, "sweep", config)
     check_writable(target)
     chosen = configured_sweep(checked)
@@ -183,7 +186,9 @@ def sweep(
             complain(f"{kept[0]} of {kept[1]} runs are finished and kept in {target}; the same command goes on")
             raise
     chosen.write(checked, runs, target)
+    show_rows(run_rows(checked.variants or {"": checked}))
     show_table(chosen.table(checked, runs))
+    say_unused(checked, "sweep")
     say_written(target)
 
 
@@ -216,7 +221,6 @@ def trace(
 
     hopforge trace configs/net_is_4x4x4.yml --slowest 2
     """
-    from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
     from hopforge.sim.run.packet_life import packet_key
     from hopforge.sim.run.packet_report import life_text, write_trace
@@ -224,7 +228,7 @@ def trace(
     from hopforge.sim.run.packet_trace import slowest as slowest_packets
     from hopforge.sim.run.router_models import router_model
 
-    checked = load_config(config)
+    checked = read(config, "trace")
     router_model(checked, "trace")
     keys = [packet_key(text) for text in packet or []]
     target = output_folder(output, "trace", config)
@@ -239,4 +243,5 @@ def trace(
     write_trace(run, lives, packets, target)
     for life in lives:
         typer.echo(life_text(run, life))
+    say_unused(checked, "trace")
     say_written(target)

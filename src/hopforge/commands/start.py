@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, step_times
+from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, step_times, working
 
 
 def doctor() -> None:
@@ -87,28 +87,52 @@ def demo(
 def check(
     config: ConfigPath,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Check keys and limits only; do not prepare the network.")
+        bool, typer.Option("--quick", help="Check keys and limits only; prepare no command and no network.")
     ] = False,
+    command: Annotated[
+        str | None, typer.Option("--for", metavar="COMMAND", help='Prepare this one only: net, "gen router", …')
+    ] = None,
 ) -> None:
-    """Summarise a configuration, or report its errors with file, line and key.
+    """Summarise a configuration: for which commands it is good and why not for others; errors with file, line and key.
+
+    Prepares each command that the file asks for as the command itself does: network, routing and its proof, tables,
+    workload, parameters of the hardware. Exit status 2: the file is wrong, or none of the commands that use one of its
+    sections takes it; with --for: it is no good for that command.
 
     Example:
 
     hopforge check configs/demo.yml
-
-    Builds the network, so that edge lists and failed parts are checked, and the tables of a section `tables`.
     """
     from hopforge.model.config import load_config
 
-    checked = load_config(config)
+    checked = load_config(config, keys=False)
     if quick:
+        if command is not None:
+            raise typer.BadParameter("--quick prepares nothing; leave it out with --for")
         from hopforge.sim.start.key_summary import summarize_keys
 
         show_rows(summarize_keys(checked))
         return
+    from hopforge.commands.configuration import say_unused
+    from hopforge.sim.start.checks import check_commands, check_for, useless_sections, verdict_rows
+
+    if command is not None:
+        used = check_for(command, checked)
+        show_rows([("name", used.name), ("good for", command)])
+        say_unused(used, command)
+        return
+    from hopforge.sim.start.preparation import for_command
     from hopforge.sim.start.summary import summarize
 
-    show_rows(summarize(checked))
+    with working() as show:
+        verdicts = check_commands(checked, lambda name: show(f"preparing {name}"))
+        routed = any(verdict.command == "route" and verdict.good for verdict in verdicts)
+        rows = summarize(for_command("topology", checked), tables=routed)
+    show_rows([*rows, *verdict_rows(checked, verdicts)])
+    useless = useless_sections(checked, verdicts)
+    if useless:
+        complain("\n".join(f"no command can use section {section}: {reason}" for section, reason in useless.items()))
+        raise typer.Exit(2)
 
 
 def schema(

@@ -5,7 +5,11 @@ from typing import Annotated
 
 import typer
 
+from hopforge.commands.configuration import read
 from hopforge.commands.terminal import ConfigPath, output_folder, show_rows
+
+#: what makes the other parts ready
+_GENERATED = {"router": "gen router", "network": "gen network", "q_table": "gen q-table"}
 
 
 def timing(
@@ -13,7 +17,9 @@ def timing(
     *,
     liberty: Annotated[Path, typer.Option(metavar="FILE", help="Cell library (.lib, .lib.gz).")],
     part: Annotated[str, typer.Option(help="lookup, router (number 0), network or q_table.")] = "lookup",
-    period_ns: Annotated[float, typer.Option("--period-ns", help="Clock period in the constraints.")] = 1.0,
+    period_ns: Annotated[
+        float | None, typer.Option("--period-ns", help="Clock period in the constraints (default: the package's).")
+    ] = None,
     recipe: Annotated[str, typer.Option(help="Recipe of abc.")] = "lut-buffered",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of all files (default: build/NAME/timing).")
@@ -32,10 +38,9 @@ def timing(
     """
     from hopforge.gen.synth_cells import read_library
     from hopforge.gen.timing import check_timing
-    from hopforge.model.config import load_config
 
     report = check_timing(
-        load_config(config, hardware=part == "lookup"), part, read_library(liberty), period_ns=period_ns,
+        read(config, _GENERATED.get(part, "timing")), part, read_library(liberty), period_ns=period_ns,
         recipe=recipe, folder=output_folder(output, "timing", config), timeout_s=timeout_s,
     )  # fmt: skip
     show_rows(report.rows())
@@ -74,9 +79,8 @@ def synth(
     from rich.table import Table
 
     from hopforge.gen.synth import synthesize_config
-    from hopforge.model.config import load_config
 
-    checked = load_config(config, hardware=True)
+    checked = read(config, "synth" if blocks == "lookup" else _GENERATED.get(blocks, "gen q-table"))
     status = Console(stderr=True).status("")
     with status:
         found = synthesize_config(

@@ -1,10 +1,12 @@
 """What the commands share on the terminal: the argument CONFIG, results, progress, complaints."""
 
 import contextlib
+import functools
+import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +16,28 @@ if TYPE_CHECKING:
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file of a switch and its network.")]
 """Argument of every command that reads a configuration."""
+
+Force = Annotated[bool, typer.Option("--force", help="Replace inputs and files of another kind, too.")]
+"""Option of every command that writes."""
+
+
+def with_force(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command that writes the option ``--force``."""
+    signature = inspect.signature(command)
+    if "output" not in signature.parameters:
+        return command
+
+    @functools.wraps(command)
+    def run(*arguments: Any, force: bool, **options: Any) -> None:
+        from hopforge.model.output.destination import replace_anything
+
+        replace_anything(force)
+        command(*arguments, **options)
+
+    option = inspect.Parameter("force", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Force)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
+    run.__annotations__ = {**command.__annotations__, "force": Force}
+    return run
 
 
 def output_folder(output: Path | None, command: str, config: Path | None = None) -> Path:
@@ -60,10 +84,29 @@ def say_written(path: Path) -> None:
     Console().print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
 
 
+_MOST_LINES, _LONGEST_LINE, _LONGEST_WORD = 20, 2000, 240
+
+
 def complain(text: str) -> None:
-    """Print every line to stderr, behind the name of the program."""
-    for line in text.splitlines() or [""]:
-        typer.echo(f"hopforge: {line}", err=True)
+    """Print every line to stderr, behind the name of the program; of many lines the first, of long words both ends."""
+    lines = text.rstrip("\n").split("\n")
+    for line in lines[:_MOST_LINES]:
+        typer.echo(f"hopforge: {_shortened(line)}", err=True)
+    if len(lines) > _MOST_LINES:
+        typer.echo(f"hopforge: and {len(lines) - _MOST_LINES} more", err=True)
+
+
+def _shortened(line: str) -> str:
+    words = [_both_ends(word, _LONGEST_WORD) for word in line.split(" ")]
+    shown = _both_ends(" ".join(words), _LONGEST_LINE)
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in shown)
+
+
+def _both_ends(text: str, most: int) -> str:
+    """Return a text whole, or its ends and the number of characters in between."""
+    end = most // 4
+    gone = len(text) - most
+    return text if gone <= 0 else f"{text[: most - end]}…[{gone} more]…{text[-end:]}"
 
 
 @contextlib.contextmanager
@@ -77,6 +120,19 @@ def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(unit, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def working() -> Iterator[Callable[[str], None]]:
+    """Show what is done on stderr, on a terminal, while the block runs; what it yields is called with the words."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda words: None
+        return
+    with console.status("") as status:
+        yield status.update
 
 
 class StepTimes:

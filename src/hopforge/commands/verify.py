@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hopforge.commands.configuration import read, say_unused
 from hopforge.commands.terminal import ConfigPath, complain, output_folder, progress_bar, show_rows, step_times
 from hopforge.model.seeds import MOST_SEED
 
@@ -48,19 +49,21 @@ def cosim(
 
     hopforge cosim configs/demo.yml --lookups 500
     """
-    from hopforge.model.config import load_config
-    from hopforge.sim.cosim.parts import cosim_part
+    from hopforge.sim.cosim.parts import check_part, cosim_part
     from hopforge.sim.drive.runner import simulator_name
 
+    check_part(part)
+    checked = read(config, f"cosim {part}")
     options = {"lookups": lookups, "load": load, "cycles": cycles, "variants": variants}
     with progress_bar("cycles") as advance:
         report = cosim_part(
-            part, load_config(config, hardware=True),
+            part, checked,
             simulator=None if simulator is None else simulator_name(simulator),
             given={name: value for name, value in options.items() if value is not None},
             seed=seed, waves=waves, output=output_folder(output, f"cosim {part}", config), progress=advance,
         )  # fmt: skip
     show_rows(report.rows())
+    say_unused(checked, f"cosim --part {part}")
     if not report.passed:
         raise typer.Exit(1)
 
@@ -70,7 +73,8 @@ def mutate(
     *,
     count: Annotated[int, typer.Option(min=1, help="Mutants in all.")] = 60,
     block: Annotated[
-        str, typer.Option(help="node_reduction, routing_cache, lookup, all of them; router; q_table.")
+        str,
+        typer.Option(help="node_reduction, routing_cache, lookup, all of them; router; network_interface; q_table."),
     ] = "all",
     seed: Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Of mutants and stimulus (default 1).")] = None,
     seed_from_commit: Annotated[
@@ -94,12 +98,11 @@ def mutate(
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.model.config import load_config
     from hopforge.sim.cosim.mutate import block_names, enough, report_rows, sample_seed, survivor_lines
     from hopforge.sim.cosim.mutate import mutate as run_mutate
 
     drawn = sample_seed(seed, seed_from_commit)
-    checked, blocks = [load_config(config, hardware=True) for config in configs], block_names(block)
+    checked, blocks = [read(config, "mutate") for config in configs], block_names(block)
     step = ""
     with step_times() as steps:
 

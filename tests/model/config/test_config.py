@@ -284,7 +284,8 @@ def test_digits_must_fit_a_narrow_address() -> None:
     text = "name: x\naddress: {width_bits: 12, chunk_bits: 8}\ntopology: {kind: dragonfly, p: 4, a: 4, h: 1}\n"
     assert complaint(text).splitlines() == [
         "x.yml:1: lookup.chunk_bits: must be at most address.width_bits - 6 = 6, not 8",
-        "x.yml:2: address.chunk_bits: must be less than half of address.width_bits=12 for a dragonfly, not 8",
+        "x.yml:2: address.chunk_bits: must be less than half of address.width_bits=12 for a dragonfly, not 8; "
+        "with address.chunk_bits: 4 it fits",
     ]
 
 
@@ -310,7 +311,7 @@ def test_files(tmp_path: Path) -> None:
     for content, expected in {
         b"name: \xff\n": "not UTF-8 text (byte 0xff)",
         b"\x89PNG\r\n\x1a\n\x00\x00": "not UTF-8 text (byte 0x89)",
-        b"a" * (1 << 20) + b"a": "more than 1048576 bytes",
+        b"a" * (1 << 20) + b"a": "the configuration: holds more than 1 MiB (HOPFORGE_INPUT_MIB sets another limit)",
     }.items():
         path = tmp_path / "x.yml"
         path.write_bytes(content)
@@ -437,3 +438,32 @@ def test_wrong_elements_do_not_make_a_list_empty() -> None:
         "x.yml:2: topology.radices[0]: must be at most 256, not 1000",
         "x.yml:2: topology.radices[1]: must be at most 256, not 2000",
     ]
+
+
+@pytest.mark.parametrize(
+    ("addition", "expected"),
+    [
+        ("router:\n  <<: {vcs: 2}\n", "4: merge keys (<<) are not supported; repeat the keys"),
+        ("<<: {vcs: 2}\n", "3: merge keys (<<) are not supported; repeat the keys"),
+        ("simulation: {variants: {a: {<<: 1}}}\n", "3: merge keys (<<) are not supported; repeat the keys"),
+        ("<x: 1\n", "3: <x: unknown key; known: name, seed"),
+        ("router: {<x: 1}\n", "3: router.<x: unknown key; known: model"),
+        ("workload: {kind: uniform, <x: 1}\n", "3: workload.<x: unknown key; known: "),
+        ("workload: {kind: trace, file: \"a\\0b\"}\n", "3: workload.file: a file name cannot hold the character NUL"),
+        ("seed: [" + "1," * 21000 + "]\n", "3: more than 20000 keys and values in the file"),
+        ("seed: 0x" + "f" * 99 + "\n", "3: seed: expected a whole number"),
+        ("timing: {cable_ns: .inf}\n", "3: timing.cable_ns: expected a number, not '.inf'"),
+        ("timing: {cable_ns: 1e999}\n", "3: timing.cable_ns: expected a finite number, not inf"),
+    ],
+)  # fmt: skip
+def test_yaml_that_is_none_of_ours(addition: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config("name: x\ntopology: {kind: torus, radices: [4, 4]}\n" + addition, "F.yml")
+    assert str(caught.value).startswith(f"F.yml:{expected}")
+
+
+def test_line_ends_and_marks() -> None:
+    text = "name: x\ntopology: {kind: torus, radices: [4, 4]}\n"
+    wanted = parse_config(text)
+    for ends in ("\r\n", "\r"):
+        assert parse_config(text.replace("\n", ends)) == wanted

@@ -308,7 +308,10 @@ def test_the_command_writes_the_change(tmp_path: Path) -> None:
     assert f"link 0–{other}, switch 2" in result.output and "paths changed" in result.output
     next_hop = np.loadtxt(out / "next_hops.csv", delimiter=",", dtype=int)
     assert next_hop.shape == (20, 20) and (next_hop[2] == -1).all() and (next_hop[0] != other).all()
-    assert (out / "lft.txt").read_text().count("19 valid lids dumped") == 19
+    dump = (out / "lft.txt").read_text()
+    assert dump.count(" lids dumped") == 19 and "of switch Lid 3 " not in dump
+    assert "\n0x0003 " not in dump and dump.count("'host 3'") == 19
+    assert "'host 4'" not in dump and "'host 5'" not in dump  # those of switch 2
     layers = [tuple(map(int, line.split(",")[:2])) for line in (out / "layers.csv").read_text().splitlines()]
     assert sorted(layers) == sorted(itertools.permutations([r for r in range(20) if r != 2], 2))
     entries = json.loads((out / "tables.json").read_text())["entries"]

@@ -252,6 +252,36 @@ def test_layers_are_free_of_cycles(method, nodes, degree, seed):
     assert nx.is_directed_acyclic_graph(graph)
 
 
+def test_dfsssp_takes_the_layers_that_there_are():
+    neighbours = _regular(64, 5, 1)
+    next_hop = shortest_next_hops(neighbours)
+    channels = channel_list(neighbours)
+    table = check_next_hops(next_hop, channels)
+    free = assign_layers("dfsssp", table, neighbours, channels)
+    tried = (_at_most(most, table, neighbours, channels) for most in range(1, free.count + 1))
+    packed = next(layers for layers in tried if layers is not None)
+    assert 1 < packed.count < free.count  # paths move back where there are too few layers
+    more = assign_layers("dfsssp", table, neighbours, channels, most=free.count + 4)
+    assert more.count == free.count + 4
+    first = [layers.layer[np.unique(layers.starts)[:-1]] for layers in (free, more)]
+    before, after = (np.bincount(layer[layer >= 0]) for layer in first)
+    assert after.sum() == before.sum() and after.max() < before.max()
+    assert after.max() <= 1.5 * before.sum() / free.count
+    for low in range(free.count):  # only whole layers are split
+        assert len(set(first[0][first[1] == low].tolist())) == 1
+    message = f"tables.max_layers: dfsssp needs {packed.count} layers for this table, not {packed.count - 1}"
+    with pytest.raises(UserError, match=message):
+        assign_layers("dfsssp", table, neighbours, channels, most=packed.count - 1)
+
+
+def _at_most(most, table, neighbours, channels):
+    """Layers, or None if they are too few."""
+    try:
+        return assign_layers("dfsssp", table, neighbours, channels, most=most)
+    except UserError:
+        return None
+
+
 def test_longest_distance():
     far = distances(neighbour_array([[k for k in (n - 1, n + 1) if 0 <= k < 255] for n in range(255)]))
     assert far[0].tolist() == list(range(255))

@@ -15,7 +15,7 @@ from hopforge.model.irregular.tables import build_tables
 from hopforge.model.topology import build
 from hopforge.model.topology.floor_plan import positions
 from hopforge.sim.pages.route_load import all_to_all_load, hotspot_quality, local_quality
-from hopforge.sim.pages.route_write import lft_lines, quality_table, route_rows, write_route
+from hopforge.sim.pages.route_write import quality_table, route_rows, write_route
 from hopforge.sim.run.simulation import Simulation
 
 TEXT = """
@@ -134,22 +134,6 @@ def test_files(tmp_path, scheme):
     assert (again.next_hop == tables.next_hop).all()
     assert (again.layers.layer == tables.layers.layer).all()
     assert again.layers.count == tables.layers.count
-
-
-def test_lft_names_the_port_to_the_next_switch():
-    tables = _tables(_config("shortest"))
-    blocks = "".join(lft_lines(tables)).split("Unicast")[1:]
-    assert len(blocks) == 25
-    for router, block in enumerate(blocks):
-        rows = [line.split() for line in block.splitlines() if line.startswith("0x")]
-        assert len(rows) == 25
-        for lid, port, *_ in rows:
-            destination = int(lid, 16) - 1
-            if destination == router:
-                assert port == "000"
-            else:
-                peer = tables.topology.peer_router[router, int(port) - 1]
-                assert peer == tables.next_hop[router, destination]
 
 
 @pytest.mark.parametrize("layers", ["acro", "lash", "lash_tor", "dfsssp", "hop_indexed"])

@@ -47,9 +47,9 @@ def test_credits_hold_flits_back() -> None:
         assert [cycle for cycle, _ in flits_at(history, 1)] == [4, 5, 20 + 1 + delay + 2]
 
 
-@pytest.mark.parametrize(("release", "second"), [("tail", 6), ("credits", 25)])
+@pytest.mark.parametrize(("release", "second"), [("tail", 6), ("credits", 24)])
 def test_release_of_a_vc(release: str, second: int) -> None:
-    """The next packet's VA is in the cycle after the tail's grant in 2, or two after the credit's arrival in 20."""
+    """The next packet's VA is in the cycle after the tail's grant in 2, or after the credit's arrival in 20."""
     events = {0: {0: PortInputs(Flit(SINGLE, 0, 1)), 1: PortInputs(Flit(SINGLE, 0, 1))}, 20: {1: PortInputs(None, 0)}}
     history = play(params(rc_cycles=0, vc_release=release), events)
     assert [cycle for cycle, _ in flits_at(history, 1)] == [4, second]

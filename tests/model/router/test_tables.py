@@ -1,6 +1,7 @@
 """Routing functions as tables of routers: networks of golden routers with them against the simulator, flit by flit."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from hopforge.sim.run.simulation import Simulation
 TORUS = "{kind: torus, radices: [4, 4]}"
 TREE = "{kind: fat_tree, k: 2, n: 2}"
 DRAGONFLY = "{kind: dragonfly, p: 1, a: 2, h: 1, g: 3}"
+SEVERAL = "{kind: dragonfly, p: 2, a: 2, h: 2, g: 3}"
 
 
 def configure(
@@ -87,6 +89,9 @@ NETWORKS = {
     "adaptive tree": (TREE, "nca", "vcs: 2, buffer_flits: 4, speculation: true"),
     "dragonfly": (DRAGONFLY, "dragonfly_min", "vcs: 2, link_latency_cycles: 1, global_latency_cycles: 3"),
     "dragonfly, classes to the host": (DRAGONFLY, "dragonfly_min, ejection: class", "vcs: 4, host_latency_cycles: 2"),
+    "dragonfly, several links": (SEVERAL, "dragonfly_min", "vcs: 2, buffer_flits: 4"),
+    "dragonfly, links by destination": (SEVERAL, "dragonfly_min, links: destination", "vcs: 2, buffer_flits: 4"),
+    "dragonfly, any links": (SEVERAL, "dragonfly_min, links: adaptive", "vcs: 2, buffer_flits: 4"),
     "shortest": (DRAGONFLY, "shortest", "vcs: 3, buffer_flits: 4, vc_release: credits"),
     "up and down": (TORUS, "up_down, root: 5", "vcs: 2, credit_delay_cycles: 1"),
     "shortest with an escape": (TORUS, "shortest_escape", "vcs: 3, buffer_flits: 4, vc_release: credits"),
@@ -96,6 +101,18 @@ NETWORKS = {
 @pytest.mark.parametrize("name", list(NETWORKS))
 def test_golden_routers_with_the_tables_are_the_simulator(name: str) -> None:
     want, got = delivered(configure(*NETWORKS[name]), load=0.45, cycles=120, drained=900)
+    assert len(want) > 100
+    assert got == want
+
+
+@pytest.mark.parametrize(
+    "routing", ["up_down", "tables", "up_down, links: adaptive", "shortest_escape", "shortest_escape, links: adaptive"]
+)
+def test_parallel_links(tmp_path: Path, routing: str) -> None:
+    (tmp_path / "net.txt").write_text("0 1\n0 1\n0 1\n1 2\n1 2\n0 2\n")
+    network = f"{{kind: edge_list, file: {str(tmp_path / 'net.txt')!r}, hosts_per_router: 3}}"
+    router = "vcs: 2, buffer_flits: 4, vc_release: credits"
+    want, got = delivered(configure(network, routing, router), load=0.4, cycles=120, drained=900)
     assert len(want) > 100
     assert got == want
 

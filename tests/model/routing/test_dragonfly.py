@@ -275,6 +275,7 @@ def test_times_in_ns() -> None:
     [
         ("model: input_output_queued, va: islip", "", r"router.va: is for model=input_queued only"),
         ("crossbar_ns: 3", "", r"router.crossbar_ns: is for model=input_output_queued only"),
+        ("idle_ports: flit_later", "", r"router.idle_ports: is for model=input_output_queued only"),
         ("link_ns: 3", "", r"router.link_ns: needs cycle_ns with model=input_queued"),
         ("cycle_ns: 1, link_ns: 3, link_latency_cycles: 2", "", r"router.link_ns: cannot stand together"),
         ("model: input_output_queued", "packet_flits: 2", r"traffic.packet_flits: packets must have 1 flit .*, not 2"),

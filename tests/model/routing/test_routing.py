@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import Config, load_config, parse_config
+from hopforge.model.network.core.user_code import UserCodeError
 from hopforge.model.routing import RoutingError
 from hopforge.model.routing.graph import distances
 from hopforge.sim.run.simulation import Simulation
@@ -84,7 +85,7 @@ def test_networks_and_vcs_that_do_not_fit_are_one_clear_line() -> None:
 def test_a_file_that_is_no_routing_algorithm_is_one_clear_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "broken_rule.py").write_text(text)
     checked = parse_config(f"name: x\n{MESH}\nrouting: {{algorithm: file, file: broken_rule.py}}", folder=tmp_path)
-    with pytest.raises(RoutingError, match=message):
+    with pytest.raises(UserCodeError, match=message):
         Simulation(checked, 0.1, 1)
 
 

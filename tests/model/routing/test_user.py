@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hopforge.model.routing import RoutingError
+from hopforge.model.network.core.user_code import UserCodeError
 from hopforge.model.routing.user import load_user_file
 
 
@@ -23,5 +23,5 @@ def test_modules_beside_the_file_are_found_and_those_of_another_folder_are_not_t
 def test_a_file_cannot_end_the_program(tmp_path: Path, line: str) -> None:
     path = tmp_path / "own.py"
     path.write_text(line)
-    with pytest.raises(RoutingError, match=r"^routing.file: .*own.py cannot be run: it ends Python \(sys.exit\)$"):
+    with pytest.raises(UserCodeError, match=r"^routing.file: .*own.py:1: cannot be run: it ends Python \(sys.exit\)$"):
         load_user_file(path, "prepare", "routing.file")

@@ -186,7 +186,7 @@ def test_edge_list(tmp_path):
         ("0 1 2\n", r"net.txt:1: expected two router numbers, not '0 1 2'"),
         ("0 -1\n", r"net.txt:1: expected two router numbers"),
         ("0 1\n1 1\n", r"net.txt:2: router 1 is linked to itself"),
-        ("0 1\n1 2\n1 0\n", r"net.txt:3: link 0 1 is already on line 1"),
+        ("0 1\n1 2\n1 0\n", r"net.txt:3: link 0 1 is already on line 1; write parallel links the same way round"),
         ("# nothing\n", r"net.txt: holds no link"),
         ("0 1\n2 3\n", r"net.txt: the graph is disconnected: no path from router 0 to router 2"),
         ("0 2\n", r"net.txt: the graph is disconnected: no path from router 0 to router 1"),

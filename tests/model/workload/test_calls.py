@@ -26,10 +26,13 @@ def slow(actions, rank, default_bytes):
         operations.append((KINDS * (99 + len(sends)) + SEND, index))
         return KINDS * (99 + len(sends)) + WAIT_SENT
 
-    def post(source, tag):
+    def post(source, tag, action):
         if source == PROC_NULL or any(ANY_SOURCE in (a.peer, a.source) for a in actions if a.name != "wait"):
             return None
-        receives.append([source, tag, index])
+        count, datatype = action.count, action.datatype
+        if action.name == "sendRecv":
+            count, datatype = action.recv_count, action.recv_datatype
+        receives.append([source, tag, index, count * (default_bytes if datatype == -2 else 4)])
         operations.append((KINDS * (199 + len(receives)) + LATER_POST, index))
         return KINDS * (199 + len(receives)) + LATER_RECEIVE
 
@@ -41,14 +44,14 @@ def slow(actions, rank, default_bytes):
             case "send":
                 wait(send(action.peer, action.tag, action))
             case "recv":
-                wait(post(action.peer, action.tag))
+                wait(post(action.peer, action.tag, action))
             case "sendRecv":
-                received = post(action.source, 0)
+                received = post(action.source, 0, action)
                 wait(received, send(action.peer, 0, action))
             case "isend":
                 open_requests.append(((rank, action.peer, action.tag), send(action.peer, action.tag, action)))
             case "irecv":
-                open_requests.append(((action.peer, rank, action.tag), post(action.peer, action.tag)))
+                open_requests.append(((action.peer, rank, action.tag), post(action.peer, action.tag, action)))
             case "wait":
                 queue = deque(r for r in open_requests if r[0] == (action.source, action.peer, action.tag))
                 if queue:
@@ -94,7 +97,7 @@ def test_as_the_slow_one(seed: int) -> None:
         peers.append(ANY_SOURCE)  # the rank does not wait for its receives
     actions = [Action("init"), *drawn(rng, rank, peers)]
     actions = [a for a in actions if a.peer != ANY_SOURCE or a.name not in ("send", "isend", "sendRecv")]
-    trace = Trace("x", ((), (), tuple(actions)), ("", "", ""), (np.arange(len(actions), dtype=np.int32),) * 3)
+    trace = Trace.of("x", ((), (), tuple(actions)), ("", "", ""), (np.arange(len(actions), dtype=np.int32),) * 3)
     barriers = sum(action.name == "barrier" for action in actions)
     found = CallTable(trace).rank(rank, [BARRIER] * barriers, **FIRST)
     operations, sends, receives, amounts = slow(actions, rank, 1)
@@ -108,10 +111,10 @@ def test_as_the_slow_one(seed: int) -> None:
 def test_elements_without_a_datatype_have_the_size_that_init_says() -> None:
     calls = (Action("send", peer=0, count=3), Action("send", peer=0, count=3, datatype=1))
     for begin, sizes in ((Action("init"), [3, 12]), (Action("init", text="1"), [24, 12])):
-        trace = Trace("x", ((begin, *calls),), ("",), (np.arange(3, dtype=np.int32),))
+        trace = Trace.of("x", ((begin, *calls),), ("",), (np.arange(3, dtype=np.int32),))
         assert CallTable(trace).rank(0, [], **FIRST).sends[:, 2].tolist() == sizes
 
 
 def test_a_rank_without_calls() -> None:
-    found = CallTable(Trace("x", ((),), ("",), (np.arange(0, dtype=np.int32),))).rank(0, [], **FIRST)
+    found = CallTable(Trace.of("x", ((),), ("",), (np.arange(0, dtype=np.int32),))).rank(0, [], **FIRST)
     assert [len(part) for part in found] == [0] * 5

@@ -14,15 +14,16 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Component, In
 
-from hopforge.gen.lookup import engine_parameters
+from hopforge.gen.design import engine_parameters
 from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
 from hopforge.gen.yosys import run_yosys
 from hopforge.hw.lookup import Lookup
 from hopforge.hw.router import Router
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.sim.benches.lookup import lookup_replay
-from hopforge.sim.cosim.lookup import engine_setup, engine_traffic
+from hopforge.sim.cosim.lookup import engine_traffic
 from hopforge.sim.cosim.mutate import Subject, judge_mutants
+from hopforge.sim.cosim.prepared import engine_setup
 from hopforge.sim.cosim.router import recorded, router_of, router_runs
 from hopforge.sim.drive.router import router_replay
 from hopforge.sim.drive.stimulus import stimulus

@@ -7,12 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
-from hopforge.gen.lookup import engine_parameters
+from hopforge.gen.design import engine_parameters
 from hopforge.model.config import parse_config
 from hopforge.model.lookup.csr import MODES, csr_map
 from hopforge.model.output.results import ResultError
 from hopforge.sim.cosim import lookup as module
-from hopforge.sim.cosim.lookup import cosim, engine_setup, engine_traffic
+from hopforge.sim.cosim.lookup import cosim, engine_traffic
+from hopforge.sim.cosim.prepared import engine_setup
 from hopforge.sim.drive.runner import SimulatorError, check_simulator, simulator_name
 
 SMALL = """

@@ -16,6 +16,7 @@ from hopforge.sim.cosim.mutate import (
     MutationReport,
     Subject,
     Verdict,
+    _play,
     block_names,
     enough,
     judge_mutants,
@@ -170,6 +171,18 @@ def test_design_that_differs_without_a_fault(tmp_path: Path) -> None:
         judge_mutants(Subject("lookup", Adder(), [lambda: wrong]), netlist, netlist.mutants(3, 1), "hand", proof_s=0)
 
 
+def test_what_the_simulator_says_itself_is_no_result(tmp_path: Path) -> None:
+    program = tmp_path / "V"
+    program.write_text(
+        "#!/bin/sh\nshift\nfor n in $*; do\n"
+        "  test $n = 2 && echo '[0] %Error: mutants.sv:18975: Assertion failed' && exit 1\n"
+        "  echo $n 7 output\ndone\n"
+    )
+    program.chmod(0o755)
+    found = list(_play(program, adder_replay([1]), [1, 2, 3]))
+    assert found == [(1, 7, "output"), (2, -1, "none"), (3, 7, "output")]
+
+
 def test_mutants_are_drawn_by_seed_and_clocks_are_left_alone(tmp_path: Path) -> None:
     netlist = write_netlist(Adder(), "adder", tmp_path)
     first, again, other = (netlist.mutants(20, seed) for seed in (1, 1, 2))
@@ -225,6 +238,41 @@ def test_traces_fit_the_ports_of_a_router(tmp_path: Path) -> None:
     assert {name for name, _ in netlist.outputs} == {output.name for output in replay.outputs}
 
 
+def test_faults_lie_between_the_routers_and_not_in_them(tmp_path: Path) -> None:
+    config = load_config(CONFIGS / "network" / "table.yml", hardware=True)
+    interface = subject(config, "network_interface", 1)
+    netlist = write_netlist(
+        interface.component, "network_interface", tmp_path, spared=interface.spared, reset=interface.reset
+    )
+    replay = interface.replays[0]()
+    assert {name for name, _ in netlist.inputs} == set(replay.inputs)
+    assert {name for name, _ in netlist.outputs} == {output.name for output in replay.outputs}
+    files = {line.partition(":")[0] for mutant in netlist.mutants(150, 1) for line in mutant.source.split("|")}
+    assert {"hopforge/hw/network.py", "hopforge/hw/router_csr.py", "hopforge/hw/event_counter.py"} <= files
+    # names of signals that have become a port of the router are kept with the line of the router
+    assert not files & {f"hopforge/hw/{name}.py" for name in ("input_unit", "vc_allocator", "flit_buffer", "crossbar")}
+
+
+def test_counters_begin_elsewhere(tmp_path: Path) -> None:
+    netlist = write_netlist(Counted(), "counted", tmp_path, reset={"cou.t": 5})
+    assert "parameter \\SRST_VALUE 3'101" in (tmp_path / "netlist.il").read_text()
+    expected = as_words([[(5 + k) % 8] for k in range(6)])
+    replay = Replay(("ask",), (Output("count"),), as_words([[1]] * 6), expected)
+    faults = numbered(netlist, f"-mode const0 -module counted -cell {cells_of(netlist)['$add']} -port Y -portbit 2")
+    (verdict,) = judge_mutants(Subject("lookup", Counted(), [lambda: replay], 2), netlist, faults, "x", proof_s=0)
+    assert (verdict.state, verdict.cycle) == ("killed", 1)
+    with pytest.raises(ValueError, match="counter must be the name of a register with a reset"):
+        write_netlist(Counted(), "counted", tmp_path, reset={"counter": 5})
+
+
+@pytest.mark.study
+def test_benches_kill_mutants_of_network_interfaces(tmp_path: Path) -> None:
+    configs = [load_config(path, hardware=True) for path in sorted((CONFIGS / "network").glob("*.yml"))]
+    assert len(configs) == 2
+    report = mutate(configs, 100, blocks=("network_interface",), output=tmp_path)
+    assert enough(report), list(survivor_lines(report))
+
+
 def test_score_leaves_equivalent_mutants_out() -> None:
     mutant = Mutant(1, "inv", "$1", "A", 2, "word[2]", "hopforge/hw/x.py:1", "")
     states = ["killed"] * 18 + ["equivalent"] * 5 + ["survived"]
@@ -238,9 +286,11 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     assert block_names("all") == BLOCKS
     assert block_names("lookup") == ("lookup",)
     assert block_names("router") == ("router",)
+    assert block_names("network_interface") == ("network_interface",)
     with pytest.raises(
         UserError,
-        match="block must be one of node_reduction, routing_cache, lookup, router, q_table or all, not 'tcam'",
+        match="block must be one of node_reduction, routing_cache, lookup, router, network_interface, q_table or all, "
+        "not 'tcam'",
     ):
         block_names("tcam")
     with pytest.raises(UserError, match="--seed and --seed-from-commit exclude each other"):

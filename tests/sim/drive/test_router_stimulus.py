@@ -6,6 +6,7 @@ import pytest
 from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.router.golden import Flit, PortInputs, PortOutputs, RouterModel
 from hopforge.model.router.params import Route, RouterParams
+from hopforge.sim.drive.router_engines import engine_at, lookup_engines
 from hopforge.sim.drive.router_stimulus import router_stimulus
 from hopforge.sim.drive.router_traffic import (
     C_CLEAR,
@@ -62,6 +63,15 @@ def compare(params: RouterParams, traffic: RouterTraffic) -> dict[str, int]:
 @pytest.mark.parametrize("seed", range(24))
 def test_the_kernels_are_the_golden_router(seed: int) -> None:
     compare(router_variant(seed, rc="table"), RouterTraffic(cycles=250, seed=seed))
+
+
+def test_an_engine_is_one_row_of_all_fields() -> None:
+    stack = lookup_engines(router_variant(5, rc="lookup"), RouterTraffic(cycles=1, seed=5)).stack
+    one = engine_at.py_func(stack, 1)
+    for name, field in stack._asdict().items():
+        assert getattr(one, name) is stack.addresses if name == "addresses" else np.shares_memory(
+            getattr(one, name), field[1]
+        ), name  # fmt: skip
 
 
 @pytest.mark.study

@@ -6,7 +6,10 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import int64, types
 
+from hopforge.model.config import parse_config
+from hopforge.model.kernel.compile import entry
 from hopforge.sim.packet.intermediate import (
     Grid,
     Place,
@@ -15,6 +18,9 @@ from hopforge.sim.packet.intermediate import (
     profit,
     wraparound_destinations,
 )
+from hopforge.sim.packet.network import PacketNetwork
+from hopforge.sim.packet.records import NET_RECORD, Net
+from hopforge.sim.packet.way_kernel import list_routes
 
 DELTA = 2
 
@@ -59,11 +65,49 @@ def test_destinations_of_the_examples_of_the_seed() -> None:
     assert set(outflank_destinations(grid, (3, 4), (8, 10), 2)) == {(10, 2), (1, 12)}
     # figure 2, λ of the subset q0, q1, q4, q5: collinear in x, midpoint rounded down
     assert set(outflank_destinations(grid, (3, 4), (8, 4), 2)) == {(1, 6), (5, 6), (5, 2), (10, 2)}
-    # mirrored where − is minimal, and over the edge of the coordinates
+    # mirrored where − is minimal, and over the edge of the coordinates; of an odd distance, too
     assert set(outflank_destinations(grid, (1, 4), (17, 4), 2)) == {(3, 6), (19, 6), (19, 2), (15, 2)}
+    assert set(outflank_destinations(grid, (17, 4), (12, 4), 2)) == {(19, 6), (15, 6), (15, 2), (10, 2)}
     # equation 1 of the seed
     assert list(wraparound_destinations(Grid((8, 8)), (1, 2), (4, 2))) == [(6, 2)]
     assert list(wraparound_destinations(Grid((8, 8)), (1, 2), (4, 7))) == [(2, 4), (6, 4), (6, 0)]
+
+
+@pytest.mark.parametrize("radices", [(5, 7), (9, 8), (5, 7, 9), (6, 5, 7)])
+def test_outflank_destinations_are_mirrored_where_minus_is_minimal(radices: Place) -> None:
+    grid = Grid(radices)
+    origin, odd = (0,) * len(radices), 0
+    for t in product(*map(range, radices)):
+        if any(2 * x == k for x, k in zip(t, radices, strict=True)):
+            continue  # half a ring: + in both
+        for turned in product(*((1, -1) if x else (1,) for x in t)):  # equal coordinates: s + λΔ in any case
+
+            def mirror(place: Place, signs: Place = turned) -> Place:
+                return tuple(x * sign % k for x, sign, k in zip(place, signs, radices, strict=True))
+
+            plain = [mirror(q) for q in outflank_destinations(grid, origin, t, DELTA)]
+            assert list(outflank_destinations(grid, origin, mirror(t), DELTA)) == plain, (t, turned)
+            odd += any(x % 2 and sign < 0 for x, sign in zip(t, turned, strict=True))
+    assert odd > 10
+
+
+@entry(types.void(NET_RECORD, int64, int64))
+def note_routes(net: Net, s: int, t: int) -> None:
+    list_routes(net, s, t)
+
+
+@pytest.mark.parametrize("radices, kind", [((5, 6, 7), "torus"), ((9, 8), "torus"), ((7, 8), "mesh")])
+def test_the_kernel_notes_the_same_routes_for_all_pairs(radices: Place, kind: str) -> None:
+    text = f"name: all\ntopology: {{kind: {kind}, radices: {list(radices)}}}\nrouter: {{model: packet}}\n"
+    network = PacketNetwork(parse_config(text + "routing: {algorithm: ofr}\npacket: {messages: 1}\n"), 0.1, 1)
+    number = {place[::-1]: n for n, place in enumerate(product(*map(range, radices[::-1])))}
+    for s in list(number)[:: 1 + len(number) // 40]:
+        for t, node in number.items():
+            note_routes(network.state.record, number[s], node)
+            noted = network.state["via"][number[s]][: int(network.state["routes"]["count"][number[s]])]
+            found = detours(network.grid, s, t, outflank=True, delta=DELTA)
+            assert noted["place"].tolist() == [number[one.place] for one in found], (s, t)
+            assert noted["hops"].tolist() == [one.hops for one in found], (s, t)
 
 
 @settings(max_examples=60, deadline=None)

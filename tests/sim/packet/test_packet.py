@@ -342,6 +342,7 @@ def test_results_are_written(tmp_path: Path) -> None:
     write_packets(checked, network, found, tmp_path / "out", plots=True)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "measurement.csv", "measurement.parquet", "messages.csv", "messages.parquet", "messages.png", "metadata.json",
+        "times.csv", "times.parquet",
     }  # fmt: skip
     messages = pd.read_csv(tmp_path / "out" / "messages.csv")
     assert messages["packets"].tolist() == [16 * 6] * 3

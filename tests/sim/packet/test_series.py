@@ -5,7 +5,8 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
-from hopforge.sim.packet.series import run_packet_series, series_network
+from hopforge.sim.packet.prepared import series_network
+from hopforge.sim.packet.series import run_packet_series
 
 CONFIG = """
 name: steps

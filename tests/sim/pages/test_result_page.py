@@ -276,7 +276,7 @@ def test_nothing_foreign_is_overwritten(results: Path, tmp_path: Path) -> None:
     run = CliRunner().invoke(cli.app, ["report", str(results), "-o", str(target)])
     assert isinstance(run.exception, UserError)
     assert str(run.exception) == (
-        f"{target}: is no page of hopforge, and is not overwritten; name another file with --output"
+        f"{target}: holds XML, not a page of hopforge, and is not overwritten; name another place, or add --force"
     )
     assert target.read_text() == "<p>mine</p>"
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hopforge.model.config import parse_config
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import DragonflyConfig
@@ -17,6 +18,7 @@ from hopforge.sim.queued.build import IntervalSource, QueuedState, QueueParamete
 from hopforge.sim.queued.golden import GoldenQAdaptive, GoldenUgalNode
 from hopforge.sim.queued.kernel import run_cycles
 from hopforge.sim.queued.parts import find_parts
+from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import prepare_traffic
 
 GOLDEN = {"ugal_node": (GoldenUgalNode, 4), "q_adaptive": (GoldenQAdaptive, 5)}
@@ -58,6 +60,7 @@ def contents(state: QueuedState, name: str) -> list[list[tuple[int, int]]]:
     return found
 
 
+@pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize(
     ("algorithm", "shape", "depths", "interval", "rounds", "seed"),
     [
@@ -75,13 +78,14 @@ def test_every_cycle_as_the_golden(
     interval: float,
     rounds: tuple[int, int],
     seed: int,
+    late: bool,
 ) -> None:
     topology = dragonfly(*shape)
     golden_class, vcs = GOLDEN[algorithm]
     flight = port_values(topology, 25, 60, 9)
     given = QueueParameters(
         vcs=vcs, input_packets=depths[0], output_packets=depths[1], nic_packets=depths[2], packet_cycles=16,
-        match_cycles=4, flight_cycles=flight,
+        match_cycles=4, flight_cycles=flight, wake_late=late,
     )  # fmt: skip
     golden = golden_class(topology, given, interval, seed, rounds)
     options = {"router": RouterConfig(model="input_output_queued"), "epsilon": 0.05}
@@ -177,3 +181,19 @@ def test_parts_one_after_the_other_give_the_same(
         found.append((counters, queues, which, streams))
     assert found[0][0][5] > 1000
     assert found[0] == found[1] == found[2]
+
+
+def test_without_load_an_idle_port_that_wakes_late_costs_a_flit_time_in_every_router() -> None:
+    found = {}
+    for way in ("at_once", "flit_later"):
+        text = (
+            f"name: wait\ntopology: {{kind: dragonfly, p: 2, a: 4, h: 2}}\n"
+            f"router: {{model: input_output_queued, vcs: 2, idle_ports: {way}}}\n"
+            "routing: {algorithm: dragonfly_min}\ntraffic: {source: interval, include_self: false}\n"
+            "simulation: {warmup_us: 5, measure_us: 112}\n"
+        )
+        found[way] = Simulation(parse_config(text), 0.004, 1).run()
+    assert found["at_once"].hops == found["flit_later"].hops
+    wait_ns = (found["flit_later"].latency - found["at_once"].latency) * found["at_once"].cycle_ns
+    # a credit that came less than a flit time before has set the timer already
+    assert wait_ns == pytest.approx(32 * found["at_once"].hops, rel=0.02)

@@ -32,7 +32,10 @@ class Squares:
         self.measured = []
         self.stop_at = None
         self.reproduction = Reproduction(
-            "test.squares", "Squares", "nowhere", ("none",),
+            "test.squares",
+            "Squares",
+            "nowhere",
+            ("none",),
             points=lambda options: [{"x": x} for x in range(8 if options.full else 4)],
             measure=self.measure,
             compare=lambda data, _options: [Comparison("sum", "", 14.0, float(data["y"].sum()), "")],
@@ -144,11 +147,29 @@ def test_every_name_is_its_key_and_says_where_it_comes_from():
 
 def test_deviation_and_texts():
     assert Comparison("q", "%", 20.0, 19.0, "").deviation_percent == pytest.approx(-5.0)
-    assert deviation_text(Comparison("q", "%", 20.0, 19.0, "").deviation_percent) == "−5.0 %"
-    for paper, ours in ((None, 1.0), (1.0, None), (0.0, 1.0)):
+    assert deviation_text(Comparison("q", "%", 20.0, 19.0, ""), None) == "−5.0 %"
+    assert deviation_text(Comparison("q", "%", 20.0, 19.0, ""), -5.04) == "−5.0 %"  # kept data: of exact values
+    for paper, ours, why in (
+        (None, 1.0, "no value"),
+        (1.0, None, "not measured"),
+        (0.0, 1.0, "from 0"),
+        (0.0, 0.0, "equal"),
+    ):
         missing = Comparison("q", "", paper, ours, "")
         assert missing.deviation_percent is None
-        assert deviation_text(missing.deviation_percent) == "–"
+        assert deviation_text(missing, None) == why
+    for claim, ours, text in (
+        ("less than 0.1 %", 0.4521, "+352.1 %"),
+        ("less than 0.1 %", 0.078, "kept"),
+        ("at most 3.0", 6.0, "+100.0 %"),
+        ("at least 4.0", 1.0, "−75.0 %"),
+        ("at least 4.0", 5.0, "kept"),
+        ("99.7 % to 100 %", 99.7, "kept"),
+        ("99.7 % to 100 %", 49.85, "−50.0 %"),
+        ("within 500 µs", 600.0, "+20.0 %"),
+        ("smaller area", 4.0, "no number"),
+    ):
+        assert deviation_text(Comparison("q", "", None, ours, "", claim=claim), None) == text, claim
     assert paper_text(Comparison("q", "Gbps", 0.1, 0.4, "", claim="less than 0.1 %")) == "less than 0.1 %"
     assert paper_text(Comparison("q", "Gbps", 933.0, 1.0, "")) == "933 Gbps"
 
@@ -339,9 +360,7 @@ def tiny_cell(name, area, function, pins, delay):
         for kind in ("cell_rise", "cell_fall", "rise_transition", "fall_transition")
     )
     inputs = "".join(f"pin ({pin}) {{ direction : input; capacitance : 1.0; }} " for pin in pins)
-    arcs = "".join(
-        f'timing () {{ related_pin : "{pin}"; timing_sense : non_unate; {table} }} ' for pin in pins
-    )
+    arcs = "".join(f'timing () {{ related_pin : "{pin}"; timing_sense : non_unate; {table} }} ' for pin in pins)
     output = f'pin (Y) {{ direction : output; max_capacitance : 100.0; function : "{function}"; {arcs} }}'
     return f"cell ({name}) {{ area : {area}; {inputs} {output} }}"
 

@@ -2,15 +2,27 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hopforge.model.errors import UserError
-from hopforge.sim.reproduce import Options
-from hopforge.sim.reproduce.pages import WIDTH, data_names, main, results_pages, run_page, table, wrapped
-from hopforge.sim.reproduce.registry import Comparison
+from hopforge.model.output.plots import new_figure
+from hopforge.sim.reproduce import REPRODUCTIONS, Options
+from hopforge.sim.reproduce.pages import (
+    WIDTH,
+    data_names,
+    figure_section,
+    main,
+    results_pages,
+    run_page,
+    table,
+    wrapped,
+)
+from hopforge.sim.reproduce.registry import Comparison, Point
 from hopforge.sim.reproduce.report import page_command
+from hopforge.sim.reproduce.runner import run_reproduction
 
 RESULTS = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists()) / "docs" / "results"
 
@@ -69,6 +81,30 @@ def test_a_fresh_run_and_kept_data_give_the_same_section(tmp_path: Path) -> None
     assert fresh.endswith(section)
     assert "Seed 004, figure 1. `hopforge reproduce test.one --seed 1`\n\n- nothing moves\n\n| quantity |" in section
     assert "| area | 100 µm² | 90 µm² | −10.0 % | none |\n" in section
+
+
+def test_what_is_no_paper_has_its_own_name(tmp_path: Path) -> None:
+    point: Point = {"network": "one switch", "program": "ring", "ranks": 8, "simgrid": False}
+    engines = replace(REPRODUCTIONS["apps.engines"], points=lambda _: [point], draw=lambda *_: new_figure()[0])
+    folder = run_reproduction(engines, tmp_path, Options()).folder
+    section = figure_section(folder / "metadata.json", folder / "comparison.csv")
+    assert "| quantity | calculated or flow | ours | deviation | assumption |\n" in section
+    assert "| ring, one switch: flow | 0.7023 ms | 0.7023 ms | +0.0 % |" in section
+    assert "paper" not in section.lower().replace("not in a paper", "")
+    assert "paper" not in (folder / "comparison.csv").read_text(encoding="utf-8")
+
+
+def test_every_deviation_of_a_figure_is_there_or_says_why_not() -> None:
+    cells = []
+    for page in results_pages(RESULTS).values():
+        inside = False
+        for line in page.splitlines():
+            inside = line.endswith("| deviation | assumption |") or (inside and line.startswith("|"))
+            if inside and line.count(" | ") == 4:
+                cells.append(line.split(" | ")[3])
+    assert len(cells) > 100
+    assert {"kept", "no value", "equal"} < set(cells)
+    assert [cell for cell in cells if cell in ("", "–", "-")] == []
 
 
 def test_tables_keep_long_remarks_below_them(tmp_path: Path) -> None:
@@ -133,5 +169,5 @@ def test_data_that_no_page_or_two_pages_show_are_refused(
 def test_a_value_below_one_thousandth_keeps_its_digits() -> None:
     from hopforge.sim.reproduce.pages import cells
 
-    assert cells(Comparison("q", "ns", None, 0.00012345, "a"), None) == ("q", "–", "0.0001234 ns", "–", "a")
+    assert cells(Comparison("q", "ns", None, 0.00012345, "a"), None) == ("q", "–", "0.0001234 ns", "no value", "a")
     assert cells(Comparison("q", "%", -3.0, 12345.6, "a"), -0.04) == ("q", "−3 %", "12346 %", "−0.0 %", "a")

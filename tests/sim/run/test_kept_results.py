@@ -5,16 +5,19 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import hopforge
 from hopforge.model.config import Config, parse_config
+from hopforge.model.errors import UserError
 from hopforge.model.output import program_digest
+from hopforge.model.output.results import locked
 from hopforge.sim.run import kept_results
 from hopforge.sim.run.flit_sweep import FLIT_SWEEP
-from hopforge.sim.run.kept_results import Wanted, described, file_digest
+from hopforge.sim.run.kept_results import LostRunsError, Wanted, described, file_digest
 from hopforge.sim.run.sweep import Job
 
 CONFIG = """
@@ -85,7 +88,19 @@ def test_a_changed_configuration_or_file_is_named(runs: Runs) -> None:
     assert runs.said == ["1 of 2 runs computed again: net.txt (topology.file) changed"]
 
 
-@pytest.mark.parametrize("text", ["", '{"name": "seed 0", "res', "[1]", '{"latency": 3.0}', '{"result": {"job": "x"}}'])
+DAMAGE = [
+    "",
+    '{"name": "seed 0", "res',
+    "[1]",
+    '{"latency": 3.0}',
+    '{"result": {"job": "x"}}',
+    "null",
+    "[" * 100_000,
+    "NaN",
+]
+
+
+@pytest.mark.parametrize("text", DAMAGE, ids=range(len(DAMAGE)))
 def test_a_damaged_result_is_computed_again_with_a_word(runs: Runs, text: str) -> None:
     whole = runs(cases(2))
     path = runs.store / f"{cases(1)[0].key}.json"
@@ -95,6 +110,70 @@ def test_a_damaged_result_is_computed_again_with_a_word(runs: Runs, text: str) -
     assert runs.said == [f"{path}: damaged; computed again"]
     assert runs(cases(2)) == whole
     assert runs.done == []
+
+
+def no_text(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe\x00")
+
+
+def without_a_key(path: Path) -> None:
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({key: value for key, value in kept.items() if key != "files"}))
+
+
+def other_program(path: Path) -> None:
+    path.write_text(path.read_text().replace(program_digest.program_digest(), "0" * 64))
+
+
+def of_another_run(path: Path) -> None:
+    shutil.copy(path.with_name(f"{cases(2)[1].key}.json"), path)
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "precious").write_text("x")
+
+
+def dangling(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("nowhere")
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)  # reading it would wait for ever
+
+
+def unreadable(path: Path) -> None:
+    path.chmod(0)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "damage", [no_text, without_a_key, other_program, of_another_run, folder, dangling, pipe, unreadable]
+)
+def test_every_kind_of_damage(runs: Runs, damage: Callable[[Path], None]) -> None:
+    if damage is unreadable and os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    whole = runs(cases(2))
+    path = runs.store / f"{cases(1)[0].key}.json"
+    damage(path)
+    assert runs(cases(2)) == whole
+    assert (runs.done, runs.said) == (["seed 0"], [f"{path}: damaged; computed again"])
+    assert runs(cases(2)) == whole
+    assert runs.done == []
+    if damage is folder:  # nothing of the user's is lost
+        assert (path.with_name(f"{path.name}.damaged1") / "precious").read_text() == "x"
+
+
+def test_an_empty_result_is_whole(tmp_path: Path) -> None:
+    for again in (False, True):
+        done: list[int] = []
+        found = kept_results.kept_results(
+            [0], cases(1), lambda job, done=done: done.append(job) or [], tmp_path, lambda *counts: None, workers=1
+        )
+        assert (found, done) == ([[]], [] if again else [0])
 
 
 def test_a_result_that_somebody_edited_is_damaged(runs: Runs) -> None:
@@ -132,6 +211,88 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_nothing(runs: Runs, monkey
     with pytest.raises(KeyboardInterrupt):
         runs(cases(1))
     assert list(runs.store.iterdir()) == []
+
+
+def test_what_a_killed_process_has_left_goes(runs: Runs) -> None:
+    runs(cases(1))
+    left = [runs.store / ".0123.json.77.part", runs.store / "times" / ".0123.json.77.part"]
+    left[1].parent.mkdir(exist_ok=True)
+    for path in left:
+        path.write_text("{")
+    runs(cases(1))
+    assert (runs.done, [path for path in left if path.exists()]) == ([], [])
+
+
+def test_two_at_once_in_one_folder_are_refused(runs: Runs) -> None:
+    runs(cases(1))
+    with locked(runs.store, wait=True), pytest.raises(UserError) as refused:
+        runs(cases(2))
+    assert str(refused.value) == (
+        f"{runs.store}: another hopforge is at work here; wait for its end, or name another folder (--output)"
+    )
+    assert runs(cases(2)) == [{"job": "seed 0"}, {"job": "seed 1"}]
+
+
+def test_times_of_runs_are_kept_beside_them(tmp_path: Path) -> None:
+    def run(seconds: float, damage: str | None = None) -> tuple[list[list[dict[str, object]]], list[bytes]]:
+        if damage is not None:
+            for path in (tmp_path / "times").iterdir():
+                path.write_text(damage)
+        found = kept_results.kept_results(
+            [0, 1], cases(2), lambda job: [{"a": job, "cpu_seconds": seconds}, {"a": 2}], tmp_path,
+            lambda *counts: None, workers=1,
+        )  # fmt: skip
+        return found, [path.read_bytes() for path in sorted(tmp_path.glob("*.json"))]
+
+    whole, files = run(0.5)
+    assert whole == [[{"a": k, "cpu_seconds": 0.5}, {"a": 2}] for k in (0, 1)]
+    assert run(9.0) == (whole, files)  # kept
+    for path in tmp_path.glob("*.json"):
+        path.unlink()
+    assert run(0.25)[1] == files
+    for damage in ("", "{}", "[1, 2]", '[{"cpu_seconds": "x"}, {"a": 7.0}]', "[]"):
+        assert run(9.0, damage) == ([[{"a": k}, {"a": 2}] for k in (0, 1)], files)
+
+
+@pytest.mark.timeout(60)
+def test_a_run_that_kills_its_process_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def run(jobs: list[str]) -> list[object]:
+        return kept_results.kept_results(
+            jobs, cases(4), eval, tmp_path, lambda *counts: None, tell=said.append, workers=2
+        )  # fmt: skip
+
+    with pytest.raises(LostRunsError) as lost:
+        run(["1", "__import__('os').kill(__import__('os').getpid(), 9)", "3", "4"])
+    assert str(lost.value) == (
+        "1 of 4 runs failed, and no table is written: seed 1 (its process was killed by SIGKILL); the others are kept"
+        f" in {tmp_path}, and the same command tries again"
+    )
+    assert (lost.value.exit_status, UserError.exit_status) == (1, 2)
+    assert said == [
+        "seed 1: its process was killed by SIGKILL; it is done again",
+        "seed 1: its process was killed by SIGKILL; it is left out",
+    ]
+    assert len(list(tmp_path.glob("*.json"))) == 3
+    assert run(["0", "2", "0", "0"]) == [1, 2, 3, 4]
+
+
+@pytest.mark.study
+def test_a_run_that_kills_the_workers_of_dask_is_named_too(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    jobs = ["1", "__import__('os').kill(__import__('os').getpid(), 9)", "3", "4"]
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        pytest.raises(LostRunsError, match=r"^1 of 4 runs failed, .*: seed 1 \(its process was killed by its work\);"),
+    ):
+        kept_results.kept_results(
+            jobs, cases(4), eval, tmp_path, lambda *counts: None, dask=cluster.scheduler_address
+        )  # fmt: skip
+    assert len(list(tmp_path.glob("*.json"))) == 3
 
 
 # --- what decides a run
@@ -248,4 +409,4 @@ def test_a_sweep_does_not_hand_out_results_of_an_older_program(tmp_path: Path) -
     assert changed.stderr.startswith(
         f"hopforge: 1 of 1 runs computed again: made by another version of hopforge ({hopforge.__version__}, "
     )
-    assert len(list((tmp_path / "out" / "runs").iterdir())) == 2
+    assert len(list((tmp_path / "out" / "runs").glob("*.json"))) == 2

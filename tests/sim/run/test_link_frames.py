@@ -15,6 +15,7 @@ from hopforge.model.config.topology import DragonflyConfig, MeshConfig
 from hopforge.model.errors import UserError
 from hopforge.model.topology import Topology, build
 from hopforge.sim.packet.network import PacketNetwork
+from hopforge.sim.packet.prepared import series_network
 from hopforge.sim.packet.series import run_packet_series
 from hopforge.sim.packet.settings import PacketError
 from hopforge.sim.run.link_frames import LinkPicture, check_frames, write_frames
@@ -116,7 +117,7 @@ def test_packet_routers_in_bins() -> None:
     assert (bins["latency_p50"] <= bins["latency_p99"]).all()
     assert series.distribution["packets"].sum() == network.histogram.sum()
     with pytest.raises(PacketError, match=r"simulation.series_routers is for other router models than packet"):
-        run_packet_series(PacketNetwork(parse_config(PACKETS % ", series_routers: [1]"), 0.3, 1), nothing)
+        series_network(parse_config(PACKETS % ", series_routers: [1]"), 0.3, 1)
 
 
 @pytest.mark.parametrize("text", [TORUS, PACKETS % ""])

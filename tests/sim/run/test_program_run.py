@@ -13,7 +13,8 @@ from hopforge.model.config import Config, ConfigError, parse_config
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.workload.trace import TraceError
-from hopforge.sim.programs.application import ApplicationError, run_app
+from hopforge.sim.programs.app_setup import ApplicationError
+from hopforge.sim.programs.application import run_app
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, rank_table, run_program, write_program
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import TrafficError
@@ -57,7 +58,7 @@ def finish(checked: Config, **options: int) -> tuple[Simulation, ProgramMeasurem
 @pytest.mark.parametrize("rc, link", [(0, 1), (2, 3)])
 @pytest.mark.parametrize("size, flits", [(0, 1), (10, 1), (11, 2), (40, 4), (41, 5), (400, 40)])
 def test_ping_pong_takes_the_formula(tmp_path: Path, size: int, flits: int, rc: int, link: int) -> None:
-    there, back = [f"send 3 0 {size}", "recv 3 0 0"], ["recv 0 0 0", f"send 0 0 {size}"]
+    there, back = [f"send 3 0 {size}", "recv 3 0 -1"], ["recv 0 0 -1", f"send 0 0 {size}"]
     rounds = 5
     checked = traced(
         tmp_path, [there * rounds, [], [], back * rounds],
@@ -78,8 +79,8 @@ def test_ping_pong_between_input_output_queued_routers(tmp_path: Path) -> None:
     """Computing skips cycles in which nothing is under way; two groups of a dragonfly, flights as documented."""
     rounds, flops = 4, 12_345
     ranks: list[list[str]] = [[] for _ in range(6)]
-    ranks[0] = [f"compute {flops}", "send 5 0 16", "recv 5 0 0"] * rounds
-    ranks[5] = ["recv 0 0 0", "send 0 0 33"] * rounds
+    ranks[0] = [f"compute {flops}", "send 5 0 16", "recv 5 0 -1"] * rounds
+    ranks[5] = ["recv 0 0 -1", "send 0 0 33"] * rounds
     path = write(tmp_path, ranks)
     text = (
         "name: test\ntopology: {kind: dragonfly, p: 1, a: 2, h: 1}\naddress: {chunk_bits: 4}\n"

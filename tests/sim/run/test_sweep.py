@@ -1,7 +1,5 @@
 """Sweeps: every load and seed once, resumed after a stop, the same on one process and on two; the commands."""
 
-import multiprocessing
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +127,7 @@ def test_summary_and_files(tmp_path: Path) -> None:
     FLIT_SWEEP.write(small(), runs, tmp_path)
     assert (tmp_path / "latency_load.png").stat().st_size > 5000
     assert len(pd.read_csv(tmp_path / "runs.csv")) == 4
+    assert list(pd.read_csv(tmp_path / "times.csv")) == ["variant", "load", "seed", "cpu_seconds"]
     assert len(pd.read_parquet(tmp_path / "curve.parquet")) == 2
 
 
@@ -254,19 +253,3 @@ def test_net_prints_and_writes(tmp_path: Path) -> None:
     assert "offered load" in run.stdout
     table = pd.read_csv(tmp_path / "out" / "measurement.csv")
     assert (table["load"][0], table["seed"][0]) == (0.2, 7)
-
-
-def test_an_interrupt_does_not_reach_the_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They ignore Ctrl-C from their begin, also while they still load what they need; here it works as before."""
-    seen = []
-    real = multiprocessing.get_context
-
-    class Context:
-        def Pool(self, *arguments: object, **named: object) -> object:  # noqa: N802 (the name it has there)
-            seen.append(signal.getsignal(signal.SIGINT))
-            return real("spawn").Pool(*arguments, **named)
-
-    monkeypatch.setattr(kept_results.multiprocessing, "get_context", lambda _: Context())
-    before = signal.getsignal(signal.SIGINT)
-    FLIT_SWEEP.run(small(), tmp_path, silent, workers=2)
-    assert seen == [signal.SIG_IGN] and signal.getsignal(signal.SIGINT) is before

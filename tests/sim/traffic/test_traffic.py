@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.network.core.user_code import UserCodeError
 from hopforge.sim.run.packet_trace import list_packets
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import PATTERNS, TrafficError
@@ -182,7 +183,7 @@ def test_bad_traffic_is_one_clear_line(tmp_path: Path) -> None:
             Simulation(config(MESH, f"traffic: {{{lines}}}"), 0.2, 1)
     (tmp_path / "no_pattern.py").write_text("def prepare(*_): return 3")
     checked = parse_config(f"name: x\n{MESH}\ntraffic: {{pattern: file, file: no_pattern.py}}", folder=tmp_path)
-    with pytest.raises(TrafficError, match=r"prepare must return a TrafficPlan, not int$"):
+    with pytest.raises(UserCodeError, match=r"prepare must return a TrafficPlan, not int$"):
         Simulation(checked, 0.1, 1)
 
 

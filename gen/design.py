@@ -1,0 +1,127 @@
+"""The hardware that a file describes, as parameters: engine, routers, network. What is generated starts here."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.configured import network_params
+from hopforge.model.router.factor import compile_tables
+from hopforge.model.router.params import RouterParams, check_input_vcs
+from hopforge.model.router.program import RouterProgram, router_program
+from hopforge.model.router.tables import RouterTables
+from hopforge.model.routing.configured import routing_plan
+from hopforge.model.shared import once
+from hopforge.model.topology import Topology
+from hopforge.model.topology.configured import network_topology
+from hopforge.model.topology.failed import refuse_failed
+
+__all__ = ["NetworkDesign", "engine_parameters", "network_design", "router_design", "whole_network_design"]
+
+
+def engine_parameters(config: Config) -> LookupParams:
+    """Parameters of the engine that a configuration describes.
+
+    Raises
+    ------
+    UserError
+        If the hardware cannot do what the configuration wants.
+    """
+    try:
+        return LookupParams.from_config(config)
+    except ValueError as error:
+        raise UserError(f"{config.name}: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkDesign:
+    """The routers of a configured network.
+
+    Attributes
+    ----------
+    config : Config
+        What it comes from.
+    topology : Topology
+        The network.
+    tables : RouterTables
+        Its routing.
+    params : tuple of RouterParams
+        Every router.
+    """
+
+    config: Config
+    topology: Topology
+    tables: RouterTables
+    params: tuple[RouterParams, ...]
+
+    @cached_property
+    def programs(self) -> tuple[RouterProgram, ...]:
+        """What software writes into all routers; none without lookup engines."""
+        looked_up = self.params[0].lookup is not None
+        return tuple(self.program(router) for router in range(len(self.params))) if looked_up else ()
+
+    def program(self, router: int) -> RouterProgram:
+        """Return what software writes into a router with lookup engines."""
+        return router_program(self.config, self.topology, self.tables, self.params[router], router)
+
+
+def network_design(config: Config) -> NetworkDesign:
+    """Compile the routing of a configuration into parameters of routers; once for all commands that are prepared.
+
+    Raises
+    ------
+    UserError
+        A network, routing or router that the hardware cannot be.
+    """
+    sections = (
+        config.name, config.topology, config.address, config.lookup, config.router, config.routing, config.tables,
+        config.seed,
+    )  # fmt: skip
+    return once(("design", *sections), lambda: _network_design(config))
+
+
+def _network_design(config: Config) -> NetworkDesign:
+    lookup = None
+    if config.router.model != "input_queued":
+        raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
+    if config.router.route_computation == "lookup":
+        lookup = engine_parameters(config)
+    topology = network_topology(config)
+    try:
+        check_input_vcs(topology.max_ports, config.router.vcs, config.router.va, config.router.arbiter)
+    except ValueError as error:
+        raise UserError(f"router.{error}") from error
+    plan = routing_plan(config, topology)
+    tables = compile_tables(topology, plan, config.router.vcs, config.routing.algorithm)
+    return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup))
+
+
+def router_design(config: Config, *, router: int = 0) -> NetworkDesign:
+    """Return the routers of a configuration, of which one is wanted.
+
+    Raises
+    ------
+    UserError
+        As `network_design`, or no such router.
+    """
+    design = network_design(config)
+    if not 0 <= router < len(design.params):
+        raise UserError(f"--router must be below {len(design.params)}, the routers of the network, not {router}")
+    if design.params[router].lookup is not None:
+        design.program(router)  # keys that do not fit the routes are found here
+    return design
+
+
+def whole_network_design(config: Config) -> NetworkDesign:
+    """Return the routers of a configuration that are generated with all their links.
+
+    Raises
+    ------
+    UserError
+        As `network_design`, or something has failed.
+    """
+    refuse_failed(config.failed, "hopforge gen network")
+    design = network_design(config)
+    _ = design.programs
+    return design

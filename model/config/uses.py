@@ -1,0 +1,113 @@
+"""What of a file each command uses: its sections, and whether destinations become keys of a cache."""
+
+from collections.abc import Callable, Iterable
+
+from hopforge.model.config.root import Config
+from hopforge.model.config.topology import TABLE_KINDS
+
+Sections = set[str]
+
+_ALWAYS = {"name", "seed", "topology"}
+_KEYS = {"address", "lookup"}
+_MACHINE = {"router", "routing"}
+
+
+def _routing(config: Config) -> Sections:
+    return {"routing", "tables"} if config.routing.algorithm == "tables" else {"routing"}
+
+
+def _engines(config: Config) -> Sections:
+    return _KEYS if config.router.route_computation == "lookup" else set()
+
+
+def _network(config: Config) -> Sections:
+    if config.router.model == "packet":
+        return {"router", "routing", "packet", "traffic", "simulation", "failed"}
+    program = {"workload"} if config.traffic.source == "program" else set()
+    return {"router", "traffic", "simulation", "failed", *_routing(config), *_engines(config), *program}
+
+
+def _app(config: Config) -> Sections:
+    sections = {"workload", "app", "timing", "energy", "router", "traffic", "failed", "lookup", *_routing(config)}
+    if config.app.engine == "packet":
+        sections |= {"simulation", *_engines(config)}
+    return sections | (_KEYS if config.app.lookup == "cache" else set())
+
+
+def _sweep(config: Config) -> Sections:
+    return _app(config) | {"simulation"} if "app" in config.written else _network(config)
+
+
+def _hits(config: Config) -> Sections:
+    return {"workload", "timing", "failed", *_KEYS, *_routing(config)}  # routing: the rule of parallel links
+
+
+def _routers(config: Config) -> Sections:
+    return {"router", *_routing(config), *_engines(config)}
+
+
+def _engine(config: Config) -> Sections:
+    return _KEYS
+
+
+def _q_table(config: Config) -> Sections:
+    return _MACHINE
+
+
+USES: dict[str, Callable[[Config], Sections]] = {
+    "topology": lambda config: {"failed", "timing", "app", *_KEYS, *_routing(config)},  # with --export simgrid
+    "route": lambda config: {"tables", "failed"},
+    "hits": _hits,
+    "net": _network,
+    "series": _network,
+    "sweep": _sweep,
+    "trace": _network,
+    "app": _app,
+    "workload": lambda config: {"workload"},
+    "gen lookup": _engine,
+    "gen router": _routers,
+    "gen network": lambda config: _routers(config) | {"address", "failed"},
+    "gen tables": lambda config: {"tables", "failed", *_KEYS},
+    "gen q-table": _q_table,
+    "cosim lookup": lambda config: _KEYS | {"cosim"},
+    "cosim router": lambda config: _routers(config) | {"cosim"},
+    "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed"},
+    "cosim q_table": lambda config: _MACHINE | {"cosim"},
+    "lint": lambda config: _routers(config) | _KEYS,
+    "mutate": _engine,
+    "synth": _engine,
+    "timing": _engine,
+    "demo": lambda config: _hits(config) | _network(config) | {"cosim"},
+}
+"""Command, with its part → the sections that it uses in a configuration, beside name, seed and topology."""
+
+_WITH_KEYS = {"hits", "gen lookup", "gen tables", "cosim lookup", "lint", "mutate", "synth", "timing", "demo"}
+
+
+def uses_keys(config: Config, command: str) -> bool:
+    """Tell whether a command makes keys of the addresses of a configuration."""
+    if command in ("app", "sweep") and config.app.lookup == "cache":
+        return command == "app" or "app" in config.written
+    return command in _WITH_KEYS or (
+        config.router.route_computation == "lookup" and {"router", *_KEYS} <= USES[command](config)
+    )
+
+
+def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
+    """Return the sections that the file has and none of the commands uses, in the order of the file."""
+    variants = (config, *config.variants.values())
+    used = _ALWAYS.union(*(USES[command](each) for command in commands for each in variants))
+    written = dict.fromkeys(key for each in variants for key in each.written)
+    return [key for key in written if key not in used]
+
+
+def key_words(config: Config, *, replayed: bool = False) -> str:
+    """Say what routing caches are asked with; `replayed`: by `hopforge hits`."""
+    lookup, kind = config.lookup, config.topology.kind
+    if not lookup.reduction:
+        return "whole address"
+    if kind in TABLE_KINDS:
+        return f"whole address, for there are no reduced ones of topology.kind={kind}"
+    if replayed and config.routing.algorithm == "tables":
+        return "whole address, for there are no reduced ones with routing.algorithm=tables"
+    return f"node reduction with {lookup.comparators} comparators"

@@ -1,0 +1,47 @@
+"""What the co-simulation of a network needs before its run: generated routers, and the packets that hosts send."""
+
+from dataclasses import dataclass
+
+from hopforge.gen.design import NetworkDesign, network_design
+from hopforge.model.config import Config
+from hopforge.model.errors import UserError
+from hopforge.model.network.settings import Script
+from hopforge.sim.run.packet_script import draw_packets
+from hopforge.sim.run.simulation import Simulation
+
+__all__ = ["NetworkSetup", "network_setup"]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkSetup:
+    """Routers and packets.
+
+    Attributes
+    ----------
+    design : NetworkDesign
+        The routers.
+    script : Script
+        The packets.
+    """
+
+    design: NetworkDesign
+    script: Script
+
+
+def network_setup(config: Config, load: float, seed: int, cycles: int) -> NetworkSetup:
+    """Compile the routers and draw the packets of `cycles` cycles.
+
+    Raises
+    ------
+    UserError
+        Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
+    """
+    design = network_design(config)
+    lookup = design.params[0].lookup
+    if lookup is not None and lookup.tcam_kind == "external":
+        raise UserError("lookup.tcam.kind must be flops or sram for the co-simulation of a network, not external")
+    _ = design.programs  # keys that do not fit the routes are found here
+    script = draw_packets(Simulation(config, load, seed, design.topology), cycles)
+    if not len(script[0]):
+        raise UserError(f"no packet in {cycles} cycles at a load of {load:g}: there is nothing to compare")
+    return NetworkSetup(design, script)

@@ -1,0 +1,49 @@
+"""What `hopforge hits` makes of a file before the first packet is sent."""
+
+from dataclasses import dataclass
+
+from hopforge.model.config import Config, ConfigError
+from hopforge.model.routing.configured import routing_network
+from hopforge.model.topology import Topology, build
+from hopforge.model.topology.aggregation import aggregate
+from hopforge.model.topology.failed import refuse_failed, without_failed
+from hopforge.sim.hits.replay import Replay
+from hopforge.sim.traffic.placed import PacketStream, build_workload
+
+
+@dataclass(frozen=True, eq=False)
+class HitsSetup:
+    """A replay at its start.
+
+    Attributes
+    ----------
+    topology : Topology
+        The network.
+    workload : PacketStream
+        Its packets.
+    caches : Replay
+        Its caches.
+    """
+
+    topology: Topology
+    workload: PacketStream
+    caches: Replay
+
+
+def prepare_hits(config: Config) -> HitsSetup:
+    """Build network, packets and caches.
+
+    Raises
+    ------
+    ConfigError, TopologyError, WorkloadError, TraceError, ReplayError
+        A user's mistake.
+    """
+    if config.workload is None:
+        raise ConfigError("workload: missing; `hopforge hits` needs the section")
+    topology = build(config.topology, config.address)
+    if config.routing.algorithm != "tables":
+        refuse_failed(config.failed, f"the replay of routing.algorithm={config.routing.algorithm}")
+    topology = without_failed(topology, config.failed)
+    topology = routing_network(aggregate(topology, config.lookup.lag.members))  # parallel links of a file are a group
+    workload = build_workload(config.workload, topology, config.seed)
+    return HitsSetup(topology, workload, Replay(config, topology))

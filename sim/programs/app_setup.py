@@ -1,0 +1,207 @@
+"""What a program needs before it runs on the network: its ranks on hosts, flits, buffers and times of the routers."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hopforge.model.config import Config
+from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.errors import UserError
+from hopforge.model.topology import Topology, build
+from hopforge.model.topology.failed import refuse_failed
+from hopforge.model.topology.link_times import queued_cycle_ns
+from hopforge.model.workload.trace import Trace
+from hopforge.sim.programs.flow_network import switch_ns
+from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
+from hopforge.sim.run.jobs import Job, try_variants
+from hopforge.sim.run.router_models import router_model
+from hopforge.sim.traffic.placed import PlacedProgram, place_program, program_trace
+
+if TYPE_CHECKING:  # each engine loads its own kernel
+    from hopforge.sim.run.simulation import Simulation
+
+#: cycles that a miss takes in the lookup engine beside those of the TCAM (docs/definitions/lookup-engine.md)
+MISS_CYCLES = 3
+#: flits of a file that does not say
+FLIT_BYTES = 64
+#: most flits of a buffer
+MOST_FLITS = 65535
+
+
+class ApplicationError(UserError, ValueError):
+    """A configuration without a program."""
+
+
+@dataclass(frozen=True, eq=False)
+class AppSetup:
+    """A program that is ready to run.
+
+    Attributes
+    ----------
+    config : Config
+        With the flits and buffers of `sized_router`.
+    topology : Topology
+        The network.
+    placed : PlacedProgram
+        The program on its hosts.
+    backend : str
+        Of engine flow: embedded or simgrid.
+    simulation : Simulation, optional
+        Of engine packet, at cycle 0.
+    """
+
+    config: Config
+    topology: Topology
+    placed: PlacedProgram
+    backend: str = ""
+    simulation: "Simulation | None" = None
+
+
+def prepare_app(config: Config) -> AppSetup:
+    """Make the program of section `workload` ready for the engine of section `app`.
+
+    Raises
+    ------
+    ApplicationError
+        Section `workload` is missing, or holds no program.
+    UserError
+        The program does not fit the network, or the network cannot be simulated so.
+    """
+    program_workload(config)
+    return ENGINES[config.app.engine](sized_router(config))
+
+
+def prepare_programs(jobs: Sequence[Job]) -> None:
+    """Make the first run of every variant of a sweep ready."""
+    try_variants(jobs, lambda job: prepare_app(job.config))
+
+
+def _prepare_flow(config: Config) -> AppSetup:
+    refuse_failed(config.failed, "engine: flow")
+    topology = build(config.topology, config.address)
+    placed = place_program(program_workload(config), topology, config.seed)
+    return AppSetup(config, topology, placed, flow_backend(config, len(np.unique(placed.host))))
+
+
+def _prepare_packet(config: Config) -> AppSetup:
+    from hopforge.sim.run.simulation import Simulation  # noqa: PLC0415 - each engine loads its own kernel
+
+    router_model(config, "app")
+    run = Simulation(packet_config(config), config.simulation.load, config.seed)
+    assert run.placed is not None, "traffic.source is program"
+    return AppSetup(config, run.topology, run.placed, simulation=run)
+
+
+ENGINES: dict[str, Callable[[Config], AppSetup]] = {"flow": _prepare_flow, "packet": _prepare_packet}
+
+
+def checked_program(config: Config) -> Trace:
+    """Return the calls of the program of section `workload`.
+
+    Raises
+    ------
+    ApplicationError
+        There is none.
+    UserError
+        A bad file, or a program that does not run so.
+    """
+    hosts = build(config.topology, config.address).hosts
+    return program_trace(program_workload(config), hosts, config.seed)
+
+
+def program_workload(config: Config) -> ProgramWorkload:
+    """Return section `workload`, which must be a program.
+
+    Raises
+    ------
+    ApplicationError
+        It is none.
+    """
+    if not isinstance(config.workload, ProgramWorkload):
+        raise ApplicationError(
+            "workload: a program is needed (kind: npb, matrix_product, bfs, himeno, training, collective or trace)"
+        )
+    return config.workload
+
+
+def flow_backend(config: Config, hosts: int) -> str:
+    """Return what runs engine flow on so many hosts: ``app.backend``, or what ``auto`` means on this machine."""
+    if config.app.backend != "auto":
+        return config.app.backend
+    can = not config.app.embedded_only and hosts <= MAX_FULL_HOSTS and shutil.which("smpirun") is not None
+    return "simgrid" if can else "embedded"
+
+
+def cycle_ns(config: Config) -> float:
+    """Return the length of a cycle of the router simulator: a flit at the rate of a link, or that of the router."""
+    if config.router.model == "input_output_queued":
+        return queued_cycle_ns(config.router)
+    return config.traffic.flit_bytes * 8 / config.timing.link_gbps
+
+
+def sized_router(config: Config) -> Config:
+    """Return the configuration with flits and buffers that keep links busy, where the file leaves them open.
+
+    ``traffic.flit_bytes``: 64. ``router.buffer_flits``: the next power of two to what a link carries while a flit goes
+    to the next router and its credit comes back, twice a switch and a cable.
+    """
+    if "flit_bytes" not in config.traffic.model_fields_set:
+        traffic = config.traffic.model_copy(update={"flit_bytes": FLIT_BYTES})
+        config = config.model_copy(update={"traffic": traffic})
+    if "buffer_flits" not in config.router.model_fields_set:
+        flits = 2 * (switch_ns(config) + config.timing.cable_ns) / cycle_ns(config)
+        router = config.router.model_copy(update={"buffer_flits": min(1 << ceil(log2(max(flits, 1.0))), MOST_FLITS)})
+        config = config.model_copy(update={"router": router})
+    return config
+
+
+def packet_config(config: Config) -> Config:
+    """Return the configuration with which the router simulator runs the program in the times of `timing` and `app`.
+
+    A hop takes 3 + rc_cycles + L cycles and a host link L' (router.md): L and L' are chosen so that a route through n
+    routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link. Input-output-queued
+    routers keep the times in ns of section `router`.
+
+    Raises
+    ------
+    ApplicationError
+        Input-output-queued routers with another `lookup` than `hit`: they have no lookup engines.
+    """
+    cycle, timing, app = cycle_ns(config), config.timing, config.app
+    queued = config.router.model == "input_output_queued"
+    if queued and app.lookup != "hit":
+        raise ApplicationError(f"app.lookup: must be hit with router.model=input_output_queued, not {app.lookup}")
+    in_caches = app.lookup == "cache"
+    route = config.lookup.pipeline_depth + 1 if in_caches else config.router.rc_cycles
+    inside = 3 + route
+    hop = (switch_ns(config) + timing.cable_ns) / cycle
+    ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
+    traffic = config.traffic.model_copy(update={
+        "source": "program",
+        "matched_bytes": app.buffered_bytes,
+        "injection": "messages" if app.injection == "queued" else "packets",
+        "eager_bytes": app.eager_bytes,
+        "cycles_per_flop": 0.0 if app.host_gflops is None else 1 / (app.host_gflops * cycle),
+        "cycles_per_second": 1e9 / cycle,
+    })
+    lookup = config.lookup
+    if in_caches:
+        cycles = max(1, round(timing.miss_penalty_ns / cycle) - MISS_CYCLES)
+        tcam = lookup.tcam.model_copy(update={"latency_cycles": cycles})
+        lookup = lookup.model_copy(update={"tcam": tcam})
+    router = config.router if queued else config.router.model_copy(update={
+        "route_computation": "lookup" if in_caches else config.router.route_computation,
+        "rc_cycles": 0 if in_caches else config.router.rc_cycles,
+        "link_latency_cycles": max(1, round(hop) - inside),
+        "global_latency_cycles": None,
+        "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
+    })
+    routing = config.routing
+    if config.topology.kind == "torus" and routing.algorithm == "dor":  # the routes of engine flow
+        routing = routing.model_copy(update={"ties": "key"})
+    sections = {"traffic": traffic, "router": router, "routing": routing, "lookup": lookup}
+    return config.model_copy(update=sections)

@@ -1,0 +1,55 @@
+"""Which traffic and which routing a run has, in words."""
+
+from collections.abc import Callable, Mapping
+
+from hopforge.model.config import Config
+from hopforge.model.config.uses import key_words
+
+__all__ = ["run_rows"]
+
+
+def run_rows(variants: Mapping[str, Config]) -> list[tuple[str, str]]:
+    """Say which traffic and routing a run has, or each variant of a sweep by its name: subject and words."""
+    rows = [("traffic", _by_variant(variants, _traffic)), ("routing", _by_variant(variants, _routing))]
+    looked_up = {name: each for name, each in variants.items() if each.router.route_computation == "lookup"}
+    return rows + ([("keys", _by_variant(looked_up, key_words))] if looked_up else [])
+
+
+def _by_variant(variants: Mapping[str, Config], words: Callable[[Config], str]) -> str:
+    names: dict[str, list[str]] = {}
+    for name, config in variants.items():
+        names.setdefault(words(config), []).append(name)
+    if len(names) == 1:
+        return next(iter(names))
+    return "; ".join(f"{', '.join(some)}: {text}" for text, some in names.items())
+
+
+def _traffic(config: Config) -> str:
+    traffic = config.traffic
+    if traffic.source == "program":
+        return "the program of section workload"
+    pattern = traffic.file.name if traffic.file is not None else traffic.pattern
+    if config.router.model == "packet":
+        return f"{pattern}, {_count(traffic.message_packets, 'packet')} of {config.packet.packet_bytes} bytes a message"
+    lengths = _count(traffic.packet_flits, "flit")
+    if traffic.packet_lengths:
+        lengths = f"{', '.join(map(str, traffic.packet_lengths))} flits"
+    elif traffic.packet_range is not None:
+        lengths = f"{traffic.packet_range[0]} to {traffic.packet_range[1]} flits"
+    messages = f", {traffic.message_packets} packets a message" if traffic.message_packets > 1 else ""
+    return f"{pattern}, source {traffic.source}, packets of {lengths}{messages}"
+
+
+def _routing(config: Config) -> str:
+    routing = config.routing
+    algorithm = routing.file.name if routing.file is not None else routing.algorithm
+    if config.router.model == "packet":
+        return algorithm
+    if algorithm == "tables":
+        algorithm = f"tables ({config.tables.scheme}, {config.tables.layers})"
+    looked_up = ", looked up" if config.router.route_computation == "lookup" else ""
+    return f"{algorithm}, {_count(config.router.vcs, 'virtual channel')}{looked_up}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,117 @@
+"""For which commands a file is good, and why not for the others: `hopforge check`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hopforge.model.config import Config
+from hopforge.model.config.base import suggestion
+from hopforge.model.config.load import with_place
+from hopforge.model.config.uses import unused_sections
+from hopforge.model.errors import UserError
+from hopforge.model.shared import sharing
+from hopforge.sim.start.preparation import COMMANDS, for_command, prepare
+
+__all__ = ["Verdict", "check_commands", "check_for", "useless_sections", "verdict_rows"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a file is good for a command.
+
+    Attributes
+    ----------
+    command : str
+        With its part.
+    asked : bool
+        False: the file has no section that asks for it, and it was not prepared.
+    reason : str
+        Why the file is no good for it, with file and line; empty: it is good.
+    """
+
+    command: str
+    asked: bool = True
+    reason: str = ""
+
+    @property
+    def good(self) -> bool:
+        """It was prepared."""
+        return self.asked and not self.reason
+
+
+def check_commands(config: Config, progress: Callable[[str], None] = lambda command: None) -> list[Verdict]:
+    """Prepare all commands that a file asks for, as they do it themselves; what several need is made once.
+
+    Parameters
+    ----------
+    config : Config
+        Read by ``load_config(path, keys=False)``.
+    progress : callable
+        Called with the name of each command.
+    """
+    found = []
+    with sharing():
+        for command, entry in COMMANDS.items():
+            if entry.asked_by and all(entry.asked_by not in each.written for each in _all(config)):
+                found.append(Verdict(command, asked=False))
+                continue
+            progress(command)
+            found.append(Verdict(command, reason=_reason(command, config)))
+    return found
+
+
+def _all(config: Config) -> list[Config]:
+    return [config, *config.variants.values()]
+
+
+def _reason(command: str, config: Config) -> str:
+    try:
+        prepare(command, for_command(command, config))
+    except UserError as error:
+        return with_place(str(error))
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    except MemoryError:
+        return "not enough memory"
+    return ""
+
+
+def check_for(command: str, config: Config) -> Config:
+    """Prepare one command; returns the configuration as it uses it.
+
+    Raises
+    ------
+    UserError
+        An unknown command, or a file that is no good for it.
+    """
+    if command not in COMMANDS:
+        raise UserError(f"--for: no command {command!r}; {suggestion(command, COMMANDS)}")
+    config = for_command(command, config)
+    prepare(command, config)
+    return config
+
+
+def useless_sections(config: Config, verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """Return the sections of a file for which only commands are that it is no good for, with the first reason."""
+    # the demo does what can be done; topology uses most sections in one of its formats only
+    real = [verdict for verdict in verdicts if verdict.command not in ("demo", "topology")]
+    nobody = unused_sections(config, [verdict.command for verdict in real if verdict.good])
+    found = {}
+    for section in nobody:
+        refused = [each for each in real if each.reason and section not in unused_sections(config, [each.command])]
+        if refused:
+            found[section] = f"{refused[0].command}: {refused[0].reason}"
+    return found
+
+
+def verdict_rows(config: Config, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """Return (subject, words): commands that the file is good for, and why not for the others."""
+    good = [verdict.command for verdict in verdicts if verdict.good]
+    rows = [("good for", ", ".join(good) or "no command")]
+    reasons: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if not verdict.good:
+            words = verdict.reason or f"no section {COMMANDS[verdict.command].asked_by} asks for it"
+            reasons.setdefault(words, []).append(verdict.command)
+    rows += [("not for", f"{', '.join(commands)}: {words}") for words, commands in reasons.items()]
+    unused = unused_sections(config, good)
+    return rows + ([("not used", ", ".join(unused))] if unused else [])

@@ -1,0 +1,135 @@
+"""What each command makes of a file before it runs: the commands and `hopforge check` ask here.
+
+To add a command, name its function in `COMMANDS`, and its sections in `model.config.uses`.
+"""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from hopforge.model.config import Config
+from hopforge.model.config.load import suited
+from hopforge.model.config.uses import unused_sections, uses_keys
+
+__all__ = ["COMMANDS", "Command", "for_command", "prepare"]
+
+
+class Command(NamedTuple):
+    """A command that reads a file.
+
+    Attributes
+    ----------
+    place : str
+        Module and name of the function that prepares it.
+    hardware : bool
+        What the functional model can do and the hardware cannot is a mistake.
+    asked_by : str
+        Section without which `hopforge check` does not prepare it, unless it is asked to.
+    """
+
+    place: str
+    hardware: bool = False
+    asked_by: str = ""
+
+
+_DESIGN = "hopforge.gen.design"
+_COSIM = "hopforge.sim.cosim.prepared"
+_RUN = "hopforge.sim.run.prepared"
+COMMANDS: dict[str, Command] = {
+    "topology": Command("hopforge.model.topology.configured:configured_network"),
+    "route": Command("hopforge.model.irregular.configured:prepare_route", asked_by="tables"),
+    "net": Command(f"{_RUN}:prepare_net"),
+    "series": Command(f"{_RUN}:prepare_series"),
+    "sweep": Command("hopforge.sim.start.preparation:prepare_sweep"),
+    "trace": Command(f"{_RUN}:prepare_trace"),
+    "hits": Command("hopforge.sim.hits.prepared:prepare_hits", asked_by="workload"),
+    "app": Command("hopforge.sim.programs.app_setup:prepare_app", asked_by="workload"),
+    "workload": Command("hopforge.sim.programs.app_setup:checked_program", asked_by="workload"),
+    "gen lookup": Command(f"{_DESIGN}:engine_parameters", hardware=True),
+    "gen router": Command(f"{_DESIGN}:router_design"),
+    "gen network": Command(f"{_DESIGN}:whole_network_design"),
+    "gen tables": Command("hopforge.gen.tables:prepare_tables", asked_by="tables"),
+    "gen q-table": Command("hopforge.model.router.q_table:QTableParams.from_config"),
+    "cosim lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
+    "cosim router": Command(f"{_DESIGN}:network_design", hardware=True),
+    "cosim network": Command(f"{_COSIM}:prepare_network", hardware=True),
+    "cosim q_table": Command("hopforge.model.router.q_table:QTableParams.from_config", hardware=True),
+    "lint": Command("hopforge.sim.start.preparation:prepare_lint"),
+    "mutate": Command(f"{_DESIGN}:engine_parameters", hardware=True),
+    "synth": Command(f"{_DESIGN}:engine_parameters", hardware=True),
+    "timing": Command(f"{_DESIGN}:engine_parameters", hardware=True),
+    "demo": Command("hopforge.sim.start.preparation:prepare_demo", hardware=True, asked_by="workload"),
+}
+"""Command, with its part → what prepares it."""
+
+
+def for_command(command: str, config: Config) -> Config:
+    """Return a configuration, read by ``load_config(path, keys=False)``, as a command uses it.
+
+    Raises
+    ------
+    ConfigError
+        Addresses, engine or hardware that are no good for it.
+    """
+    entry = COMMANDS[command]
+    config = suited(config, hardware=entry.hardware, keys=uses_keys(config, command)).model_copy()
+    config._unused = tuple(unused_sections(config, [command]))
+    return config
+
+
+def prepare(command: str, config: Config, **options: Any) -> Any:
+    """Return what a command makes of a configuration (of `for_command`) before it runs.
+
+    Parameters
+    ----------
+    command : str
+        A name of `COMMANDS`.
+    config : Config
+        The file.
+    **options
+        Of the command, for the function that prepares it.
+
+    Raises
+    ------
+    UserError
+        Why it is no good for the command.
+    """
+    module, names = COMMANDS[command].place.split(":")
+    found: Any = import_module(module)
+    for name in names.split("."):
+        found = getattr(found, name)
+    return found(config, **options)
+
+
+def prepare_sweep(config: Config) -> None:
+    """Make the first run of every variant ready."""
+    from hopforge.sim.run.model_runs import runs_programs  # noqa: PLC0415 - each command loads its own
+
+    if runs_programs(config):
+        from hopforge.sim.programs.app_setup import prepare_programs  # noqa: PLC0415
+        from hopforge.sim.run.jobs import program_jobs  # noqa: PLC0415
+
+        prepare_programs(program_jobs(config))
+    else:
+        from hopforge.sim.run.prepared import prepare_network_sweep  # noqa: PLC0415
+
+        prepare_network_sweep(config)
+
+
+def prepare_lint(config: Config) -> None:
+    """Make what `hopforge lint` looks at ready: lookup engine and router."""
+    from hopforge.gen.design import engine_parameters, router_design  # noqa: PLC0415
+
+    engine_parameters(config)
+    router_design(config)
+
+
+def prepare_demo(config: Config) -> None:
+    """Make both kinds of keys ready; a network that the simulator refuses is no mistake there."""
+    from hopforge.sim.cosim.prepared import prepare_engine  # noqa: PLC0415
+    from hopforge.sim.hits.prepared import prepare_hits  # noqa: PLC0415
+
+    for reduction in (True, False):
+        lookup = config.lookup.model_copy(update={"reduction": reduction})
+        variant = config.model_copy(update={"lookup": lookup})
+        prepare_hits(variant)
+        prepare_engine(variant)

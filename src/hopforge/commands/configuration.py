@@ -1,0 +1,29 @@
+"""How commands read a configuration, and what they say of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hopforge.commands.terminal import complain
+
+if TYPE_CHECKING:
+    from hopforge.model.config import Config
+
+
+def read(path: Path, command: str) -> "Config":
+    """Read a file as a command of `sim.start.preparation` uses it.
+
+    Raises
+    ------
+    UserError
+        The file is wrong, or no good for the command.
+    """
+    from hopforge.model.config import load_config
+    from hopforge.sim.start.preparation import for_command
+
+    return for_command(command, load_config(path, keys=False))
+
+
+def say_unused(config: "Config", command: str) -> None:
+    """Print which sections of the file the command did not use, on stderr."""
+    if config.unused:
+        complain(f"hopforge {command} does not use {', '.join(config.unused)}")

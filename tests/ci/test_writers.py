@@ -1,0 +1,120 @@
+"""Every writer of files goes through `model.output`: no other code opens, moves or deletes what a user may own."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: what writes, moves or deletes, by the name of the method or function
+WRITERS = {
+    "write_text", "write_bytes", "savefig", "to_csv", "to_parquet", "to_json", "save", "savez", "savetxt", "tofile",
+    "write_table", "copyfile", "copy", "copy2", "copytree", "move", "rename", "unlink", "rmtree", "rmdir",
+    "symlink_to", "truncate",
+}  # fmt: skip
+#: of modules, so that methods of the same name (`dict.copy`, `str.replace`) are left alone
+OF_MODULES = {"copy": "shutil", "move": "shutil", "remove": "os"}
+#: names of places that are ours: what `staged` and `one_file` yield, and temporary folders
+OURS = {"scratch", "part", "place"}
+#: files whose writing functions get such a place from their caller, or work in a folder of their own; why
+EXEMPT = {
+    "model/kernel/program_cache.py": "machine code of kernels, in the cache",
+    "model/workload/kept_traces.py": "parsed traces, in the cache",
+    "sim/programs/record_communicators.py": "the trace of SimGrid: temporary",
+    "gen/yosys.py": "scripts of a tool in its working folder",
+    "gen/mutate.py": "a tool in its working folder, which clear_folder emptied",
+    "gen/synth.py": "a tool in its working folder: temporary, or of staged",
+    "gen/synth_timing.py": "a tool in its working folder: temporary",
+    "gen/synth_power.py": "a tool in its working folder: temporary",
+    "gen/verilog.py": "a tool in its working folder: temporary",
+    "gen/lint.py": "a tool in its working folder: temporary",
+    "gen/formal.py": "a tool in its working folder: temporary",
+    "gen/formal_reduction.py": "a tool in its working folder: temporary",
+    "sim/drive/runner.py": "a simulator in its working folder, which clear_folder emptied",
+    "sim/drive/replay_bench.py": "a simulator in its working folder, checked by runner",
+    "sim/cosim/mutate.py": "a simulator in its working folder, which clear_folder emptied",
+    "sim/cosim/router.py": "a ledger that grows by a line for each run, checked by check_destination",
+    "sim/programs/smpi_replay.py": "what SimGrid reads: temporary",
+    "sim/reproduce/apps_engines.py": "a trace: temporary",
+    "sim/reproduce/apps_links.py": "a trace: temporary",
+    "sim/reproduce/loren_simulated.py": "a table: temporary",
+    "sim/start/bench_net.py": "what BookSim reads: temporary",
+    "sim/start/demo_network.py": "the folder is that of staged",
+    "sim/run/link_frames.py": "the folder is that of staged",
+    "sim/pages/report_data.py": "the folder is that of staged",
+    "sim/drive/replay.py": "into what one_file yields",
+    "src/hopforge/commands/simulate.py": "pictures of an earlier run, of which metadata.json tells",
+    "model/output/columns.py": "writes into what staged yields",
+}
+
+
+def writers(text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of every call that may write, move or delete a file outside of a place of ours."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and _writes(node) and not _is_ours(node):
+            yield node.lineno, ast.unparse(node)[:80]
+
+
+def _writes(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    owner = call.func.value.id if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) else ""
+    if name == "open":
+        words = [*call.args, *(keyword.value for keyword in call.keywords)]
+        modes = [word.value for word in words if isinstance(word, ast.Constant)]
+        return any(isinstance(mode, str) and len(mode) < 4 and set(mode) & set("wax+") for mode in modes)
+    if name in {"replace", "rename"}:  # of a path: one argument
+        return owner == "os" or (bool(owner) and len(call.args) == 1 and not call.keywords)
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    if name in OF_MODULES:
+        return owner == OF_MODULES[name]
+    if name in {"to_csv", "to_json"} and not call.args:
+        return False  # returns a text
+    return name in WRITERS
+
+
+def _is_ours(call: ast.Call) -> bool:
+    named = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    return any(isinstance(node, ast.Name) and node.id in OURS for one in [*named, *call.args] for node in ast.walk(one))
+
+
+def sources() -> list[Path]:
+    found = [path for layer in ("model", "hw", "gen", "sim") for path in sorted((ROOT / layer).rglob("*.py"))]
+    found += [*(ROOT / "src" / "hopforge").glob("*.py"), *(ROOT / "src" / "hopforge" / "commands").glob("*.py")]
+    assert len(found) > 200
+    return found
+
+
+def test_nothing_is_written_past_the_one_place() -> None:
+    found = []
+    for path in sources():
+        name = path.relative_to(ROOT).as_posix()
+        if name not in EXEMPT and not name.startswith(("model/output/destination", "model/output/results")):
+            found += [f"{name}:{line}: {call}" for line, call in writers(path.read_text())]
+    assert found == []
+
+
+def test_nothing_is_exempt_that_need_not_be() -> None:
+    assert [name for name in EXEMPT if (ROOT / name).exists() and not [*writers((ROOT / name).read_text())]] == []
+    assert [name for name in EXEMPT if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("path.write_text('x')", 1),
+        ("(scratch / 'a').write_text('x')", 0),
+        ("path.open('w')", 1),
+        ("open(path, mode='ab')", 1),
+        ("path.open()", 0),
+        ("'a'.replace('b', 'c')", 0),
+        ("temporary.replace(path)", 1),
+        ("shutil.copyfile(a, b)", 1),
+        ("table.to_csv(path)", 1),
+        ("table.to_csv(index=False)", 0),
+        ("table.copy()", 0),
+    ],
+)
+def test_writers_are_found(text: str, count: int) -> None:
+    assert len([*writers(text)]) == count

@@ -1,0 +1,228 @@
+"""`hopforge check` means that it runs: what it accepts for a command, the command takes."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from hopforge import cli
+from hopforge.model.config import Config, ConfigError, load_config, parse_config
+from hopforge.model.config.uses import USES, unused_sections
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.start.checks import check_commands
+from hopforge.sim.start.preparation import COMMANDS, for_command
+
+sys.path.insert(0, str(Path(__file__).parent))
+import mutated_files
+
+ROOT = Path(__file__).parents[3]
+MESH = "name: x\ntopology: {kind: mesh, radices: [4, 4]}\n"
+RUN = "simulation: {min_cycles: 1000, max_cycles: 1000, warmup_cycles: 100, loads: [0.1], load: 0.1}\n"
+REFUSED = {
+    "unknown algorithm": (f"{MESH}routing: {{algorithm: nonsense}}\n", "routing", "or a FILE.py, not nonsense"),
+    "hyperx": (
+        "name: x\ntopology: {kind: hyperx, sizes: [3, 3]}\nrouting: {algorithm: ugal_node}\n", "routing", "ugal_node",
+    ),
+    "slim fly": (
+        "name: x\ntopology: {kind: slim_fly, q: 3}\nrouting: {algorithm: ugal_node}\n", "routing", "ugal_node",
+    ),
+    "72 ports": (
+        "name: x\ntopology: {kind: fat_tree, k: 36, n: 1}\nrouting: {algorithm: d_mod_k}\naddress: {chunk_bits: 6}\n",
+        "routing", "at most 64 ports a router, not 72",
+    ),
+    "two layers": (
+        "name: x\ntopology: {kind: torus, radices: [5, 5]}\nrouting: {algorithm: tables}\nrouter: {vcs: 1}\n"
+        "tables: {layers: lash}\n",
+        "routing", "router.vcs must be at least 3 for lash",
+    ),
+}  # fmt: skip
+
+
+def run(folder: Path, text: str, *words: str) -> tuple[int, str]:
+    """Run a command on a file; returns exit status, and what it says on both streams or raises."""
+    path = folder / "c.yml"
+    path.write_text(text)
+    place = words.index("FILE")
+    done = CliRunner().invoke(cli.app, [*words[:place], str(path), *words[place + 1 :]], env={"COLUMNS": "200"})
+    error = "" if done.exception is None or isinstance(done.exception, SystemExit) else str(done.exception)
+    return done.exit_code, " ".join(f"{done.output} {error}".split())
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_check_refuses_what_net_refuses(tmp_path: Path, name: str) -> None:
+    text, section, reason = REFUSED[name]
+    status, said = run(tmp_path, text, "check", "FILE")
+    assert status == 2
+    assert reason in said
+    assert f"no command can use section {section}: " in said
+    status, said = run(tmp_path, text, "check", "FILE", "--for", "net")
+    assert status != 0
+    assert reason in said
+    status, said = run(tmp_path, text, "net", "FILE", "-o", str(tmp_path / "out"))
+    assert status != 0
+    assert reason in said
+
+
+def test_check_names_the_commands(tmp_path: Path) -> None:
+    status, said = run(tmp_path, MESH, "check", "FILE")
+    assert status == 0
+    assert "good for topology, net, series, sweep, trace, gen lookup, gen router, gen network" in said
+    assert "hits, app, workload, demo: no section workload asks for it" in said
+    assert "topology.kind must be dragonfly" in said
+    status, said = run(tmp_path, MESH, "check", "FILE", "--quick")
+    assert (status, "commands none prepared" in said) == (0, True)
+    assert run(tmp_path, MESH, "check", "FILE", "--for", "gen router") == (0, "name x good for gen router")
+    assert "did you mean 'net'" in run(tmp_path, MESH, "check", "FILE", "--for", "nett")[1]
+    status, said = run(tmp_path, MESH, "check", "FILE", "--quick", "--for", "net")
+    assert (status != 0, "--quick prepares nothing" in said) == (True, True)
+
+
+def test_every_command_that_reads_a_file_is_prepared() -> None:
+    from typer.main import get_command
+
+    found = set()
+    for name, command in get_command(cli.app).commands.items():  # type: ignore[attr-defined]
+        inner = getattr(command, "commands", None)
+        words = [(f"{name} {word}", one) for word, one in inner.items()] if inner else [(name, command)]
+        found |= {one for one, each in words if any(param.name in ("config", "configs") for param in each.params)}
+    found -= {"check", "cosim", "reproduce"}
+    assert found | {f"cosim {part}" for part in ("lookup", "router", "network", "q_table")} == set(COMMANDS)
+    assert set(USES) == set(COMMANDS)
+
+
+def test_sections_that_a_command_does_not_use_are_named(tmp_path: Path) -> None:
+    text = f"{MESH}{RUN}workload: {{kind: uniform}}\ntiming: {{cache_ns: 1.0}}\nrouting: {{algorithm: dor}}\n"
+    status, said = run(tmp_path, text, "net", "FILE", "-o", str(tmp_path / "out"))
+    assert status == 0
+    assert "traffic uniform, source bernoulli, packets of 1 flit routing dor, 4 virtual channels" in said
+    assert "hopforge net does not use workload, timing" in said
+    assert json.loads((tmp_path / "out/metadata.json").read_text())["not_used"] == ["workload", "timing"]
+    variants = "simulation: {min_cycles: 1000, max_cycles: 1000, loads: [0.1], variants: {a: {}, b: {router.vcs: 2}}}\n"
+    text = f"{MESH}{variants}workload: {{kind: uniform}}\n"
+    status, said = run(tmp_path, text, "sweep", "FILE", "-o", str(tmp_path / "s"), "--workers", "1")
+    assert status == 0
+    assert "routing a: dor, 4 virtual channels; b: dor, 2 virtual channels" in said
+    assert "hopforge sweep does not use workload" in said
+    status, said = run(tmp_path, f"{MESH}{RUN}", "net", "FILE", "-o", str(tmp_path / "all"))
+    assert "does not use" not in said
+    assert "not_used" not in json.loads((tmp_path / "all/metadata.json").read_text())
+
+
+class Poison:
+    """A section that must not be looked at."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"{name} is used")
+
+
+EVERYTHING = (
+    f"{MESH}{RUN}seed: 2\nfailed: {{}}\naddress: {{}}\nlookup: {{cache: {{entries: 64}}}}\ntiming: {{}}\nenergy: {{}}\n"
+    "workload: {kind: collective, operation: allreduce}\nrouter: {}\nrouting: {}\npacket: {}\ntables: {patterns: 2}\n"
+    "traffic: {}\napp: {}\ncosim: {cycles: 20}\n"
+)
+
+
+@pytest.mark.parametrize("changes", ["", "routing: {algorithm: tables}\n", "router: {route_computation: lookup}\n",
+                                     "app: {engine: packet}\n", "traffic: {source: program}\n"])  # fmt: skip
+def test_what_is_called_unused_is_not_looked_at(changes: str) -> None:
+    key = changes.split(":", maxsplit=1)[0]
+    lines = [line for line in EVERYTHING.splitlines() if not changes or not line.startswith(f"{key}:")]
+    config = parse_config("\n".join(lines) + f"\n{changes}", keys=False)
+    looked = 0
+    for verdict in check_commands(config):
+        case = mutated_files.SHORT.get(verdict.command)
+        if verdict.good and case is not None:
+            used = for_command(verdict.command, config)
+            hidden = set(unused_sections(used, [verdict.command])) - {"address"}  # every host has one
+            short = mutated_files.shortened(used)
+            case(short.model_copy(update=dict.fromkeys(hidden, Poison())))
+            looked += len(hidden)
+    assert looked > 20
+
+
+def test_addresses_matter_where_keys_are_used(tmp_path: Path) -> None:
+    text = "name: x\ntopology: {kind: mesh, radices: [32, 32]}\naddress: {chunk_bits: 4}\nworkload: {kind: neighbour}\n"
+    config = load_config_text(tmp_path, text)
+    assert for_command("net", config).address.chunk_bits == 6
+    cure = r"32 is more than the 16 values of a chunk of address.chunk_bits=4; with address.chunk_bits: 6 it fits"
+    for command in ("hits", "gen lookup"):
+        with pytest.raises(ConfigError, match=cure):
+            for_command(command, config)
+    status, said = run(tmp_path, text, "check", "FILE", "--for", "hits")
+    assert status != 0
+    assert cure in said
+    looked_up = "router: {route_computation: lookup}\n"
+    with pytest.raises(ConfigError, match=cure):
+        load_config_text(tmp_path, text + looked_up)
+
+
+def load_config_text(folder: Path, text: str) -> Config:
+    (folder / "a.yml").write_text(text)
+    return load_config(folder / "a.yml", keys=False)
+
+
+def test_no_address_is_wide_enough() -> None:
+    radices = ", ".join(["17", *["1"] * 11])
+    with pytest.raises(ConfigError, match="no address of at most 48 bits holds it"):
+        parse_config(f"name: x\ntopology: {{kind: mesh, radices: [{radices}]}}\n")
+
+
+def test_keys_that_cannot_be_reduced_are_told(tmp_path: Path) -> None:
+    hyperx = "name: x\ntopology: {kind: hyperx, sizes: [3, 3]}\nlookup: {reduction: true}\n"
+    words = "keys whole address, for there are no reduced ones of topology.kind=hyperx"
+    assert words in run(tmp_path, hyperx, "check", "FILE", "--quick")[1]
+    text = f"{hyperx}workload: {{kind: uniform, packets_per_host: 9}}\n"
+    status, said = run(tmp_path, text, "hits", "FILE", "-o", str(tmp_path / "h"))
+    assert (status, words in said) == (0, True)
+
+
+def test_sources_of_the_packet_router_are_named() -> None:
+    text = "name: x\ntopology: {kind: torus, radices: [4, 4]}\nrouter: {model: packet}\nrouting: {algorithm: ofr}\n"
+    workload = "workload: {kind: collective, operation: barrier}\n"
+    for source, others in (("program", "the other models"), ("rounds", "input_output_queued")):
+        expected = f"traffic.source: must be bernoulli with router.model=packet, not {source}, which is for {others}"
+        with pytest.raises(ConfigError, match=expected):
+            parse_config(f"{text}{workload}traffic: {{source: {source}}}\n")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "configs").glob("*.yml")))
+def test_shipped_files_name_sections_for_some_command(name: str) -> None:
+    config = load_config(ROOT / "configs" / name, keys=False)
+    assert config.written
+    assert unused_sections(config, list(USES)) == []
+
+
+def broken(seed: int, count: int, every: int, *, one: bool) -> str:
+    """Change files; returns those found good for a command of which a short case did not run.
+
+    All short cases that the file is good for, or `one`; every so many files those that generate hardware, too.
+    """
+    read, wrong = 0, []
+    for number, (data, _) in enumerate(mutated_files.files(seed, count)):
+        read += mutated_files.read(data) is not None
+        for command, reason in mutated_files.broken(data, sampled=number % every == 0, turn=number if one else None):
+            wrong.append(f"{command}: {reason}: {json.dumps(data)}")
+    assert read > count // 3
+    return "\n".join(wrong)
+
+
+def test_what_check_accepts_runs() -> None:
+    assert broken(1, 150, 1000, one=True) == ""
+
+
+@pytest.mark.study
+def test_what_check_accepts_runs_in_many_files() -> None:
+    assert broken(2, 3000, 50, one=False) == ""
+
+
+LIMITS = [("measure_us: 5", 500), ("measure_us: 33", 3300), ("max_cycles: 1234", 1234)]
+
+
+@pytest.mark.parametrize(("limit", "cycles"), LIMITS)
+def test_what_was_asked_is_measured(limit: str, cycles: int) -> None:
+    runs = f"simulation: {{warmup_cycles: 100, min_cycles: 1000, precision: 0.0001, {limit}}}"
+    text = f"{MESH}router: {{cycle_ns: 10}}\n{runs}\n"
+    assert Simulation(parse_config(text), 0.1, 1).run().cycles == cycles
