@@ -390,6 +390,8 @@ def test_the_valid_inputs_are_valid(tmp_path: Path) -> None:
             (place / file).write_bytes(content)
         with contextlib.chdir(place):
             run = in_process(words)
-        if run.status != 0 or run.err:
+        unused = re.compile(r"hopforge: hopforge \w+ does not use .*")
+        said = [line for line in run.err.splitlines() if not unused.fullmatch(line)]
+        if run.status != 0 or said:
             found.append(f"{name}: {' '.join(words)}: {run.status} {run.err[:300]}")
     assert found == []

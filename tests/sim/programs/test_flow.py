@@ -408,7 +408,8 @@ def test_results_are_written(tmp_path):
     assert run.ranks["sent_messages"].sum() == run.found.messages
     write_app(run, tmp_path / "out")
     assert {item.name for item in (tmp_path / "out").iterdir()} == {
-        "app.csv", "app.parquet", "ranks.csv", "ranks.parquet", "energy.csv", "energy.parquet", "metadata.json"
+        "app.csv", "app.parquet", "ranks.csv", "ranks.parquet", "energy.csv", "energy.parquet", "metadata.json",
+        "times.csv", "times.parquet",
     }
     assert dict(app_rows(run))["program"] == "ep.S.8, 8 ranks"
     assert (tmp_path / "out" / "ranks.csv").read_text().splitlines()[0] == (
