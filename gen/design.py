@@ -5,15 +5,18 @@ from functools import cached_property
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
+from hopforge.model.irregular.table_routes import configured_routes
+from hopforge.model.lookup.expression_reduction import configured_reduction
+from hopforge.model.lookup.key_validity import check_expression
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.configured import network_params
 from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.params import RouterParams, check_input_vcs
 from hopforge.model.router.program import RouterProgram, router_program
 from hopforge.model.router.tables import RouterTables
-from hopforge.model.routing.configured import routing_plan
+from hopforge.model.routing.configured import routing_network, routing_plan
 from hopforge.model.shared import once
-from hopforge.model.topology import Topology
+from hopforge.model.topology import Topology, build
 from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.failed import refuse_failed
 
@@ -26,13 +29,15 @@ def engine_parameters(config: Config) -> LookupParams:
     Raises
     ------
     UserError
-        If the hardware cannot do what the configuration wants.
+        If the hardware cannot do what the configuration wants, or keys of an expression do not fit the network.
     """
     if config.lookup.expression is not None:
-        raise UserError(
-            f"lookup.reduction.{config.lookup.expression.key}: engines in hardware do not have expressions yet; use "
-            "lookup.reduction: false"
-        )
+        topology = routing_network(build(config.topology, config.address))
+        check_expression(config, configured_reduction(config, topology), configured_routes(config, topology))
+    return _engine_parameters(config)
+
+
+def _engine_parameters(config: Config) -> LookupParams:
     try:
         return LookupParams.from_config(config)
     except ValueError as error:
@@ -91,7 +96,7 @@ def _network_design(config: Config) -> NetworkDesign:
     if config.router.model != "input_queued":
         raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
     if config.router.route_computation == "lookup":
-        lookup = engine_parameters(config)
+        lookup = _engine_parameters(config)  # keys are checked against the routing, in `program`
     topology = network_topology(config)
     try:
         check_input_vcs(topology.max_ports, config.router.vcs, config.router.va, config.router.arbiter)

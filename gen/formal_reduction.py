@@ -25,7 +25,7 @@ _LOAD = ("read_rtlil claim.il", "hierarchy -top claim", "proc -norom", "flatten"
 _SIMPLIFY = "opt -full\ntechmap\nopt -full\nopt_clean -purge"
 
 
-class _Claim(Elaboratable):
+class Claim(Elaboratable):
     """Circuit of a proof: whenever ``assumed`` is 1, ``equal`` is 1."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Proof:
     """
 
     name: str
-    build: Callable[[], _Claim]
+    build: Callable[[], Claim]
     mutant: tuple[str, str]
 
 
@@ -70,7 +70,7 @@ class AffineProof:
     """
 
     name: str
-    build: Callable[[bool], _Claim]
+    build: Callable[[bool], Claim]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class ProofResult:
         return self.proved and self.possible and self.mutant_fails
 
 
-class _ReductionClaim(_Claim):
+class _ReductionClaim(Claim):
     """Setup and reduction against the definition, in one mode with one chunk width; the hardware has them all."""
 
     def __init__(self, parameters: ReductionParameters, mode: str, chunk: int) -> None:
@@ -189,7 +189,7 @@ class _ReductionClaim(_Claim):
             m.d.comb += [kind.eq(0), value.eq(self.digit(self.dst, 0))]
 
 
-class _MemberClaim(_Claim):
+class _MemberClaim(Claim):
     """Link-aggregation member of a key (d mod m) against division bit by bit, for one m."""
 
     def __init__(self, parameters: ReductionParameters, members: int) -> None:
@@ -228,7 +228,7 @@ class _MemberClaim(_Claim):
         return m
 
 
-class _CrcClaim(_Claim):
+class _CrcClaim(Claim):
     """The XOR trees of a CRC against its shift register, one bit of the message after the other."""
 
     def __init__(self, name: str, address_bits: int, fault: bool) -> None:
@@ -278,7 +278,7 @@ def reduction_proofs(
         up_choices=("d_mod_k", "highest_mismatch"),
     )  # fmt: skip
 
-    def claim(mode: str, chunk: int) -> Callable[[], _Claim]:
+    def claim(mode: str, chunk: int) -> Callable[[], Claim]:
         return lambda: _ReductionClaim(parameters, mode, chunk)
 
     for mode in MODES:
@@ -301,7 +301,7 @@ def member_proofs(address_bits: int = 12, most: int = 16) -> Iterator[Proof]:
         lag_hashes=("modulo",),
     )  # fmt: skip
 
-    def claim(members: int) -> Callable[[], _Claim]:
+    def claim(members: int) -> Callable[[], Claim]:
         return lambda: _MemberClaim(parameters, members)
 
     for members in range(1, most + 1):
@@ -317,7 +317,7 @@ def crc_proofs(
 ) -> Iterator[AffineProof]:
     """Proofs that the XOR trees are the CRC."""
 
-    def claim(name: str) -> Callable[[bool], _Claim]:
+    def claim(name: str) -> Callable[[bool], Claim]:
         return lambda fault: _CrcClaim(name, address_bits, fault)
 
     for name in names:
@@ -356,7 +356,7 @@ def prove(proof: Proof | AffineProof, *, timeout_s: float = 600) -> ProofResult:
     )
 
 
-def _is_zero(claim: _Claim, timeout_s: float) -> bool:
+def _is_zero(claim: Claim, timeout_s: float) -> bool:
     """Whether an affine circuit is 0 everywhere."""
     width = len(claim.inputs[0])
     points = [0, *(1 << bit for bit in range(width))]
@@ -372,7 +372,7 @@ def _is_zero(claim: _Claim, timeout_s: float) -> bool:
     return all(set(bits) == {"0"} for bits in values)
 
 
-def _run(claim: _Claim, script: Sequence[str], timeout_s: float) -> str:
+def _run(claim: Claim, script: Sequence[str], timeout_s: float) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         (path / "claim.il").write_text(rtlil_text(claim, "claim", [*claim.inputs, *claim.outputs]))

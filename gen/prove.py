@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from hopforge.gen.formal_allocators import (
@@ -13,10 +14,12 @@ from hopforge.gen.formal_allocators import (
     prove_arbiter,
     prove_switch_allocator,
 )
+from hopforge.gen.formal_expression import configured_proof, shipped_proofs
 from hopforge.gen.formal_lookup import MUTANTS, prove_lookup
 from hopforge.gen.formal_q_table import MINIMUM_MUTANTS, prove_minimum, prove_product
 from hopforge.gen.formal_reduction import AffineProof, Proof, crc_proofs, member_proofs, prove, reduction_proofs
 from hopforge.gen.formal_router import OUTPUT_MUTANTS, QUEUE_MUTANTS, prove_crossbar, prove_output, prove_queue
+from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
 
 __all__ = ["SUBJECTS", "Task", "tasks"]
@@ -43,6 +46,11 @@ def _reduction(wide: bool) -> Iterator[Task]:
     proofs = reduction_proofs(48, comparators=24) if wide else reduction_proofs()
     for proof in proofs:
         yield Task("reduction", proof.name, partial(_checked, proof))
+
+
+def _expressions(wide: bool) -> Iterator[Task]:
+    for proof in shipped_proofs(24 if wide else 12):
+        yield Task("expression", proof.name, partial(_checked, proof))
 
 
 def _members(wide: bool) -> Iterator[Task]:
@@ -118,8 +126,23 @@ def _q_table(wide: bool) -> Iterator[Task]:
     yield Task("q_table", "no proof with another rate", partial(_fails, partial(prove_product, 5, 205, broken=True)))
 
 
+def configured_tasks(path: Path) -> list[Task]:
+    """Task of the expression of a configuration.
+
+    Raises
+    ------
+    UserError
+        A file without an expression.
+    """
+    proof = configured_proof(load_config(path))
+    if proof is None:
+        raise UserError(f"{path}: lookup.reduction: has no expression to prove")
+    return [Task("expression", proof.name, partial(_checked, proof))]
+
+
 SUBJECTS: dict[str, Callable[[bool], Iterator[Task]]] = {
     "reduction": _reduction,
+    "expression": _expressions,
     "member": _members,
     "crc": _crc,
     "lookup": _lookup,

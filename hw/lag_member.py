@@ -36,7 +36,8 @@ class LagMember(wiring.Component):
     def __init__(self, *, reduction: ReductionParameters):
         if reduction.max_members < 2:
             raise ValueError(f"max_members must be at least 2, not {reduction.max_members}")
-        self.parameters = replace(reduction, functions=("mesh",), chunk_bits=reduction.chunk_bits[:1], comparators=1)
+        self.parameters = replace(reduction, functions=("mesh",), chunk_bits=reduction.chunk_bits[:1], comparators=1,
+                                  expression=None)  # fmt: skip
         super().__init__(
             {
                 "dst": In(reduction.address_bits),

@@ -196,6 +196,7 @@ class Lookup(wiring.Component):
             max_members=p.max_members,
             crc_masks=tuple(masks),
             crc_constant=constant,
+            expression=None if p.expression is None else p.expression.program,
         )
 
     def index_function(self) -> tuple[tuple[int, ...], int]:

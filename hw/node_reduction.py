@@ -28,13 +28,18 @@ from amaranth.lib.data import ArrayLayout, StructLayout, View
 from amaranth.lib.wiring import Component, In, Out
 
 from hopforge.hw.crc_hash import masked_parities
+from hopforge.hw.key_expression import KeyExpression, QuietSteps, quiet_layout
+from hopforge.model.expression.program import Program
 
 __all__ = ["MODES", "NodeReduction", "ReductionCompare", "ReductionParameters", "ReductionSelect", "ReductionSetup"]
 
 MODES = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly")
 """Modes in the order of their numbers (docs/architecture.md)."""
 
-_FLAGS = ("grid", "fat_tree", "dragonfly")
+_NUMBERS = (*MODES, "expression")
+"""All values of the mode register; an expression is built if there is one."""
+
+_FLAGS = ("grid", "fat_tree", "dragonfly", "expression")
 
 _UP_CHOICES = ("d_mod_k", "highest_mismatch")
 _LAG_HASHES = ("crc", "modulo")
@@ -69,6 +74,8 @@ class ReductionParameters:
         Matrix of the CRC over the destination, one input mask per bit; needed for ``crc`` with ``max_members`` above 1.
     crc_constant : int
         CRC of address 0.
+    expression : Program, optional
+        Keys by an expression, for the mode ``expression``; its quiet part lies before the active registers.
     terminals : bool
         Whether mesh and torus keys carry the terminal digit (several hosts at a router); without, the value of Local
         is 0.
@@ -89,6 +96,7 @@ class ReductionParameters:
     crc_masks: tuple[int, ...] = ()
     crc_constant: int = 0
     terminals: bool = True
+    expression: Program | None = None
 
     def __post_init__(self) -> None:
         if self.address_bits < 7:
@@ -101,7 +109,7 @@ class ReductionParameters:
                 limit = f"1..{widest} for address_bits={self.address_bits}"
                 raise ValueError(f"chunk_bits must be in {limit}, not {width}")
         for name, given, known in (
-            ("functions", self.functions, MODES),
+            ("functions", self.functions, _NUMBERS),
             ("up_choices", self.up_choices, _UP_CHOICES),
             ("lag_hashes", self.lag_hashes, _LAG_HASHES),
         ):
@@ -110,6 +118,11 @@ class ReductionParameters:
                     raise ValueError(f"{name} must be among {', '.join(known)}, not {one!r}")
         if not self.up_choices or not self.lag_hashes:
             raise ValueError("up_choices and lag_hashes must not be empty")
+        if ("expression" in self.functions) != (self.expression is not None):
+            raise ValueError("functions must contain 'expression' exactly if there is one")
+        if self.expression is not None and self.expression.address_bits != self.address_bits:
+            limit = f"address_bits={self.address_bits}"
+            raise ValueError(f"expression must be one of {limit}, not {self.expression.address_bits}")
         if self.comparators < 1:
             raise ValueError(f"comparators must be at least 1, not {self.comparators}")
         if not 1 <= self.max_members <= 16:
@@ -151,7 +164,7 @@ class ReductionParameters:
     @property
     def reduces(self) -> bool:
         """Whether anything but arbitrary is built."""
-        return self.grid or self.fat_tree or self.dragonfly
+        return self.grid or self.fat_tree or self.dragonfly or self.expression is not None
 
     @property
     def widest(self) -> int:
@@ -160,7 +173,7 @@ class ReductionParameters:
 
     @property
     def value_bits(self) -> int:
-        """Bits of the key's value field."""
+        """Bits of the key's value field (of an expression: and of the kind)."""
         return self.address_bits - 6
 
     @property
@@ -247,6 +260,8 @@ class ReductionParameters:
             fields["compare"] = StructLayout(
                 {f"chunk{chunk}": unsigned(self.digits(chunk)) for chunk in self.chunk_bits}
             )
+        if self.expression is not None:
+            fields["quiet"] = quiet_layout(self.expression)
         if self.both_up_choices:
             fields["up_highest"] = unsigned(1)
         if self.members:
@@ -280,6 +295,9 @@ class ReductionParameters:
             fields["pick_router"] = unsigned(1)
             fields["group"] = unsigned(self.value_bits)
             fields["pick_group"] = unsigned(1)
+        if self.expression is not None:
+            fields["value"] = unsigned(self.expression.width)
+            fields["pick_value"] = unsigned(1)
         if self.members:
             fields["members"] = unsigned(self.max_members)
             fields["residues"] = ArrayLayout(unsigned(4), -(-self.hash_bits // 4))
@@ -401,8 +419,10 @@ class ReductionSetup(Component):
             return m
         is_mode = {name: Signal(name=f"is_{name}") for name in p.functions if name != "arbitrary"}
         for name, flag in is_mode.items():
-            m.d.comb += flag.eq(shadow.mode == MODES.index(name))
-        m.d.comb += active.mode.eq(_select([(flag, Const(MODES.index(name), 3)) for name, flag in is_mode.items()], 3))
+            m.d.comb += flag.eq(shadow.mode == _NUMBERS.index(name))
+        m.d.comb += active.mode.eq(
+            _select([(flag, Const(_NUMBERS.index(name), 3)) for name, flag in is_mode.items()], 3)
+        )
         grid = _any([is_mode[name] for name in ("mesh", "torus") if name in is_mode])
         fat_tree: Value = is_mode.get("fat_tree", Const(0, 1))
         if p.only:
@@ -424,10 +444,15 @@ class ReductionSetup(Component):
         self._positions(m, chunk, grid, fat_tree)
         if p.grid:
             self._intervals(m, chunk, is_mode)
-        dragonfly: Value = is_mode.get("dragonfly", Const(0, 1))
-        for name, is_built in (("grid", grid), ("fat_tree", fat_tree), ("dragonfly", dragonfly)):
-            if name in p.flags:
-                m.d.comb += getattr(active, name).eq(is_built)
+        none = Const(0, 1)
+        flags = {"grid": grid, "fat_tree": fat_tree} | {
+            name: is_mode.get(name, none) for name in ("dragonfly", "expression")
+        }
+        for name in p.flags:
+            m.d.comb += getattr(active, name).eq(flags[name])
+        if p.expression is not None:
+            m.submodules.quiet = quiet = QuietSteps(p.expression)
+            m.d.comb += [quiet.own.eq(shadow.own), quiet.level.eq(shadow.level), active.quiet.eq(quiet.quiet)]
         if p.grid or p.fat_tree:
             allowed = Signal(p.most_digits)
             for digit in range(p.most_digits):
@@ -574,6 +599,14 @@ class ReductionCompare(Component):
                 partial.group.eq(self._of_chunk(lambda width: self.dst[2 * width :], p.value_bits)),
                 partial.pick_router.eq(flags["dragonfly"] & ~group_differs & router_differs),
                 partial.pick_group.eq(flags["dragonfly"] & group_differs),
+            ]
+        if p.expression is not None:
+            m.submodules.expression = expression = KeyExpression(p.expression)
+            m.d.comb += [
+                expression.dst.eq(self.dst),
+                expression.quiet.eq(active.quiet),
+                partial.value.eq(expression.value),
+                partial.pick_value.eq(flags["expression"]),
             ]
         m.d.comb += [
             partial.kind.eq(Cat(_any([kind[bit] for kind in kinds]) for bit in range(2))),
@@ -725,11 +758,13 @@ class ReductionSelect(Component):
         m.d.comb += value.eq(_select(candidates, p.value_bits))
         if p.members:
             m.d.comb += member.eq(self._sum_of_residues(m))
+        reduced: Value = Cat(value, partial.kind, member)
         if p.arbitrary:
             reduced = Cat(value, partial.kind, member & ~partial.pick_address.replicate(4))
-            m.d.comb += self.payload.eq(reduced | (partial.dst & partial.pick_address.replicate(p.address_bits)))
-        else:
-            m.d.comb += self.payload.eq(Cat(value, partial.kind, member))
+            reduced = reduced | (partial.dst & partial.pick_address.replicate(p.address_bits))
+        if p.expression is not None:
+            reduced = reduced | (partial.value & partial.pick_value.replicate(len(partial.value)))
+        m.d.comb += self.payload.eq(reduced)
         m.d.comb += self.key.eq(Cat(self.payload, partial.mode))
         return m
 

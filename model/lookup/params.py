@@ -9,7 +9,8 @@ from typing import Literal, Self
 
 from hopforge.model.config import Config, CrcConfig
 from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
-from hopforge.model.config.lookup import KEY_MODE_BITS, POLICIES, KeyMode, Policy
+from hopforge.model.config.lookup import KEY_FUNCTIONS, KEY_MODE_BITS, POLICIES, KeyMode, Policy
+from hopforge.model.expression.compile import Compiled
 from hopforge.model.numbers.crc import crc_spec
 
 TcamKind = Literal["flops", "sram", "external"]
@@ -70,6 +71,8 @@ class LookupParams:
         ``flops``, ``sram`` or ``external``.
     tcam_rows, tcam_latency_cycles : int
         Rows and latency of the TCAM inside (external: not used).
+    expression : Compiled, optional
+        Keys by an expression; ``expression`` is then among the functions.
 
     Raises
     ------
@@ -78,7 +81,7 @@ class LookupParams:
     """
 
     address_bits: int = 24
-    functions: tuple[KeyMode, ...] = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly")
+    functions: tuple[KeyMode | Literal["expression"], ...] = KEY_FUNCTIONS
     chunk_bits: tuple[int, ...] = (2, 3, 4, 6, 8)
     comparators: int = 12
     entries: int = 2048
@@ -97,6 +100,7 @@ class LookupParams:
     tcam_kind: TcamKind = "flops"
     tcam_rows: int = 64
     tcam_latency_cycles: int = 8
+    expression: Compiled | None = None
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -119,9 +123,15 @@ class LookupParams:
         kind = tcam.kind
         if kind == "auto":
             kind = "flops" if tcam.rows <= FLOPS_ROWS_MAX or tcam.latency_cycles < 2 else "sram"
+        expression = None
+        if lookup.expression is not None:
+            address = config.address
+            expression = lookup.expression.compiled(config.topology, address.width_bits, address.chunk_bits)
+        functions = (*lookup.functions, *(("expression",) if expression is not None else ()))
         return cls(
             address_bits=config.address.width_bits,
-            functions=lookup.functions if lookup.reduction else ("arbitrary",),
+            functions=functions if lookup.reduction else ("arbitrary",),
+            expression=expression,
             chunk_bits=lookup.chunk_bits,
             comparators=lookup.comparators,
             entries=cache.entries,
@@ -198,8 +208,13 @@ class LookupParams:
         if "arbitrary" not in self.functions:
             yield f"functions must contain 'arbitrary', not {self.functions}"
         for function in self.functions:
-            if function not in {"arbitrary", "mesh", "torus", "fat_tree", "dragonfly"}:
+            if function not in (*KEY_FUNCTIONS, "expression"):
                 yield f"functions must be of arbitrary, mesh, torus, fat_tree and dragonfly, not {function!r}"
+        if ("expression" in self.functions) != (self.expression is not None):
+            yield "functions must contain 'expression' exactly if there is one"
+        elif self.expression is not None and self.expression.names.address_bits != self.address_bits:
+            of = self.expression.names.address_bits
+            yield f"expression must be one of address_bits={self.address_bits}, not {of}"
         if not 1 <= len(self.chunk_bits) <= 5:
             yield f"chunk_bits must hold 1 to 5 widths, not {len(self.chunk_bits)}"
         for bits in self.chunk_bits:

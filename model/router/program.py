@@ -11,6 +11,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import MEMBER_HASHES, MODES, UP_CHOICES, WORD_BITS, CsrMap, csr_map
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_ports import KeyPorts
+from hopforge.model.lookup.key_validity import wrong_key
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.tcam import TcamRow, prefix_rows, route_rows, table_prefixes
@@ -118,6 +119,9 @@ def tcam_contents(config: Config, topology: Topology, tables: RouterTables, rout
         if output is None:
             continue
         first = of_key.setdefault(key, (output, host))
+        if first[0] != output and config.lookup.expression is not None:
+            ways = _way(tables, first[0]), _way(tables, output)
+            raise wrong_key(config, router, (first[1], host), key, ways)
         if first[0] != output:
             raise UserError(
                 f"lookup.reduction: hosts {first[1]} and {host} have the same key in router {router}, and routing "
@@ -140,6 +144,14 @@ def tcam_contents(config: Config, topology: Topology, tables: RouterTables, rout
         if want == list(table.values()):
             return _with_lag(rows)
     return _with_lag(prefix_rows(table_prefixes(table, width), width))
+
+
+def _way(tables: RouterTables, output: int) -> str:
+    """Say what an output means: a port, and a class that is not 0; or ports."""
+    if tables.port_sets:
+        return "/".join(str(port) for port in range(output.bit_length()) if output >> port & 1)
+    port, of_class = output & (1 << PORT_BITS) - 1, output >> PORT_BITS
+    return f"{port} (class {of_class})" if of_class else str(port)
 
 
 _LAG = 1 << 62

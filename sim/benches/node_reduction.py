@@ -73,6 +73,7 @@ def node_reduction_bench(params: LookupParams, count: int, rng: np.random.Genera
             address_bits=params.address_bits, functions=params.functions, chunk_bits=params.chunk_bits,
             comparators=params.comparators, up_choices=("d_mod_k", "highest_mismatch"),
             max_members=params.max_members, crc_masks=masks, crc_constant=constant,
+            expression=None if params.expression is None else params.expression.program,
         )
     )  # fmt: skip
     names = ["mode", "chunk_select", "digits", "level", "own", "members", "member_hash", "up_choice"]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hopforge.model.expression.program import run_steps
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.inner import inner
 
@@ -50,6 +51,12 @@ def key_of(state, dst):  # type: ignore[no-untyped-def]
     mode, bits, a = c[at.C_MODE], c[at.C_CHUNK], p[at.P_A]
     if mode == 0:
         return dst
+    if mode == 5:
+        steps = len(state.program_steps)
+        run_steps(
+            state.program_steps, state.program_roms, 0, steps, state.program_values, c[at.C_OWN], c[at.C_LEVEL], dst
+        )
+        return mode << a | member_of(state, dst) << a - 4 | state.program_values[steps - 1]
     used = min(p[at.P_COMPARATORS], a // bits)
     kind, value = np.int64(0), np.int64(0)
     if mode <= 2:

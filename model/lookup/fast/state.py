@@ -40,7 +40,8 @@ class EngineState(NamedTuple):
     ``outputs``, ``epochs`` int64[set, way]; ``order`` int64[set · ways], the words of `model.lookup.replacement`;
     ``rows`` int64[row, R]; ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals``
     int64[10], the counters if nobody ever cleared them; ``events`` int64[10], what the present cycle adds to both;
-    ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way, byte, 256].
+    ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way, byte, 256]; ``program_steps`` int64[step, 5],
+    ``program_roms`` int64[number], ``program_values`` int64[step]: of an expression, and room for its values.
     """
 
     params: np.ndarray
@@ -67,6 +68,9 @@ class EngineState(NamedTuple):
     events: np.ndarray
     hash_table: np.ndarray
     skew_table: np.ndarray
+    program_steps: np.ndarray
+    program_roms: np.ndarray
+    program_values: np.ndarray
 
     def total_values(self) -> dict[str, int]:
         """Return what every counter would be if nobody had cleared it, by name."""
@@ -93,6 +97,9 @@ def engine_state(params: LookupParams) -> EngineState:
     if params.skewed:
         for way, masks in enumerate(skew_matrices(params.address_bits, params.index_bits, params.ways)):
             skew[way] = affine_tables(CrcMatrix(masks, 0), params.address_bits).astype(np.int64)
+    steps, roms = np.zeros((1, 5), np.int64), np.zeros(1, np.int64)
+    if params.expression is not None:
+        steps, _, roms = params.expression.program.arrays
     shape = params.sets, params.ways
     state = EngineState(
         params=_parameters(params),
@@ -119,6 +126,9 @@ def engine_state(params: LookupParams) -> EngineState:
         events=np.zeros(len(COUNTERS), np.int64),
         hash_table=table,
         skew_table=skew,
+        program_steps=steps,
+        program_roms=roms,
+        program_values=np.zeros(len(steps), np.int64),
     )
     state.regs[at.S_LFSR] = params.random_seed
     take_shadow(state)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hopforge.model.expression.golden import evaluate
 from hopforge.model.lookup.csr import MODES
 from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
 from hopforge.model.numbers.crc import crc_matrix
@@ -94,6 +95,8 @@ class KeyFunctions:
         a = self.params.address_bits
         if config.mode == MODES.index("arbitrary"):
             return dst
+        if config.mode == MODES.index("expression"):
+            return config.mode << a | self.member(config, dst) << (a - MEMBER_BITS) | self._expression(config, dst)
         if config.mode == MODES.index("fat_tree"):
             kind, value = self._fat_tree(config, dst)
         elif config.mode == MODES.index("dragonfly"):
@@ -114,6 +117,11 @@ class KeyFunctions:
 
     def _digit(self, config: ActiveConfig, address: int, index: int) -> int:
         return address >> config.chunk_bits * index & (1 << config.chunk_bits) - 1
+
+    def _expression(self, config: ActiveConfig, dst: int) -> int:
+        compiled = self.params.expression
+        assert compiled is not None
+        return evaluate(compiled.expression, compiled.names, dst=dst, own=config.own, level=config.level)
 
     def _grid(self, config: ActiveConfig, dst: int) -> tuple[int, int]:
         used = self.params.digits(config.chunk_bits)

@@ -132,11 +132,13 @@ def prove(
     subject: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SUBJECT]", help="reduction, member, crc, lookup, allocators, flits, q_table; default: all."
+            metavar="[SUBJECT]",
+            help="reduction, expression, member, crc, lookup, allocators, flits, q_table; default: all.",
         ),
     ] = None,
     *,
     wide: Annotated[bool, typer.Option("--wide", help="48-bit addresses instead of 24.")] = False,
+    config: Annotated[Path | None, typer.Option(help="Prove the expression of this configuration, no more.")] = None,
 ) -> None:
     """Prove by SAT, for all inputs, that the hardware is what the specification says.
 
@@ -147,10 +149,10 @@ def prove(
 
     hopforge prove crc
     """
-    from hopforge.gen.prove import tasks
+    from hopforge.gen.prove import configured_tasks, tasks
 
     failed = 0
-    for task in tasks(subject, wide=wide):
+    for task in tasks(subject, wide=wide) if config is None else configured_tasks(config):
         start = time.perf_counter()
         passed = task.run()
         failed += not passed
