@@ -14,6 +14,7 @@ from hopforge.gen.package import (
     write_package,
 )
 from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
+from hopforge.gen.register_map import register_map_files
 from hopforge.hw.lookup import Lookup
 from hopforge.hw.lookup_on_bus import LookupOnBus
 from hopforge.model.bus.space import lookup_space
@@ -27,6 +28,9 @@ __all__ = [
 
 _THROUGH = (("resp_ready", "req_ready"),)
 """Combinational paths from port to port: a response that is taken makes room for a request."""
+
+
+_DESCRIPTION = "Routing-cache lookup engine of one input port"
 
 
 def top_name(config: Config) -> str:
@@ -72,7 +76,7 @@ def lookup_package(config: Config) -> Package:
     return Package(
         name=name,
         kind="lookup",
-        description="Routing-cache lookup engine of one input port",
+        description=_DESCRIPTION,
         component=Lookup(params=params) if bus == "native" else LookupOnBus(params=params, bus=bus),
         through=_THROUGH + bus_paths(bus),
         manifest={
@@ -88,6 +92,7 @@ def lookup_package(config: Config) -> Package:
             "registers": registers_as_data(registers),
         },
         documentation=_documentation(name, params, registers, bus),
+        more=register_map_files(name, _DESCRIPTION + ".", space, bus=bus),
     )
 
 

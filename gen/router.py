@@ -17,6 +17,7 @@ from hopforge.gen.package import (
     write_package,
 )
 from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
+from hopforge.gen.register_map import register_map_files
 from hopforge.hw.controlled_router import ControlledRouter
 from hopforge.hw.router_on_bus import RouterOnBus
 from hopforge.model.bus.space import router_space
@@ -93,14 +94,15 @@ def router_package(config: Config, *, router: int = 0) -> Package:
         **bus_as_data(bus, router_space(params)),
         "registers": registers_as_data(router_csr_map(params)),
     }
-    more = {}
+    description = f"Router {router} of the network {config.name}"
+    more = register_map_files(name, f"{description}.", router_space(params), bus=bus)
     if params.lookup is not None:
         manifest["engines"] = engine_pages_as_data(params)
         more["_program.json"] = program_text([design.program(router)])
     return Package(
         name=name,
         kind="router",
-        description=f"Router {router} of the network {config.name}",
+        description=description,
         component=ControlledRouter(params=params) if bus == "native" else RouterOnBus(params=params, bus=bus),
         manifest=manifest,
         through=bus_paths(bus),
