@@ -18,8 +18,8 @@ from amaranth.lib import wiring
 from hopforge.gen.formal import Proof, prove
 from hopforge.hw.on_bus import BRIDGES
 from hopforge.hw.register_access import RegisterAccess
-from hopforge.model.bus.space import AddressSpace, Window
 from hopforge.model.lookup.csr import CsrMap, Field, Register
+from hopforge.model.router.bus_space import AddressSpace, Window
 
 __all__ = ["BUS_MUTANTS", "prove_bus"]
 

@@ -17,10 +17,10 @@ from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, 
 from hopforge.gen.register_map import register_map_files
 from hopforge.hw.lookup import Lookup
 from hopforge.hw.lookup_on_bus import LookupOnBus
-from hopforge.model.bus.space import lookup_space
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import CsrMap, csr_map
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.bus_space import lookup_space
 
 __all__ = [
     "generate_lookup", "lookup_files", "lookup_package", "lookup_parameters_as_data", "top_name",

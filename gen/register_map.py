@@ -5,7 +5,7 @@ from hopforge.gen.c_header import c_header_text
 from hopforge.gen.register_space import register_blocks
 from hopforge.gen.svd import svd_text
 from hopforge.gen.systemrdl import systemrdl_text
-from hopforge.model.bus.space import AddressSpace
+from hopforge.model.router.bus_space import AddressSpace
 
 __all__ = ["register_map_files"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hopforge.model.bus.space import AddressSpace, Window
 from hopforge.model.lookup.csr import CsrMap
+from hopforge.model.router.bus_space import AddressSpace, Window
 
 __all__ = ["Block", "register_blocks"]
 

@@ -20,9 +20,9 @@ from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, 
 from hopforge.gen.register_map import register_map_files
 from hopforge.hw.controlled_router import ControlledRouter
 from hopforge.hw.router_on_bus import RouterOnBus
-from hopforge.model.bus.space import router_space
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
+from hopforge.model.router.bus_space import router_space
 from hopforge.model.router.csr import all_engines_address, engine_address, router_csr_map
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.program import RouterProgram

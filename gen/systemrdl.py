@@ -18,12 +18,13 @@ _ACCESS = {
 }
 """Properties of a field for each access."""
 
-_KEYWORDS = frozenset(
-    "abstract accesstype addressingtype addrmap alias all bit boolean bothedge compact component componentwidth "
-    "constraint default encode enum external false field fullalign hw inside internal level longint mem na negedge "
-    "nonsticky number onreadtype onwritetype posedge property r rclr ref reg regalign regfile rset ruser rw rw1 signal "
-    "string struct sw this true type unsigned w w1 wclr woclr woset wot wr wset wuser wzc wzs wzt".split()
-)
+_RESERVED = """
+abstract accesstype addressingtype addrmap alias all bit boolean bothedge compact component componentwidth constraint
+default encode enum external false field fullalign hw inside internal level longint mem na negedge nonsticky number
+onreadtype onwritetype posedge property r rclr ref reg regalign regfile rset ruser rw rw1 signal string struct sw this
+true type unsigned w w1 wclr woclr woset wot wr wset wuser wzc wzs wzt
+"""
+_KEYWORDS = frozenset(_RESERVED.split())
 """Words that are no names unless a backslash stands before them."""
 
 

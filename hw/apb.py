@@ -7,9 +7,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.register_access import access_signature
-from hopforge.model.bus.partial_write import BYTES
-from hopforge.model.bus.space import AddressSpace
 from hopforge.model.lookup.csr import WORD_BITS
+from hopforge.model.router.bus_space import AddressSpace
+from hopforge.model.router.partial_write import BYTES
 
 __all__ = ["Apb"]
 

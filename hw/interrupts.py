@@ -4,14 +4,14 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.model.bus.interrupts import INTERRUPT_WORD_BITS, SOURCES, interrupt_map
 from hopforge.model.lookup.csr import WORD_BITS
+from hopforge.model.router.interrupts import INTERRUPT_WORD_BITS, SOURCES, interrupt_map
 
 __all__ = ["Interrupts"]
 
 
 class Interrupts(wiring.Component):
-    """Status, enable and clear of ``model.bus.interrupts.interrupt_map`` on a native bus, and the interrupt.
+    """Status, enable and clear of ``model.router.interrupts.interrupt_map`` on a native bus, and the interrupt.
 
     An event in cycle t is in INT_STATUS from t+1 on, and on ``irq`` from t+2 on, if it is enabled. ``irq`` is a level.
     Bus: as in `hopforge.hw.csr.ControlStatus`. Reset: nothing has happened, nothing is enabled.

@@ -5,9 +5,9 @@ from amaranth.hdl import Module, Signal, Value
 from hopforge.hw.lookup import Lookup
 from hopforge.hw.on_bus import OnBus
 from hopforge.hw.row_write_watch import RowWriteWatch
-from hopforge.model.bus.space import lookup_space
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.bus_space import lookup_space
 
 __all__ = ["LookupOnBus"]
 

@@ -12,8 +12,8 @@ from hopforge.hw.axi4_lite import Axi4Lite
 from hopforge.hw.interrupts import Interrupts
 from hopforge.hw.register_access import RegisterAccess
 from hopforge.hw.wishbone import Wishbone
-from hopforge.model.bus.interrupts import SOURCES
-from hopforge.model.bus.space import AddressSpace
+from hopforge.model.router.bus_space import AddressSpace
+from hopforge.model.router.interrupts import SOURCES
 
 __all__ = ["BRIDGES", "OnBus"]
 

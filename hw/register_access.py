@@ -6,9 +6,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.model.bus.partial_write import BYTES, can_be_partial, writable_bytes
-from hopforge.model.bus.space import AddressSpace, Window
 from hopforge.model.lookup.csr import WORD_BITS, Register
+from hopforge.model.router.bus_space import AddressSpace, Window
+from hopforge.model.router.partial_write import BYTES, can_be_partial, writable_bytes
 
 __all__ = ["ATTEMPTS", "RegisterAccess", "access_signature"]
 

@@ -5,8 +5,8 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from hopforge.hw.controlled_router import ControlledRouter
 from hopforge.hw.on_bus import OnBus
 from hopforge.hw.row_write_watch import RowWriteWatch
-from hopforge.model.bus.space import router_space
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
+from hopforge.model.router.bus_space import router_space
 from hopforge.model.router.csr import ALL_ENGINES_PAGE, ENGINE_PAGE
 from hopforge.model.router.params import RouterParams
 

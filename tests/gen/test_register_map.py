@@ -9,9 +9,9 @@ import pytest
 
 from hopforge.gen.lookup import lookup_files
 from hopforge.gen.register_map import register_map_files
-from hopforge.model.bus.space import AddressSpace, Place, lookup_space, router_space
 from hopforge.model.config import parse_config
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.bus_space import AddressSpace, Place, lookup_space, router_space
 from hopforge.model.router.params import RouterParams
 
 ENGINE = LookupParams(address_bits=40, tcam_kind="sram", tcam_latency_cycles=3)

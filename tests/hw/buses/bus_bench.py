@@ -11,8 +11,8 @@ from bus_models import MASTERS
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
-from hopforge.model.bus.golden import BusGolden
-from hopforge.model.bus.space import AddressSpace
+from hopforge.model.router.bus_golden import BusGolden
+from hopforge.model.router.bus_space import AddressSpace
 
 SETTING = json.loads(os.environ["BUS_SETTING"])
 

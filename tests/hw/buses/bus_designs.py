@@ -3,8 +3,8 @@
 from hopforge.hw.lookup_on_bus import LookupOnBus
 from hopforge.hw.on_bus import OnBus
 from hopforge.hw.router_on_bus import RouterOnBus
-from hopforge.model.bus.space import AddressSpace, lookup_space, router_space
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.bus_space import AddressSpace, lookup_space, router_space
 from hopforge.model.router.params import Route, RouterParams
 
 ENGINE = LookupParams(

@@ -5,8 +5,8 @@ Values that the hardware sets itself are not known here; `Answer.known` says whi
 
 from typing import Literal, NamedTuple
 
-from hopforge.model.bus.partial_write import byte_mask, can_be_partial, writable_bytes
-from hopforge.model.bus.space import AddressSpace, Place
+from hopforge.model.router.bus_space import AddressSpace, Place
+from hopforge.model.router.partial_write import byte_mask, can_be_partial, writable_bytes
 
 __all__ = ["Answer", "BusGolden", "NativeWrite", "Reply"]
 

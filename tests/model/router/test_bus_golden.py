@@ -2,13 +2,13 @@
 
 import pytest
 
-from hopforge.model.bus.golden import BusGolden
-from hopforge.model.bus.partial_write import can_be_partial, writable_bytes
-from hopforge.model.bus.space import lookup_space, router_space
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.bus_golden import BusGolden
+from hopforge.model.router.bus_space import lookup_space, router_space
 from hopforge.model.router.csr import address_space
 from hopforge.model.router.params import Route, RouterParams
+from hopforge.model.router.partial_write import can_be_partial, writable_bytes
 
 ENGINE = LookupParams(address_bits=40, tcam_kind="sram", tcam_latency_cycles=3)
 ROUTER = RouterParams(ports=3, vcs=2, buffer_flits=2, rc="lookup", lookup=ENGINE, address_bits=40, width_bits=96)

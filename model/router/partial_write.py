@@ -1,7 +1,7 @@
 """What a write of some bytes of a word does (docs/definitions/register-buses.md)."""
 
-from hopforge.model.bus.space import WRITABLE
 from hopforge.model.lookup.csr import WORD_BITS, Register
+from hopforge.model.router.bus_space import WRITABLE
 
 __all__ = ["BYTES", "byte_mask", "can_be_partial", "writable_bytes"]
 

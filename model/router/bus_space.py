@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from hopforge.model.bus.interrupts import INTERRUPT_WORD_BITS, interrupt_map
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, CsrMap, Register, csr_map
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.csr import (
@@ -14,6 +13,7 @@ from hopforge.model.router.csr import (
     ROUTER_CSR_ADDR_BITS,
     router_csr_map,
 )
+from hopforge.model.router.interrupts import INTERRUPT_WORD_BITS, interrupt_map
 from hopforge.model.router.params import RouterParams
 
 __all__ = ["WRITABLE", "AddressSpace", "Place", "Window", "lookup_space", "router_space"]
@@ -79,7 +79,7 @@ class AddressSpace:
     windows : tuple of Window
         Registers on the native bus.
     sources : tuple of str
-        Sources of the interrupt (`model.bus.interrupts.SOURCES`).
+        Sources of the interrupt (`model.router.interrupts.SOURCES`).
     """
 
     native_bits: int
