@@ -4,13 +4,12 @@ The lookup engine is done twice, with node reduction and with whole addresses as
 reduction is worth. The network part is `sim.start.demo_network`.
 """
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from hopforge.gen.design import engine_parameters
 from hopforge.gen.lint import LintReport, lint_text
@@ -25,10 +24,10 @@ from hopforge.sim.cosim.lookup import cosim as run_cosim
 from hopforge.sim.drive.runner import check_simulator
 from hopforge.sim.hits.hit_rates import HitReport, run_hits
 from hopforge.sim.hits.hit_rates import write_report as write_hits
+from hopforge.sim.hits.prepared import HitsSetup
 from hopforge.sim.pages.hit_page import consequence_section, hit_run, hit_section
 from hopforge.sim.pages.report import Column, Fact, Report, Section, Table, thousands, write_report
 from hopforge.sim.pages.report_data import PAGE_FILE, write_page_data
-from hopforge.sim.hits.prepared import HitsSetup
 from hopforge.sim.start.demo_network import NetworkRuns, RtlNetwork, network_section, rtl_section, run_network, run_rtl
 from hopforge.sim.start.demo_variants import prepare_demo
 
