@@ -49,7 +49,8 @@ def measure_routing(file: Path, rounds: int = 81) -> Iterator[dict[str, Any]]:
         guarded, bare = _pair(file, proved=name == "proved")
         for run in (guarded, bare):
             run.advance(CYCLES // 4)
-        first, second = [], []
+        first: list[float] = []
+        second: list[float] = []
         for number in range(rounds):
             order = ((guarded, first), (bare, second)) if number % 2 == 0 else ((bare, second), (guarded, first))
             for run, seconds in order:
