@@ -13,15 +13,19 @@ from amaranth.lib.wiring import Component, Out
 
 from hopforge.gen.constraints import constraints_as_data, constraints_text
 from hopforge.gen.lint import waiver_file
+from hopforge.gen.smoke_bench import smoke_bench
 from hopforge.gen.verilog import to_verilog, tool_versions
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import Register
 from hopforge.model.output.results import staged
 
 __all__ = [
-    "Package", "package_constraints", "package_files", "register_sections", "register_table", "registers_as_data",
-    "write_package",
+    "Package", "component_ports", "package_constraints", "package_files", "register_sections", "register_table",
+    "registers_as_data", "write_package",
 ]  # fmt: skip
+
+_PART = "xc7a100tcsg324-1"
+"""FPGA of the target synth; another one is a line of the core file."""
 
 _ACCESS = {
     "const": "fixed value",
@@ -83,11 +87,12 @@ def package_files(package: Package, *, period_ns: float | None = None) -> dict[s
     """
     constraints = package_constraints(package, period_ns=period_ns)
     name = package.name
-    ports = _ports(package.component)
+    ports = component_ports(package.component)
     files = {
         f"{name}.sv": to_verilog(package.component, name),
         f"{name}.vlt": waiver_file(),
         f"{name}.sdc": constraints,
+        f"{name}_tb.sv": smoke_bench(name, ports, _identity(package)),
         f"{name}.core": _core(package),
         f"{name}.md": package.documentation,
         **{f"{name}{rest}": text for rest, text in package.more.items()},
@@ -119,7 +124,7 @@ def package_constraints(package: Package, *, period_ns: float | None = None) -> 
     period_ns = package.period_ns if period_ns is None else period_ns
     if not (period_ns > 0 and math.isfinite(period_ns)):
         raise UserError(f"the clock period must be above 0 ns and finite, not {period_ns:g}")
-    return constraints_text(package.name, _ports(package.component), period_ns, package.through)
+    return constraints_text(package.name, component_ports(package.component), period_ns, package.through)
 
 
 def write_package(files: Mapping[str, str], folder: Path) -> list[Path]:
@@ -136,7 +141,7 @@ def write_package(files: Mapping[str, str], folder: Path) -> list[Path]:
     return [folder / name for name in files]
 
 
-def _ports(component: Component) -> list[dict[str, Any]]:
+def component_ports(component: Component) -> list[dict[str, Any]]:
     """Name, direction and width of every port, clock and reset included."""
     ports: list[dict[str, Any]] = [
         {"name": "clk", "direction": "input", "width_bits": 1, "role": "clock, rising edge"},
@@ -148,6 +153,11 @@ def _ports(component: Component) -> list[dict[str, Any]]:
         if width:  # Verilog has no ports of 0 bits
             ports.append({"name": "__".join(map(str, path)), "direction": direction, "width_bits": width})
     return ports
+
+
+def _identity(package: Package) -> int | None:
+    """Return what register ID reads; none: there is no such register."""
+    return next((register["reset"] for register in package.manifest["registers"] if register["name"] == "ID"), None)
 
 
 def _core(package: Package) -> str:
@@ -165,6 +175,10 @@ filesets:
     files:
       - {name}.vlt
     file_type: vlt
+  bench:
+    files:
+      - {name}_tb.sv
+    file_type: systemVerilogSource
   constraints:
     files:
       - {name}.sdc
@@ -174,14 +188,24 @@ targets:
     filesets: [rtl]
     toplevel: {name}
   lint:
-    default_tool: verilator
+    flow: lint
+    flow_options:
+      tool: verilator
+      verilator_options: [-Wall]
     filesets: [lint, rtl]
     toplevel: {name}
-    tools:
-      verilator:
-        mode: lint-only
-        verilator_options: [-Wall]
+  sim:
+    flow: sim
+    flow_options:
+      tool: icarus
+      iverilog_options: [-g2012]
+    filesets: [rtl, bench]
+    toplevel: {name}_tb
   synth:
+    flow: vivado
+    flow_options:
+      part: {_PART}
+      pnr: none
     filesets: [rtl, constraints]
     toplevel: {name}
 """
