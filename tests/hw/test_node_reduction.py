@@ -211,7 +211,10 @@ def test_a_mode_that_is_not_built_is_arbitrary():
         ({"chunk_bits": ()}, "chunk_bits must name at least one width and none twice, not ()"),
         ({"chunk_bits": (4, 4)}, "chunk_bits must name at least one width and none twice, not (4, 4)"),
         ({"chunk_bits": (8,), "address_bits": 12}, "chunk_bits must be in 1..6 for address_bits=12, not 8"),
-        ({"functions": ("ring",)}, "functions must be among arbitrary, mesh, torus, fat_tree, dragonfly, not 'ring'"),
+        (
+            {"functions": ("ring",)},
+            "functions must be among arbitrary, mesh, torus, fat_tree, dragonfly, expression, not 'ring'",
+        ),
         ({"up_choices": ("random",)}, "up_choices must be among d_mod_k, highest_mismatch, not 'random'"),
         ({"lag_hashes": ()}, "up_choices and lag_hashes must not be empty"),
         ({"comparators": 0}, "comparators must be at least 1, not 0"),
