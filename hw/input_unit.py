@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, ceil_log2
 
 from hopforge.hw.flit_buffer import FlitBuffer
+from hopforge.hw.free_queue import first_from, offered_masks, offers_ahead
 from hopforge.hw.lookup import Lookup, lookup_ports
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
@@ -17,7 +18,7 @@ from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 
-__all__ = ["DROP_BITS", "InputUnit", "control_signature", "flit_layout"]
+__all__ = ["DROP_BITS", "InputUnit", "control_signature", "flit_layout", "label_bits"]
 
 DROP_BITS = 32
 """Width of a drop counter; it wraps around."""
@@ -28,6 +29,11 @@ _HEAD, _TAIL = 0, 1  # bits of a flit's kind
 def flit_layout(params: RouterParams) -> StructLayout:
     """Layout of a flit; in the data of a head destination, source, tag and (vct) length from bit 0 on."""
     return StructLayout({"kind": 2, "vc": max(1, ceil_log2(params.vcs)), "data": params.width_bits})
+
+
+def label_bits(params: RouterParams) -> int:
+    """Width of what a granted VC tells its output: the output VC, a tail, and where heads bring it along, a head."""
+    return params.vcs + (2 if params.va == "free_queue" else 1)
 
 
 def control_signature(params: LookupParams) -> wiring.Signature:
@@ -87,6 +93,10 @@ class InputUnit(wiring.Component):
     guess_confirmed: Signal
     sa_grant: Signal
     label: Signal
+    at_or_after: Signal
+    offers: Signal
+    stays: Signal
+    follows: Signal
     word: View
 
     def __init__(self, *, params: RouterParams, port: int, flit_buffer: Callable[..., FlitBuffer] = FlitBuffer):
@@ -107,17 +117,27 @@ class InputUnit(wiring.Component):
             "free": In(pairs),
             "credits": In(pairs * credit_bits(p)),
             "nonzero": In(pairs),
-            "va_request": Out(p.vcs * pairs),
-            "va_port": Out(p.vcs * p.ports),
-            "va_granted": In(p.vcs),
-            "va_granted_vc": In(p.vcs * p.vcs),
-            "out_port": In(p.vcs * p.ports),
-            "out_vc": In(p.vcs * p.vcs),
             "sa_request": Out(p.vcs * p.ports),
             "sa_grant": In(p.vcs),
-            "label": Out(p.vcs * (p.vcs + 1)),
+            "label": Out(p.vcs * label_bits(p)),
             "word": Out(flit),
         }
+        self.masks: tuple[tuple[int, ...], ...] = ()  # behind each output, the sets of VCs that it makes offers for
+        if p.va == "free_queue":
+            self.masks = tuple(offered_masks(p, o) for o in range(p.ports)) if offers_ahead(p) else ()
+            members |= {name: In(pairs) for name in ("at_or_after", "stays", "follows")}
+            members["offers"] = In(sum(p.vcs * len(of_output) for of_output in self.masks))
+            self.out_port = Signal(p.vcs * p.ports)
+            self.out_vc = Signal(p.vcs * p.vcs)
+        else:
+            members |= {
+                "va_request": Out(p.vcs * pairs),
+                "va_port": Out(p.vcs * p.ports),
+                "va_granted": In(p.vcs),
+                "va_granted_vc": In(p.vcs * p.vcs),
+                "out_port": In(p.vcs * p.ports),
+                "out_vc": In(p.vcs * p.vcs),
+            }
         if p.speculation:
             members |= {"guess_request": Out(p.vcs * p.ports), "guess_confirmed": Out(p.vcs)}
         if self.looks_up and p.lookup is not None:
@@ -172,11 +192,12 @@ class InputUnit(wiring.Component):
             self._from_table(m, requests, va, draining, ended)
         for v, request in enumerate(requests):
             place(m, f"request{v}", request, platform, p.structure, request.rules, free=self.free, credits=self.credits)
-            m.d.comb += [
-                request.valid.eq(va[v]),
-                self._pairs(self.va_request, v).eq(request.request),
-                self._of(self.va_port, v, p.ports).eq(request.asked_port),
-            ]
+            m.d.comb += request.valid.eq(va[v])
+            if p.va != "free_queue":
+                m.d.comb += [
+                    self._pairs(self.va_request, v).eq(request.request),
+                    self._of(self.va_port, v, p.ports).eq(request.asked_port),
+                ]
             if p.switching == "vct":
                 m.d.comb += request.length.eq(self.front[v].length)
 
@@ -191,7 +212,10 @@ class InputUnit(wiring.Component):
             m.d.sync += self.drops.eq(0)
         with m.Elif(self.dropped):
             m.d.sync += self.drops.eq(self.drops + 1)
-        self._allocated(m, va, ended)
+        if p.va == "free_queue":
+            self._queued(m, requests, ended)
+        else:
+            self._allocated(m, va, ended)
         self._leaving(m, pop)
         return m
 
@@ -391,6 +415,33 @@ class InputUnit(wiring.Component):
                 ]
                 label_vc = Mux(va[v], new_vc, out_vc)
             m.d.comb += self._of(self.label, v, p.vcs + 1).eq(Cat(label_vc, self.front[v].kind[_TAIL]))
+
+    def _queued(self, m: Module, requests: list[VcRequest], ended: Value) -> None:
+        """Ask for the switch with heads that have no output VC yet, and remember what they take."""
+        p = self.params
+        nonzero = [self.nonzero[o * p.vcs : (o + 1) * p.vcs] for o in range(p.ports)]
+        pointers = [self.at_or_after[o * p.vcs : (o + 1) * p.vcs] for o in range(p.ports)]
+        for v, request in enumerate(requests):
+            out_port, out_vc = self._of(self.out_port, v, p.ports), self._of(self.out_vc, v, p.vcs)
+            granted, active = self.sa_grant[v], self.active[v]
+            asked = [request.request[o * p.vcs : (o + 1) * p.vcs] for o in range(p.ports)]
+            available = Signal(p.vcs, name=f"available{v}")
+            first, ready, head = Signal(p.vcs, name=f"first{v}"), Signal(name=f"ready{v}"), Signal(name=f"head{v}")
+            m.d.comb += [
+                available.eq(Cat(Cat(word[w] for word in asked).any() for w in range(p.vcs))),
+                first.eq(first_from(available, select(request.asked_port, pointers))),
+                head.eq(request.valid),
+                ready.eq(active & self.nonempty[v]),
+                self._of(self.sa_request, v, p.ports).eq(
+                    Cat(asked[o].any() | (out_port[o] & (out_vc & nonzero[o]).any() & ready) for o in range(p.ports))
+                ),
+                self._of(self.label, v, label_bits(p)).eq(
+                    Cat(Mux(head, first, out_vc), self.front[v].kind[_TAIL], head)
+                ),
+            ]
+            m.d.sync += active.eq(~ended[v] & (granted | active))
+            with m.If(granted & head):
+                m.d.sync += [out_port.eq(request.asked_port), out_vc.eq(first)]
 
 
 def _number(one_hot: Value) -> Value:
