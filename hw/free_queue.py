@@ -47,7 +47,7 @@ class FreeQueue(wiring.Component):
     ``ready`` are the VCs that a head may be given in the next cycle if none is given in this one; ``given`` is the one
     that is given, and comes late. ``free`` (register) are those that may be given in this cycle, ``at_or_after`` the
     pointer f as a thermometer code. Bits k·vcs… of ``offers`` (register): the VC for a head that may take the VCs of
-    ``masks[k]``, one-hot, 0 if none of them is free.
+    ``masks[k]``, one-hot, 0 if none of them is free; bit k of ``offered`` (register) whether there is one.
     Reset: everything free, pointer 0.
 
     Parameters
@@ -64,6 +64,7 @@ class FreeQueue(wiring.Component):
     free: Signal
     at_or_after: Signal
     offers: Signal
+    offered: Signal
 
     def __init__(self, *, vcs: int, masks: tuple[int, ...]):
         self.vcs = vcs
@@ -78,6 +79,7 @@ class FreeQueue(wiring.Component):
                 "free": Out(vcs, init=every),
                 "at_or_after": Out(vcs, init=every),
                 "offers": Out(len(masks) * vcs, init=lowest),
+                "offered": Out(len(masks), init=(1 << len(masks)) - 1),
             }
         )
 
@@ -97,11 +99,17 @@ class FreeQueue(wiring.Component):
                 stays.eq(first_from(self.ready & mask, self.at_or_after)),
                 taken.eq(first_from(self.ready & mask & ~self.offers, self._after(self.offers))),
             ]
-            m.d.sync += self.offers.eq(Mux(self.given_any, taken, stays))
+            m.d.sync += [
+                self.offers.eq(Mux(self.given_any, taken, stays)),
+                self.offered.eq(Mux(self.given_any, (self.ready & mask & ~self.offers).any(), (self.ready & mask).any())),
+            ]
         elif self.masks:
             pointer = Signal(vcs)
             m.d.comb += pointer.eq(Mux(self.given_any, after, self.at_or_after))
-            m.d.sync += self.offers.eq(Cat(first_from(left & mask, pointer) for mask in self.masks))
+            m.d.sync += [
+                self.offers.eq(Cat(first_from(left & mask, pointer) for mask in self.masks)),
+                self.offered.eq(Cat((left & mask).any() for mask in self.masks)),
+            ]
         return m
 
     def _after(self, one_hot: Value) -> Value:

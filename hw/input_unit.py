@@ -14,6 +14,7 @@ from hopforge.hw.lookup import Lookup, lookup_ports
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
+from hopforge.hw.switch_request import SwitchRequest
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
@@ -95,6 +96,7 @@ class InputUnit(wiring.Component):
     label: Signal
     at_or_after: Signal
     offers: Signal
+    offered: Signal
     stays: Signal
     follows: Signal
     word: View
@@ -126,7 +128,8 @@ class InputUnit(wiring.Component):
         if p.va == "free_queue":
             self.masks = tuple(offered_masks(p, o) for o in range(p.ports)) if offers_ahead(p) else ()
             members |= {name: In(pairs) for name in ("at_or_after", "stays", "follows")}
-            members["offers"] = In(sum(p.vcs * len(of_output) for of_output in self.masks))
+            offers = sum(len(of_output) for of_output in self.masks)
+            members |= {"offers": In(p.vcs * offers), "offered": In(offers)}
             self.out_port = Signal(p.vcs * p.ports)
             self.out_vc = Signal(p.vcs * p.vcs)
         else:
@@ -188,6 +191,8 @@ class InputUnit(wiring.Component):
         requests = [VcRequest(params=p, port=self.port, vc=v) for v in range(p.vcs)]
         if self.looks_up:
             self._looked_up(m, requests, va, draining, ended)
+        elif self.masks:
+            self._ahead(m, platform, requests, draining, ended)
         else:
             self._from_table(m, requests, va, draining, ended)
         for v, request in enumerate(requests):
@@ -212,7 +217,9 @@ class InputUnit(wiring.Component):
             m.d.sync += self.drops.eq(0)
         with m.Elif(self.dropped):
             m.d.sync += self.drops.eq(self.drops + 1)
-        if p.va == "free_queue":
+        if self.masks:
+            pass  # `_ahead` has done it
+        elif p.va == "free_queue":
             self._queued(m, requests, ended)
         else:
             self._allocated(m, va, ended)
@@ -262,8 +269,17 @@ class InputUnit(wiring.Component):
                 m.d.sync += write.eq(_after(write, depth))
             with m.If(pop[v]):
                 m.d.sync += read.eq(_after(read, depth))
+            follows = View(self._front_layout, Mux(several, buffer.notes[v], written))
             with m.If(pop[v] | ~self.nonempty[v]):
-                m.d.sync += self.front[v].eq(Mux(several, buffer.notes[v], written))
+                if self.masks:
+                    m.d.sync += self.front[v].kind.eq(follows.kind)
+                else:
+                    m.d.sync += self.front[v].eq(follows)
+            if self.masks:  # the route stays until the next head
+                comes = arrives & written.kind[_HEAD]
+                stored = View(self._front_layout, buffer.notes[v])
+                with m.If(Mux(pop[v], Mux(several, stored.kind[_HEAD], comes), ~self.nonempty[v] & comes)):
+                    m.d.sync += self.front[v].route.eq(follows.route)
             first_at.append((read + Const(v * depth, len(read_at)))[: len(read_at)])
         m.d.sync += [
             read_at.eq(select(self.sa_grant, first_at)),
@@ -415,6 +431,50 @@ class InputUnit(wiring.Component):
                 ]
                 label_vc = Mux(va[v], new_vc, out_vc)
             m.d.comb += self._of(self.label, v, p.vcs + 1).eq(Cat(label_vc, self.front[v].kind[_TAIL]))
+
+    def _ahead(self, m: Module, platform: object, requests: list[VcRequest], draining: Value, ended: Value) -> None:
+        """Know the requests of the next cycle, and with them what a head of it takes."""
+        p = self.params
+        arrives = Cat(self.in_valid & (self.in_flit.vc == v if p.vcs > 1 else 1) for v in range(p.vcs))
+        for v, request in enumerate(requests):
+            route = View(route_layout(p), self.front[v].route)
+            m.d.comb += [request.ports.eq(route.ports), request.route_class.eq(route.route_class)]
+            drained = Signal(name=f"drained{v}")
+            unit = SwitchRequest(ports=p.ports, vcs=p.vcs)
+            offers = [self._offer(m, v, o, route.route_class) for o in range(p.ports)]
+            place(
+                m, f"switch_request{v}", unit, platform, p.ports, p.vcs,
+                ports=route.ports, viable=request.viable, drained=drained, enable=self.enable, arrives=arrives[v],
+                nonempty=self.nonempty[v], several=self.several[v], tail=self.front[v].kind[_TAIL],
+                granted=self.sa_grant[v], pop=self.pop[v], offered=Cat(word for word, _ in offers),
+                offered_any=Cat(there for _, there in offers), stays=self.stays, follows=self.follows,
+            )  # fmt: skip
+            m.d.sync += drained.eq(~ended[v] & (drained | (unit.asks_head & ~request.viable)))
+            m.d.comb += [
+                draining[v].eq(drained),
+                self.active[v].eq(unit.active),
+                self._of(self.out_vc, v, p.vcs).eq(unit.out_vc),
+                self._of(self.sa_request, v, p.ports).eq(unit.request),
+                self._of(self.label, v, label_bits(p)).eq(Cat(unit.vc, self.front[v].kind[_TAIL], unit.asks_head)),
+            ]
+
+    def _offer(self, m: Module, v: int, o: int, route_class: Value) -> tuple[Value, Value]:
+        """Return what output `o` has for a head of input VC `v`, and whether it has anything."""
+        p = self.params
+        first = sum(len(masks) for masks in self.masks[:o])
+        rules = [p.vc_mask(k, self.port, v, o) for k in range(p.classes)]
+        places = [first + self.masks[o].index(mask) if mask else None for mask in rules]
+        words = [
+            (Const(0, p.vcs), Const(0, 1)) if at is None else (self.offers[at * p.vcs : (at + 1) * p.vcs], self.offered[at])
+            for at in places
+        ]
+        if len(set(places)) == 1:
+            return words[0]
+        word, there = Signal(p.vcs, name=f"offer{v}_{o}"), Signal(name=f"offered{v}_{o}")
+        for k, (one, any_one) in enumerate(words):
+            with m.If(route_class == k):
+                m.d.comb += [word.eq(one), there.eq(any_one)]
+        return word, there
 
     def _queued(self, m: Module, requests: list[VcRequest], ended: Value) -> None:
         """Ask for the switch with heads that have no output VC yet, and remember what they take."""

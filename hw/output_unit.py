@@ -23,7 +23,7 @@ class OutputUnit(wiring.Component):
 
     With ``va`` free_queue there is no ``allocated``: ``sent_head`` goes with ``sent``, and gives the VC to the packet.
     ``free`` then are the VCs with a credit that can be given (virtual cut-through: with or without one),
-    ``at_or_after`` and ``offers`` as in `FreeQueue`; ``stays`` and ``follows`` say of each VC whether it has a credit
+    ``at_or_after``, ``offers`` and ``offered`` as in `FreeQueue`; ``stays`` and ``follows`` say of each VC whether it has a credit
     in the next cycle, if nothing is sent to it in this one and if something is.
 
     Parameters
@@ -50,6 +50,7 @@ class OutputUnit(wiring.Component):
     sent_head: Signal
     at_or_after: Signal
     offers: Signal
+    offered: Signal
     stays: Signal
     follows: Signal
     free: Signal
@@ -75,7 +76,7 @@ class OutputUnit(wiring.Component):
             self.masks = offered_masks(p, port) if offers_ahead(p) else ()
             members["sent_head"] = In(1)
             members |= {name: Out(p.vcs) for name in ("at_or_after", "stays", "follows")}
-            members["offers"] = Out(p.vcs * len(self.masks))
+            members |= {"offers": Out(p.vcs * len(self.masks)), "offered": Out(len(self.masks))}
         else:
             members["allocated"] = In(p.vcs)
         super().__init__(members)
@@ -98,6 +99,7 @@ class OutputUnit(wiring.Component):
                 self.free.eq(queue.free),
                 self.at_or_after.eq(queue.at_or_after),
                 self.offers.eq(queue.offers),
+                self.offered.eq(queue.offered),
             ]
         depth = p.credits(self.port)
         for w in range(p.vcs):

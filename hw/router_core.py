@@ -116,7 +116,7 @@ class RouterCore(wiring.Component):
             "nonzero": Cat(output.nonzero for output in self.outputs),
         }
         if p.va == "free_queue":
-            for name in ("at_or_after", "offers", "stays", "follows"):
+            for name in ("at_or_after", "offers", "offered", "stays", "follows"):
                 beyond[name] = Cat(getattr(output, name) for output in self.outputs)
         for i, unit in enumerate(self.inputs):
             place(m, f"input{i}", unit, platform, p.structure, unit.rules, unit.masks, **beyond)
