@@ -67,6 +67,9 @@ class InputUnit(wiring.Component):
     ----------
     nonempty, active, pop : Signal
         For proofs: of each VC, whether it has a flit, has an output VC, loses a flit.
+    asks_head, draining : Signal
+        For proofs: of each VC, whether a head without an output VC may ask for the switch (``va`` free_queue), and
+        whether its packet is unroutable.
     count, several, write, read, front : list of Signal
         For proofs: of each VC, flits, whether there are several, places, and what is kept of the first flit.
     """
@@ -151,6 +154,8 @@ class InputUnit(wiring.Component):
 
         self.nonempty = Signal(p.vcs)
         self.active = Signal(p.vcs)
+        self.asks_head = Signal(p.vcs)
+        self.draining = Signal(p.vcs)
         vcs, depth = range(p.vcs), p.buffer_flits
         self.pop = Signal(p.vcs)
         self.count = [Signal(range(depth + 1), name=f"count{v}") for v in vcs]
@@ -185,7 +190,7 @@ class InputUnit(wiring.Component):
         pop = self.pop
         ended = Signal(p.vcs)  # the tail leaves in this cycle
         va = Signal(p.vcs)
-        draining = Signal(p.vcs)
+        draining = self.draining
         self._buffers(m, platform, pop)
 
         requests = [VcRequest(params=p, port=self.port, vc=v) for v in range(p.vcs)]
@@ -453,6 +458,7 @@ class InputUnit(wiring.Component):
             m.d.comb += [
                 draining[v].eq(drained),
                 self.active[v].eq(unit.active),
+                self.asks_head[v].eq(unit.asks_head),
                 self._of(self.out_vc, v, p.vcs).eq(unit.out_vc),
                 self._of(self.sa_request, v, p.ports).eq(unit.request),
                 self._of(self.label, v, label_bits(p)).eq(Cat(unit.vc, self.front[v].kind[_TAIL], unit.asks_head)),
@@ -491,6 +497,7 @@ class InputUnit(wiring.Component):
                 available.eq(Cat(Cat(word[w] for word in asked).any() for w in range(p.vcs))),
                 first.eq(first_from(available, select(request.asked_port, pointers))),
                 head.eq(request.valid),
+                self.asks_head[v].eq(head),
                 ready.eq(active & self.nonempty[v]),
                 self._of(self.sa_request, v, p.ports).eq(
                     Cat(asked[o].any() | (out_port[o] & (out_vc & nonzero[o]).any() & ready) for o in range(p.ports))

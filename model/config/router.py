@@ -88,9 +88,9 @@ class RouterConfig(Section):
     """Hardware: bits of a head that the hosts may use as they like."""
     length_bits: Annotated[int, Field(ge=1, le=16)] = 8
     """Hardware, virtual cut-through: bits of the number of flits in a head."""
-    flit_buffers: Literal["memory", "latches"] = "memory"
+    flit_buffers: Literal["memory", "latches", "flip_flops"] = "memory"
     """Hardware: memories that a flow can replace by macros, or latches of standard cells (half the area of
-    flip-flops)."""
+    flip-flops), or flip-flops."""
 
     def problems(self) -> Iterator[Problem]:
         """Check that the keys are those of the router model."""

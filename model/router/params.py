@@ -36,7 +36,7 @@ _CHOICES = {
     "arbiter": ("round_robin", "matrix"),
     "vc_release": ("tail", "credits"),
     "output_kind": ("port", "port_set"),
-    "flit_buffers": ("memory", "latches"),
+    "flit_buffers": ("memory", "latches", "flip_flops"),
 }
 _NEIGHBOUR_FLITS = (1, 65535)
 
@@ -131,7 +131,7 @@ class RouterParams:
     output_kind : str
         What the engine answers: ``port`` or ``port_set``.
     flit_buffers : str
-        ``memory`` (macros, or flip-flops) or ``latches`` (standard cells).
+        ``memory`` (macros, or flip-flops), ``latches`` or ``flip_flops`` (standard cells).
 
     Raises
     ------
@@ -161,7 +161,7 @@ class RouterParams:
     escape_rule: Rule = ()
     lookup: LookupParams | None = None
     output_kind: Literal["port", "port_set"] = "port"
-    flit_buffers: Literal["memory", "latches"] = "memory"
+    flit_buffers: Literal["memory", "latches", "flip_flops"] = "memory"
 
     def __post_init__(self) -> None:
         for problem in self._problems():
