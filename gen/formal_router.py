@@ -191,6 +191,7 @@ class _QueueProof(Proof):
         """Who asks for the switch, with ``va`` free_queue."""
         dut, p = self.dut, self.params
         for v in range(p.vcs):
+            yield ~(dut.active[v] & dut.draining[v])
             yield ~dut.asks_head[v] | (dut.nonempty[v] & ~dut.active[v] & ~dut.draining[v])
         if not dut.masks:
             return
