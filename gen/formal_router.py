@@ -15,6 +15,9 @@ VC is always exactly one of free, owned by a packet, and waiting for its last cr
 *Crossbar*: a word goes to the output that is selected for it, whole, and to no other. With the queues, and with at most
 one grant per input and output (`formal_allocators`): a flit that enters a router leaves it once.
 
+With ``va`` free_queue the same, and in every cycle who asks for the switch, and what an output offers, is as
+docs/definitions/router.md says, though both are prepared a cycle before.
+
 By induction over one cycle (a cycle more per cycle of credit delay), with the invariants below. The mutants are
 faults with which the proofs must fail.
 """
@@ -32,7 +35,15 @@ from hopforge.hw.input_unit import InputUnit
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.model.router.params import Route, RouterParams
 
-__all__ = ["OUTPUT_MUTANTS", "QUEUE_MUTANTS", "prove_crossbar", "prove_output", "prove_queue"]
+__all__ = [
+    "OFFER_MUTANTS",
+    "OUTPUT_MUTANTS",
+    "QUEUE_MUTANTS",
+    "REQUEST_MUTANTS",
+    "prove_crossbar",
+    "prove_output",
+    "prove_queue",
+]
 
 QUEUE_MUTANTS = {
     "the credit is not returned": ("dut.leaving", "2'b00"),
@@ -49,6 +60,20 @@ OUTPUT_MUTANTS = {
     "an output VC is never released": ("dut.free", "2'b00"),
 }
 """Faults of an output unit of 2 VCs."""
+
+REQUEST_MUTANTS = {
+    "a head asks though no VC is free": ("dut.switch_request0.offered_any", "2'b11"),
+    "the next body asks without a credit": ("dut.switch_request0.credit_left", "1'b1"),
+    "a route is taken from a body": ("dut.written", "5'b11101"),
+}
+"""Faults of the same input unit with ``va`` free_queue."""
+
+OFFER_MUTANTS = {
+    "a VC is offered though none is left": ("dut.queue.taken", "2'b01"),
+    "an output always claims to have a VC": ("dut.queue.offered", "1'b1"),
+    "a VC is free at once": ("dut.tail_sent0", "1'b0"),
+}
+"""Faults of the same output unit with ``va`` free_queue."""
 
 
 class _OnePlace(FlitBuffer):
@@ -320,7 +345,7 @@ def prove_queue(*, mutant: str | None = None, timeout_s: float = 300, **changes:
     Parameters
     ----------
     mutant : str, optional
-        Key of `QUEUE_MUTANTS`: a fault with which the proof must fail.
+        Key of `QUEUE_MUTANTS` or `REQUEST_MUTANTS`: a fault with which the proof must fail.
     timeout_s : float
         Limit in seconds.
 
@@ -330,14 +355,18 @@ def prove_queue(*, mutant: str | None = None, timeout_s: float = 300, **changes:
         Whether the proof succeeded.
     """
     proof = _QueueProof(_router(**changes))
-    return prove(proof, proof.inputs, mutant=QUEUE_MUTANTS[mutant] if mutant else None, timeout_s=timeout_s)
+    fault = (QUEUE_MUTANTS | REQUEST_MUTANTS)[mutant] if mutant else None
+    return prove(proof, proof.inputs, mutant=fault, timeout_s=timeout_s)
 
 
 def prove_output(*, mutant: str | None = None, timeout_s: float = 300, **changes: Any) -> bool:
-    """Prove the credits of an output unit; parameters as in `prove_queue`, mutants from `OUTPUT_MUTANTS`."""
+    """Prove the credits of an output unit; parameters as in `prove_queue`.
+
+    Mutants are those of `OUTPUT_MUTANTS` and `OFFER_MUTANTS`.
+    """
     params = _router(**changes)
     proof, steps = _OutputProof(params), 1 + params.credit_delay_cycles
-    fault = OUTPUT_MUTANTS[mutant] if mutant else None
+    fault = (OUTPUT_MUTANTS | OFFER_MUTANTS)[mutant] if mutant else None
     return prove(proof, proof.inputs, steps=steps, mutant=fault, timeout_s=timeout_s)
 
 

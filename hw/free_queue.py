@@ -101,7 +101,9 @@ class FreeQueue(wiring.Component):
             ]
             m.d.sync += [
                 self.offers.eq(Mux(self.given_any, taken, stays)),
-                self.offered.eq(Mux(self.given_any, (self.ready & mask & ~self.offers).any(), (self.ready & mask).any())),
+                self.offered.eq(
+                    Mux(self.given_any, (self.ready & mask & ~self.offers).any(), (self.ready & mask).any())
+                ),
             ]
         elif self.masks:
             pointer = Signal(vcs)

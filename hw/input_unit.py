@@ -471,7 +471,9 @@ class InputUnit(wiring.Component):
         rules = [p.vc_mask(k, self.port, v, o) for k in range(p.classes)]
         places = [first + self.masks[o].index(mask) if mask else None for mask in rules]
         words = [
-            (Const(0, p.vcs), Const(0, 1)) if at is None else (self.offers[at * p.vcs : (at + 1) * p.vcs], self.offered[at])
+            (Const(0, p.vcs), Const(0, 1))
+            if at is None
+            else (self.offers[at * p.vcs : (at + 1) * p.vcs], self.offered[at])
             for at in places
         ]
         if len(set(places)) == 1:

@@ -23,8 +23,8 @@ class OutputUnit(wiring.Component):
 
     With ``va`` free_queue there is no ``allocated``: ``sent_head`` goes with ``sent``, and gives the VC to the packet.
     ``free`` then are the VCs with a credit that can be given (virtual cut-through: with or without one),
-    ``at_or_after``, ``offers`` and ``offered`` as in `FreeQueue`; ``stays`` and ``follows`` say of each VC whether it has a credit
-    in the next cycle, if nothing is sent to it in this one and if something is.
+    ``at_or_after``, ``offers`` and ``offered`` as in `FreeQueue`; ``stays`` and ``follows`` say of each VC whether it
+    has a credit in the next cycle, if nothing is sent to it in this one and if something is.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class OutputUnit(wiring.Component):
     Attributes
     ----------
     tail_sent : list of Signal
-        For proofs: of each VC, whether it waits for its credits to become free (``vc_release`` credits), or (free_queue)
-        for the next cycle.
+        For proofs: of each VC, whether it waits for its credits to become free (``vc_release`` credits), or
+        (free_queue) for the next cycle.
     unowned : list of Signal
         For proofs, free_queue: of each VC, whether it is free, with or without credits.
     """

@@ -59,7 +59,7 @@ class SwitchRequest(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Prepare the requests of the next cycle."""
         m = Module()
-        asks_body, stays, follows = Signal(), Signal(), Signal()
+        asks_body, credit_kept, credit_left = Signal(), Signal(), Signal()
         left, waits = Signal(), Signal()  # a flit is there in the next cycle, with and without a pop
         m.d.comb += [
             left.eq(self.several | self.arrives),
@@ -67,14 +67,14 @@ class SwitchRequest(wiring.Component):
             self.request.eq(self.ports & (self.offered_any & self.asks_head.replicate(self.port_count)
                                           | asks_body.replicate(self.port_count))),
             self.vc.eq(Mux(self.active, self.out_vc, self._of_port(self.offered))),
-            stays.eq((self._of_port(self.stays) & self.vc).any()),
-            follows.eq((self._of_port(self.follows) & self.vc).any()),
+            credit_kept.eq((self._of_port(self.stays) & self.vc).any()),
+            credit_left.eq((self._of_port(self.follows) & self.vc).any()),
         ]  # fmt: skip
         unroutable = self.drained | (self.asks_head & ~self.viable)
         m.d.sync += [
             self.active.eq(Mux(self.granted, ~self.tail, self.active)),
             self.out_vc.eq(self.vc),
-            asks_body.eq(Mux(self.granted, ~self.tail & left & follows, self.active & waits & stays)),
+            asks_body.eq(Mux(self.granted, ~self.tail & left & credit_left, self.active & waits & credit_kept)),
             self.asks_head.eq(
                 Mux(self.pop, self.tail & left & self.enable, ~self.active & waits & ~unroutable & self.enable)
             ),
