@@ -28,6 +28,11 @@ def engine_parameters(config: Config) -> LookupParams:
     UserError
         If the hardware cannot do what the configuration wants.
     """
+    if config.lookup.expression is not None:
+        raise UserError(
+            f"lookup.reduction.{config.lookup.expression.key}: engines in hardware do not have expressions yet; use "
+            "lookup.reduction: false"
+        )
     try:
         return LookupParams.from_config(config)
     except ValueError as error:

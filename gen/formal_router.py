@@ -120,10 +120,11 @@ class _QueueProof(Proof):
         self.other_data = Signal(params.width_bits)
         self.other_notes = Signal(params.vcs * note_bits)
         self.inputs += [self.other_data, self.other_notes]
-        allocated = ("va_granted", "va_granted_vc", "out_port", "out_vc")
-        queued = ("at_or_after", "offers", "offered", "stays", "follows")
-        free = ("in_valid", "route", "free", "credits", "nonzero", "sa_grant")
-        free += queued if params.va == "free_queue" else allocated
+        free = ["in_valid", "route", "free", "credits", "nonzero", "sa_grant"]
+        if params.va == "free_queue":
+            free += ["at_or_after", "offers", "offered", "stays", "follows"]
+        else:
+            free += ["va_granted", "va_granted_vc", "out_port", "out_vc"]
         self.inputs += [self.place, self.watch, self.dut.enable, self.dut.clear_drops, self.dut.in_flit.as_value()]
         self.inputs += [getattr(self.dut, name) for name in free]
         if params.speculation:
@@ -258,8 +259,8 @@ class _OutputProof(Proof):
         super().__init__()
         self.params = params
         self.dut = OutputUnit(params=params, port=0)
-        names = ("credit_valid", "credit_vc", "sent", "sent_tail")
-        names += ("sent_head",) if params.va == "free_queue" else ("allocated",)
+        names = ["credit_valid", "credit_vc", "sent", "sent_tail"]
+        names.append("sent_head" if params.va == "free_queue" else "allocated")
         self.inputs += [getattr(self.dut, name) for name in names]
 
     def elaborate(self, platform: object) -> Module:

@@ -106,6 +106,8 @@ def key_words(config: Config, *, replayed: bool = False) -> str:
     lookup, kind = config.lookup, config.topology.kind
     if not lookup.reduction:
         return "whole address"
+    if lookup.expression is not None:
+        return lookup.expression.words
     if kind in TABLE_KINDS:
         return f"whole address, for there are no reduced ones of topology.kind={kind}"
     if replayed and config.routing.algorithm == "tables":

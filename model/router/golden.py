@@ -179,8 +179,8 @@ class RouterModel:
         self._sa.take({i: o for i, (o, _) in sends.items()})
         self._speculative_sa.take({i: o for i, (o, _) in late.items()})
         before = [[vc.state for vc in of_port] for of_port in self.inputs]
-        for vc in (vc for of_port in self.outputs for vc in of_port if vc.released):
-            vc.free, vc.released = True, False
+        for output in (output for of_port in self.outputs for output in of_port if output.released):
+            output.free, output.released = True, False
         for n, m in allocated.items():
             self._allocate(n, m)
         self._visible = self._crossing
