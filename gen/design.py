@@ -124,8 +124,10 @@ def whole_network_design(config: Config) -> NetworkDesign:
     Raises
     ------
     UserError
-        As `network_design`, or something has failed.
+        As `network_design`, something has failed, or a bus that networks do not have.
     """
+    if config.csr.bus != "native":
+        raise UserError(f"csr.bus must be native for hopforge gen network, not {config.csr.bus}")
     refuse_failed(config.failed, "hopforge gen network")
     design = network_design(config)
     _ = design.programs
