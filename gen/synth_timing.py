@@ -44,6 +44,7 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
             f"set_input_delay 0.1 -clock clk [get_ports {{{' '.join(sorted(inputs - {'clk'}))}}}]",
             f"set_output_delay 0.04 -clock clk [get_ports {{{' '.join(sorted(outputs))}}}]",
             *(["set_false_path -from [get_ports rst]"] if "rst" in inputs else []),
+            *(["set_false_path -through [get_cells setup]"] if "block_engine_setup setup" in netlist else []),
         ]
     else:
         lines += [
