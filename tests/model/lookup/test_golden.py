@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.lookup.csr import COUNTERS, MODES, UP_CHOICES, csr_map
-from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.build import SHALLOW_DEPTHS, golden_engine
 from hopforge.model.lookup.golden.keys import KeyFunctions
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.node_reduction import NodeReduction
@@ -17,7 +17,7 @@ from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.numbers.address import AddressFormat
 
 DATA = Path(__file__).parents[2] / "data"
-DEPTHS = [1, 2, 3, 4]
+DEPTHS = [1, 2, 3, 4, 5, 6, 7, 8]
 # cycles from the request to a response by way of the TCAM, besides its latency, by depth: the stages A before B, then
 # C, MSHR, answer, injection and C again, one cycle each, as the page counts them
 MISS_CYCLES = {1: 3, 2: 5, 3: 6, 4: 7}
@@ -31,7 +31,7 @@ class Master:
         settings: dict[str, Any] = {
             "entries": 16, "ways": 2, "functions": ("arbitrary",), "tcam_kind": "external", "mshrs": 4,
         }  # fmt: skip
-        self.engine = LookupEngine(LookupParams(**settings | changes))
+        self.engine = golden_engine(LookupParams(**settings | changes))
         self.map = csr_map(self.engine.params)
         self.cycle = 0
         self.responses: dict[int, tuple[int, LookupOutputs]] = {}
@@ -57,6 +57,7 @@ class Master:
 
     def read(self, name: str) -> int:
         self.step(csr_re=1, csr_addr=self.map[name].address)
+        self.idle(2 if self.engine.params.pipeline_depth > SHALLOW_DEPTHS else 0)
         return self.step().csr_rdata
 
     def status(self) -> dict[str, int]:
