@@ -13,7 +13,7 @@ from hopforge.gen.package import (
     registers_as_data,
     write_package,
 )
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import CsrMap, csr_map
 from hopforge.model.lookup.params import LookupParams
@@ -70,7 +70,7 @@ def lookup_package(config: Config) -> Package:
         name=name,
         kind="lookup",
         description="Routing-cache lookup engine of one input port",
-        component=Lookup(params=params),
+        component=lookup_engine(params=params),
         through=_THROUGH,
         manifest={
             "definition": "docs/definitions/lookup-engine.md",

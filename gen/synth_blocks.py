@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Component, In, Out
 
 from hopforge.gen.synth_recipes import QUICK, RECIPES
 from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.node_reduction import (
     NodeReduction,
     ReductionCompare,
@@ -226,7 +226,7 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
     found.append(
         Block(
             name="engine", what="pipelined engine, depth 4, SRAM and TCAM outside", clocked=True, aim_ns=0.43,
-            build=lambda: Lookup(params=pipelined), recipes=QUICK,
+            build=lambda: lookup_engine(params=pipelined), recipes=QUICK,
         )
     )  # fmt: skip
     return {block.name: block for block in found}

@@ -148,8 +148,10 @@ class KeyPipeline(wiring.Component):
             self.destinations.append(dst)
         kind, key, payload, dst = self._key(m, kind, dst)
         if self.steps >= 4:
-            kind, dst, key = self._move(m, kind, "selected"), self._hold(m, dst, "selected_dst"), self._hold(
-                m, key, "selected_key"
+            kind, dst, key = (
+                self._move(m, kind, "selected"),
+                self._hold(m, dst, "selected_dst"),
+                self._hold(m, key, "selected_key"),
             )
             self.destinations.append(dst)
             payload = key[: self.reduction.address_bits]
@@ -223,7 +225,9 @@ class KeyPipeline(wiring.Component):
             m.d.sync += [second_kind.lookup.eq(0), second_kind.invalidate.eq(0)]
         with m.If(head_moves):
             m.d.sync += [
-                head_kind.eq(Mux(self.go, Cat(kind.lookup, kind.invalidate), Cat(second_kind.lookup, second_kind.invalidate))),
+                head_kind.eq(
+                    Mux(self.go, Cat(kind.lookup, kind.invalidate), Cat(second_kind.lookup, second_kind.invalidate))
+                ),
                 head.eq(Mux(self.go, arriving, second_data)),
                 self.tag.eq(Mux(self.go, kind.tag, second_kind.tag)),
             ]

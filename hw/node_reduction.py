@@ -673,7 +673,9 @@ class ReductionCompare(Component):
 
     def _of_chunk_digit(self, number: int) -> Value:
         """Digit `number` in the chunk width that is set."""
-        return self._of_chunk(lambda width: self._late_dst[number * width : (number + 1) * width], self.parameters.widest)
+        return self._of_chunk(
+            lambda width: self._late_dst[number * width : (number + 1) * width], self.parameters.widest
+        )
 
     def _hierarchy(self, own: Callable[[int, int], tuple[Value, Value]]) -> tuple[Value, Value]:
         """Dragonfly: (group differs, router differs)."""

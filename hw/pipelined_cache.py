@@ -169,9 +169,7 @@ class PipelinedCache(wiring.Component):
         m.d.comb += [
             self.present.eq(match.any()),
             self.output.eq(
-                Cat(
-                    Cat(match[way] & outputs[way][bit] for way in range(W)).any() for bit in range(self.output_bits)
-                )
+                Cat(Cat(match[way] & outputs[way][bit] for way in range(W)).any() for bit in range(self.output_bits))
             ),
             victim.eq(first_dead | (replacement.victim & all_live.replicate(W))),
             self.filled.eq(self.fill & ~self.present),
@@ -217,7 +215,5 @@ class PipelinedCache(wiring.Component):
         ]
         m.d.sync += [
             state_before.eq(replacement.next_state),
-            state.eq(
-                Mux(same_row, replacement.next_state, Mux(same_row_before, state_before, memory.r_data))
-            ),
+            state.eq(Mux(same_row, replacement.next_state, Mux(same_row_before, state_before, memory.r_data))),
         ]

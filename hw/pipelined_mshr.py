@@ -186,7 +186,8 @@ class PipelinedMshrFile(wiring.Component):
         invalidated = Signal(N)
         m.d.comb += [
             same_key.eq(
-                fresh & ((self.equal_key & ~self.written_before) | (self.written_before & self.follows_same.replicate(N)))
+                fresh
+                & ((self.equal_key & ~self.written_before) | (self.written_before & self.follows_same.replicate(N)))
             ),
             written.eq(target & self.miss.replicate(N)),
             invalidated.eq(same_key & self.invalidate.replicate(N)),
@@ -261,9 +262,7 @@ class PipelinedMshrFile(wiring.Component):
                     (issued[i] & ~answered[i] & (stale[i] | invalidated[i] | self.flush)) | (accepted[i] & self.flush)
                 ),
                 wait_primary[i].eq(~self.flush & ((wait_primary[i] & ~resolved) | (written[i] & merge))),
-                done[i].eq(
-                    ~self.flush & ((done[i] & ~injection[i] & ~invalidated[i]) | usable_answer[i] | resolved)
-                ),
+                done[i].eq(~self.flush & ((done[i] & ~injection[i] & ~invalidated[i]) | usable_answer[i] | resolved)),
                 injected[i].eq(~self.flush & ~invalidated[i] & (injection[i] | (injected[i] & ~released[i]))),
             ]
         return m

@@ -74,7 +74,7 @@ class RegisteredControlStatus(ControlStatus):
             self.load.eq(changed_before & ~changed),
             enabled_before.eq(self.enable),
             self.active_enable.eq(self.enable & enabled_before),
-            requested.eq(self._write_bit("CTRL", "flush") | switched_on),
+            requested.eq(self._write_bit("CTRL", "flush") | (self._write_bit("CTRL", "enable") & ~self.enable)),
         ]
 
     def _counters(self, m: Module) -> None:

@@ -1,6 +1,6 @@
 """Responses that wait for their taker; the first one is in registers at the port."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -63,7 +63,5 @@ class ResponseQueue(wiring.Component):
             before = held[i - 1] if i else 1
             with m.If(self.ready | ~held[i]):
                 m.d.sync += word.eq(Mux(follows, follower, self.word))
-            m.d.sync += held[i].eq(
-                Mux(leaves, follows | (held[i] & self.push), held[i] | (before & self.push))
-            )
+            m.d.sync += held[i].eq(Mux(leaves, follows | (held[i] & self.push), held[i] | (before & self.push)))
         return m
