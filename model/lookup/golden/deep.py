@@ -59,8 +59,8 @@ class DeepLookupEngine(EngineControl):
     def idle(self) -> bool:
         """Whether no lookup is anywhere in the engine and nothing is going on in the background."""
         stages = (*self._a, self._c1, self._c2, self._m)
-        late = self._late_answer is not None or self._late_request or self._late_read is not None
-        bus = self._before.csr_we or self._before.csr_re or self._before.link_change or self._configured_before
+        late = self._late_answer is not None or self._late_request
+        bus = self._before.csr_we or self._before.link_change or self._configured_before
         empty = not (any(stages) or self._q or self._out)
         return empty and not (late or bus or any(self._late_counts.values())) and self._quiet
 
