@@ -53,6 +53,8 @@ class DeepLookupProof(LookupProof):
         """Assert what is to be shown, at the ports."""
         m, p, dut = self._m, self.params, self.dut
         queue = dut.responses
+        self.event_before = Signal()
+        m.d.sync += self.event_before.eq(dut.epoch.event)
         # The answers that were right when the responses in the queue were made.
         self.then = [Signal(1 + p.output_bits, name=f"then{i}") for i in range(queue.places)]
         for i, then in enumerate(self.then):
@@ -215,11 +217,16 @@ class DeepLookupProof(LookupProof):
 
     def _of_operations(self) -> Iterator[Value]:
         dut, keys, epoch = self.dut, self.dut.keys, self.dut.epoch
-        for kind, dst in zip(keys.travellers, keys.destinations, strict=True):
+        for name, kind in keys.kinds.items():
+            dst = keys.destinations[name]
             yield ~(kind.lookup & kind.invalidate)
             yield ~kind.lookup | (kind.tag[ABOUT_A] == (dst == self.address))
+        if "selected" in keys.kinds:
+            kind = keys.kinds["selected"]
+            yield ~(kind.lookup | kind.invalidate) | (keys.selected_key == keys.destinations["selected"])
         yield ~(keys.lookup & keys.invalidate)
-        full = keys.second_kind.lookup | keys.second_kind.invalidate
+        full = keys.full[0]
+        yield ~full | keys.second_kind.lookup | keys.second_kind.invalidate
         yield Cat(keys.full) == full.replicate(len(keys.full))
         yield ~full | keys.lookup | keys.invalidate
         head = keys.lookup | keys.invalidate
@@ -227,7 +234,14 @@ class DeepLookupProof(LookupProof):
         second = self._second()
         queued = (
             (keys.lookup, keys.invalidate, keys.key, keys.index, keys.dst, keys.tag),
-            (keys.second_kind.lookup, keys.second_kind.invalidate, second.key, second.index, second.dst, second.tag),
+            (
+                full & keys.second_kind.lookup,
+                full & keys.second_kind.invalidate,
+                second.key,
+                second.index,
+                second.dst,
+                second.tag,
+            ),
         )
         for lookup, invalidate, key, index, dst, tag in queued:
             yield ~(lookup & invalidate)
@@ -259,6 +273,7 @@ class DeepLookupProof(LookupProof):
         here = Cat(op.lookup, op.fill, op.invalidate, op.scrub).any()
         compared = Cat(first.lookup, first.fill, first.invalidate, first.scrub).any()
         yield ~here | (cache.all_live == cache.live.all())
+        yield ~(self.event_before & op.fresh)
         for way, memory in enumerate(self.memories[: p.ways]):
             line = memory.word
             yield ~(compared & (first.index == self.row)) | (memory.r_data == line)
@@ -266,8 +281,9 @@ class DeepLookupProof(LookupProof):
             live = line[-1] & (line[at_epoch : at_epoch + p.epoch_bits] == dut.epoch.epoch)
             yield ~row | (cache.valid[way] == line[-1])
             yield ~row | (cache.outputs[way] == line[at_output:at_epoch])
-            yield ~(row & op.fresh) | (cache.live[way] == live)
-            yield ~(row & op.fresh) | (cache.match[way] == (live & (line[: p.key_bits] == op.key)))
+            yield ~row | self.event_before | (cache.live[way] == live)
+            yield ~row | self.event_before | (cache.match[way] == (live & (line[: p.key_bits] == op.key)))
+            yield ~self.event_before | dut.epoch.flush_wait | ~live
             yield ~here | ~cache.match[way] | cache.live[way]
             dead_first = ~cache.live[way] & cache.live[:way].all() if way else ~cache.live[way]
             yield ~here | (cache.first_dead[way] == dead_first)
@@ -279,6 +295,6 @@ class DeepLookupProof(LookupProof):
         places += [held & word[MARKED] for held, word in zip(dut.responses.held, dut.responses.words, strict=True)]
         places += [op.lookup & op.tag[MARKED] for op in (dut.compared, dut.acting)]
         places.append(dut.missed.miss & dut.missed.tag[MARKED])
-        places += [keys.lookup & keys.tag[MARKED], keys.second_kind.lookup & self._second().tag[MARKED]]
-        places += [kind.lookup & kind.tag[MARKED] for kind in keys.travellers]
+        places += [keys.lookup & keys.tag[MARKED], keys.full[0] & keys.second_kind.lookup & self._second().tag[MARKED]]
+        places += [kind.lookup & kind.tag[MARKED] for kind in keys.kinds.values()]
         return _count(places)

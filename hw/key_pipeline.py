@@ -107,7 +107,14 @@ class KeyPipeline(wiring.Component):
         super().__init__(ports)
         self.full = [Signal(name=f"full_copy{number}") for number in range(_COPIES)]  # second place of the queue
         self.go = Signal(_COPIES)
-        self.travellers: list[View] = []  # kind, freshness and tag in every register of A, first one first
+        names = {2: ("decided",), 3: ("compared", "decided")}.get(steps, ("compared", "decided", "selected"))
+        if steps == 5:
+            names = ("entered", *names)
+        # Registers of A by name, first one first: what an operation is, and its destination.
+        self.kinds = {name: View(self._kind_layout, Signal(self._kind_layout.size, name=name)) for name in names}
+        A = reduction.address_bits
+        self.destinations = {name: Signal(A, name=f"{name}_dst", reset_less=True) for name in names}
+        self.selected_key = Signal(reduction.key_bits, reset_less=True)
         layout = StructLayout(
             {
                 "key": unsigned(reduction.key_bits),
@@ -116,8 +123,6 @@ class KeyPipeline(wiring.Component):
                 "tag": unsigned(tag_bits),
             }
         )
-        self.destinations: list[Value] = []  # destination in every register of A
-        self.results: list[tuple[Value, Value | None]] = []  # key and index in registers that hold them
         self.second_kind = View(self._kind_layout, Signal(self._kind_layout.size, name="second_kind"))
         self.places = [View(layout, Signal(layout.size, name=f"place{i}", reset_less=True)) for i in range(2)]
         self.reading = Signal()  # the place of the head
@@ -151,36 +156,34 @@ class KeyPipeline(wiring.Component):
         ]
         dst: Value = Mux(self.invalidate_pending, self.invalidate_dst, self.req_dst)
         kind = entering
-        self.dst_before: Value = dst
         if self.steps >= 5:
-            kind, dst = self._move(m, kind, "entered", _ENTRANCE), self._hold(m, dst, "entered_dst", _ENTRANCE)
-            self.destinations.append(dst)
+            kind, dst = self._move(m, kind, "entered", _ENTRANCE), self._move_dst(m, dst, "entered", _ENTRANCE)
         kind, key, payload, dst = self._key(m, kind, dst)
         if self.steps >= 4:
-            kind = self._move(m, kind, "selected", _SELECTED)
-            dst = self._hold(m, dst, "selected_dst", _SELECTED)
-            key = self._hold(m, key, "selected_key", _SELECTED)
-            self.destinations.append(dst)
+            kind, dst = self._move(m, kind, "selected", _SELECTED), self._move_dst(m, dst, "selected", _SELECTED)
+            key = self._hold(m, key, self.selected_key, _SELECTED)
             payload = key[: self.reduction.address_bits]
         self._queue(m, kind, key, self._index(m, payload), dst)
         return m
 
-    def _hold(self, m: Module, value: Value, name: str, part: int) -> Signal:
-        """Register that moves with the others."""
-        held = Signal.like(value, name=name, reset_less=True)
+    def _hold(self, m: Module, value: Value, held: Signal, part: int) -> Signal:
+        """Let a register move with the others."""
         with m.If(self.go[part]):
             m.d.sync += held.eq(value)
         return held
 
     def _move(self, m: Module, kind: View, name: str, part: int) -> View:
         """Register of what an operation is."""
-        held = View(self._kind_layout, Signal(self._kind_layout.size, name=name))
+        held = self.kinds[name]
         with m.If(self.go[part]):
             m.d.sync += [held.eq(kind), held.fresh.eq(kind.fresh & ~self.flush)]
         with m.Elif(self.flush):
             m.d.sync += held.fresh.eq(0)
-        self.travellers.append(held)
         return held
+
+    def _move_dst(self, m: Module, dst: Value, name: str, part: int) -> Signal:
+        """Register of its destination."""
+        return self._hold(m, dst, self.destinations[name], part)
 
     def _key(self, m: Module, kind: View, dst: Value) -> tuple[View, Value, Value, Value]:
         """Compare, decide, select: the operation, its key, payload and destination behind them."""
@@ -191,10 +194,8 @@ class KeyPipeline(wiring.Component):
         decided = self._move(m, kind, "decided", _DECIDED)
         if not p.reduces:
             if compared:
-                dst = self._hold(m, dst, "compared_dst", _COMPARED)
-                self.destinations.append(dst)
-            dst = self._hold(m, dst, "decided_dst", _DECIDED)
-            self.destinations.append(dst)
+                dst = self._move_dst(m, dst, "compared", _COMPARED)
+            dst = self._move_dst(m, dst, "decided", _DECIDED)
             return decided, Cat(dst, Const(0, p.key_bits - p.address_bits)), dst, dst
         m.submodules.compare = compare = ReductionCompare(p, registered=compared)
         m.submodules.select = select = ReductionSelect(p)
