@@ -11,6 +11,11 @@ from hopforge.hw.node_reduction import ReductionCompare, ReductionParameters, Re
 STEPS = (2, 3, 4, 5)
 """Possible numbers of steps."""
 
+_COPIES = 6
+"""Registers that say that the second place is taken: each stops a part of the pipeline."""
+
+_ENTRANCE, _COMPARED, _COMPARED_OWN, _DECIDED, _SELECTED, _QUEUED = range(_COPIES)
+
 
 class KeyPipeline(wiring.Component):
     """Key and index of lookups and invalidations in 2 to 5 steps; the last one ends in a queue of two places.
@@ -100,19 +105,23 @@ class KeyPipeline(wiring.Component):
         if reduction.reduces:
             ports["active"] = In(reduction.active_layout)
         super().__init__(ports)
-        self.go = Signal()
+        self.full = [Signal(name=f"full_copy{number}") for number in range(_COPIES)]  # second place of the queue
+        self.go = Signal(_COPIES)
         self.travellers: list[View] = []  # kind, freshness and tag in every register of A, first one first
         layout = StructLayout(
             {
                 "key": unsigned(reduction.key_bits),
                 "index": unsigned(self.index_bits),
                 "dst": unsigned(reduction.address_bits),
+                "tag": unsigned(tag_bits),
             }
         )
         self.destinations: list[Value] = []  # destination in every register of A
         self.results: list[tuple[Value, Value | None]] = []  # key and index in registers that hold them
         self.second_kind = View(self._kind_layout, Signal(self._kind_layout.size, name="second_kind"))
-        self.second = View(layout, Signal(layout.size, name="second", reset_less=True))
+        self.places = [View(layout, Signal(layout.size, name=f"place{i}", reset_less=True)) for i in range(2)]
+        self.reading = Signal()  # the place of the head
+        self.writing = Signal()  # the place for what comes next
 
     @property
     def _kind_layout(self) -> StructLayout:
@@ -129,9 +138,9 @@ class KeyPipeline(wiring.Component):
         """Build the steps, the registers between them and the queue."""
         m = Module()
         m.d.comb += [
-            self.go.eq(~(self.second_kind.lookup | self.second_kind.invalidate)),
-            self.req_ready.eq(self.go & ~self.invalidate_pending),
-            self.invalidate_taken.eq(self.go & self.invalidate_pending),
+            self.go.eq(~Cat(self.full)),
+            self.req_ready.eq(self.go[_ENTRANCE] & ~self.invalidate_pending),
+            self.invalidate_taken.eq(self.go[_ENTRANCE] & self.invalidate_pending),
         ]
         entering = View(self._kind_layout, Signal(self._kind_layout.size, name="entering"))
         m.d.comb += [
@@ -144,31 +153,29 @@ class KeyPipeline(wiring.Component):
         kind = entering
         self.dst_before: Value = dst
         if self.steps >= 5:
-            kind, dst = self._move(m, kind, "entered"), self._hold(m, dst, "entered_dst")
+            kind, dst = self._move(m, kind, "entered", _ENTRANCE), self._hold(m, dst, "entered_dst", _ENTRANCE)
             self.destinations.append(dst)
         kind, key, payload, dst = self._key(m, kind, dst)
         if self.steps >= 4:
-            kind, dst, key = (
-                self._move(m, kind, "selected"),
-                self._hold(m, dst, "selected_dst"),
-                self._hold(m, key, "selected_key"),
-            )
+            kind = self._move(m, kind, "selected", _SELECTED)
+            dst = self._hold(m, dst, "selected_dst", _SELECTED)
+            key = self._hold(m, key, "selected_key", _SELECTED)
             self.destinations.append(dst)
             payload = key[: self.reduction.address_bits]
         self._queue(m, kind, key, self._index(m, payload), dst)
         return m
 
-    def _hold(self, m: Module, value: Value, name: str) -> Signal:
+    def _hold(self, m: Module, value: Value, name: str, part: int) -> Signal:
         """Register that moves with the others."""
         held = Signal.like(value, name=name, reset_less=True)
-        with m.If(self.go):
+        with m.If(self.go[part]):
             m.d.sync += held.eq(value)
         return held
 
-    def _move(self, m: Module, kind: View, name: str) -> View:
+    def _move(self, m: Module, kind: View, name: str, part: int) -> View:
         """Register of what an operation is."""
         held = View(self._kind_layout, Signal(self._kind_layout.size, name=name))
-        with m.If(self.go):
+        with m.If(self.go[part]):
             m.d.sync += [held.eq(kind), held.fresh.eq(kind.fresh & ~self.flush)]
         with m.Elif(self.flush):
             m.d.sync += held.fresh.eq(0)
@@ -180,13 +187,13 @@ class KeyPipeline(wiring.Component):
         p = self.reduction
         compared = self.steps >= 3
         if compared:
-            kind = self._move(m, kind, "compared")
-        decided = self._move(m, kind, "decided")
+            kind = self._move(m, kind, "compared", _COMPARED)
+        decided = self._move(m, kind, "decided", _DECIDED)
         if not p.reduces:
             if compared:
-                dst = self._hold(m, dst, "compared_dst")
+                dst = self._hold(m, dst, "compared_dst", _COMPARED)
                 self.destinations.append(dst)
-            dst = self._hold(m, dst, "decided_dst")
+            dst = self._hold(m, dst, "decided_dst", _DECIDED)
             self.destinations.append(dst)
             return decided, Cat(dst, Const(0, p.key_bits - p.address_bits)), dst, dst
         m.submodules.compare = compare = ReductionCompare(p, registered=compared)
@@ -194,8 +201,8 @@ class KeyPipeline(wiring.Component):
         partial = View(p.partial_layout, Signal(p.partial_layout.size, name="partial", reset_less=True))
         m.d.comb += [compare.dst.eq(dst), compare.active.eq(self.active), select.partial.eq(partial)]
         if compared:
-            m.d.comb += compare.go.eq(self.go)
-        with m.If(self.go):
+            m.d.comb += compare.go.eq(self.go[_COMPARED : _COMPARED_OWN + 1])
+        with m.If(self.go[_DECIDED]):
             m.d.sync += partial.eq(compare.partial)
         return decided, select.key, select.payload, partial.dst
 
@@ -210,29 +217,33 @@ class KeyPipeline(wiring.Component):
 
     def _queue(self, m: Module, kind: View, key: Value, index: Value, dst: Value) -> None:
         """Two places: the head, and one for what arrives while the head stays."""
-        second, second_kind = self.second, self.second_kind
+        second_kind = self.second_kind
+        go = self.go[_QUEUED]
         head_kind = Cat(self.lookup, self.invalidate)
         head_moves = Signal()
-        m.d.comb += head_moves.eq(self.taken | ~head_kind.any())
-        arriving = Cat(key, index, dst)
-        head = Cat(self.key, self.index, self.dst)
-        second_data = Cat(second.key, second.index, second.dst)
-        with m.If(self.go):
-            m.d.sync += [second_data.eq(arriving), second_kind.tag.eq(kind.tag)]
-            with m.If(~head_moves):
-                m.d.sync += [second_kind.lookup.eq(kind.lookup), second_kind.invalidate.eq(kind.invalidate)]
-        with m.Elif(head_moves):
-            m.d.sync += [second_kind.lookup.eq(0), second_kind.invalidate.eq(0)]
-        with m.If(head_moves):
-            m.d.sync += [
-                head_kind.eq(
-                    Mux(self.go, Cat(kind.lookup, kind.invalidate), Cat(second_kind.lookup, second_kind.invalidate))
-                ),
-                head.eq(Mux(self.go, arriving, second_data)),
-                self.tag.eq(Mux(self.go, kind.tag, second_kind.tag)),
-            ]
-        next_second = Mux(self.go, kind.fresh, second_kind.fresh)
-        m.d.sync += [
-            second_kind.fresh.eq(next_second & ~self.flush),
-            self.fresh.eq(Mux(head_moves, next_second, self.fresh) & ~self.flush),
+        fills = Signal()
+        arrives = Signal()
+        m.d.comb += [
+            arrives.eq(kind.lookup | kind.invalidate),
+            head_moves.eq(self.taken | ~head_kind.any()),
+            fills.eq(~head_moves & (~go | arrives)),
         ]
+        m.d.sync += [full.eq(fills) for full in self.full]
+        with m.If(go):
+            m.d.sync += [second_kind.lookup.eq(kind.lookup), second_kind.invalidate.eq(kind.invalidate)]
+        next_kind = Mux(go, Cat(kind.lookup, kind.invalidate), Cat(second_kind.lookup, second_kind.invalidate))
+        with m.If(head_moves):
+            m.d.sync += head_kind.eq(next_kind)
+        next_fresh = Mux(go, kind.fresh, second_kind.fresh)
+        m.d.sync += [
+            second_kind.fresh.eq(next_fresh & ~self.flush),
+            self.fresh.eq(Mux(head_moves, next_fresh, self.fresh) & ~self.flush),
+        ]
+
+        # What an operation carries stays in its place; B reads where `reading` points.
+        m.d.sync += [self.writing.eq(self.writing ^ (go & arrives)), self.reading.eq(self.reading ^ self.taken)]
+        arriving = Cat(key, index, dst, kind.tag)
+        for number, place in enumerate(self.places):
+            with m.If(go & (self.writing == number)):
+                m.d.sync += place.eq(arriving)
+        m.d.comb += Cat(self.key, self.index, self.dst, self.tag).eq(Mux(self.reading, *reversed(self.places)))

@@ -509,7 +509,8 @@ class ReductionCompare(Component):
     """Stage A1: comparators, digit selection and the residues of the link-aggregation hash.
 
     Combinational, one destination per cycle; only ``dst`` is timing-critical. With ``registered`` there is a register
-    between the comparisons of digits and what is decided by them, which takes its next value in cycles with ``go``.
+    between the comparisons of digits and what is decided by them, which takes its next value in cycles with ``go`` (two
+    bits that are equal: each drives half of the register).
 
     Parameters
     ----------
@@ -532,7 +533,7 @@ class ReductionCompare(Component):
             "active": In(parameters.active_layout),
             "partial": Out(parameters.partial_layout),
         }
-        super().__init__(ports | ({"go": In(1)} if registered else {}))
+        super().__init__(ports | ({"go": In(2)} if registered else {}))
 
     def elaborate(self, platform: object) -> Module:
         """Build the compare trees and the priority of the digits."""
@@ -598,7 +599,7 @@ class ReductionCompare(Component):
             return value
         if name not in self._cuts:
             self._cuts[name] = held = Signal(len(value), name=f"{name}_held", reset_less=True)
-            with m.If(self.go):
+            with m.If(self.go[name.startswith("own")]):
                 m.d.sync += held.eq(value)
         return self._cuts[name]
 

@@ -109,6 +109,9 @@ class PipelinedCache(wiring.Component):
         self.match = Signal(W)
         self.live = Signal(W)
         self.valid = Signal(W)
+        self.first_dead = Signal(W)
+        self.all_live = Signal()
+        self.outputs = [Signal(output_bits, name=f"output{way}", reset_less=True) for way in range(W)]
 
     def _row(self, index: Value, way: int) -> Value:
         return index.word_select(way if self.skewed else 0, self.row_bits)
@@ -143,22 +146,18 @@ class PipelinedCache(wiring.Component):
         # --- compare
         write = Signal(W)
         found = Signal(W)
-        outputs = []
-        first_dead = Signal(W)
-        all_live = Signal()
+        first_dead, all_live, outputs = self.first_dead, self.all_live, self.outputs
         alive = Signal(W)
         for way in range(W):
             m.submodules[f"way{way}"] = memory = self.memories[way]
             self._access(memory, m, way)
             m.d.comb += [memory.w_en.eq(write[way]), memory.w_data.eq(new_line)]
             line = memory.r_data
-            output = Signal(self.output_bits, name=f"output{way}", reset_less=True)
             m.d.comb += [
                 alive[way].eq(line[valid_at] & (line[epoch_at : epoch_at + self.epoch_bits] == self.epoch)),
                 found[way].eq(alive[way] & (line[: self.key_bits] == self.compare_key)),
             ]
-            m.d.sync += [valid[way].eq(line[valid_at]), output.eq(line[output_at:epoch_at])]
-            outputs.append(output)
+            m.d.sync += [valid[way].eq(line[valid_at]), outputs[way].eq(line[output_at:epoch_at])]
         m.d.sync += [match.eq(found), live.eq(alive), all_live.eq(alive.all())]
         for way in range(W):
             m.d.sync += first_dead[way].eq(~alive[way] & alive[:way].all() if way else ~alive[way])
@@ -204,16 +203,16 @@ class PipelinedCache(wiring.Component):
             memory.w_data.eq(replacement.next_state),
         ]
         # An operation that touches nothing leaves the state as it was: its row's state is forwarded all the same.
-        state = Signal(replacement.state_bits)
-        state_before = Signal(replacement.state_bits)
-        same_row = Signal()
-        same_row_before = Signal()
-        m.d.comb += [
+        read = Signal(replacement.state_bits, reset_less=True)
+        state_before = Signal(replacement.state_bits, reset_less=True)
+        state_before_that = Signal(replacement.state_bits, reset_less=True)
+        same_row = Signal(name="same_row")
+        same_row_before = Signal(name="same_row_before")
+        m.d.sync += [
             same_row.eq(self.busy & (self.compare_index == self.index)),
             same_row_before.eq(self.busy_before & (self.compare_index == self.index_before)),
-            replacement.state.eq(state),
-        ]
-        m.d.sync += [
+            read.eq(memory.r_data),
             state_before.eq(replacement.next_state),
-            state.eq(Mux(same_row, replacement.next_state, Mux(same_row_before, state_before, memory.r_data))),
+            state_before_that.eq(state_before),
         ]
+        m.d.comb += replacement.state.eq(Mux(same_row, state_before, Mux(same_row_before, state_before_that, read)))

@@ -147,6 +147,7 @@ class PipelinedMshrFile(wiring.Component):
         self.primaries = [Signal(N, name=f"primary{i}", reset_less=True) for i in range(N)]
         self.results = [Signal(1 + output_bits, name=f"result{i}", reset_less=True) for i in range(N)]
         self.places = Signal(N, init=(1 << N) - 1)  # FREE ones that nobody may need, as a thermometer code
+        self.returned = Signal()  # one more than the code says
         self.target = Signal(N)  # T
         self.equal_key = Signal(N)  # M's key is that of the entry, as it was a cycle ago
         self.follows_same = Signal()  # M's key is that of the operation before it
@@ -170,9 +171,10 @@ class PipelinedMshrFile(wiring.Component):
         wait_primary, done, injected, fresh = self.wait_primary, self.done, self.injected, self.entry_fresh
         target, primaries, results = self.target, self.primaries, self.results
 
-        # --- places
-        returned = Signal()
-        m.d.comb += [returned.eq(self.give_back | self.release), self.room.eq(self.places[0])]
+        # --- places: what is given back counts at once, and is added to the code a cycle later
+        returned = self.returned
+        m.d.sync += returned.eq(self.give_back | self.release)
+        m.d.comb += self.room.eq(self.places[0] | returned)
         with m.If(self.promise & ~returned):
             m.d.sync += self.places.eq(self.places[1:])
         with m.Elif(returned & ~self.promise):
@@ -201,14 +203,16 @@ class PipelinedMshrFile(wiring.Component):
         # --- merge
         mergeable = Signal(N)
         merge = Signal()
+        merge_with = Signal(N)
         m.d.comb += [
             mergeable.eq(same_key & (wait_issue | issued | done | injected)),
             merge.eq(mergeable.any() & self.may_merge & self.fresh),
             self.merged.eq(self.miss & merge),
+            merge_with.eq(lowest_one(mergeable)),
         ]
         m.d.sync += [
             self.merged_before.eq(written & (merge & ~self.flush).replicate(N)),
-            self.merged_with.eq(lowest_one(mergeable)),
+            self.merged_with.eq(merge_with),
         ]
         has_result = Signal()
         copied = Signal(N)
@@ -216,7 +220,9 @@ class PipelinedMshrFile(wiring.Component):
         m.d.comb += [
             has_result.eq(~(self.merged_with & (wait_issue | issued)).any()),
             copied.eq(self.merged_before & has_result.replicate(N)),
-            copy.eq(select(self.merged_with, results)),
+            copy.eq(
+                Mux((self.merged_with & self.answered_entry).any(), self.answer, select(self.merged_with, results))
+            ),
         ]
 
         answered, usable_answer = self._answers(m, invalidated)
@@ -226,22 +232,22 @@ class PipelinedMshrFile(wiring.Component):
         released = Signal(N)
         m.d.comb += released.eq(self.taken_entry & self.release.replicate(N))
         for i in range(N):
-            with m.If(written[i]):
+            # The next one to allocate takes what is in M in every cycle: nothing but its state waits for `miss`.
+            with m.If(target[i]):
                 m.d.sync += [
                     self.keys[i].eq(self.key),
                     self.indices[i].eq(self.index),
                     self.destinations[i].eq(self.dst),
                     self.tags[i].eq(self.tag),
+                    primaries[i].eq(merge_with),
                     fresh[i].eq(self.fresh & ~self.flush),
                 ]
             with m.Elif(self.flush):
                 m.d.sync += fresh[i].eq(0)
-            with m.If(written[i]):
-                m.d.sync += primaries[i].eq(lowest_one(mergeable))
             of_primary = Signal(name=f"of_primary{i}")
             m.d.comb += of_primary.eq((primaries[i] & self.answered_entry).any())
             with m.If(self.merged_before[i]):
-                m.d.sync += results[i].eq(Mux(has_result, copy, self.answer))
+                m.d.sync += results[i].eq(copy)
             with m.Elif(self.answered_entry[i] | (wait_primary[i] & of_primary)):
                 m.d.sync += results[i].eq(self.answer)
             primary_answered = Signal(name=f"primary_answered{i}")

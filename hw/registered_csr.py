@@ -30,6 +30,8 @@ class RegisteredControlStatus(ControlStatus):
 
     def __init__(self, *, params: LookupParams):
         super().__init__(params=params)
+        self.enabled_before = Signal()
+        self.requested = Signal()  # a flush, by the last cycle
 
     def more_ports(self) -> dict[str, wiring.Member]:
         """Ports besides those of `ControlStatus`."""
@@ -38,8 +40,10 @@ class RegisteredControlStatus(ControlStatus):
     def _bus(self, m: Module) -> None:
         wdata = Signal(WORD_BITS, name="bus_wdata")
         link_change = Signal(name="bus_link_change")
+        writing = Signal(name="bus_we")
         self._reading = Signal(name="bus_re")
         m.d.sync += [
+            writing.eq(self.csr_we),
             wdata.eq(self.csr_wdata),
             link_change.eq(self.link_change),
             self._reading.eq(self.csr_re),
@@ -52,10 +56,8 @@ class RegisteredControlStatus(ControlStatus):
             name = register.name.lower()
             written = Signal(name=f"write_{name}")
             selected = Signal(name=f"select_{name}")
-            m.d.sync += [
-                written.eq(self.csr_we & (self.csr_addr == register.address)),
-                selected.eq(self.csr_addr == register.address),
-            ]
+            m.d.sync += selected.eq(self.csr_addr == register.address)
+            m.d.comb += written.eq(writing & selected)
             self._written[register.name] = written
             self._selected[register.name] = selected
         self._status_read = self._reading & self._selected["STATUS"]
@@ -63,8 +65,7 @@ class RegisteredControlStatus(ControlStatus):
     def _activation(self, m: Module, topology_change: Value, configured: Value, switched_on: Value) -> None:
         changed = Signal()
         changed_before = Signal()
-        enabled_before = Signal()
-        requested = Signal()
+        enabled_before, requested = self.enabled_before, self.requested
         m.d.comb += [
             changed.eq(configured | topology_change),
             self.flush_request.eq(requested | self.load),
