@@ -185,8 +185,7 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
     if deep.p == NO_VC and deep.f == NO_VC and engine.done != uint64(0):
         picked = first_at_or_after(engine.done, engine.fill_pointer)
     chosen, chosen_of = NOTHING, 0
-    behind_fill = deep.c1_kind == FILL or deep.c2_kind == FILL
-    if not behind_fill:
+    if FILL not in (deep.c1_kind, deep.c2_kind):
         behind = int64(deep.c1_kind == LOOKUP) + int64(deep.c2_kind == LOOKUP) + int64(deep.m != NO_VC)
         if deep.f != NO_VC:
             chosen, chosen_of = FILL, int64(deep.f)
