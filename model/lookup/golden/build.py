@@ -6,8 +6,10 @@ from hopforge.model.lookup.params import LookupParams
 
 SHALLOW_DEPTHS = 4
 
+GoldenEngine = LookupEngine | DeepLookupEngine
 
-def golden_engine(params: LookupParams) -> LookupEngine | DeepLookupEngine:
+
+def golden_engine(params: LookupParams) -> GoldenEngine:
     """Return the golden engine for `params`: another machine from depth 5 on.
 
     Examples
