@@ -130,6 +130,7 @@ class DeepLookupProof(LookupProof):
         states = (mshrs.free, mshrs.wait_issue, mshrs.issued, mshrs.wait_primary, mshrs.done, mshrs.injected)
         in_key = [Mux(mshrs.written_before[i], mshrs.follows_same, mshrs.equal_key[i]) for i in range(N)]
         yield at_most_one(mshrs.answered_entry)
+        yield Cat(~mshrs.answered_entry[i] | (mshrs.answered_id == i) for i in range(N)).all()
         yield at_most_one(mshrs.merged_before)
         yield at_most_one(mshrs.merged_with) & (~mshrs.merged_before.any() | mshrs.merged_with.any())
         for i in range(N):
@@ -170,10 +171,10 @@ class DeepLookupProof(LookupProof):
         merged = mshrs.merged_before[i]
         fresh = mshrs.entry_fresh[i]
         active = self.dut.control.active_enable
-        yield ~merged | (waits & (mshrs.primaries[i] == mshrs.merged_with))
-        yield ~waits | (fresh & at_most_one(mshrs.primaries[i]) & mshrs.primaries[i].any())
+        yield ~merged | waits
+        yield ~waits | fresh
         for j in range(self.params.mshrs):
-            mine = waits & mshrs.primaries[i][j]
+            mine = waits & Mux(merged, mshrs.merged_with[j], mshrs.primaries[i] == j)
             same = (mshrs.keys[i] == mshrs.keys[j]) & mshrs.entry_fresh[j]
             on_its_way = mshrs.wait_issue[j] | mshrs.issued[j]
             has_result = mshrs.done[j] | mshrs.injected[j] | mshrs.free[j]
@@ -200,7 +201,7 @@ class DeepLookupProof(LookupProof):
             )
             yield ~waits | (in_f == fields)
             for op in (dut.compared, dut.acting):
-                in_op = Cat(op.key, op.index, op.tag, op.fresh, op.output, op.match)
+                in_op = Cat(op.key, op.index, op.tag, op.fresh, op.dst[: 1 + self.params.output_bits])
                 yield ~(op.fill & mshrs.taken_entry[i]) | (in_op == fields)
         yield ~mshrs.fill_valid | (at_most_one(mshrs.fill_entry) & mshrs.fill_entry.any())
         yield ~in_c | (at_most_one(mshrs.taken_entry) & mshrs.taken_entry.any())
@@ -250,7 +251,7 @@ class DeepLookupProof(LookupProof):
             yield ~lookup | (tag[ABOUT_A] == (dst == self.address))
         for op in (dut.compared, dut.acting):
             about_a = op.key == self.address
-            yield ~op.lookup | ((op.key == op.dst) & (op.tag[ABOUT_A] == about_a))
+            yield ~op.lookup | ((op.key == op.dst[: self.params.address_bits]) & (op.tag[ABOUT_A] == about_a))
             yield ~((op.lookup | op.fill | op.invalidate) & about_a) | (op.index == self.row)
             yield ~(op.scrub & op.fresh) | (epoch.active & (op.index == epoch.row))
         missed = dut.missed

@@ -66,15 +66,14 @@ class DeepLookup(LookupBase):
             index_masks=masks, index_constant=constant,
         )  # fmt: skip
         self.responses = ResponseQueue(places=PLACES, width_bits=p.request_tag_bits + p.output_bits + 2)
-        kinds = {name: unsigned(1) for name in ("lookup", "fill", "invalidate", "scrub", "fresh", "match")}
+        kinds = {name: unsigned(1) for name in ("lookup", "fill", "invalidate", "scrub", "fresh")}
         layout = StructLayout(
             kinds
             | {
                 "key": unsigned(p.key_bits),
                 "index": unsigned(self.index_width),
-                "dst": unsigned(p.address_bits),
                 "tag": unsigned(p.request_tag_bits),
-                "output": unsigned(p.output_bits),
+                "dst": unsigned(max(p.address_bits, p.output_bits + 1)),  # of a FILL: output, and above it match
             }
         )
         self.compared = View(layout, Signal(layout.size, name="compared"))
@@ -181,12 +180,10 @@ class DeepLookup(LookupBase):
             first.invalidate.eq(take_invalidate),
             first.scrub.eq(take_scrub),
             first.fresh.eq((scrub | Mux(fill, mshrs.fill_fresh, keys.fresh)) & ~epoch.event),
-            first.match.eq(mshrs.fill_match),
             first.key.eq(Mux(fill, mshrs.fill_key, keys.key)),
             first.index.eq(cache.read_index),
-            first.dst.eq(keys.dst),
+            first.dst.eq(Mux(fill, Cat(mshrs.fill_output, mshrs.fill_match), keys.dst)),
             first.tag.eq(Mux(fill, mshrs.fill_tag, keys.tag)),
-            first.output.eq(mshrs.fill_output),
         ]
 
     def _act(self, m: Module) -> None:
@@ -198,6 +195,7 @@ class DeepLookup(LookupBase):
             op.fresh.eq(first.fresh & ~epoch.event),
             op.fill.eq(first.fill & ~epoch.event),
         ]
+        fill_output, match = op.dst[: self.params.output_bits], op.dst[self.params.output_bits]
         usable = Signal()
         hit = Signal()
         busy = Signal()
@@ -213,18 +211,18 @@ class DeepLookup(LookupBase):
             cache.index_before.eq(missed.index),
             cache.busy_before.eq(missed.busy),
             cache.lookup.eq(op.lookup & usable),
-            cache.fill.eq(op.fill & usable & op.match),
+            cache.fill.eq(op.fill & usable & match),
             cache.invalidate.eq(op.invalidate),
             cache.scrub.eq(op.scrub & op.fresh),
-            cache.fill_output.eq(op.output),
+            cache.fill_output.eq(fill_output),
             epoch.scrubbed.eq(op.scrub & op.fresh),
             self.responses.push.eq((op.lookup & hit) | op.fill),
             self.responses.word.eq(
                 Cat(
                     op.tag,
                     (cache.output & op.lookup.replicate(len(cache.output)))
-                    | (op.output & op.fill.replicate(len(op.output))),
-                    op.lookup | op.match,
+                    | (fill_output & op.fill.replicate(len(fill_output))),
+                    op.lookup | match,
                     op.lookup,
                 )
             ),
@@ -251,7 +249,7 @@ class DeepLookup(LookupBase):
                     mshrs.merged,
                     cache.filled,
                     cache.evicted,
-                    op.fill & ~op.match,
+                    op.fill & ~match,
                     mshrs.retried,
                     epoch.begin,
                     missed.invalidate,
@@ -266,6 +264,6 @@ class DeepLookup(LookupBase):
             missed.busy.eq(busy),
             missed.key.eq(op.key),
             missed.index.eq(op.index),
-            missed.dst.eq(op.dst),
+            missed.dst.eq(op.dst[: self.params.address_bits]),
             missed.tag.eq(op.tag),
         ]

@@ -8,6 +8,12 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 
 
+def _number(one_hot: Value, width_bits: int) -> Value:
+    """Return the number of the bit that is set."""
+    ones = [Cat(one_hot[i] for i in range(len(one_hot)) if i >> bit & 1) for bit in range(width_bits)]
+    return Cat(one.any() if len(one) else 0 for one in ones)
+
+
 class PipelinedMshrFile(wiring.Component):
     """Miss status holding registers (``docs/definitions/lookup-engine.md``, *MSHRs of a deep engine*).
 
@@ -144,7 +150,7 @@ class PipelinedMshrFile(wiring.Component):
         self.indices = [Signal(index_bits, name=f"index{i}", reset_less=True) for i in range(N)]
         self.destinations = [Signal(address_bits, name=f"dst{i}", reset_less=True) for i in range(N)]
         self.tags = [Signal(tag_bits, name=f"tag{i}", reset_less=True) for i in range(N)]
-        self.primaries = [Signal(N, name=f"primary{i}", reset_less=True) for i in range(N)]
+        self.primaries = [Signal(self.id_bits, name=f"primary{i}", reset_less=True) for i in range(N)]
         self.results = [Signal(1 + output_bits, name=f"result{i}", reset_less=True) for i in range(N)]
         self.places = Signal(N, init=(1 << N) - 1)  # FREE ones that nobody may need, as a thermometer code
         self.returned = Signal()  # one more than the code says
@@ -161,6 +167,7 @@ class PipelinedMshrFile(wiring.Component):
         self.issue_entry = Signal(N)  # at the port
         self.issue_full = Signal()
         self.answered_entry = Signal(N)
+        self.answered_id = Signal(self.id_bits, reset_less=True)
         self.answer = Signal(1 + output_bits)
 
     def elaborate(self, platform: object) -> Module:
@@ -215,14 +222,17 @@ class PipelinedMshrFile(wiring.Component):
             self.merged_with.eq(merge_with),
         ]
         has_result = Signal()
+        merged_answered = Signal()
+        current = Signal()
         copied = Signal(N)
         copy = Signal(1 + self.output_bits)
         m.d.comb += [
             has_result.eq(~(self.merged_with & (wait_issue | issued)).any()),
             copied.eq(self.merged_before & has_result.replicate(N)),
-            copy.eq(
-                Mux((self.merged_with & self.answered_entry).any(), self.answer, select(self.merged_with, results))
-            ),
+            merged_answered.eq((self.merged_with & self.answered_entry).any()),
+            copy.eq(Mux(merged_answered, self.answer, select(self.merged_with, results))),
+            # A primary and those that wait for it have the same key: an INVALIDATE concerns all of them or none.
+            current.eq((self.answered_entry & ~stale).any()),
         ]
 
         answered, usable_answer = self._answers(m, invalidated)
@@ -239,21 +249,26 @@ class PipelinedMshrFile(wiring.Component):
                     self.indices[i].eq(self.index),
                     self.destinations[i].eq(self.dst),
                     self.tags[i].eq(self.tag),
-                    primaries[i].eq(merge_with),
                     fresh[i].eq(self.fresh & ~self.flush),
                 ]
             with m.Elif(self.flush):
                 m.d.sync += fresh[i].eq(0)
             of_primary = Signal(name=f"of_primary{i}")
-            m.d.comb += of_primary.eq((primaries[i] & self.answered_entry).any())
+            resolved = Signal(name=f"resolved{i}")
+            m.d.comb += [
+                of_primary.eq(
+                    Mux(
+                        self.merged_before[i],
+                        merged_answered,
+                        self.answered_entry.any() & (primaries[i] == self.answered_id),
+                    )
+                ),
+                resolved.eq(((wait_primary[i] & of_primary & current) | copied[i]) & ~invalidated[i]),
+            ]
             with m.If(self.merged_before[i]):
-                m.d.sync += results[i].eq(copy)
+                m.d.sync += [results[i].eq(copy), primaries[i].eq(_number(self.merged_with, self.id_bits))]
             with m.Elif(self.answered_entry[i] | (wait_primary[i] & of_primary)):
                 m.d.sync += results[i].eq(self.answer)
-            primary_answered = Signal(name=f"primary_answered{i}")
-            m.d.comb += primary_answered.eq(wait_primary[i] & (primaries[i] & usable_answer).any())
-            resolved = Signal(name=f"resolved{i}")
-            m.d.comb += resolved.eq(primary_answered | (copied[i] & ~invalidated[i]))
             m.d.sync += [
                 free[i].eq((free[i] & ~written[i]) | released[i]),
                 wait_issue[i].eq(
@@ -280,6 +295,7 @@ class PipelinedMshrFile(wiring.Component):
         usable_answer = Signal(N)
         m.d.sync += [
             self.answered_entry.eq(Cat(self.answer_valid & (self.answer_id == i) for i in range(N))),
+            self.answered_id.eq(self.answer_id),
             self.answer.eq(Cat(self.answer_output & self.answer_match.replicate(self.output_bits), self.answer_match)),
         ]
         m.d.comb += [
@@ -312,12 +328,7 @@ class PipelinedMshrFile(wiring.Component):
                 self.issue_full.eq(1),
                 self.issue_entry.eq(self.chosen_issue),
                 self.issue_dst.eq(select(self.chosen_issue, self.destinations)),
-                self.issue_id.eq(
-                    Cat(
-                        Cat(self.chosen_issue[i] for i in range(N) if i >> bit & 1).any() if N > 1 else 0
-                        for bit in range(self.id_bits)
-                    )
-                ),
+                self.issue_id.eq(_number(self.chosen_issue, self.id_bits)),
             ]
         return accepted
 
