@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hopforge.model.lookup.csr import csr_map
+from hopforge.model.lookup.csr import MODES, csr_map
 from hopforge.model.lookup.golden.build import SHALLOW_DEPTHS, golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.params import LookupParams
@@ -19,21 +19,32 @@ FLUSH_CYCLES = 4
 
 
 class Truth:
-    """What the TCAM says of each destination, version by version: output, since when, until when it may be used."""
+    """What the TCAM says of each destination, version by version: output, since when, until when it may be used.
+
+    Destinations with the same key have the same output.
+    """
 
     def __init__(self) -> None:
-        self.versions = [[[dst << 16, 0, NEVER]] for dst in range(DESTINATIONS)]
+        self.keys = list(range(DESTINATIONS))
+        self.number = 0
+        self.versions: list[list[list[int]]] = [[] for _ in range(DESTINATIONS)]
+        self.change(self.keys, 0)
 
     def now(self, dst: int) -> int:
         return self.versions[dst][-1][0]
 
-    def change(self, dst: int, cycle: int) -> None:
-        self.versions[dst].append([self.now(dst) + 1, cycle, NEVER])
+    def change(self, keys: list[int], cycle: int) -> None:
+        """Give the destinations of `keys` other outputs."""
+        self.number += 1
+        for dst, key in enumerate(self.keys):
+            if key in keys:
+                self.versions[dst].append([self.number << 16 | key & 0xFFFF, cycle, NEVER])
 
-    def withdraw(self, dst: int, cycle: int) -> None:
-        """From `cycle` on no request gets an older version."""
-        for version in self.versions[dst][:-1]:
-            version[2] = min(version[2], cycle)
+    def withdraw(self, keys: list[int], cycle: int) -> None:
+        """Say that from `cycle` on no request gets an older version."""
+        for dst, key in enumerate(self.keys):
+            for version in self.versions[dst][:-1] if key in keys else ():
+                version[2] = min(version[2], cycle)
 
     def allowed(self, dst: int, begin: int, end: int) -> list[int]:
         return [output for output, since, until in self.versions[dst] if since <= end and until > begin]
@@ -42,7 +53,7 @@ class Truth:
 class Surroundings:
     """A source, a sink and an external TCAM with random pauses, and software that changes the TCAM's content."""
 
-    def __init__(self, params: LookupParams, seed: int, requests: int) -> None:
+    def __init__(self, params: LookupParams, seed: int, requests: int, *, mesh: bool) -> None:
         self.engine, self.map, self.rng = golden_engine(params), csr_map(params), np.random.default_rng(seed)
         self.truth, self.requests, self.cycle, self.accepted = Truth(), requests, 0, 0
         self.open: dict[int, tuple[int, int]] = {}  # tag: destination, cycle
@@ -50,31 +61,47 @@ class Surroundings:
         self.offered: tuple[int, int] | None = None
         self.most = params.mshrs
         self.software = self.work()
+        self.mesh = mesh
         self.rates = [0.5] * 4
 
     def work(self) -> Iterator[dict[str, int]]:
         """Yield the bus signals of every cycle."""
         yield self.write("CTRL", 1)
+        if self.mesh:
+            yield self.write("LEVEL", self.map["LEVEL"].encode(digits=2))
+            yield from self.flush("MODE", self.map["MODE"].encode(mode=MODES.index("mesh"), members=1), own=0)
         while True:
-            yield from ({} for _ in range(int(self.rng.integers(0, 60))))
-            dst = int(self.rng.integers(DESTINATIONS))
+            # few keys hit nearly always: the TCAM must be busy for an answer to become stale
+            yield from ({} for _ in range(int(self.rng.integers(0, 15 if self.mesh else 60))))
             kind = self.rng.random()
             if kind < 0.6:
-                self.truth.change(dst, self.cycle)
+                dst = int(self.rng.integers(DESTINATIONS))
+                key = self.truth.keys[dst]
+                self.truth.change([key], self.cycle)
                 yield self.write("INVALIDATE_LO", dst)
                 yield from self.wait("invalidate_busy")
-                self.truth.withdraw(dst, self.cycle)
-            else:
-                for each in range(DESTINATIONS):
-                    self.truth.change(each, self.cycle)
-                yield self.write("CTRL", 3)
-                yield from ({} for _ in range(FLUSH_CYCLES))
-                for each in range(DESTINATIONS):
-                    self.truth.withdraw(each, self.cycle)
+                self.truth.withdraw([key], self.cycle)
+            elif not self.mesh:
+                yield from self.flush("CTRL", 3)
                 if kind < 0.8:  # a topology change, and enable again
                     yield {"link_change": 1}
                     yield from ({} for _ in range(int(self.rng.integers(0, 30))))
                     yield self.write("CTRL", 1)
+            else:
+                own = int(self.rng.integers(DESTINATIONS))
+                yield from self.flush("OWN_LO", own, own=own)
+
+    def flush(self, name: str, word: int, own: int | None = None) -> Iterator[dict[str, int]]:
+        """Change everything the TCAM says, and flush by a write; `own`: own address of a mesh from now on."""
+        if own is not None:
+            keys = self.engine.keys
+            radices = (1,) * self.engine.params.radices
+            config = keys.config(mode=MODES.index("mesh"), own=own, digits=2, radices=radices)
+            self.truth.keys = [keys.key(config, dst) for dst in range(DESTINATIONS)]
+        self.truth.change(self.truth.keys, self.cycle)
+        yield self.write(name, word)
+        yield from ({} for _ in range(FLUSH_CYCLES))
+        self.truth.withdraw(self.truth.keys, self.cycle)
 
     def wait(self, field: str) -> Iterator[dict[str, int]]:
         """Read STATUS until `field` is 0."""
@@ -131,11 +158,11 @@ class Surroundings:
     ],
     ids=lambda changes: f"{changes['mshrs']}-mshrs",
 )
-@pytest.mark.parametrize("depth", [1, 4, 5, 6, 8])
-def test_every_response_is_right_once(depth: int, changes: dict[str, Any]) -> None:
-    fixed: dict[str, Any] = {"functions": ("arbitrary",), "tcam_kind": "external", "output_bits": 32}
-    params = LookupParams(**fixed, **changes, pipeline_depth=depth, request_tag_bits=16)
-    around = Surroundings(params, depth, 700)
+@pytest.mark.parametrize(("depth", "mesh"), [(1, False), (4, True), (5, False), (6, True), (8, False), (8, True)])
+def test_every_response_is_right_once(depth: int, mesh: bool, changes: dict[str, Any]) -> None:
+    fixed: dict[str, Any] = {"functions": ("arbitrary", "mesh"), "tcam_kind": "external", "output_bits": 32}
+    params = LookupParams(**fixed, **changes, chunk_bits=(2,), pipeline_depth=depth, request_tag_bits=16)
+    around = Surroundings(params, depth, 700, mesh=mesh)
     while around.accepted < around.requests or around.open:
         around.step()
         assert around.cycle < 100 * STUCK_CYCLES
