@@ -106,8 +106,10 @@ class DeepLookupProof(LookupProof):
     def _of_bubbles(self) -> Iterator[Value]:
         first, second, missed = self.dut.compared, self.dut.acting, self.dut.missed
         kinds = [Cat(op.lookup, op.fill, op.invalidate, op.scrub) for op in (first, second)]
-        for kind in kinds:
+        for kind, op in zip(kinds, (first, second), strict=True):
             yield at_most_one(kind)
+            yield op.writes == kind[1:].any()
+            yield op.answers == kind[:2].any()
         yield at_most_one(Cat(missed.miss, missed.invalidate))
         yield ~kinds[1][1:].any() | ~kinds[0].any()
         yield ~missed.invalidate | ~(kinds[0].any() | kinds[1].any())
@@ -261,13 +263,13 @@ class DeepLookupProof(LookupProof):
         yield from self._of_compared()
 
     def _second(self) -> View:
-        """What the operation in the second place of the queue carries."""
+        """Return what the operation in the second place of the queue carries."""
         keys = self.dut.keys
         first, second = keys.places
         return View(first.shape(), Mux(keys.reading, Value.cast(first), Value.cast(second)))
 
     def _of_compared(self) -> Iterator[Value]:
-        """What was read and compared is what is in the row now."""
+        """Say that what was read and compared is what is in the row now."""
         p, dut, cache = self.params, self.dut, self.dut.cache
         first, op = dut.compared, dut.acting
         at_output, at_epoch = p.tag_bits, p.tag_bits + p.output_bits

@@ -346,7 +346,7 @@ def proof_parameters(pipeline_depth: int = 3) -> LookupParams:
 
 def _proof(pipeline_depth: int, **options: bool) -> tuple[LookupProof, dict[str, tuple[str, str]]]:
     """Return the proof and the faults for engines of a depth."""
-    from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS, DeepLookupProof
+    from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS, DeepLookupProof  # noqa: PLC0415  it is made of this one
 
     if pipeline_depth < 5:
         return LookupProof(proof_parameters(pipeline_depth), **options), MUTANTS

@@ -13,7 +13,7 @@ from hopforge.gen.package import (
     registers_as_data,
     write_package,
 )
-from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.hw.lookup_engine import is_deep, lookup_engine, two_periods
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import CsrMap, csr_map
 from hopforge.model.lookup.params import LookupParams
@@ -23,7 +23,8 @@ __all__ = [
 ]  # fmt: skip
 
 _THROUGH = (("resp_ready", "req_ready"),)
-"""Combinational paths from port to port: a response that is taken makes room for a request."""
+"""Combinational paths from port to port of engines to a depth of 4: a response that is taken makes room for a
+request."""
 
 
 def top_name(config: Config) -> str:
@@ -71,7 +72,8 @@ def lookup_package(config: Config) -> Package:
         kind="lookup",
         description="Routing-cache lookup engine of one input port",
         component=lookup_engine(params=params),
-        through=_THROUGH,
+        through=() if is_deep(params) else _THROUGH,
+        two_periods=two_periods(params),
         manifest={
             "definition": "docs/definitions/lookup-engine.md",
             "parameters": lookup_parameters_as_data(params),
@@ -99,7 +101,8 @@ def _documentation(name: str, params: LookupParams, registers: CsrMap) -> str:
         f"# Registers of `{name}`",
         "",
         "32-bit words; the address on the bus (`csr_addr`) is the word address. A read takes effect with `csr_re` and",
-        "`csr_rdata` shows it in the following cycle. Bits outside of the fields read 0 and ignore writes.",
+        f"`csr_rdata` shows it in the {'third' if is_deep(params) else 'following'} cycle"
+        f"{' after it' if is_deep(params) else ''}. Bits outside of the fields read 0 and ignore writes.",
         "",
         f"{params.address_bits}-bit addresses, {params.key_bits}-bit keys, {params.entries} entries in {params.ways} "
         f"ways ({params.policy}{', skewed' if params.skewed else ''}), {params.mshrs} MSHRs, TCAM {params.tcam_kind}, "

@@ -17,6 +17,9 @@ from hopforge.hw.response_queue import ResponseQueue
 from hopforge.hw.sram import Sram
 from hopforge.model.lookup.params import LookupParams
 
+LEAST_DEPTH = 5
+"""Shallowest deep engine."""
+
 PLACES = 4
 """Responses that can wait."""
 
@@ -48,7 +51,7 @@ class DeepLookup(LookupBase):
     def __init__(self, *, params: LookupParams, memory: Callable[..., Sram] = Sram):
         super().__init__(params)
         p = params
-        if p.pipeline_depth < 5:
+        if p.pipeline_depth < LEAST_DEPTH:
             raise ValueError(f"pipeline_depth must be 5 to 8 for a deep engine, not {p.pipeline_depth}")
         self.control = RegisteredControlStatus(params=p)
         self.epoch: EpochControl = RegisteredEpochControl(epoch_bits=p.epoch_bits, rows=p.sets)
@@ -66,7 +69,8 @@ class DeepLookup(LookupBase):
             index_masks=masks, index_constant=constant,
         )  # fmt: skip
         self.responses = ResponseQueue(places=PLACES, width_bits=p.request_tag_bits + p.output_bits + 2)
-        kinds = {name: unsigned(1) for name in ("lookup", "fill", "invalidate", "scrub", "fresh")}
+        names = ("lookup", "fill", "invalidate", "scrub", "fresh", "writes", "answers")
+        kinds = {name: unsigned(1) for name in names}
         layout = StructLayout(
             kinds
             | {
@@ -141,9 +145,6 @@ class DeepLookup(LookupBase):
         opened = Signal()
         place = Signal()
         scrub = Signal()
-        first_answers = first.lookup | first.fill
-        second_answers = second.lookup | second.fill
-        writers = [getattr(op, kind) for op in (first, second) for kind in ("fill", "invalidate", "scrub")]
         take_lookup, take_fill, take_invalidate, take_scrub = taken = [
             Signal(name=f"take_{kind}") for kind in ("lookup", "fill", "invalidate", "scrub")
         ]
@@ -151,9 +152,9 @@ class DeepLookup(LookupBase):
             scrub_first.eq(epoch.flush_wait & epoch.active & ~scrubbed_last),
             waits.eq(keys.lookup | keys.invalidate),
             scrub.eq(epoch.active & (scrub_first | ~(mshrs.fill_valid | waits))),
-            opened.eq(~Cat(writers).any()),
+            opened.eq(~(first.writes | second.writes)),
             place.eq(
-                ~(held[3] | (held[2] & (first_answers | second_answers)) | (held[1] & first_answers & second_answers))
+                ~(held[3] | (held[2] & (first.answers | second.answers)) | (held[1] & first.answers & second.answers))
             ),
             take_fill.eq(opened & mshrs.fill_valid & ~scrub_first & place),
             take_invalidate.eq(opened & keys.invalidate & ~mshrs.fill_valid & ~scrub_first),
@@ -177,6 +178,8 @@ class DeepLookup(LookupBase):
         m.d.sync += [
             first.lookup.eq(take_lookup),
             first.fill.eq(take_fill & ~mshrs.fill_killed),
+            first.writes.eq((take_fill & ~mshrs.fill_killed) | take_invalidate | take_scrub),
+            first.answers.eq((take_fill & ~mshrs.fill_killed) | take_lookup),
             first.invalidate.eq(take_invalidate),
             first.scrub.eq(take_scrub),
             first.fresh.eq((scrub | Mux(fill, mshrs.fill_fresh, keys.fresh)) & ~epoch.event),
@@ -194,6 +197,8 @@ class DeepLookup(LookupBase):
             op.eq(first),
             op.fresh.eq(first.fresh & ~epoch.event),
             op.fill.eq(first.fill & ~epoch.event),
+            op.writes.eq(first.writes & ~(first.fill & epoch.event)),
+            op.answers.eq(first.answers & ~(first.fill & epoch.event)),
         ]
         fill_output, match = op.dst[: self.params.output_bits], op.dst[self.params.output_bits]
         usable = Signal()

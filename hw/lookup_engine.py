@@ -2,12 +2,22 @@
 
 from collections.abc import Callable
 
-from hopforge.hw.deep_lookup import DeepLookup
+from hopforge.hw.deep_lookup import LEAST_DEPTH, DeepLookup
 from hopforge.hw.lookup import Lookup, LookupBase
 from hopforge.hw.sram import Sram
 from hopforge.model.lookup.params import LookupParams
 
-__all__ = ["lookup_engine"]
+__all__ = ["is_deep", "lookup_engine", "two_periods"]
+
+
+def is_deep(params: LookupParams) -> bool:
+    """Whether `params` make a `DeepLookup`."""
+    return params.pipeline_depth >= LEAST_DEPTH
+
+
+def two_periods(params: LookupParams) -> tuple[str, ...]:
+    """Names of the submodules through which a path may take two periods."""
+    return ("setup",) if is_deep(params) and params.functions != ("arbitrary",) else ()
 
 
 def lookup_engine(*, params: LookupParams, memory: Callable[..., Sram] = Sram) -> LookupBase:
@@ -20,4 +30,4 @@ def lookup_engine(*, params: LookupParams, memory: Callable[..., Sram] = Sram) -
     memory : callable
         Makes the memories of the cache, `Sram`.
     """
-    return (DeepLookup if params.pipeline_depth >= 5 else Lookup)(params=params, memory=memory)
+    return (DeepLookup if is_deep(params) else Lookup)(params=params, memory=memory)

@@ -80,11 +80,9 @@ class RegisteredControlStatus(ControlStatus):
 
     def _counters(self, m: Module) -> None:
         clear = Signal(name="clear_counters")
-        happened = Signal(len(COUNTERS), name="happened")
         m.d.comb += clear.eq(self._write_bit("CTRL", "clear_counters"))
-        m.d.sync += happened.eq(self.events)
         for number, (name, _) in enumerate(COUNTERS):
-            self._contents[f"COUNT_{name.upper()}"] = sliced_counter(m, name, happened[number], clear)
+            self._contents[f"COUNT_{name.upper()}"] = sliced_counter(m, name, self.events[number], clear)
 
     def _read(self, m: Module) -> None:
         """Read in two steps: registers of a group, then groups."""

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 __all__ = ["sliced_counter"]
 
@@ -12,10 +12,10 @@ _UPPER_SHARES = (1, 1, 1)
 
 
 def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bits: int = 32) -> Value:
-    """Count the cycles with `event`; the value is exact in every cycle, wraps around, and `clear` beats the event.
+    """Count the cycles with `event`, each a cycle later; the value wraps around, and `clear` beats the event of before.
 
-    There are three slices above the low bits. That the next event carries into a slice is known from a register, so
-    that no carry runs through the counter. Reset: 0.
+    There are three slices above the low bits. That a slice steps is found out beside the event, so that
+    no carry runs through the counter. Reset: 0.
 
     Parameters
     ----------
@@ -23,8 +23,10 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
         Receives the registers.
     name : str
         What is counted, for their names.
-    event, clear : Value
-        One bit each, from registers.
+    event : Value
+        One bit; may be late.
+    clear : Value
+        One bit, from a register.
     width_bits : int
         Width of the counter, at least 7.
     """
@@ -33,16 +35,21 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
     ends = [upper_bits * sum(_UPPER_SHARES[:number]) // sum(_UPPER_SHARES) for number in range(uppers + 1)]
     low = Signal(_LOW_BITS, name=f"count_{name}_low")
     slices = [Signal(end - start, name=f"count_{name}_at{start + _LOW_BITS}") for start, end in pairwise(ends)]
-    steps = [Signal(name=f"count_{name}_steps{number}") for number in range(uppers)]  # with the next event
-    last_but_one = Signal(name=f"count_{name}_last_but_one")
-    m.d.comb += last_but_one.eq(low == (1 << _LOW_BITS) - 2)
+    steps = [Signal(name=f"count_{name}_steps{number}") for number in range(uppers)]
+    happened = Signal(name=f"count_{name}_happened")
+    carries = Signal(name=f"count_{name}_carries")  # an event of this cycle finds the low bits full
+    most = (1 << _LOW_BITS) - 1
+    m.d.comb += carries.eq(Mux(happened, low == most - 1, low == most) & ~clear)
+    m.d.sync += [
+        happened.eq(event),
+        *(step.eq(event & carries & Cat(*slices[:i]).all()) for i, step in enumerate(steps)),
+    ]
     with m.If(clear):
-        m.d.sync += [value.eq(0) for value in (low, *slices, *steps)]
-    with m.Elif(event):
-        m.d.sync += low.eq(low + 1)
-        for number, (value, step) in enumerate(zip(slices, steps, strict=True)):
-            full = Cat(*slices[:number]).all() if number else 1
-            m.d.sync += step.eq(last_but_one & full)
+        m.d.sync += [value.eq(0) for value in (low, *slices)]
+    with m.Else():
+        with m.If(happened):
+            m.d.sync += low.eq(low + 1)
+        for value, step in zip(slices, steps, strict=True):
             with m.If(step):
                 m.d.sync += value.eq(value + 1)
     return Cat(low, *slices)
