@@ -32,6 +32,10 @@ def _count(bits: Sequence[Value]) -> Value:
     return sum(bits, start=Const(0, 1))
 
 
+def _bits(word: Signal) -> list[Value]:
+    return [word[number] for number in range(len(word))]
+
+
 class DeepLookupProof(LookupProof):
     """As `LookupProof`, with the invariants of an engine behind whose choice nothing waits.
 
@@ -100,7 +104,7 @@ class DeepLookupProof(LookupProof):
             if i:
                 yield ~queue.held[i] | queue.held[i - 1]
             yield ~(queue.held[i] & hit & tag[ABOUT_A]) | (then[0] & (output == then[1:]))
-        places = [*queue.held, first.lookup | first.fill, second.lookup | second.fill]
+        places = [*_bits(queue.held), first.lookup | first.fill, second.lookup | second.fill]
         yield _count(places) <= queue.places
 
     def _of_bubbles(self) -> Iterator[Value]:
@@ -159,8 +163,8 @@ class DeepLookupProof(LookupProof):
         yield at_most_one(mshrs.target) & ~(mshrs.target & ~mshrs.free).any()
         yield ~missed.miss | mshrs.target.any()
         lookups = _count([first.lookup, second.lookup, missed.miss])
-        places = _count([*mshrs.places, dut.mshrs.returned])
-        yield places + lookups == _count([*mshrs.free])
+        places = _count([*_bits(mshrs.places), mshrs.returned])
+        yield places + lookups == _count(_bits(mshrs.free))
         for i in range(1, N):
             yield ~mshrs.places[i] | mshrs.places[i - 1]
         yield from self._of_fill()
@@ -295,7 +299,9 @@ class DeepLookupProof(LookupProof):
         """Count the places that hold the marked request."""
         p, dut, keys = self.params, self.dut, self.dut.keys
         places: list[Value] = [~dut.mshrs.free[i] & dut.mshrs.tags[i][MARKED] for i in range(p.mshrs)]
-        places += [held & word[MARKED] for held, word in zip(dut.responses.held, dut.responses.words, strict=True)]
+        places += [
+            held & word[MARKED] for held, word in zip(_bits(dut.responses.held), dut.responses.words, strict=True)
+        ]
         places += [op.lookup & op.tag[MARKED] for op in (dut.compared, dut.acting)]
         places.append(dut.missed.miss & dut.missed.tag[MARKED])
         places += [keys.lookup & keys.tag[MARKED], keys.full[0] & keys.second_kind.lookup & self._second().tag[MARKED]]

@@ -18,7 +18,7 @@ from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal, Value
 
 from hopforge.gen.formal import Proof, at_most_one, induction_log, prove
 from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.hw.lookup_engine import is_deep, lookup_engine
 from hopforge.hw.sram import Sram
 from hopforge.model.lookup.params import LookupParams
 
@@ -348,9 +348,11 @@ def _proof(pipeline_depth: int, **options: bool) -> tuple[LookupProof, dict[str,
     """Return the proof and the faults for engines of a depth."""
     from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS, DeepLookupProof  # noqa: PLC0415  it is made of this one
 
-    if pipeline_depth < 5:
-        return LookupProof(proof_parameters(pipeline_depth), **options), MUTANTS
-    return DeepLookupProof(proof_parameters(pipeline_depth), **options), DEEP_MUTANTS
+    params = proof_parameters(pipeline_depth)
+    if not is_deep(params):
+        return LookupProof(params, **options), MUTANTS
+    deep: LookupProof = DeepLookupProof(params, **options)  # type: ignore[assignment]  mypy does not follow the circle
+    return deep, DEEP_MUTANTS
 
 
 def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_s: float = 300) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout, View
 
-from hopforge.hw.epoch import EpochControl
 from hopforge.hw.key_pipeline import KeyPipeline
 from hopforge.hw.lookup import LookupBase
 from hopforge.hw.node_reduction import ReductionParameters
@@ -54,7 +53,7 @@ class DeepLookup(LookupBase):
         if p.pipeline_depth < LEAST_DEPTH:
             raise ValueError(f"pipeline_depth must be 5 to 8 for a deep engine, not {p.pipeline_depth}")
         self.control = RegisteredControlStatus(params=p)
-        self.epoch: EpochControl = RegisteredEpochControl(epoch_bits=p.epoch_bits, rows=p.sets)
+        self.epoch = RegisteredEpochControl(epoch_bits=p.epoch_bits, rows=p.sets)
         self.cache = PipelinedCache(
             sets=p.sets, ways=p.ways, policy=p.policy, skewed=p.skewed, key_bits=p.key_bits, tag_bits=p.tag_bits,
             output_bits=p.output_bits, epoch_bits=p.epoch_bits, seed=p.random_seed, memory=memory,
