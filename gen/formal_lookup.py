@@ -12,7 +12,7 @@ The proof is by induction over one cycle, with the invariants below; `MUTANTS` a
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal, Value
 
@@ -351,8 +351,8 @@ def _proof(pipeline_depth: int, **options: bool) -> tuple[LookupProof, dict[str,
     params = proof_parameters(pipeline_depth)
     if not is_deep(params):
         return LookupProof(params, **options), MUTANTS
-    deep: LookupProof = DeepLookupProof(params, **options)  # type: ignore[assignment]  mypy does not follow the circle
-    return deep, DEEP_MUTANTS
+    deep = DeepLookupProof(params, **options)
+    return cast(LookupProof, deep), DEEP_MUTANTS
 
 
 def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_s: float = 300) -> bool:

@@ -41,7 +41,10 @@ table of Q-adaptive."""
 COPY = "_copy"
 """Part of the name of a register that is equal to another one and must stay, to drive a part of its load."""
 
-_TWO_PERIODS = "strash; dch -f; map -a; topo; buffer -c; upsize -D 700; dnsize -D 700; stime -p"
+_TWO_PERIODS = (
+    "strash; if -g -K 6 -C 8; strash; dch -f; if -g; strash; dch -f; map -B 0.9; topo; buffer -c; upsize -D 650; "
+    "dnsize -D 650; stime -p"
+)
 """Script of abc for what has two periods."""
 
 _GATED_REGISTERS_MIN = 3
