@@ -13,7 +13,9 @@ from hopforge.gen.formal_allocators import (
     prove_arbiter,
     prove_switch_allocator,
 )
-from hopforge.gen.formal_lookup import MUTANTS, prove_lookup
+from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS
+from hopforge.gen.formal_engines import prove_lookup
+from hopforge.gen.formal_lookup import MUTANTS
 from hopforge.gen.formal_q_table import MINIMUM_MUTANTS, prove_minimum, prove_product
 from hopforge.gen.formal_reduction import AffineProof, Proof, crc_proofs, member_proofs, prove, reduction_proofs
 from hopforge.gen.formal_router import OUTPUT_MUTANTS, QUEUE_MUTANTS, prove_crossbar, prove_output, prove_queue
