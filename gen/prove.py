@@ -58,10 +58,12 @@ def _crc(wide: bool) -> Iterator[Task]:
 
 
 def _lookup(wide: bool) -> Iterator[Task]:
-    for depth in (1, 2, 3, 4):
+    for depth in range(1, 9):
         yield Task("lookup", f"a hit is the TCAM's answer, depth {depth}", partial(prove_lookup, depth))
     for mutant in MUTANTS:
         yield Task("lookup", f"no proof if {mutant}", partial(_fails, partial(prove_lookup, 3, mutant)))
+    for mutant in DEEP_MUTANTS:
+        yield Task("lookup", f"no proof at depth 5 if {mutant}", partial(_fails, partial(prove_lookup, 5, mutant)))
 
 
 def _allocators(wide: bool) -> Iterator[Task]:
