@@ -239,6 +239,7 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
             name="engine_deep", what=f"deep engine, depth {deep.pipeline_depth}, SRAM and TCAM outside", clocked=True,
             aim_ns=0.43,
             build=lambda: lookup_engine(params=deep), recipes=QUICK, two_periods=two_periods(deep),
+            on_request=True,
         )
     )  # fmt: skip
     return {block.name: block for block in found}

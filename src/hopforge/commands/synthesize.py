@@ -87,7 +87,10 @@ def synth(
     from rich.table import Table
 
     from hopforge.gen.synth import synthesize_config
+    from hopforge.model.errors import UserError
 
+    if stages and (liberty is None or "engine_deep" not in (block or ())):
+        raise UserError("--stages is for --block engine_deep with --liberty")
     checked = read(config, "synth" if blocks == "lookup" else _GENERATED.get(blocks, "gen q-table"))
     status = Console(stderr=True).status("")
     with status:
@@ -128,7 +131,7 @@ def _show_stages(console: "Console", found: "list[list[SynthResult]]") -> None:
 
     deep = [results for results in found if results[0].block == "engine_deep" and results[0].stages_ns]
     if not deep:
-        raise UserError("--stages shows block engine_deep; name it or no block, with --liberty and OpenSTA (sta)")
+        raise UserError("--stages needs OpenSTA (sta), which is missing: apt-get install opensta")
     for results in deep:
         periods = {result.recipe: by_stage(result.stages_ns) for result in results}
         table = Table(box=None, pad_edge=False)

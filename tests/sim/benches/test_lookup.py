@@ -29,6 +29,9 @@ ENGINES: list[dict[str, Any]] = [
      "output_bits": 64, "request_tag_bits": 32},
     {"pipeline_depth": 4, "tcam_kind": "sram", "tcam_latency_cycles": 9, "entries": 32, "ways": 8, "policy": "random",
      "chunk_bits": (8, 3), "comparators": 3, "tcam_rows": 5},
+    {"pipeline_depth": 5, "tcam_kind": "external", "epoch_bits": 1, "entries": 8, "ways": 2, "mshrs": 5},
+    {"pipeline_depth": 8, "tcam_kind": "flops", "tcam_latency_cycles": 4, "entries": 16, "ways": 4, "policy": "plru",
+     "max_members": 5, "tcam_rows": 8},
 ]  # fmt: skip
 
 
@@ -45,7 +48,7 @@ def test_engine_on_amaranths_simulator(changes: dict[str, Any]) -> None:
     assert result.cycles == replay.cycles > 250
 
 
-@pytest.mark.parametrize("number", [2, 7])
+@pytest.mark.parametrize("number", [2, 7, 10])
 def test_verilog_on_icarus(number: int, tmp_path: Path) -> None:
     params = LookupParams(**ENGINES[number])
     replay = recorded(params, 400, seed=2)
