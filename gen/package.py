@@ -122,12 +122,8 @@ def package_constraints(package: Package, *, period_ns: float | None = None) -> 
     period_ns = package.period_ns if period_ns is None else period_ns
     if not (period_ns > 0 and math.isfinite(period_ns)):
         raise UserError(f"the clock period must be above 0 ns and finite, not {period_ns:g}")
-<<<<<<< HEAD
-    ports = _ports(package.component)
+    ports = component_ports(package.component)
     return constraints_text(package.name, ports, period_ns, package.through, package.two_periods)
-=======
-    return constraints_text(package.name, component_ports(package.component), period_ns, package.through)
->>>>>>> next
 
 
 def write_package(files: Mapping[str, str], folder: Path) -> list[Path]:

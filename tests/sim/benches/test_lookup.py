@@ -83,7 +83,9 @@ def test_verilog_on_verilator(tmp_path: Path) -> None:
 def test_verilator_with_cocotb(tmp_path: Path) -> None:
     params = LookupParams(**ENGINES[7])
     replay = recorded(params, 2000, seed=5)
-    run = replay_cocotb(to_verilog(lookup_engine(params=params), "engine"), "engine", replay, tmp_path, simulator="verilator")
+    run = replay_cocotb(
+        to_verilog(lookup_engine(params=params), "engine"), "engine", replay, tmp_path, simulator="verilator"
+    )
     assert run.result.first is None, str(run.result.first)
 
 
