@@ -8,6 +8,9 @@ from amaranth.back import rtlil
 from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, UnusedElaboratable, Value
 from amaranth.lib.wiring import Component, In
 
+from hopforge.gen.memory_modules import memory_instance
+from hopforge.hw.sram import Sram
+
 __all__ = ["ModulePool", "modules_of"]
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -27,6 +30,8 @@ class ModulePool:
     ----------
     design : str
         Name of the design.
+    memories : bool
+        Memories are instances of a wrapper module (`hopforge.gen.memory_modules`).
 
     Examples
     --------
@@ -38,8 +43,9 @@ class ModulePool:
     1
     """
 
-    def __init__(self, design: str) -> None:
+    def __init__(self, design: str, *, memories: bool = False) -> None:
         self.design = design
+        self.memories = memories
         self._made: dict[tuple[type[Component], Hashable], tuple[str, bool] | None] = {}
         self._used: dict[str, int] = {}
         self._text: list[str] = []
@@ -70,6 +76,10 @@ class ModulePool:
         if clocked:
             pins |= {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         return Instance(name, **pins)
+
+    def memory(self, memory: Sram) -> Instance | None:
+        """Return what stands for a memory; None: its own array."""
+        return memory_instance(memory) if self.memories else None
 
     def rtlil(self) -> str:
         """RTLIL of all modules so far."""

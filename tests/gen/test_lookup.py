@@ -138,6 +138,7 @@ class TestLint:
         checked = load_config(CONFIGS / name)
         report = lint_text(lookup_files(checked)[f"{top_name(checked)}.sv"], top_name(checked))
         assert report.findings == ()
+        assert report.missing is None, "slang looked too"
         assert report.waived
 
     @pytest.mark.parametrize(
