@@ -16,25 +16,27 @@ PIN = re.compile("\x04([^\x05]*)\x05")
 
 _ATTRIBUTE = re.compile(r"\(\* *(.*?) *\*\)\s*")
 _SOURCE = re.compile(r'src = "([^"|]*)')
-_TOKEN = re.compile(r"\\(\S+)\s|(?<![\w$'.])\.\\(\S+)\s|(?<![\w$'.])\.([A-Za-z_]\w*)|(?<![\w$'])([A-Za-z_][\w$]*)|\"[^\"]*\"")
+_TOKEN = re.compile(
+    r"\\(\S+)\s|(?<![\w$'.])\.\\(\S+)\s|(?<![\w$'.])\.([A-Za-z_]\w*)|(?<![\w$'])([A-Za-z_][\w$]*)|\"[^\"]*\""
+)
 _HEAD = re.compile(r"^module (?:\\(\S+) |(\S+?))\((.*?)\);\n", re.DOTALL)
 _NET = re.compile(r"^  (input|output|inout|wire|reg) (?:\[(\d+):0\] )?(?:\\(\S+) |([\w$]+))(?: = (\S+))?;$")
 _INSTANCE = re.compile(r"^  (?!assign |always)(?:\\(\S+) |([A-Za-z_][\w$]*)) (?:#?\(|\\|[A-Za-z_])")
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _LINE_MAX = 118
-KEYWORDS = frozenset(
-    "always always_comb always_ff always_latch and assign assert automatic begin bit break buf byte case casez cell"
-    " checker class config const constraint context continue cover default deassign defparam design disable do edge"
-    " else end endcase endmodule enum event expect export extends final first_match for force forever fork function"
-    " generate genvar global if iff ifnone import incdir include initial inout input inside instance int integer"
-    " interface join large let liblist library local localparam logic longint macromodule matches medium modport"
-    " module nand negedge new nor not null or output package packed parameter posedge primitive priority program"
-    " property protected pull0 pull1 pullup pulldown pure rand randc randcase real reg reject_on release repeat"
-    " restrict return scalared sequence shortint signed small solve specify static string strong struct super supply0"
-    " supply1 table tagged task this throughout time timeprecision timeunit tran tri tri0 tri1 type typedef union"
-    " unique unsigned until untyped use uwire var vectored virtual void wait weak while wildcard wire with within wor"
-    " xnor xor".split()
-)
+_WORDS = """
+always always_comb always_ff always_latch and assign assert automatic begin bit break buf byte case casez cell
+checker class config const constraint context continue cover default deassign defparam design disable do edge else
+end endcase endmodule enum event expect export extends final first_match for force forever fork function generate
+genvar global if iff ifnone import incdir include initial inout input inside instance int integer interface join
+large let liblist library local localparam logic longint macromodule matches medium modport module nand negedge
+new nor not null or output package packed parameter posedge primitive priority program property protected pull0
+pull1 pullup pulldown pure rand randc randcase real reg reject_on release repeat restrict return scalared sequence
+shortint signed small solve specify static string strong struct super supply0 supply1 table tagged task this
+throughout time timeprecision timeunit tran tri tri0 tri1 type typedef union unique unsigned until untyped use
+uwire var vectored virtual void wait weak while wildcard wire with within wor xnor xor
+"""
+KEYWORDS = frozenset(_WORDS.split())
 """Words of the language; a net of such a name is escaped."""
 
 
@@ -130,13 +132,13 @@ class VerilogModule:
         """Verilog of the module; `cells` gives the name of a module that this one has instances of."""
         ports = [f"  {self._declaration(name, self.nets[name])}" for name in self.ports]
         lines = [f"module {_written(self.name)}(", ",\n".join(ports), ");"]
-        inner = [(name, found) for name, found in self.nets.items() if not found.direction]
-        lines += [f"  {self._declaration(name, found)};" for name, found in sorted(inner, key=lambda item: natural(item[0]))]
+        inner = sorted((name for name, found in self.nets.items() if not found.direction), key=natural)
+        lines += [f"  {self._declaration(name, self.nets[name])};" for name in inner]
         source = ""
         for statement in self.statements:
             if statement.source and statement.source != source:
-                source = statement.source
-                lines.append(f"  // {source}")
+                lines.append(f"  // {statement.source}")
+            source = statement.source or ("" if statement.kind == "instance" else source)
             lines.append(_broken(_printed(statement, cells)))
         return "\n".join([*lines, "endmodule", ""])
 
@@ -144,7 +146,7 @@ class VerilogModule:
         kind = "reg" if found.register else "wire"
         width = f"[{found.width - 1}:0] " if found.width > 1 else ""
         first = f" = {found.first}" if found.first else ""
-        return f"{found.direction} {kind} {width}{_written(name)}{first}".strip()
+        return f"{found.direction} {kind} {width}{_written(name)}{first}".lstrip()
 
 
 def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
@@ -256,6 +258,8 @@ def _marked(found: re.Match[str], nets: Mapping[str, Net]) -> str:
     escaped, escaped_pin, pin, plain = found.groups()
     if escaped_pin or pin:
         return f".\x04{escaped_pin or pin}\x05"
+    if plain in KEYWORDS:  # as a name it is escaped
+        return found[0]
     name = escaped or plain
     return net(name) if name is not None and name in nets else found[0]
 

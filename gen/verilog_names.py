@@ -52,7 +52,8 @@ def name_everything(
     ports: dict[str, dict[str, str]] = {}
     for name in _from_the_top(by_name, top):
         module = by_name[name]
-        ports[name] = _name_nets(module, asked[name], words.get(name, {}), inner=name != top)
+        hints = {**words.get(name, {}), **dict(_hints(module, by_name))}
+        ports[name] = _name_nets(module, {**asked[name], **_inside(module)}, hints, inner=name != top)
         for statement in module.statements:
             if statement.cell in asked:
                 for pin, hint in _pin_hints(statement):
@@ -81,7 +82,7 @@ def _from_the_top(by_name: Mapping[str, VerilogModule], top: str) -> list[str]:
 
 
 def _name_nets(
-    module: VerilogModule, asked: Mapping[str, str], words: Mapping[str, str], *, inner: bool
+    module: VerilogModule, asked: Mapping[str, str], hints: Mapping[str, str], *, inner: bool
 ) -> dict[str, str]:
     """Rename the nets of a module; return what became of its ports."""
     taken = {name for name in module.nets if not _NUMBERED.search(name)} | KEYWORDS
@@ -97,9 +98,8 @@ def _name_nets(
             give(port, (asked.get(port) or f"{module.nets[port].direction}_value") if base == "port" else base)
         elif port in KEYWORDS and inner:
             give(port, f"{port}_")
-    hints = {**words, **dict(_hints(module))}
     for name in module.nets:
-        if name in hints and _NUMBERED.search(name) and name not in names:
+        if name in hints and name not in names:
             give(name, _plain(hints[name], names))
         elif name in KEYWORDS and name not in names and not module.nets[name].direction:
             give(name, f"{name}_")
@@ -142,24 +142,41 @@ def _plain(hint: str, names: Mapping[str, str]) -> str:
     return NET.sub(lambda found: names.get(found[1], _base(found[1]) or "value"), hint)
 
 
-def _hints(module: VerilogModule) -> Iterator[tuple[str, str]]:
+def _hints(module: VerilogModule, by_name: Mapping[str, VerilogModule]) -> Iterator[tuple[str, str]]:
     """Yield (name, what it could be called); of several for a name the last counts."""
     for statement in module.statements:
         if statement.kind == "process":
-            yield from ((following, f"{net(register)}_next") for register, following in _FLOP.findall(statement.text))
+            for register, following in _FLOP.findall(statement.text):
+                if _NUMBERED.search(following):
+                    yield following, f"{net(register)}_next"
     for statement in module.statements:
         if statement.kind == "instance":
+            cell = by_name.get(statement.cell)
+            inside = _inside(cell) if cell else {}
             for pin, expression in _PIN.findall(statement.text):
                 found = NET.fullmatch(expression.strip())
-                if found and not _NUMBERED.search(pin) and not _driven(module, found[1]):
-                    yield found[1], f"{_instance_name(statement.name)}_{pin}"
+                written = cell.nets[pin].direction == "output" if cell else pin == "r_data"
+                if found and written and _is_vague(found[1]) and not module.nets[found[1]].direction:
+                    known = inside.get(pin, "" if _base(pin) == "port" else _base(pin))
+                    if known:
+                        yield found[1], f"{_instance_name(statement.name)}_{known}"
 
 
-def _driven(module: VerilogModule, name: str) -> bool:
-    """Whether an assignment gives a wire its value, and not an instance."""
-    return module.nets[name].register or any(
-        s.kind == "assign" and net(name) in s.sides[0] for s in module.statements
-    )
+def _is_vague(name: str) -> bool:
+    """Whether a wire has a number, or the name of a port of one of several equal parts."""
+    return _NUMBERED.search(name) is not None or "__" in name
+
+
+def _inside(module: VerilogModule) -> dict[str, str]:
+    """Return what outputs that only have a number could be called after what they are inside of the module."""
+    found: dict[str, str] = {}
+    for statement in module.statements:
+        if statement.kind == "assign":
+            left, right = (_ONE.fullmatch(side.strip()) for side in statement.sides)
+            if left and right and left[2] is None and _base(left[1]) == "port" and not _NUMBERED.search(right[1]):
+                high, low = right[2], right[3] or right[2]
+                found[left[1]] = right[1] if high is None else _slice_name(right[1], int(high), int(low))
+    return found
 
 
 def _bits_of_a_word(statement: Statement, module: VerilogModule) -> Iterator[tuple[str, str]]:
@@ -173,7 +190,7 @@ def _bits_of_a_word(statement: Statement, module: VerilogModule) -> Iterator[tup
         if width is None:
             return
         found = NET.fullmatch(part.strip())
-        if found:
+        if found and _NUMBERED.search(found[1]):
             yield found[1], _slice_name(word[1], high - 1, high - width)
         high -= width
 
@@ -234,7 +251,9 @@ def _name_instances(module: VerilogModule) -> None:
     taken = set(module.nets) | {s.name for s in module.statements if s.name and not _NUMBERED.search(s.name)}
     for statement in module.statements:
         if statement.kind == "instance" and (_NUMBERED.search(statement.name) or statement.name in module.nets):
-            statement.name = _free(_instance_name(statement.name), taken)
+            base = re.sub(r"_\d+$", "", _instance_name(statement.name)) if "$" in statement.name else statement.name
+            kind = "memory" if statement.cell.startswith("hopforge_r") else "unit"
+            statement.name = _free(base if base not in taken else f"{base}_{kind}", taken)
 
 
 def _rename_pins(module: VerilogModule, ports: Mapping[str, Mapping[str, str]]) -> None:

@@ -1,4 +1,4 @@
-"""Verilog of yosys made shorter: registers assigned in one process, wires that nobody reads left out, expressions joined.
+"""Verilog of yosys made shorter: one process for a register, no unread wires, expressions joined.
 
 Every step keeps the values of all ports, registers and remaining wires in every cycle.
 """
@@ -16,6 +16,7 @@ _TRUTH = re.compile(rf"(?:({_ATOM}) (==|!=|<|<=|>|>=|&&|\|\|) ({_ATOM})|(!|&|\||
 _BITWISE = re.compile(rf"({_ATOM}) (?:&|\||\^) ({_ATOM})")
 _CHOICE = re.compile(rf"({_ATOM}) \? ({_ATOM}) : ({_ATOM})")
 _NOT = re.compile(rf"~ ({_ATOM})")
+_WRITTEN = re.compile("\x02([^\x03]*)\x03 ?(?:\\[[\\d:]+\\])? = ")
 _FLOP = re.compile("  always_ff @\\(posedge \x02([^\x03]*)\x03\\)\\n    \x02([^\x03]*)\x03 <= \x02([^\x03]*)\x03;")
 _TARGET = re.compile("\n *(?:\\d+'[bh][0-9a-f?]+: )?\x02[^\x03]*\x03 ?(?:\\[[\\d:]+\\])? <?= $")
 _AFTER_OPERAND = re.compile(r"[\x03\])}] (?:&|\||\^|&&|\|\|) $")
@@ -32,8 +33,11 @@ def join_registers(module: VerilogModule) -> None:
     ``always_ff begin if (en) q <= d; end``, where nothing else reads ``next``.
     """
     uses = module.uses()
-    combs = {found[1]: statement for statement in module.statements
-             if statement.text.startswith("  always_comb begin\n") and (found := NET.search(statement.text))}  # fmt: skip
+    combs = {
+        found[1]: statement
+        for statement in module.statements
+        if statement.text.startswith("  always_comb begin\n") and (found := _WRITTEN.search(statement.text))
+    }
     gone: set[int] = set()
     for statement in module.statements:
         flop = _FLOP.fullmatch(statement.text)
