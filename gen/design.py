@@ -28,6 +28,11 @@ def engine_parameters(config: Config) -> LookupParams:
     UserError
         If the hardware cannot do what the configuration wants.
     """
+    if config.lookup.expression is not None:
+        raise UserError(
+            f"lookup.reduction.{config.lookup.expression.key}: engines in hardware do not have expressions yet; use "
+            "lookup.reduction: false"
+        )
     try:
         return LookupParams.from_config(config)
     except ValueError as error:
@@ -119,8 +124,10 @@ def whole_network_design(config: Config) -> NetworkDesign:
     Raises
     ------
     UserError
-        As `network_design`, or something has failed.
+        As `network_design`, something has failed, or a bus that networks do not have.
     """
+    if config.csr.bus != "native":
+        raise UserError(f"csr.bus must be native for hopforge gen network, not {config.csr.bus}")
     refuse_failed(config.failed, "hopforge gen network")
     design = network_design(config)
     _ = design.programs

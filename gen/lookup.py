@@ -13,10 +13,14 @@ from hopforge.gen.package import (
     registers_as_data,
     write_package,
 )
+from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
+from hopforge.gen.register_map import register_map_files
 from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_on_bus import LookupOnBus
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import CsrMap, csr_map
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.bus_space import lookup_space
 
 __all__ = [
     "generate_lookup", "lookup_files", "lookup_package", "lookup_parameters_as_data", "top_name",
@@ -24,6 +28,9 @@ __all__ = [
 
 _THROUGH = (("resp_ready", "req_ready"),)
 """Combinational paths from port to port: a response that is taken makes room for a request."""
+
+
+_DESCRIPTION = "Routing-cache lookup engine of one input port"
 
 
 def top_name(config: Config) -> str:
@@ -63,15 +70,15 @@ def lookup_files(config: Config, *, period_ns: float | None = None) -> dict[str,
 
 def lookup_package(config: Config) -> Package:
     """Return what is generated of the engine of a configuration."""
-    params = engine_parameters(config)
-    name = top_name(config)
+    params, bus = engine_parameters(config), config.csr.bus
+    name, space = top_name(config), lookup_space(params)
     registers = csr_map(params)
     return Package(
         name=name,
         kind="lookup",
-        description="Routing-cache lookup engine of one input port",
-        component=Lookup(params=params),
-        through=_THROUGH,
+        description=_DESCRIPTION,
+        component=Lookup(params=params) if bus == "native" else LookupOnBus(params=params, bus=bus),
+        through=_THROUGH + bus_paths(bus),
         manifest={
             "definition": "docs/definitions/lookup-engine.md",
             "parameters": lookup_parameters_as_data(params),
@@ -81,9 +88,11 @@ def lookup_package(config: Config) -> Package:
                 "index_bits": params.index_bits,
                 "hit_latency_cycles": params.pipeline_depth,
             },
+            **bus_as_data(bus, space),
             "registers": registers_as_data(registers),
         },
-        documentation=_documentation(name, params, registers),
+        documentation=_documentation(name, params, registers, bus),
+        more=register_map_files(name, _DESCRIPTION + ".", space, bus=bus),
     )
 
 
@@ -93,13 +102,18 @@ def lookup_parameters_as_data(params: LookupParams) -> dict[str, Any]:
     return dataclasses.asdict(params) | {"crc": crc}
 
 
-def _documentation(name: str, params: LookupParams, registers: CsrMap) -> str:
+_NATIVE = (
+    "32-bit words; the address on the bus (`csr_addr`) is the word address. A read takes effect with `csr_re` and",
+    "`csr_rdata` shows it in the following cycle. Bits outside of the fields read 0 and ignore writes.",
+)
+
+
+def _documentation(name: str, params: LookupParams, registers: CsrMap, bus: str) -> str:
     """Register documentation as Markdown."""
     lines = [
         f"# Registers of `{name}`",
         "",
-        "32-bit words; the address on the bus (`csr_addr`) is the word address. A read takes effect with `csr_re` and",
-        "`csr_rdata` shows it in the following cycle. Bits outside of the fields read 0 and ignore writes.",
+        *bus_introduction(bus, _NATIVE),
         "",
         f"{params.address_bits}-bit addresses, {params.key_bits}-bit keys, {params.entries} entries in {params.ways} "
         f"ways ({params.policy}{', skewed' if params.skewed else ''}), {params.mshrs} MSHRs, TCAM {params.tcam_kind}, "
@@ -107,5 +121,6 @@ def _documentation(name: str, params: LookupParams, registers: CsrMap) -> str:
         "",
         *register_table(registers),
         *register_sections(registers),
+        *interrupt_sections(bus, lookup_space(params)),
     ]
     return "\n".join(lines) + "\n"

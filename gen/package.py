@@ -19,8 +19,8 @@ from hopforge.model.lookup.csr import Register
 from hopforge.model.output.results import staged
 
 __all__ = [
-    "Package", "package_constraints", "package_files", "register_sections", "register_table", "registers_as_data",
-    "write_package",
+    "Package", "component_ports", "package_constraints", "package_files", "register_sections", "register_table",
+    "registers_as_data", "write_package",
 ]  # fmt: skip
 
 _ACCESS = {
@@ -83,7 +83,7 @@ def package_files(package: Package, *, period_ns: float | None = None) -> dict[s
     """
     constraints = package_constraints(package, period_ns=period_ns)
     name = package.name
-    ports = _ports(package.component)
+    ports = component_ports(package.component)
     files = {
         f"{name}.sv": to_verilog(package.component, name),
         f"{name}.vlt": waiver_file(),
@@ -119,7 +119,7 @@ def package_constraints(package: Package, *, period_ns: float | None = None) -> 
     period_ns = package.period_ns if period_ns is None else period_ns
     if not (period_ns > 0 and math.isfinite(period_ns)):
         raise UserError(f"the clock period must be above 0 ns and finite, not {period_ns:g}")
-    return constraints_text(package.name, _ports(package.component), period_ns, package.through)
+    return constraints_text(package.name, component_ports(package.component), period_ns, package.through)
 
 
 def write_package(files: Mapping[str, str], folder: Path) -> list[Path]:
@@ -136,7 +136,7 @@ def write_package(files: Mapping[str, str], folder: Path) -> list[Path]:
     return [folder / name for name in files]
 
 
-def _ports(component: Component) -> list[dict[str, Any]]:
+def component_ports(component: Component) -> list[dict[str, Any]]:
     """Name, direction and width of every port, clock and reset included."""
     ports: list[dict[str, Any]] = [
         {"name": "clk", "direction": "input", "width_bits": 1, "role": "clock, rising edge"},

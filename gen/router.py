@@ -16,9 +16,13 @@ from hopforge.gen.package import (
     registers_as_data,
     write_package,
 )
+from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
+from hopforge.gen.register_map import register_map_files
 from hopforge.hw.controlled_router import ControlledRouter
+from hopforge.hw.router_on_bus import RouterOnBus
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
+from hopforge.model.router.bus_space import router_space
 from hopforge.model.router.csr import all_engines_address, engine_address, router_csr_map
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.program import RouterProgram
@@ -82,25 +86,28 @@ def router_files(config: Config, *, router: int = 0, period_ns: float | None = N
 def router_package(config: Config, *, router: int = 0) -> Package:
     """Return what is generated of a router of a configured network."""
     design = router_design(config, router=router)
-    params, name = design.params[router], router_name(config, router)
+    params, name, bus = design.params[router], router_name(config, router), config.csr.bus
     manifest: dict[str, Any] = {
         "definition": "docs/definitions/router.md, docs/guides/generate-a-router.md",
         "parameters": router_parameters_as_data(params),
         "place": {"router": router, "ports": _neighbours(design.topology, router)},
+        **bus_as_data(bus, router_space(params)),
         "registers": registers_as_data(router_csr_map(params)),
     }
-    more = {}
+    description = f"Router {router} of the network {config.name}"
+    more = register_map_files(name, f"{description}.", router_space(params), bus=bus)
     if params.lookup is not None:
         manifest["engines"] = engine_pages_as_data(params)
         more["_program.json"] = program_text([design.program(router)])
     return Package(
         name=name,
         kind="router",
-        description=f"Router {router} of the network {config.name}",
-        component=ControlledRouter(params=params),
+        description=description,
+        component=ControlledRouter(params=params) if bus == "native" else RouterOnBus(params=params, bus=bus),
         manifest=manifest,
+        through=bus_paths(bus),
         period_ns=ROUTER_PERIOD_NS,
-        documentation=_documentation(name, params),
+        documentation=_documentation(name, params, bus),
         more=more,
     )
 
@@ -160,15 +167,20 @@ def _listed(items: Sequence[Any]) -> list[str]:
     return [f"      {json.dumps(item)}{',' if number < len(items) - 1 else ''}" for number, item in enumerate(items)]
 
 
-def _documentation(name: str, params: RouterParams) -> str:
+_NATIVE = (
+    "32-bit words; the address on the bus (`csr__addr`) is the word address. A read takes effect with `csr__re`",
+    "and `csr__rdata` shows it in the following cycle. Bits outside of the fields, and addresses without a",
+    "register, read 0 and ignore writes.",
+)
+
+
+def _documentation(name: str, params: RouterParams, bus: str) -> str:
     """Register documentation as Markdown."""
     registers = router_csr_map(params)
     lines = [
         f"# Registers of `{name}`",
         "",
-        "32-bit words; the address on the bus (`csr__addr`) is the word address. A read takes effect with `csr__re`",
-        "and `csr__rdata` shows it in the following cycle. Bits outside of the fields, and addresses without a",
-        "register, read 0 and ignore writes.",
+        *bus_introduction(bus, _NATIVE),
         "",
         f"{params.ports} ports of {params.vcs} virtual channels with {params.buffer_flits} flits each, "
         f"{params.switching}, {params.width_bits} bits of data in a flit, routes from a {params.rc}.",
@@ -176,6 +188,7 @@ def _documentation(name: str, params: RouterParams) -> str:
         *register_table(registers, digits=4),
         *engine_sections(params),
         *register_sections(registers, digits=4),
+        *interrupt_sections(bus, router_space(params)),
     ]
     return "\n".join(lines) + "\n"
 

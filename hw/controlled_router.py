@@ -50,6 +50,7 @@ class ControlledRouter(wiring.Component):
     - ``port[i]``: flits and credits, see *Signals of one port* in docs/definitions/router.md.
     - ``csr``: register bus; a read shows its word in the cycle after ``re``, until the next.
     - ``number``: number of the router in its network, to be read as NUMBER.
+    - ``dropped`` (with `events`): an input is about to count a packet with an unroutable destination.
     - Mode lookup: ``link_change`` (a pulse) begins a topology change in all engines; with a TCAM outside, ``tcam[i]``
       is its port for input i.
 
@@ -57,21 +58,27 @@ class ControlledRouter(wiring.Component):
     ----------
     params : RouterParams
         The router; its own checks name what is wrong.
+    events : bool
+        With ``dropped``, for an interrupt.
     """
 
     port: Sequence[Any]
     csr: Any
     number: Signal
+    dropped: Signal
     link_change: Signal
     tcam: Sequence[Any]
 
-    def __init__(self, *, params: RouterParams):
+    def __init__(self, *, params: RouterParams, events: bool = False):
         self.params = p = params
+        self.events = events
         members = {
             "port": Out(channel_signature(p)).array(p.ports),
             "csr": Out(csr_signature(ROUTER_CSR_ADDR_BITS)),
             "number": In(NUMBER_BITS),
         }
+        if events:
+            members["dropped"] = Out(1)
         if p.rc == "lookup" and p.lookup is not None:
             members["link_change"] = In(1)
             if has_tcam_ports(p):
@@ -99,6 +106,8 @@ class ControlledRouter(wiring.Component):
             router.enable.eq(registers.enable),
             router.clear_drops.eq(registers.clear_counters),
         ]
+        if self.events:
+            m.d.comb += self.dropped.eq(router.dropped.any())
         if p.rc == "lookup":
             self._engines(m, router, registers)
         return m

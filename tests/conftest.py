@@ -1,6 +1,7 @@
 """What all tests share: the long ones run only when asked for; no test fails because the machine is busy."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -9,6 +10,10 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("hopforge", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("hopforge")
 
+# a job that a shell starts with & or nohup ignores these, and hands that down to the programs that the tests interrupt
+for _number, _usual in {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}.items():
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _usual)
 
 #: a study takes as long as it takes; this only ends one that hangs
 STUDY_TIMEOUT_S = 4 * 3600

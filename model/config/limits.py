@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from hopforge.model.config.base import Problem
+from hopforge.model.config.key_expression import expression_problems
 from hopforge.model.config.lookup import KEY_MODE_BITS, MAX_WIDTH_BITS, AddressConfig, ChunkBits, LookupConfig
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import (
@@ -112,6 +113,10 @@ def engine_problems(topology: TopologyConfig, address: AddressConfig, lookup: Lo
             "lookup.cache.output_bits", f"must hold the numbers of {ports} ports, not {cache.output_bits} bits"
         )
     if not lookup.reduction:
+        return
+    if lookup.expression is not None:
+        yield from expression_problems(lookup.expression, topology, address.width_bits, address.chunk_bits)
+        yield from _chunk_width_problems(address, lookup)
         return
     if topology.kind not in (*TABLE_KINDS, *lookup.functions):
         yield Problem("lookup.functions", f"must contain topology.kind={topology.kind!r}")

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Discriminator, Field, Tag
 
 from hopforge.model.config.base import Problem, Section, suggestion
+from hopforge.model.config.key_expression import KeyExpressionConfig
 from hopforge.model.numbers.crc_catalogue import CRC
 
 Policy = Literal["lru", "plru", "fifo", "random"]
@@ -13,6 +14,7 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)  # kernels call them by their pl
 KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
 ChunkBits = Literal[2, 3, 4, 6, 8]
 MAX_WIDTH_BITS = 48
+KEY_FUNCTIONS: tuple[KeyMode, ...] = get_args(KeyMode)
 KEY_MODE_BITS = 4  # a cache key is the address plus its mode (docs/architecture.md)
 
 
@@ -153,11 +155,19 @@ class TcamConfig(Section):
             yield Problem("latency_cycles", f"must be at least 2 for kind=sram, not {self.latency_cycles}")
 
 
+def _reduction_tag(value: Any) -> str:
+    return "<expression>" if isinstance(value, dict | KeyExpressionConfig) else "<switch>"
+
+
 class LookupConfig(Section):
     """One lookup engine: key functions, cache, MSHRs, TCAM, pipeline."""
 
-    reduction: bool = True
-    """Keys from node reduction (a key per output); off: the whole destination address is the key."""
+    reduction: Annotated[
+        Annotated[bool, Tag("<switch>")] | Annotated[KeyExpressionConfig, Tag("<expression>")],
+        Discriminator(_reduction_tag),
+    ] = True
+    """Keys from node reduction (a key per output); off: the whole destination address is the key. Or an expression of
+    your own (docs/definitions/key-expressions.md)."""
     functions: tuple[KeyMode, ...] = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly")
     """Key functions in the hardware; `arbitrary` is always among them, it is the mode after reset."""
     chunk_bits: tuple[ChunkBits, ...] = (2, 3, 4, 6, 8)
@@ -178,6 +188,11 @@ class LookupConfig(Section):
     """Cycles from a request to its answer on a hit."""
     tcam: TcamConfig = TcamConfig()
     """Ternary CAM."""
+
+    @property
+    def expression(self) -> KeyExpressionConfig | None:
+        """Keys by an expression, if that is how they are made."""
+        return self.reduction if isinstance(self.reduction, KeyExpressionConfig) else None
 
     def problems(self) -> Iterator[Problem]:
         """Check the lists."""

@@ -7,6 +7,7 @@ from pydantic import Field, PrivateAttr
 
 from hopforge.model.config.app import AppConfig
 from hopforge.model.config.base import Problem, Section
+from hopforge.model.config.csr import CsrConfig
 from hopforge.model.config.energy import EnergyConfig
 from hopforge.model.config.limits import (
     group_problems,
@@ -88,6 +89,8 @@ class Config(Section):
     """Energies and areas of the parts of a switch."""
     router: RouterConfig = RouterConfig()
     """Routers of the network simulator."""
+    csr: CsrConfig = CsrConfig()
+    """Registers of a generated lookup engine or router."""
     routing: RoutingConfig = RoutingConfig()
     """Routing algorithm of the network simulator."""
     packet: PacketConfig = PacketConfig()

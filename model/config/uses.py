@@ -64,19 +64,19 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "trace": _network,
     "app": _app,
     "workload": lambda config: {"workload"},
-    "gen lookup": _engine,
-    "gen router": _routers,
-    "gen network": lambda config: _routers(config) | {"address", "failed"},
+    "gen lookup": lambda config: _KEYS | {"csr"},
+    "gen router": lambda config: _routers(config) | {"csr"},
+    "gen network": lambda config: _routers(config) | {"address", "failed", "csr"},
     "gen tables": lambda config: {"tables", "failed", *_KEYS},
     "gen q-table": _q_table,
     "cosim lookup": lambda config: _KEYS | {"cosim"},
     "cosim router": lambda config: _routers(config) | {"cosim"},
     "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed"},
     "cosim q_table": lambda config: _MACHINE | {"cosim"},
-    "lint": lambda config: _routers(config) | _KEYS,
+    "lint": lambda config: _routers(config) | _KEYS | {"csr"},
     "mutate": _engine,
     "synth": _engine,
-    "timing": _engine,
+    "timing": lambda config: _KEYS | {"csr"},
     "demo": lambda config: _hits(config) | _network(config) | {"cosim"},
 }
 """Command, with its part → the sections that it uses in a configuration, beside name, seed and topology."""
@@ -106,6 +106,8 @@ def key_words(config: Config, *, replayed: bool = False) -> str:
     lookup, kind = config.lookup, config.topology.kind
     if not lookup.reduction:
         return "whole address"
+    if lookup.expression is not None:
+        return lookup.expression.words
     if kind in TABLE_KINDS:
         return f"whole address, for there are no reduced ones of topology.kind={kind}"
     if replayed and config.routing.algorithm == "tables":

@@ -98,6 +98,9 @@ def replay(reduction: NodeReduction, router: int, destinations: ArrayLike, cache
         raise ValueError(f"address_bits of the cache must be {limit}, not {cache.address_bits}")
     dst = np.ascontiguousarray(destinations, dtype=np.int64)
     reduction.check_destinations(dst)
+    if reduction.mode == "expression":
+        run = cache.run(reduction.keys(router, dst))
+        return ReplayCounts(len(dst), int(np.count_nonzero(run.hits)), run.evictions)
     place = reduction.switch(router)
     hits = evictions = 0
     if cache.enabled:

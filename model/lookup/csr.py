@@ -17,7 +17,7 @@ ENGINE_ID = 0x484F5001  # "HOP", version 1 of this map
 
 Access = Literal["const", "ro", "rw", "wo", "w1", "rc", "w1c"]
 
-MODES = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly")
+MODES = ("arbitrary", "mesh", "torus", "fat_tree", "dragonfly", "expression")
 """Names of the values of MODE.mode, in order."""
 
 UP_CHOICES = ("d_mod_k", "highest_mismatch")
@@ -237,7 +237,7 @@ def _control(params: LookupParams) -> Iterator[Register]:
         ),
     )  # fmt: skip
     features = (
-        ("functions", 0, 5, sum(1 << MODES.index(name) for name in params.functions), "bit m: MODE.mode = m exists"),
+        ("functions", 0, 6, sum(1 << MODES.index(name) for name in params.functions), "bit m: MODE.mode = m exists"),
         ("comparators", 8, 5, params.comparators, "interval comparators"),
         ("max_members", 16, 5, params.max_members, "most link-aggregation members"),
         ("epoch_bits", 24, 4, params.epoch_bits, "width of an epoch"),
@@ -256,7 +256,10 @@ def _const(name: str, lsb: int, width: int, value: int, description: str) -> Fie
 def _configuration(params: LookupParams) -> Iterator[Register]:
     chunks = ", ".join(f"{index}: {bits} bits" for index, bits in enumerate(params.chunk_bits))
     mode = (
-        ("mode", 0, 3, 0, "0 arbitrary, 1 mesh, 2 torus, 3 fat tree, 4 dragonfly; one that is not built in acts as 0."),
+        (
+            "mode", 0, 3, 0,
+            "0 arbitrary, 1 mesh, 2 torus, 3 fat tree, 4 dragonfly, 5 expression; one that is not built in acts as 0.",
+        ),
         ("chunk_select", 4, 3, 0, f"Width of a digit ({chunks}); one that does not exist acts as 0."),
         ("up_choice", 8, 1, 0, "Fat tree, way up: 0 by the digit of this level, 1 by the highest mismatching digit."),
         ("member_hash", 12, 1, 0, "Link-aggregation member: 0 CRC(d) mod members, 1 d mod members."),

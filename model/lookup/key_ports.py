@@ -73,7 +73,7 @@ class KeyPorts:
             topology, reduction.address, up_choice=reduction.up_choice, members=reduction.members,
             member_hash=reduction.member_hash, crc=reduction.crc,
         )  # fmt: skip
-        if reduction.mode != "arbitrary" and reduction != own:
+        if reduction.mode not in ("arbitrary", "expression") and reduction != own:
             raise ValueError(f"reduction must be for the {topology.name}, not {reduction.mode} {reduction.radices}")
         self.reduction = reduction
         self.topology = topology
@@ -100,6 +100,8 @@ class KeyPorts:
         number, words = np.broadcast_arrays(np.asarray(routers, np.int64), np.asarray(keys, np.int64))
         if self.reduction.mode == "arbitrary":
             return self.destination_ports(number, words)
+        if self.reduction.mode == "expression":
+            return self._of_expression(number, words)
         return self._reduced(number, words)
 
     def destination_ports(self, routers: ArrayLike, destinations: ArrayLike) -> NDArray[np.int32]:
@@ -116,6 +118,21 @@ class KeyPorts:
     def port(self, router: int, key: int) -> int:
         """Return the output port of one key, as `ports` does for many."""
         return int(self.ports(router, key))
+
+    def _of_expression(self, routers: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Ports of the destinations that have the keys."""
+        port = np.full(keys.shape, NO_PORT, np.int32)
+        addresses = self.topology.host_address
+        for router in np.unique(routers):
+            ports = self.destination_ports(int(router), addresses)
+            known = dict(zip(self.reduction.keys(int(router), addresses).tolist(), ports.tolist(), strict=True))
+            here = routers == router
+            port[here] = [known.get(key, NO_PORT) for key in keys[here].tolist()]
+        if (port == NO_PORT).any():
+            first = tuple(index[0] for index in np.nonzero(np.atleast_1d(port == NO_PORT)))
+            where, what = np.atleast_1d(routers)[first], np.atleast_1d(keys)[first]
+            raise ValueError(f"key {int(what):#x} leads nowhere at router {int(where)} of the {self.topology.name}")
+        return port
 
     def _reduced(self, routers: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int32]:
         reduction = self.routing

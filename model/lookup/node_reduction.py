@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.config.lookup import KeyMode
+from hopforge.model.config.lookup import KEY_FUNCTIONS, KeyMode
 from hopforge.model.lookup.csr import MEMBER_HASHES, MODES, UP_CHOICES
 from hopforge.model.lookup.human_keys import (
     HumanKey,
@@ -99,7 +99,7 @@ class NodeReduction:
     (('X', 1, '-'), '0x2080001')
     """
 
-    mode: KeyMode
+    mode: KeyMode | Literal["expression"]
     address: AddressFormat = _DEFAULT_ADDRESS
     radices: tuple[int, ...] = ()
     hosts_per_router: int = 1
@@ -109,7 +109,7 @@ class NodeReduction:
     crc: Crc = DEFAULT_CRC
 
     def __post_init__(self) -> None:
-        for name, known in (("mode", MODES), ("up_choice", UP_CHOICES), ("member_hash", MEMBER_HASHES)):
+        for name, known in (("mode", KEY_FUNCTIONS), ("up_choice", UP_CHOICES), ("member_hash", MEMBER_HASHES)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
         if not 1 <= self.members <= MAX_MEMBERS:

@@ -9,6 +9,7 @@ import numpy as np
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import MEMBER_HASHES, MODES, UP_CHOICES, WORD_BITS, CsrMap, csr_map
+from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_ports import KeyPorts
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import LookupParams
@@ -108,7 +109,7 @@ def tcam_contents(config: Config, topology: Topology, tables: RouterTables, rout
     UserError
         Destinations of one cache key that leave in different ways.
     """
-    reduction = NodeReduction.from_config(config, topology)
+    reduction = configured_reduction(config, topology)
     outputs = tables.lookup_outputs(router)
     addresses = [int(address) for address in topology.host_address]
     keys = reduction.keys(router, topology.host_address).tolist()
@@ -202,7 +203,7 @@ def router_program(
                 f"lookup.cache.output_bits must hold the output {row.output:#x} (port and class) of router {router}, "
                 f"not {lookup.output_bits} bits"
             )
-    reduction = NodeReduction.from_config(config, topology)
+    reduction = configured_reduction(config, topology)
     operations = [*_clean(lookup), *_keys(config, params, lookup, reduction, router)]
     if inside:
         for number, row in enumerate(rows):

@@ -1,7 +1,7 @@
 """The routing of the network that a configuration describes, over its aggregated links."""
 
 from hopforge.model.config import Config
-from hopforge.model.lookup.node_reduction import NodeReduction
+from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.routing import prepare_routing
 from hopforge.model.routing.aggregation import aggregated_plan
 from hopforge.model.routing.plan import RoutingPlan
@@ -33,5 +33,5 @@ def over_members(config: Config, topology: Topology, plan: RoutingPlan) -> Routi
     """Return the routing of a network from that of `routing_network`, with the members that `lookup.lag` says."""
     if topology.aggregation is None:
         return plan
-    reduction = NodeReduction.from_config(config, topology)
+    reduction = configured_reduction(config, topology)
     return aggregated_plan(plan, topology, reduction.member_array(topology.host_address))

@@ -4,29 +4,10 @@ import numpy as np
 
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import SlimFlyConfig
-from hopforge.model.numbers.galois_field import GaloisField
+from hopforge.model.numbers.galois_field import GaloisField, generator_sets
 from hopforge.model.topology.base import Topology
-from hopforge.model.topology.graph import Numbers, assemble_graph, equal_hosts
+from hopforge.model.topology.graph import assemble_graph, equal_hosts
 from hopforge.model.topology.limits import check_addresses
-
-
-def generator_sets(field: GaloisField) -> tuple[Numbers, Numbers]:
-    """Return the sets X and X' of GF(q), q = 4w + δ; with each element they hold its negative.
-
-    δ = 1: even and odd powers of a primitive element ξ. δ = 0: ξ⁰, ξ², …, ξ^(q−2) and ξ, ξ³, …, ξ^(q−1). δ = −1: even
-    powers below 2w − 1 and odd powers from there on; odd powers up to 2w − 1 and even powers beyond (Hafner 2004;
-    Besta and Hoefler 2014).
-    """
-    q = field.q
-    power = np.arange(q - 1)
-    if q % 4 == 1:
-        return field.powers[power % 2 == 0], field.powers[power % 2 == 1]
-    if q % 4 == 0:
-        return field.powers[np.arange(0, q - 1, 2)], field.powers[np.arange(1, q, 2) % (q - 1)]
-    w = (q + 1) // 4
-    x = np.concatenate([np.arange(0, 2 * w - 1, 2), np.arange(2 * w - 1, 4 * w - 2, 2)])
-    other = np.concatenate([np.arange(1, 2 * w, 2), np.arange(2 * w, 4 * w - 1, 2)])
-    return field.powers[x], field.powers[other % (q - 1)]
 
 
 def build_slim_fly(config: SlimFlyConfig, address: AddressConfig) -> Topology:

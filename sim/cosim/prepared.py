@@ -3,7 +3,7 @@
 from hopforge.gen.design import engine_parameters
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.lookup.node_reduction import NodeReduction
+from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.program import engine_registers
 from hopforge.sim.benches.network_setup import NetworkSetup, network_setup
@@ -28,7 +28,7 @@ def engine_setup(config: Config, params: LookupParams) -> tuple[tuple[str, int],
 
     Without node reduction, and in a network given as an edge list, keys are whole addresses.
     """
-    reduction = NodeReduction.from_config(config)
+    reduction = configured_reduction(config)
     return tuple(engine_registers(config, params, reduction, reduction.routers // 2).items())
 
 

@@ -17,7 +17,9 @@ from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import TableRoutes, table_routes
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.cache_lines import CacheState, CacheTables, claim_line, find_line, hash_row, touch_line
+from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_ports import KeyPorts
+from hopforge.model.lookup.key_validity import check_expression
 from hopforge.model.lookup.node_reduction import MAX_MEMBERS, NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, ReferenceStacks, reference_lookup
@@ -137,6 +139,8 @@ def _link_shift(config: Config, topology: Topology, reduction: NodeReduction) ->
     that is in use or too narrow, and with whole addresses, above the key.
     """
     width, links = config.address.width_bits, links_of_a_pair(topology)
+    if reduction.mode == "expression":  # `check_expression` has found that keys say it
+        return -1
     if reduction.mode == "arbitrary":
         return width + 4 if config.routing.links == "hash" else -1
     if links == 1:
@@ -210,9 +214,16 @@ class Replay:
         self._by_tables = table_routes(config, topology) if config.routing.algorithm == "tables" else None
         table = None if self._by_tables is None else self._by_tables.port
         self.routes = Routes(topology, config.address, config.lookup.up_choice, table, config.routing.links)
-        if self._by_tables is not None:  # the keys of a regular network would not follow the tables
+        if self._by_tables is not None and config.lookup.expression is not None:
+            if self._by_tables.asked is not None:
+                raise ReplayError(
+                    "tables.cache_key: must be destination for keys by an expression, not "
+                    f"{config.tables.cache_key}: the expression is one of the destination"
+                )
+        elif self._by_tables is not None:  # the keys of a regular network would not follow the tables
             config = config.model_copy(update={"lookup": config.lookup.model_copy(update={"reduction": False})})
-        self.reduction = NodeReduction.from_config(config, topology)
+        self.reduction = configured_reduction(config, topology)
+        check_expression(config, self.reduction, self.routes)
         self.inputs = cache_inputs(topology, config.lookup.lag.members)
         self._link_shift = _link_shift(config, topology, self.reduction)
         self.enabled = section.enabled

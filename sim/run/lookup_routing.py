@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_kernel import KIND_BITS
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
@@ -71,15 +72,14 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
     """
     refuse_unsuitable(config, plan)
     enabled = config.lookup.cache.enabled
-    reduction = NodeReduction.from_config(config, topology)
-    width = _width(topology) if reduction.mode != "arbitrary" else 0
+    numbers = KeyNumbers(topology, configured_reduction(config, topology))
     return RouteLookup(
         params=engine_params(config),
         enabled=enabled,
         tcam_latency_cycles=config.lookup.tcam.latency_cycles,
         hosts=topology.hosts,
-        key=None if reduction.mode == "arbitrary" else _key_table(topology, reduction),
-        key_row=_key_rows(config, topology, reduction, width),
+        key=numbers.table,
+        key_row=_key_rows(config, numbers.payloads),
         row=_rows_present(config, topology, plan),
     )
 
@@ -108,7 +108,7 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     """
     from hopforge.model.router.walk import walk_packets  # noqa: PLC0415 (it needs `simulation`, which needs this)
 
-    reduction = NodeReduction.from_config(config, topology)
+    reduction = configured_reduction(config, topology)
     vcs, phases = config.router.vcs, plan.phases
     inputs = topology.routers * topology.max_ports * vcs
     router = np.arange(inputs) // (topology.max_ports * vcs)
@@ -116,17 +116,16 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     count, stack = np.empty(states, np.int64), np.empty(states, np.int64)
     answer = np.zeros((states, plan.max_candidates), np.int64)
     packet = np.zeros(1, PACKET)[0]
-    keys = 1 if reduction.mode == "arbitrary" else reduction.members * _KINDS * _width(topology)
+    numbers = KeyNumbers(topology, reduction)
+    keys = 1 if numbers.table is None else len(numbers.payloads)
     # first answer to each (input VC, key) and its host; whole addresses are keys of one host each
     known = np.full((inputs * keys, 2 + plan.max_candidates), -1, np.int64)
     for host in range(topology.hosts):
-        if reduction.mode == "arbitrary":
+        if numbers.table is None:
             known[:, 0] = -1
             key = np.zeros(topology.routers, np.int64)
         else:
-            key = _key_number(
-                topology, reduction, reduction.keys(np.arange(topology.routers), topology.host_address[host])
-            )
+            key = numbers.table[:, host].astype(np.int64)
         count[:] = -1
         walk_packets(plan.route, state.record[0], packet, host, phases, 0, count, answer, stack)
         refuse_mistake(state.record[0])
@@ -148,10 +147,29 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
                     f"router.route_computation must be table for routing.algorithm {config.routing.algorithm}, not "
                     f"lookup: packets to host {host} are told different things in {at}"
                 )
+            if config.lookup.expression is not None:
+                shared = int(reduction.keys(place // (topology.max_ports * vcs), topology.host_address[host]))
+                answers = [
+                    words[1 : 1 + words[0]].tolist() for words in (known[row[wrong[0]], 1:], told[wrong[0]])
+                ]
+                raise RoutingError(_different(config, at, (first, host), shared, answers))
             raise RoutingError(
                 f"lookup.reduction must be false for routing.algorithm {config.routing.algorithm}: in {at} hosts "
                 f"{first} and {host} have the same key and different routes{_key_hint(config)}"
             )
+
+
+def _different(config: Config, at: str, hosts: tuple[int, int], key: int, told: list[list[int]]) -> str:
+    """Say that two destinations with the same key of an expression leave in different ways."""
+    assert config.lookup.expression is not None
+    ports = ["/".join(str(packed & 255) for packed in candidates) for candidates in told]
+    ways = f"ports {ports[0]} and {ports[1]}"
+    if ports[0] == ports[1]:
+        ways = f"port {ports[0]}, in different VCs"
+    return (
+        f"lookup.reduction.{config.lookup.expression.key}: in {at} hosts {hosts[0]} and {hosts[1]} have the same key "
+        f"{key:#x}, and routing.algorithm {config.routing.algorithm} sends them to {ways}"
+    )
 
 
 def _key_hint(config: Config) -> str:
@@ -169,21 +187,55 @@ def engine_params(config: Config) -> LookupParams:
     return LookupParams.from_config(config.model_copy(update={"lookup": lookup}))
 
 
-def _key_number(topology: Topology, reduction: NodeReduction, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of reduced keys, as the kernel counts them: by member, kind and value."""
-    payload = keys & (1 << reduction.value_bits + KIND_BITS + MEMBER_BITS) - 1
-    above, value = np.divmod(payload, 1 << reduction.value_bits)
-    member, kind = np.divmod(above, 1 << KIND_BITS)
-    return (member * _KINDS + kind) * _width(topology) + value
+class KeyNumbers:
+    """Numbers from 0 for the keys that a network can have, so that kernels can count them.
 
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    reduction : NodeReduction
+        Its key function.
 
-def _key_table(topology: Topology, reduction: NodeReduction) -> NDArray[np.int32]:
-    """Return the number of the key of every host at every router: int32[router, host]."""
-    table = np.empty((topology.routers, topology.hosts), np.int32)
-    for router in range(topology.routers):
-        keys = reduction.keys(np.full(topology.hosts, router), topology.host_address)
-        table[router] = _key_number(topology, reduction, keys)
-    return table
+    Attributes
+    ----------
+    table : ndarray, int32[router, host], optional
+        Number of the key of every host at every router; None: whole addresses, a key is the number of its host.
+    payloads : ndarray, int64[key]
+        Payload of each key.
+    """
+
+    def __init__(self, topology: Topology, reduction: NodeReduction) -> None:
+        self.table: NDArray[np.int32] | None = None
+        if reduction.mode == "arbitrary":
+            self.payloads = topology.host_address.astype(np.int64)
+        elif reduction.mode == "expression":
+            self._of_expression(topology, reduction)
+        else:
+            self._of_kinds(topology, reduction)
+
+    def _of_kinds(self, topology: Topology, reduction: NodeReduction) -> None:
+        """By member, kind and value."""
+        width = _width(topology)
+        above, value = np.divmod(np.arange(reduction.members * _KINDS * width), width)
+        member, kind = np.divmod(above, _KINDS)
+        self.payloads = (member << KIND_BITS | kind) << reduction.value_bits | value
+        table = self.table = np.empty((topology.routers, topology.hosts), np.int32)
+        for router in range(topology.routers):
+            keys = reduction.keys(np.full(topology.hosts, router), topology.host_address)
+            payload = keys & (1 << reduction.value_bits + KIND_BITS + MEMBER_BITS) - 1
+            above, value = np.divmod(payload, 1 << reduction.value_bits)
+            member, kind = np.divmod(above, 1 << KIND_BITS)
+            table[router] = (member * _KINDS + kind) * width + value
+
+    def _of_expression(self, topology: Topology, reduction: NodeReduction) -> None:
+        """In increasing order."""
+        payloads = np.empty((topology.routers, topology.hosts), np.int64)
+        for router in range(topology.routers):
+            payloads[router] = reduction.keys(router, topology.host_address)
+        payloads &= (1 << reduction.address.width_bits) - 1
+        self.payloads, number = np.unique(payloads, return_inverse=True)
+        self.table = number.reshape(payloads.shape).astype(np.int32)
 
 
 def _width(topology: Topology) -> int:
@@ -196,13 +248,8 @@ def _width(topology: Topology) -> int:
     return max(int(params[name]) for name in "pag")
 
 
-def _key_rows(config: Config, topology: Topology, reduction: NodeReduction, width: int) -> NDArray[np.int32]:
-    if reduction.mode == "arbitrary":
-        payload = topology.host_address.astype(np.int64)
-    else:
-        above, value = np.divmod(np.arange(reduction.members * _KINDS * width), width)
-        member, kind = np.divmod(above, _KINDS)
-        payload = (member << KIND_BITS | kind) << reduction.value_bits | value
+def _key_rows(config: Config, payload: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the row of each key in each way: int32[key, way]."""
     tables = RoutingCache.from_config(config).tables.rows
     row = np.zeros((len(payload), len(tables)), np.uint64)
     for way, of_way in enumerate(tables):

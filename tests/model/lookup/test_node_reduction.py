@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopforge.model.config import parse_config
-from hopforge.model.lookup.csr import MODES
+from hopforge.model.config.lookup import KEY_FUNCTIONS
 from hopforge.model.lookup.human_keys import fat_tree_key, torus_key
 from hopforge.model.lookup.interval_comparator import comparator_settings, interval_plus
 from hopforge.model.lookup.key_kernel import reduce_keys
@@ -148,7 +148,7 @@ def test_modulo_members_are_degenerate_under_dimension_order_and_crc_members_are
 
 @st.composite
 def networks(draw: st.DrawFn) -> tuple[NodeReduction, st.SearchStrategy[int]]:
-    mode = draw(st.sampled_from(MODES))
+    mode = draw(st.sampled_from(KEY_FUNCTIONS))
     width, k = draw(st.sampled_from([(24, 2), (24, 3), (24, 4), (24, 6), (24, 8), (12, 2), (33, 3), (48, 8), (48, 2)]))
     address = AddressFormat(width, k)
     rest = {

@@ -1,0 +1,53 @@
+"""The lookup engine behind a standard bus."""
+
+from amaranth.hdl import Module, Signal, Value
+
+from hopforge.hw.lookup import Lookup
+from hopforge.hw.on_bus import OnBus
+from hopforge.hw.row_write_watch import RowWriteWatch
+from hopforge.model.lookup.csr import csr_map
+from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.bus_space import lookup_space
+
+__all__ = ["LookupOnBus"]
+
+
+class LookupOnBus(OnBus):
+    """`Lookup` with a standard bus in the place of its register bus, and an interrupt.
+
+    A drop is a response that is taken with ``resp_match`` = 0.
+
+    Parameters
+    ----------
+    params : LookupParams
+        The engine.
+    bus : str
+        One of `hopforge.hw.on_bus.BRIDGES`.
+    """
+
+    resp_ready: Signal
+
+    def __init__(self, *, params: LookupParams, bus: str):
+        self.params = params
+        self.engine = engine = Lookup(params=params)
+        names = ("addr", "we", "re", "wdata", "rdata")
+        native = {name: getattr(engine, f"csr_{name}") for name in names}
+        hidden = {f"csr_{name}" for name in names}
+        super().__init__(inner=engine, native=native, hidden=hidden, space=lookup_space(params), bus=bus)
+
+    def events(self, m: Module) -> dict[str, Value]:
+        """Return drop, overrun and link_change."""
+        engine = self.engine
+        found = {
+            "drop": engine.resp_valid & self.resp_ready & ~engine.resp_match,
+            "link_change": engine.link_change,
+        }
+        if self.params.tcam_kind == "sram":
+            register = csr_map(self.params)["TCAM_WRITE"]
+            m.submodules.watch = watch = RowWriteWatch(engines=1, rows=self.params.tcam_rows)
+            m.d.comb += [
+                watch.commit.eq(engine.csr_we & (engine.csr_addr == register.address)),
+                watch.row.eq(engine.csr_wdata[register.field("row").lsb :]),
+            ]
+            found["overrun"] = watch.overrun
+        return found

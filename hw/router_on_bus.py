@@ -1,0 +1,58 @@
+"""A router behind a standard bus."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+
+from hopforge.hw.controlled_router import ControlledRouter
+from hopforge.hw.on_bus import OnBus
+from hopforge.hw.row_write_watch import RowWriteWatch
+from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
+from hopforge.model.router.bus_space import router_space
+from hopforge.model.router.csr import ALL_ENGINES_PAGE, ENGINE_PAGE
+from hopforge.model.router.params import RouterParams
+
+__all__ = ["RouterOnBus"]
+
+
+class RouterOnBus(OnBus):
+    """`ControlledRouter` with a standard bus in the place of its register bus, and an interrupt.
+
+    A drop is a packet that DROPS of an input counts.
+
+    Parameters
+    ----------
+    params : RouterParams
+        The router.
+    bus : str
+        One of `hopforge.hw.on_bus.BRIDGES`.
+    """
+
+    def __init__(self, *, params: RouterParams, bus: str):
+        self.params = params
+        self.router = router = ControlledRouter(params=params, events=True)
+        native = {name: getattr(router.csr, name) for name in ("addr", "we", "re", "wdata", "rdata")}
+        super().__init__(
+            inner=router, native=native, hidden={"csr", "dropped"}, space=router_space(params), bus=bus
+        )
+
+    def events(self, m: Module) -> dict[str, Value]:
+        """Return drop, overrun and link_change."""
+        found: dict[str, Value] = {"drop": self.router.dropped}
+        lookup = self.params.lookup
+        if lookup is None:
+            return found
+        found["link_change"] = self.router.link_change
+        if lookup.tcam_kind == "sram":
+            register, bus, ports = csr_map(lookup)["TCAM_WRITE"], self.router.csr, self.params.ports
+            page = bus.addr[CSR_ADDR_BITS:]
+            written = Signal()
+            m.submodules.watch = watch = RowWriteWatch(engines=ports, rows=lookup.tcam_rows)
+            m.d.comb += [
+                written.eq(bus.we & (bus.addr[:CSR_ADDR_BITS] == register.address)),
+                watch.row.eq(bus.wdata[register.field("row").lsb :]),
+                watch.commit.eq(
+                    Cat((page == ALL_ENGINES_PAGE) | (page == ENGINE_PAGE + port) for port in range(ports))
+                    & written.replicate(ports)
+                ),
+            ]
+            found["overrun"] = watch.overrun
+        return found
