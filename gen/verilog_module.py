@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     r"\\(\S+)\s|(?<![\w$'.])\.\\(\S+)\s|(?<![\w$'.])\.([A-Za-z_]\w*)|(?<![\w$'])([A-Za-z_][\w$]*)|\"[^\"]*\""
 )
 _HEAD = re.compile(r"^module (?:\\(\S+) |(\S+?))\((.*?)\);\n", re.DOTALL)
-_NET = re.compile(r"^  (input|output|inout|wire|reg) (?:\[(\d+):0\] )?(?:\\(\S+) |([\w$]+))(?: = (\S+))?;$")
+_NET = re.compile(r"^  (input|output|inout|wire|reg) (signed )?(?:\[(-?\d+):0\] )?(?:\\(\S+) |([\w$]+))(?: = (\S+))?;$")
 _INSTANCE = re.compile(r"^  (?!assign |always)(?:\\(\S+) |([A-Za-z_][\w$]*)) (?:#?\(|\\|[A-Za-z_])")
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _LINE_MAX = 118
@@ -59,12 +59,15 @@ class Net:
         Whether a process writes it.
     first : str
         Value at power-up; empty if it has none.
+    signed : bool
+        Whether it is declared as a signed number.
     """
 
     width: int
     direction: str = ""
     register: bool = False
     first: str = ""
+    signed: bool = False
 
 
 @dataclass
@@ -146,6 +149,7 @@ class VerilogModule:
         kind = "reg" if found.register else "wire"
         width = f"[{found.width - 1}:0] " if found.width > 1 else ""
         first = f" = {found.first}" if found.first else ""
+        kind += " signed" if found.signed else ""
         return f"{found.direction} {kind} {width}{_written(name)}{first}".lstrip()
 
 
@@ -205,6 +209,9 @@ def _read(text: str) -> VerilogModule:
             pending, source = [], ""
     if pending:
         raise ValueError(f"{module.name}: cannot read {pending[0]!r}")
+    empty = {name for name, found in module.nets.items() if not found.width}  # Verilog has none of 0 bits
+    module.ports = [name for name in module.ports if name not in empty]
+    module.nets = {name: found for name, found in module.nets.items() if name not in empty}
     return module
 
 
@@ -214,11 +221,12 @@ def _without_attributes(line: str) -> tuple[str, str]:
 
 
 def _declare(module: VerilogModule, found: re.Match[str]) -> None:
-    kind, top, escaped, plain, first = found.groups()
+    kind, signed, top, escaped, plain, first = found.groups()
     declared = module.nets.setdefault(escaped or plain, Net(int(top or 0) + 1))
     if kind in ("input", "output", "inout"):
         declared.direction = kind
     declared.register |= kind == "reg"
+    declared.signed |= bool(signed)
     declared.first = first or declared.first
 
 

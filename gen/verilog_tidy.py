@@ -177,6 +177,8 @@ def _shape(right: str, name: str, module: VerilogModule) -> str:
     ``inverted``: it has with ``!`` for ``~``.
     """
     width = module.nets[name].width
+    if any(module.nets[part].signed for part in [name, *NET.findall(right)]):
+        return ""
     if re.fullmatch(_ATOM, right):
         return "same" if selected_bits(right, module.nets) == width else ""
     inverted = _NOT.fullmatch(right)
