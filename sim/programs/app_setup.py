@@ -11,12 +11,16 @@ import numpy as np
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.errors import UserError
+from hopforge.model.irregular.table_routes import configured_routes
+from hopforge.model.lookup.routes import Routes
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.topology.link_times import queued_cycle_ns
 from hopforge.model.workload.trace import Trace
+from hopforge.sim.hits.replay import Replay
 from hopforge.sim.programs.flow_network import switch_ns
 from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
+from hopforge.sim.programs.smpi_command import check_simgrid
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.router_models import router_model
 from hopforge.sim.traffic.placed import PlacedProgram, place_program, program_trace
@@ -50,6 +54,10 @@ class AppSetup:
         The program on its hosts.
     backend : str
         Of engine flow: embedded or simgrid.
+    routes : Routes, optional
+        Of engine flow: the ways of its packets.
+    caches : Replay, optional
+        Of engine flow with ``app.lookup: cache``: empty ones.
     simulation : Simulation, optional
         Of engine packet, at cycle 0.
     """
@@ -58,6 +66,8 @@ class AppSetup:
     topology: Topology
     placed: PlacedProgram
     backend: str = ""
+    routes: Routes | None = None
+    caches: Replay | None = None
     simulation: "Simulation | None" = None
 
 
@@ -69,7 +79,8 @@ def prepare_app(config: Config) -> AppSetup:
     ApplicationError
         Section `workload` is missing, or holds no program.
     UserError
-        The program does not fit the network, or the network cannot be simulated so.
+        The program does not fit the network, the network cannot be simulated so, or has no such routes, or SimGrid is
+        wanted and not here.
     """
     program_workload(config)
     return ENGINES[config.app.engine](sized_router(config))
@@ -84,7 +95,13 @@ def _prepare_flow(config: Config) -> AppSetup:
     refuse_failed(config.failed, "engine: flow")
     topology = build(config.topology, config.address)
     placed = place_program(program_workload(config), topology, config.seed)
-    return AppSetup(config, topology, placed, flow_backend(config, len(np.unique(placed.host))))
+    used = len(np.unique(placed.host))
+    backend = flow_backend(config, used)
+    if backend == "simgrid":
+        check_simgrid(config, used)
+    caches = Replay(config, topology) if config.app.lookup == "cache" else None
+    routes = configured_routes(config, topology) if caches is None else caches.routes
+    return AppSetup(config, topology, placed, backend, routes, caches)
 
 
 def _prepare_packet(config: Config) -> AppSetup:

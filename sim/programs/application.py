@@ -14,7 +14,6 @@ import pandas as pd
 from hopforge.model.config import Config
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
-from hopforge.model.topology import Topology
 from hopforge.model.workload.program import waiting_text
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.energy import Traffic, energy_rows, shape_of
@@ -25,7 +24,6 @@ from hopforge.sim.programs.app_setup import (
 )
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.lookup_measures import lookup_totals
-from hopforge.sim.traffic.placed import PlacedProgram
 from hopforge.sim.traffic.program_traffic import switch_visits
 
 Progress = Callable[[int, int], None]
@@ -112,24 +110,24 @@ def run_app(config: Config, progress: Progress | None = None, setup: AppSetup | 
 
 
 def _run_flow(setup: AppSetup, progress: Progress | None) -> AppRun:
-    run = _run_simgrid if setup.backend == "simgrid" else _run_embedded
-    return run(setup.config, setup.topology, setup.placed, progress)
+    return (_run_simgrid if setup.backend == "simgrid" else _run_embedded)(setup, progress)
 
 
-def _run_simgrid(config: Config, topology: Topology, placed: PlacedProgram, progress: Progress | None) -> AppRun:
+def _run_simgrid(setup: AppSetup, progress: Progress | None) -> AppRun:
     from hopforge.sim.programs.smpi_replay import computed_seconds, replayed  # noqa: PLC0415  as below
 
+    config, placed = setup.config, setup.placed
     started = _children_seconds()
     try:
-        finish = replayed(config, topology, placed, progress)
+        finish = replayed(config, setup.topology, placed, progress)
     except ProgramError:
-        _run_embedded(config, topology, placed, None)  # tells, beside the ranks, what they wait for and where
+        _run_embedded(setup, None)  # tells, beside the ranks, what they wait for and where
         raise
     computing = computed_seconds(placed.program, config.app.host_gflops)
     return _result(
-        config, topology, placed, backend="simgrid", latency=None, miss_share=float(config.app.lookup != "hit"),
+        setup, backend="simgrid", latency=None, miss_share=float(config.app.lookup != "hit"),
         cpu=_children_seconds() - started, finish=finish,
-        waiting=np.maximum(finish - computing, 0.0), computing=computing,
+        waiting=np.maximum(finish - computing, 0.0), computing=computing, visits=_visits(setup),
     )
 
 
@@ -138,11 +136,14 @@ def _children_seconds() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-def _run_embedded(config: Config, topology: Topology, placed: PlacedProgram, progress: Progress | None) -> AppRun:
-    from hopforge.sim.programs.flow_engine import FlowRun  # noqa: PLC0415  each engine compiles its own kernel
+def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
+    from hopforge.sim.programs.cache_delays import cache_use  # noqa: PLC0415  each engine compiles its own kernel
+    from hopforge.sim.programs.flow_engine import FlowRun  # noqa: PLC0415
 
+    config, topology, placed = setup.config, setup.topology, setup.placed
     started = time.process_time()
-    run = FlowRun(config, topology, placed)
+    use = cache_use(config, topology, placed, setup.caches)
+    run = FlowRun(config, topology, placed, use, setup.routes)
     ended = run.run(progress)
     cpu = time.process_time() - started
     rank, message = run.state.rank, run.state.message
@@ -154,9 +155,14 @@ def _run_embedded(config: Config, topology: Topology, placed: PlacedProgram, pro
         )
     latency = (message["arrived"] - message["began"])[run.remote]
     return _result(
-        config, topology, placed, backend="embedded", latency=latency, cpu=cpu, finish=rank["finished"],
-        waiting=rank["waited"], computing=rank["computed"], miss_share=run.cache_use.miss_share,
+        setup, backend="embedded", latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
+        computing=rank["computed"], miss_share=run.cache_use.miss_share, visits=_visits(setup),
     )
+
+
+def _visits(setup: AppSetup) -> tuple[int, int]:
+    assert setup.routes is not None, "made by prepare_app"
+    return switch_visits(setup.config, setup.topology, setup.placed, setup.routes)
 
 
 def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
@@ -171,7 +177,7 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
     remote = placed.host[placed.program.source] != placed.host[placed.program.destination]
     lookups = lookup_totals(run.state.lookup)
     return _result(
-        config, run.topology, placed, cpu=done.cpu_seconds,
+        setup, cpu=done.cpu_seconds,
         latency=(message["arrived"] - message["started"])[remote] * second,
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
@@ -180,9 +186,7 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
 
 
 def _result(
-    config: Config,
-    topology: Topology,
-    placed: PlacedProgram,
+    setup: AppSetup,
     *,
     latency: Any,
     cpu: float,
@@ -190,13 +194,14 @@ def _result(
     waiting: Any,
     computing: Any,
     miss_share: float,
+    visits: tuple[int, int],
     backend: str = "",
-    visits: tuple[int, int] | None = None,
 ) -> AppRun:
+    config, topology, placed = setup.config, setup.topology, setup.placed
     program = placed.program
     local = placed.host[program.source] == placed.host[program.destination]
     table = rank_table(program, placed.host, finish=finish, waiting=waiting, computing=computing)
-    packets, flits = switch_visits(config, topology, placed) if visits is None else visits
+    packets, flits = visits
     shape = shape_of(config, topology.max_ports, 8 * config.traffic.flit_bytes)
     energy = pd.DataFrame(
         energy_rows(config, shape, topology.routers, Traffic(makespan(finish), packets, flits, miss_share))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.topology import Topology
-from hopforge.sim.hits.replay import ReplayResult, replay
+from hopforge.sim.hits.replay import Replay, ReplayResult, send_all
 from hopforge.sim.traffic.placed import PlacedProgram, program_packets
 
 
@@ -31,10 +31,12 @@ class CacheUse:
     cached: bool
 
 
-def cache_use(config: Config, topology: Topology, placed: PlacedProgram) -> CacheUse:
+def cache_use(
+    config: Config, topology: Topology, placed: PlacedProgram, caches: Replay | None = None
+) -> CacheUse:
     """Return the misses of a program under ``app.lookup``; ``cache`` replays its packets (`hopforge hits`).
 
-    A hit in a second level costs ``timing.second_level_ns / tcam_ns`` of a miss.
+    A hit in a second level costs ``timing.second_level_ns / tcam_ns`` of a miss. Empty `caches` may be given.
 
     Raises
     ------
@@ -47,7 +49,7 @@ def cache_use(config: Config, topology: Topology, placed: PlacedProgram) -> Cach
         share = 0.0 if kind == "hit" else 1.0
         return CacheUse(np.full(shape, share), share, kind != "conventional")
     assert isinstance(config.workload, ProgramWorkload), "checked by sim.programs.application"
-    found = replay(config, topology, program_packets(config.workload, placed))
+    found = send_all(caches or Replay(config, topology), program_packets(config.workload, placed))
     misses = _penalties(config, found)
     port = found.inputs.router.astype(np.int64) * shape[1] + found.inputs.port
     lookups = np.bincount(port, found.lookups, shape[0] * shape[1])

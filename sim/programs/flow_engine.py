@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hopforge.model.config import Config
+from hopforge.model.lookup.routes import Routes
 from hopforge.model.topology import Topology
 from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
 from hopforge.sim.programs.cache_delays import CacheUse, cache_use
@@ -45,6 +46,8 @@ class FlowRun:
         The program on its hosts.
     use : CacheUse, optional
         What its lookups find, if that is known already.
+    known_routes : Routes, optional
+        Those of the configuration, if they are known already.
 
     Attributes
     ----------
@@ -53,7 +56,12 @@ class FlowRun:
     """
 
     def __init__(
-        self, config: Config, topology: Topology, placed: PlacedProgram, use: CacheUse | None = None
+        self,
+        config: Config,
+        topology: Topology,
+        placed: PlacedProgram,
+        use: CacheUse | None = None,
+        known_routes: Routes | None = None,
     ) -> None:
         app, program = config.app, placed.program
         source, destination = placed.host[program.source], placed.host[program.destination]
@@ -63,7 +71,7 @@ class FlowRun:
         #: what the routing caches do
         self.cache_use = cache_use(config, topology, placed) if use is None else use
         network = flow_network(
-            config, topology, pairs // topology.hosts, pairs % topology.hosts, self.cache_use.miss
+            config, topology, pairs // topology.hosts, pairs % topology.hosts, self.cache_use.miss, known_routes
         )
         route = np.full(program.messages, -1, np.int32)
         route[remote] = number

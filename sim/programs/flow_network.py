@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.irregular.table_routes import configured_routes
+from hopforge.model.lookup.routes import Routes
 from hopforge.model.topology import Topology
 
 
@@ -58,13 +59,15 @@ def flow_network(
     sources: NDArray[np.integer],
     destinations: NDArray[np.integer],
     miss: NDArray[np.float64],
+    routes: Routes | None = None,
 ) -> FlowNetwork:
     """Return all links, and the routes of `hopforge hits` (section `lookup`) between the given pairs of hosts.
 
     A route through n routers takes n switch delays and n + 1 cables. With ``app.lookup: cache`` each of its input ports
-    adds the penalty of a miss times `miss`, float64[router, port].
+    adds the penalty of a miss times `miss`, float64[router, port]. `routes`: those of the configuration, if they are
+    known already.
     """
-    paths = configured_routes(config, topology).paths(sources, destinations)
+    paths = (routes or configured_routes(config, topology)).paths(sources, destinations)
     channels = topology.channels()
     hosts, ports = topology.hosts, topology.max_ports
     number = np.full(topology.routers * ports, -1, np.int64)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.network.parts.program_arrays import ProgramError
+from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
 
 #: ranks, and lines of SimGrid's own words, that an error shows
 SHOWN = 8
@@ -54,6 +55,25 @@ def smpirun_path() -> str:
     if found is None:
         raise SmpiError("app.backend: simgrid needs smpirun, which is not installed (apt-get install libsimgrid-dev)")
     return found
+
+
+def check_simgrid(config: Config, hosts: int) -> None:
+    """Refuse a program on so many hosts that SimGrid cannot run here.
+
+    Raises
+    ------
+    SmpiError
+        It is not installed, has no such model, or does not get the routes of so many hosts.
+    """
+    smpirun_path()
+    settings(config)
+    check_hosts(hosts)
+
+
+def check_hosts(hosts: int) -> None:
+    """Refuse a program on more hosts than a platform has routes for."""
+    if hosts > MAX_FULL_HOSTS:
+        raise SmpiError(f"app.backend: SimGrid gets the routes of at most {MAX_FULL_HOSTS} hosts, not {hosts}")
 
 
 def settings(config: Config) -> list[str]:

@@ -17,7 +17,7 @@ from hopforge.model.workload.program import Program, compile_program
 from hopforge.model.workload.trace import Trace, TraceError, read_trace, write_trace
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.programs.record_communicators import CommunicatorError, add_communicators, recorder
-from hopforge.sim.programs.smpi_command import Progress, SmpiError, run_smpi, settings
+from hopforge.sim.programs.smpi_command import Progress, SmpiError, run_smpi, settings, smpirun_path
 from hopforge.sim.programs.smpi_replay import computed_seconds, own_names, write_platform
 from hopforge.sim.traffic.placed import map_ranks
 
@@ -106,6 +106,7 @@ def run_executable(
         mapping, collectives = workload.mapping, workload.collectives
     count = topology.hosts if ranks is None else ranks
     host = map_ranks(mapping, count, topology, config.seed)
+    smpirun_path()
     chosen = [*settings(config), *_speed(config), *own_names(count, collectives)]
     with tempfile.TemporaryDirectory(prefix="hopforge-smpi-") as name:
         folder = Path(name)

@@ -14,8 +14,8 @@ from hopforge.model.topology import Topology
 from hopforge.model.workload.operations import COMPUTE, POST, SEND, SLEEP
 from hopforge.model.workload.program import OPERATIONS, Program
 from hopforge.model.workload.trace import COLLECTIVES, Action, Trace, write_trace
-from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS, simgrid_text
-from hopforge.sim.programs.smpi_command import Progress, SmpiError, run_smpi, settings
+from hopforge.sim.programs.simgrid import simgrid_text
+from hopforge.sim.programs.smpi_command import Progress, check_hosts, run_smpi, settings
 from hopforge.sim.traffic.placed import PlacedProgram
 
 #: action and algorithm of `workload.collectives` → SimGrid's name, where both send the same messages in the same rounds
@@ -89,9 +89,7 @@ def write_platform(folder: Path, config: Config, topology: Topology, host: NDArr
     SmpiError
         Ranks on more than `MAX_FULL_HOSTS` hosts.
     """
-    used = len(np.unique(host))
-    if used > MAX_FULL_HOSTS:
-        raise SmpiError(f"app.backend: SimGrid gets the routes of at most {MAX_FULL_HOSTS} hosts, not {used}")
+    check_hosts(len(np.unique(host)))
     cores = int(np.bincount(host).max(initial=1))
     text = simgrid_text(topology, config, full=True, hosts=host, cores=cores)
     (folder / "platform.xml").write_text(text, encoding="utf-8")

@@ -19,6 +19,7 @@ from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
+from hopforge.model.routing.guard import spare_guard
 from hopforge.model.routing.reachable import packet_lengths
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
@@ -141,6 +142,8 @@ class Simulation:
         check_routing(
             self.topology, self.plan, self.state, self.config.routing.algorithm, ~silent, resends=resends
         )  # fmt: skip
+        if not resends and not silent.any():
+            spare_guard(self.plan, self.state["table"])
         if self.state.lookup is not None:
             check_keys(self.config, self.topology, self.plan, self.state)
 

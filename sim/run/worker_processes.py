@@ -18,6 +18,8 @@ from typing import Any, NoReturn, TypeVar
 ATTEMPTS = 2
 #: time for a process to tidy up before it is killed
 PATIENCE_S = 2.0
+#: time until SIGTERM is sent again where Python threw away what it raised
+_AGAIN_S = 0.02
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 Job = TypeVar("Job")
@@ -154,6 +156,7 @@ def _serve(answers: Connection, work: Callable[[Any], Any]) -> None:
     """Do jobs until there are no more, or the other side has gone."""
     for number in _ENDING:  # Ctrl-C and the end of a terminal reach all processes; only the parent decides what to do
         signal.signal(number, _leave if number == signal.SIGTERM else signal.SIG_IGN)
+    sys.unraisablehook = _leave_again
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     answer: tuple[bool, Any]
@@ -168,9 +171,22 @@ def _serve(answers: Connection, work: Callable[[Any], Any]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
+class _LeavingError(SystemExit):
+    """Ends the process; raised by SIGTERM."""
+
+
 def _leave(number: int, _frame: object) -> NoReturn:
     signal.signal(number, signal.SIG_IGN)  # on its way out
-    sys.exit(0)
+    raise _LeavingError(0)
+
+
+def _leave_again(unraisable: Any) -> None:
+    """Send SIGTERM once more where Python throws the exception away: in a destructor, or a callback of a weakref."""
+    if not isinstance(unraisable.exc_value, _LeavingError):
+        sys.__unraisablehook__(unraisable)
+        return
+    signal.signal(signal.SIGTERM, _leave)
+    threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signal.SIGTERM)).start()
 
 
 def _end_with_parent() -> None:

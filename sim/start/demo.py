@@ -4,13 +4,12 @@ The lookup engine is done twice, with node reduction and with whole addresses as
 reduction is worth. The network part is `sim.start.demo_network`.
 """
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from hopforge.gen.design import engine_parameters
 from hopforge.gen.lint import LintReport, lint_text
@@ -25,10 +24,12 @@ from hopforge.sim.cosim.lookup import cosim as run_cosim
 from hopforge.sim.drive.runner import check_simulator
 from hopforge.sim.hits.hit_rates import HitReport, run_hits
 from hopforge.sim.hits.hit_rates import write_report as write_hits
+from hopforge.sim.hits.prepared import HitsSetup
 from hopforge.sim.pages.hit_page import consequence_section, hit_run, hit_section
 from hopforge.sim.pages.report import Column, Fact, Report, Section, Table, thousands, write_report
 from hopforge.sim.pages.report_data import PAGE_FILE, write_page_data
 from hopforge.sim.start.demo_network import NetworkRuns, RtlNetwork, network_section, rtl_section, run_network, run_rtl
+from hopforge.sim.start.demo_variants import prepare_demo
 
 SHIPPED_CONFIG = Path("configs", "demo.yml")
 REPORT = "report.html"
@@ -67,6 +68,8 @@ class Variant:
         For people, and as name of the folder.
     config : Config
         Complete configuration.
+    start : HitsSetup
+        The replay of the workload, at its start.
     files : dict of str to str
         Text of the generated files by name, Verilog first.
     lint : LintReport or None
@@ -82,6 +85,7 @@ class Variant:
     label: str
     stem: str
     config: Config
+    start: HitsSetup
     files: dict[str, str] = field(default_factory=dict)
     lint: LintReport | None = None
     cosim: CosimReport | None = None
@@ -167,9 +171,10 @@ def run_demo(
     if cosim:
         check_simulator(config.cosim.simulator, cocotb=config.cosim.simulator == "icarus")
     watch = _Watch(progress or Silent())
+    reduced, whole = prepare_demo(config)
     variants = (
-        Variant("node reduction", "node_reduction", _with_reduction(config, True)),
-        Variant("whole address", "whole_address", _with_reduction(config, False)),
+        Variant("node reduction", "node_reduction", reduced.config, reduced.hits),
+        Variant("whole address", "whole_address", whole.config, whole.hits),
     )
     with staged(folder) as scratch:
         for variant in variants:
@@ -177,7 +182,7 @@ def run_demo(
             place.mkdir()
             (place / "config.json").write_text(_as_json(variant.config), encoding="utf-8")
             watch.begin(f"hit rates, {variant.label}")
-            variant.hits = run_hits(variant.config, watch.progress.advance)
+            variant.hits = run_hits(variant.config, watch.progress.advance, variant.start)
             write_hits(variant.hits, place / "hits")
             _hardware(variant, place, folder / variant.stem / "cosim" if cosim else None, watch)
             if liberty is not None:
@@ -219,15 +224,6 @@ class _Watch:
         if self._step:
             self.seconds[self._step] = round(time.perf_counter() - self._start, 2)
         self._step = ""
-
-
-def _with_reduction(config: Config, reduction: bool) -> Config:
-    """Return `config` with keys made one way or the other; both are checked configurations of their own."""
-    data: dict[str, Any] = json.loads(_as_json(config))
-    data["lookup"]["reduction"] = reduction
-    if not reduction:
-        data["name"] += "_whole_address"
-    return Config.model_validate_json(json.dumps(data))
 
 
 def _as_json(config: Config) -> str:

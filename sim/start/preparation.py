@@ -57,7 +57,7 @@ COMMANDS: dict[str, Command] = {
     "mutate": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "synth": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "timing": Command(f"{_DESIGN}:engine_parameters", hardware=True),
-    "demo": Command("hopforge.sim.start.preparation:prepare_demo", hardware=True, asked_by="workload"),
+    "demo": Command("hopforge.sim.start.demo_variants:prepare_demo", hardware=True, asked_by="workload"),
 }
 """Command, with its part → what prepares it."""
 
@@ -121,15 +121,3 @@ def prepare_lint(config: Config) -> None:
 
     engine_parameters(config)
     router_design(config)
-
-
-def prepare_demo(config: Config) -> None:
-    """Make both kinds of keys ready; a network that the simulator refuses is no mistake there."""
-    from hopforge.sim.cosim.prepared import prepare_engine  # noqa: PLC0415
-    from hopforge.sim.hits.prepared import prepare_hits  # noqa: PLC0415
-
-    for reduction in (True, False):
-        lookup = config.lookup.model_copy(update={"reduction": reduction})
-        variant = config.model_copy(update={"lookup": lookup})
-        prepare_hits(variant)
-        prepare_engine(variant)

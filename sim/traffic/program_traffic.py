@@ -10,8 +10,8 @@ from hopforge.model.topology import Topology
 from hopforge.sim.traffic.placed import PlacedProgram
 
 
-def switch_visits(config: Config, topology: Topology, placed: PlacedProgram) -> tuple[int, int]:
-    """Return visits of packets and of flits, on the routes of `hopforge hits`.
+def switch_visits(config: Config, topology: Topology, placed: PlacedProgram, routes: Routes) -> tuple[int, int]:
+    """Return visits of packets and of flits on `routes`.
 
     Packets have `workload.mtu_bytes`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit.
     """
@@ -21,7 +21,6 @@ def switch_visits(config: Config, topology: Topology, placed: PlacedProgram) -> 
     ))
     remote = source != destination
     pairs, number = np.unique(source[remote] * topology.hosts + destination[remote], return_inverse=True)
-    routes = Routes(topology, config.address, config.lookup.up_choice)
     switches = routes.paths(pairs // topology.hosts, pairs % topology.hosts).lengths[number]
     packets, flits = cut(placed.program.size_bytes[remote], config.workload.mtu_bytes, config.traffic.flit_bytes)
     return int((packets * switches).sum()), int((flits * switches).sum())

@@ -132,6 +132,7 @@ bench_app.command("lookup")(with_force(bench.bench_lookup))
 bench_app.command("net")(with_force(bench.bench_net))
 bench_app.command("route")(with_force(bench.bench_route))
 bench_app.command("app")(with_force(bench.bench_app))
+bench_app.command("routing")(with_force(bench.bench_routing))
 
 
 def _words(error: UserError | OSError | MemoryError) -> str:

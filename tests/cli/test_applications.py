@@ -4,12 +4,15 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from hopforge import cli
 from hopforge.model.config import parse_config
 from hopforge.model.workload.trace import read_trace
+from hopforge.sim.hits import replay as cache_replay
+from hopforge.sim.programs import app_setup, application
 from hopforge.sim.programs.application import app_rows, run_app
 
 CONFIG = """name: x
@@ -103,6 +106,62 @@ def test_hits_and_app_tell_the_same_of_ranks_that_wait_for_each_other(
     for rank in range(3):
         place = f"(recv, {trace}/rank-{rank}.txt:2)"
         assert f"rank {rank} waits for a message from rank {(rank + 1) % 3} {place}" in told[0]
+
+
+#: refused by what a command prepares, and by the command: once in the middle of a run, or behind it
+BEFORE_THE_RUN = {
+    "no SimGrid": (
+        "app: {backend: simgrid}\n",
+        "app.backend: simgrid needs smpirun, which is not installed (apt-get install libsimgrid-dev)",
+    ),
+    "routes": (
+        "app: {backend: embedded}\nrouting: {algorithm: tables, links: adaptive}\n",
+        "routing.links: must be own_first, destination or hash for routes that are known beforehand, which "
+        "knows no queues, not adaptive",
+    ),
+    "caches": (
+        "app: {backend: embedded, lookup: cache}\nlookup: {cache: {entries: 268435456}}\n",
+        "lookup.cache.entries: 12 caches of 268435456 entries need 48 GiB of memory, more than 16",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE_THE_RUN)
+def test_check_and_app_refuse_before_the_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # where there is no smpirun
+    monkeypatch.setattr(cache_replay, "MAX_STATE_BYTES", 16 << 30)
+    monkeypatch.setattr(application, "_run_flow", lambda *_: pytest.fail("it ran"))
+    config = written(tmp_path, 4)
+    changes, reason = BEFORE_THE_RUN[name]
+    config.write_text("".join(config.read_text().splitlines(keepends=True)[:3]) + changes)
+    for words in (["check", config, "--for", "app"], ["app", config, "-o", tmp_path / "a"]):
+        assert hopforge(monkeypatch, *words) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert reason in said
+    assert not (tmp_path / "a").exists()
+
+
+def test_energy_is_that_of_the_routes_of_the_program() -> None:
+    """With tables a packet takes their way: up and down a ring around its root, not the shorter one."""
+    text = (
+        "name: x\ntopology: {kind: torus, radices: [8]}\n"
+        "workload: {kind: collective, operation: alltoall, bytes: 100, ranks: 8}\napp: {backend: embedded}\n"
+    )
+    tables = "routing: {algorithm: tables}\ntables: {scheme: up_down}\n"
+    visits = []
+    for changes in ("", tables):
+        config = parse_config(text + changes)
+        setup = app_setup.prepare_app(config)
+        assert setup.routes is not None
+        hosts = np.arange(8)
+        lengths = setup.routes.paths(np.repeat(hosts, 8), np.tile(hosts, 8)).lengths.reshape(8, 8)
+        packets = application._visits(setup)[0]
+        assert packets == lengths.sum() - 8  # one packet each, none to oneself
+        visits.append(packets)
+    assert visits[1] > visits[0]
 
 
 @pytest.mark.parametrize(("app", "ranks", "said"), [

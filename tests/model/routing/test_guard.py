@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hopforge.model.config.load import parse_config
 from hopforge.model.network.core.user_code import UserCodeError
-from hopforge.model.routing import RoutingPlan, candidate, relation
+from hopforge.model.routing import RoutingPlan, candidate, guard, relation
 from hopforge.model.routing.guard import guarded_plan
 from hopforge.sim.run.simulation import Simulation
 
@@ -191,3 +191,41 @@ def test_whatever_a_relation_does_it_runs_or_is_told(program: tuple[int, ...]) -
         return
     run.advance(40)
     run.check_conservation()
+
+
+#: relations, and whether the guard is spared the look at their candidates after the proof
+SPARED = {
+    "packet": ("pass", "", True),
+    "draws": ("packet.via = draw_below(net, router, 3)", "", True),
+    "queues": ("port = output_vc(net, 2 * router).credits", "", False),
+    "memory": ("wait = memory[0]", "", False),
+    "without a proof": ("pass", ", check: false", False),
+}
+
+
+@pytest.mark.parametrize("name", SPARED)
+def test_the_guard_leaves_out_only_what_the_proof_has_seen(tmp_path: Path, name: str) -> None:
+    body, more, spared = SPARED[name]
+    text = relation_with(body)
+    if "draw_below" in body:
+        text = text.replace("np.int32))", "np.int32), random=True)")
+    run = simulate(tmp_path, text, more)
+    assert run.state["table"][guard._MARKED] == guard._MARK
+    assert bool(run.state["table"][guard._PROVED]) == spared
+    assert run.state["flits_ejected"] > 10
+    whole = simulate(tmp_path, text, more)
+    whole.state["table"][guard._PROVED] = 0
+    run.advance(500)
+    whole.advance(500)
+    assert run.state["hops_sum"] == whole.state["hops_sum"] > 100
+    assert (run.state["router_rng"] == whole.state["router_rng"]).all()
+
+
+def test_indices_are_checked_and_exceptions_caught_after_the_proof_too(tmp_path: Path) -> None:
+    """Nothing should ever come here: a proof that was wrong must still not bend a run without a word."""
+    text = relation_with("if packet.hops > 0 and table[0] == 7: out[9] = 1").replace("np.zeros(4", "np.zeros(1")
+    run = simulate(tmp_path, text)
+    assert run.state["table"][guard._PROVED] == 1
+    run.state["table"][run.state["table"][guard._START]] = 7
+    with pytest.raises(UserCodeError, match=r"mine.py:\d+: route: index 9 of out, which has room for"):
+        run.advance(500)

@@ -139,7 +139,9 @@ def check_net(tmp_path: Path, seed: int) -> None:
     """Every parallel link that leads to where packets go carries some, and the engines agree where routes are known."""
     edges = multigraph(seed)
     rng = np.random.default_rng(seed)
-    for algorithm, section in GRAPH_CASES[:4] if seed % 2 else GRAPH_CASES[4:]:
+    for algorithm, chosen in GRAPH_CASES[:4] if seed % 2 else GRAPH_CASES[4:]:
+        # shortest paths in one layer can wait for each other around a ring
+        section = chosen.replace("single", "single, scheme: up_down")
         rule = str(rng.choice(["own_first", "hash", "adaptive"]))
         router = QUEUED if rng.random() < 0.3 and "escape" not in algorithm + section else ""
         config = graph(tmp_path, edges, f"algorithm: {algorithm}, links: {rule}", router, f"tables: {section}\n")

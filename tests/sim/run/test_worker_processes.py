@@ -45,6 +45,39 @@ def test_a_job_whose_process_was_killed_is_done_by_another(tmp_path: Path, told:
     assert told == [(0, "killed by SIGKILL", True)]
 
 
+#: SIGTERM comes while code runs whose exceptions Python throws away; with no second one the job would take a minute
+SWALLOWED = {
+    "destructor": "type('A', (), {'__del__': lambda self: end()})()",
+    "weakref": "one = type('A', (), {})(); there = ref(one, lambda _: end()); del one",
+}
+IN_A_CALLBACK = """exec('''
+import os, signal, time
+from weakref import ref
+def end():
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0)
+{}
+time.sleep(60)
+''', {{}})"""
+
+
+@pytest.mark.parametrize("place", SWALLOWED)
+@pytest.mark.timeout(40)
+def test_a_process_leaves_when_python_throws_away_what_sigterm_raised(
+    place: str, told: list[tuple[int, str, bool]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run([IN_A_CALLBACK.format(SWALLOWED[place])], told) == {}
+    assert told == [(0, "ended with exit status 0", True), (0, "ended with exit status 0", False)]
+    assert capfd.readouterr().err == ""
+
+
+def test_what_else_is_raised_in_a_callback_is_told(
+    told: list[tuple[int, str, bool]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["type('A', (), {'__del__': lambda self: 1 / 0})() and 5", "6"], told) == {0: 5, 1: 6}
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("job", ["1 / 0", "[].pop()", "exec('class A(Exception): pass\\nraise A(1)')"])
 def test_what_a_job_raises_is_raised_here(job: str, told: list[tuple[int, str, bool]]) -> None:
     with pytest.raises((ZeroDivisionError, IndexError, RuntimeError), match=r"division by zero|pop from empty|^A: 1$"):

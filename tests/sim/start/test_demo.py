@@ -13,15 +13,17 @@ import pandas as pd
 import pytest
 
 from hopforge.gen.synth_result import SynthResult
-from hopforge.model.config import Config, load_config, parse_config
+from hopforge.model.config import Config, ConfigError, load_config, parse_config
 from hopforge.sim.drive.replay import Mismatch, ReplayResult
 from hopforge.sim.pages import find_results, result_page
 from hopforge.sim.pages.report import render
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.start import demo as demo_module
 from hopforge.sim.start import demo_network
+from hopforge.sim.start.checks import check_for
 from hopforge.sim.start.demo import Demo, demo_config, run_demo
 from hopforge.sim.start.demo_network import network_config, network_section, run_network
+from hopforge.sim.start.preparation import for_command
 
 ROOT = Path(__file__).parents[3]
 SMALL = """\
@@ -191,6 +193,35 @@ def test_routes_of_the_network_fit_its_keys() -> None:
         built = network_config(config)
         assert built.routing.algorithm == algorithm
         Simulation(built, 0.1, 1)  # proves that keys and routes fit, and freedom from deadlock
+
+
+#: good for the kind of keys that the file asks for, not for the other one
+ONE_KIND = {
+    "reduction: true": ("comparators: 1", "lookup.comparators: must be at least the 2 digits that decide, not 1"),
+    "reduction: false": ("functions: [arbitrary]", "lookup.functions: must contain topology.kind='torus'"),
+}
+
+
+@pytest.mark.parametrize("name", ONE_KIND)
+def test_both_kinds_of_keys_are_looked_at_before_the_first_is_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo_module, "run_hits", lambda *_: pytest.fail("it ran"))
+    change, reason = ONE_KIND[name]
+    key = change.partition(":")[0]
+    text = re.sub(rf"  {key}: .*", f"  {change}", SMALL).replace("lookup:\n", f"lookup:\n  {name}\n")
+    config = for_command("demo", parse_config(text, keys=False)) if name.endswith("false") else None
+    for use in (lambda: check_for("demo", parse_config(text, keys=False)), lambda: run(text, tmp_path)):
+        with pytest.raises(ConfigError) as caught:
+            use()
+        said = str(caught.value)
+        assert reason in said
+        assert ("(the demo makes keys with lookup.reduction: true, too)" in said) == (config is not None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def run(text: str, folder: Path) -> Demo:
+    return run_demo(parse_config(text, hardware=True), folder / "out", command="x", cosim=False)
 
 
 def test_without_a_simulator(small: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
