@@ -124,7 +124,7 @@ class VerilogModule:
         """How often each net stands in statements."""
         return Counter(name for statement in self.statements for name in NET.findall(statement.text))
 
-    def rename(self, names: Mapping[str, str]) -> None:
+    def name_nets(self, names: Mapping[str, str]) -> None:
         """Rename nets; those that are not in `names` keep theirs."""
         self.ports = [names.get(name, name) for name in self.ports]
         self.nets = {names.get(name, name): found for name, found in self.nets.items()}

@@ -117,7 +117,7 @@ def _name_nets(
     for name in module.nets:
         if _NUMBERED.search(name) and name not in names:
             give(name, "value")
-    module.rename(names)
+    module.name_nets(names)
     _name_instances(module)
     return {port: names[port] for port in names if module.nets[names[port]].direction}
 
