@@ -13,6 +13,7 @@ from amaranth.lib.wiring import Component, Out
 
 from hopforge.gen.constraints import constraints_as_data, constraints_text
 from hopforge.gen.lint import waiver_file
+from hopforge.gen.smoke_bench import smoke_bench
 from hopforge.gen.verilog import to_verilog, tool_versions
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import Register
@@ -22,6 +23,9 @@ __all__ = [
     "Package", "component_ports", "package_constraints", "package_files", "register_sections", "register_table",
     "registers_as_data", "write_package",
 ]  # fmt: skip
+
+_PART = "xc7a100tcsg324-1"
+"""FPGA of the target synth; another one is a line of the core file."""
 
 _ACCESS = {
     "const": "fixed value",
@@ -88,6 +92,7 @@ def package_files(package: Package, *, period_ns: float | None = None) -> dict[s
         f"{name}.sv": to_verilog(package.component, name),
         f"{name}.vlt": waiver_file(),
         f"{name}.sdc": constraints,
+        f"{name}_tb.sv": smoke_bench(name, ports, _identity(package)),
         f"{name}.core": _core(package),
         f"{name}.md": package.documentation,
         **{f"{name}{rest}": text for rest, text in package.more.items()},
@@ -150,6 +155,11 @@ def component_ports(component: Component) -> list[dict[str, Any]]:
     return ports
 
 
+def _identity(package: Package) -> int | None:
+    """Return what register ID reads; none: there is no such register."""
+    return next((register["reset"] for register in package.manifest["registers"] if register["name"] == "ID"), None)
+
+
 def _core(package: Package) -> str:
     """FuseSoC core description (CAPI 2)."""
     name = package.name
@@ -165,6 +175,10 @@ filesets:
     files:
       - {name}.vlt
     file_type: vlt
+  bench:
+    files:
+      - {name}_tb.sv
+    file_type: systemVerilogSource
   constraints:
     files:
       - {name}.sdc
@@ -174,14 +188,24 @@ targets:
     filesets: [rtl]
     toplevel: {name}
   lint:
-    default_tool: verilator
+    flow: lint
+    flow_options:
+      tool: verilator
+      verilator_options: [-Wall]
     filesets: [lint, rtl]
     toplevel: {name}
-    tools:
-      verilator:
-        mode: lint-only
-        verilator_options: [-Wall]
+  sim:
+    flow: sim
+    flow_options:
+      tool: icarus
+      iverilog_options: [-g2012]
+    filesets: [rtl, bench]
+    toplevel: {name}_tb
   synth:
+    flow: vivado
+    flow_options:
+      part: {_PART}
+      pnr: none
     filesets: [rtl, constraints]
     toplevel: {name}
 """

@@ -190,7 +190,7 @@ def test_commands_write_the_files(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["gen", "router", str(path), "--router", "2", "-o", str(tmp_path / "r")])
     assert result.exit_code == 0, result.output
     names = [Path(line).name for line in result.output.split()]
-    ends = (".sv", ".vlt", ".sdc", ".core", ".md", ".rdl", ".svd", ".h", ".json")
+    ends = (".sv", ".vlt", ".sdc", "_tb.sv", ".core", ".md", ".rdl", ".svd", ".h", ".json")
     assert names == [f"small_router2{end}" for end in ends]
     assert all((tmp_path / "r" / name).stat().st_size for name in names)
 
