@@ -15,6 +15,9 @@ VC is always exactly one of free, owned by a packet, and waiting for its last cr
 *Crossbar*: a word goes to the output that is selected for it, whole, and to no other. With the queues, and with at most
 one grant per input and output (`formal_allocators`): a flit that enters a router leaves it once.
 
+With ``va`` free_queue the same, and in every cycle who asks for the switch, and what an output offers, is as
+docs/definitions/router.md says, though both are prepared a cycle before.
+
 By induction over one cycle (a cycle more per cycle of credit delay), with the invariants below. The mutants are
 faults with which the proofs must fail.
 """
@@ -27,11 +30,20 @@ from amaranth.hdl import Assume, Cat, Const, Module, Mux, Signal, Value
 from hopforge.gen.formal import Proof, at_most_one, prove
 from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.flit_buffer import FlitBuffer
+from hopforge.hw.free_queue import first_from
 from hopforge.hw.input_unit import InputUnit
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.model.router.params import Route, RouterParams
 
-__all__ = ["OUTPUT_MUTANTS", "QUEUE_MUTANTS", "prove_crossbar", "prove_output", "prove_queue"]
+__all__ = [
+    "OFFER_MUTANTS",
+    "OUTPUT_MUTANTS",
+    "QUEUE_MUTANTS",
+    "REQUEST_MUTANTS",
+    "prove_crossbar",
+    "prove_output",
+    "prove_queue",
+]
 
 QUEUE_MUTANTS = {
     "the credit is not returned": ("dut.leaving", "2'b00"),
@@ -48,6 +60,20 @@ OUTPUT_MUTANTS = {
     "an output VC is never released": ("dut.free", "2'b00"),
 }
 """Faults of an output unit of 2 VCs."""
+
+REQUEST_MUTANTS = {
+    "a head asks though no VC is free": ("dut.switch_request0.offered_any", "2'b11"),
+    "the next body asks without a credit": ("dut.switch_request0.credit_left", "1'b1"),
+    "a route is taken from a body": ("dut.written", "5'b11101"),
+}
+"""Faults of the same input unit with ``va`` free_queue."""
+
+OFFER_MUTANTS = {
+    "a VC is offered though none is left": ("dut.queue.taken", "2'b01"),
+    "an output always claims to have a VC": ("dut.queue.offered", "1'b1"),
+    "a VC is free at once": ("dut.tail_sent0", "1'b0"),
+}
+"""Faults of the same output unit with ``va`` free_queue."""
 
 
 class _OnePlace(FlitBuffer):
@@ -94,17 +120,11 @@ class _QueueProof(Proof):
         self.other_data = Signal(params.width_bits)
         self.other_notes = Signal(params.vcs * note_bits)
         self.inputs += [self.other_data, self.other_notes]
-        free = (
-            "in_valid",
-            "free",
-            "credits",
-            "nonzero",
-            "va_granted",
-            "va_granted_vc",
-            "out_port",
-            "out_vc",
-            "sa_grant",
-        )
+        free = ["in_valid", "route", "free", "credits", "nonzero", "sa_grant"]
+        if params.va == "free_queue":
+            free += ["at_or_after", "offers", "offered", "stays", "follows"]
+        else:
+            free += ["va_granted", "va_granted_vc", "out_port", "out_vc"]
         self.inputs += [self.place, self.watch, self.dut.enable, self.dut.clear_drops, self.dut.in_flit.as_value()]
         self.inputs += [getattr(self.dut, name) for name in free]
         if params.speculation:
@@ -132,6 +152,8 @@ class _QueueProof(Proof):
             if p.speculation:
                 asked |= dut.guess_request[v * p.ports : (v + 1) * p.ports].any() & dut.guess_confirmed[v]
             m.d.comb += Assume(~dut.sa_grant[v] | asked)
+            if p.va == "free_queue":
+                continue
             m.d.comb += Assume(~dut.va_granted[v] | dut.va_port[v * p.ports : (v + 1) * p.ports].any())
         sender = [Signal(range(p.buffer_flits + 1), init=p.buffer_flits, name=f"sender{v}") for v in range(p.vcs)]
         arrives = [dut.in_valid & (dut.in_flit.vc == v) for v in range(p.vcs)]
@@ -154,6 +176,8 @@ class _QueueProof(Proof):
             yield (dut.read[v] < depth) & (dut.write[v] < depth)
             end = dut.read[v] + dut.count[v]
             yield dut.write[v] == Mux(end >= depth, end - depth, end)
+        if p.va == "free_queue":
+            yield from self._heads(m)
         # the watched flit of VC 0: `ahead` flits leave before it
         watching, gone = Signal(), Signal()
         ahead = Signal(range(depth + 1))
@@ -179,9 +203,55 @@ class _QueueProof(Proof):
         # invariants of the storage and of the first flit's register
         yield ~watching | ((self.kept_data == data) & (self.kept_note[:2] == kind))
         yield ~(watching & (ahead == 0)) | (dut.front[0].kind == kind)
+        if dut.masks:  # the route is kept with the head
+            route = Signal.like(dut.route)
+            with m.If(begins):
+                m.d.sync += route.eq(dut.route)
+            yield ~watching | (self.kept_note[2:] == route)
+            yield ~(watching & (ahead == 0) & kind[0]) | (dut.front[0].route == route)
         # what stands on the way to the crossbar in the cycle after the grant
         yield ~sent | ((dut.word.data == data) & (dut.word.kind == kind))
         yield ~gone | (dut.credit_valid & (dut.credit_vc == 0))
+
+    def _heads(self, m: Module) -> Iterator[Value]:
+        """Who asks for the switch, with ``va`` free_queue."""
+        dut, p = self.dut, self.params
+        for v in range(p.vcs):
+            yield ~(dut.active[v] & dut.draining[v])
+            yield ~dut.asks_head[v] | (dut.nonempty[v] & ~dut.active[v] & ~dut.draining[v])
+        if not dut.masks:
+            return
+        for v in range(p.vcs):
+            ports = dut.front[v].route[: p.ports]
+            viable = ports.any()
+            stopped, kept, credit = (Signal(name=f"{n}{v}") for n in ("stopped", "kept", "credit"))
+            before = Signal.like(dut.front[v].route, name=f"route{v}")
+            waits = dut.nonempty[v] & ~dut.active[v] & ~stopped
+            ended = dut.pop[v] & dut.front[v].kind[1]
+            m.d.sync += [
+                kept.eq(~ended & (kept | (waits & ~viable))),
+                stopped.eq((~ended & (kept | (waits & ~viable))) | ~dut.enable),
+            ]
+            yield dut.asks_head[v] == waits
+            yield (dut.draining[v] == kept) & (~kept | stopped)
+            m.d.sync += before.eq(dut.front[v].route)
+            yield dut.front[v].kind[0] | (dut.front[v].route == before)  # only a head changes it
+            # the credits of the output VC that the packet has, as far as this VC alone decides
+            label = dut.label[v * (p.vcs + 2) : v * (p.vcs + 2) + p.vcs]
+            word = Mux(dut.sa_grant[v], dut.follows, dut.stays)
+            m.d.sync += credit.eq(_at(word, ports, label))
+            own = _at(dut.nonzero, ports, dut.out_vc[v * p.vcs : (v + 1) * p.vcs])
+            m.d.comb += Assume(~dut.active[v] | (own == credit))
+            asked = dut.sa_request[v * p.ports : (v + 1) * p.ports]
+            offered = Cat(dut.offered[o] & ports[o] for o in range(p.ports))  # one set of VCs behind each output
+            body = dut.active[v] & dut.nonempty[v] & own
+            yield asked == Mux(dut.active[v], ports & body.replicate(p.ports), offered & waits.replicate(p.ports))
+
+
+def _at(word: Value, ports: Value, vcs: Value) -> Value:
+    """Return whether the bit of a port and a VC (both one-hot) is set."""
+    width = len(vcs)
+    return Cat(ports[o] & vcs[w] & word[o * width + w] for o in range(len(ports)) for w in range(width)).any()
 
 
 class _OutputProof(Proof):
@@ -189,7 +259,8 @@ class _OutputProof(Proof):
         super().__init__()
         self.params = params
         self.dut = OutputUnit(params=params, port=0)
-        names = ("credit_valid", "credit_vc", "allocated", "sent", "sent_tail")
+        names = ["credit_valid", "credit_vc", "sent", "sent_tail"]
+        names.append("sent_head" if params.va == "free_queue" else "allocated")
         self.inputs += [getattr(self.dut, name) for name in names]
 
     def elaborate(self, platform: object) -> Module:
@@ -200,6 +271,11 @@ class _OutputProof(Proof):
         depth = p.credits(0)
         width = len(dut.credits) // p.vcs
         m.d.comb += [Assume(dut.credit_vc < p.vcs), Assume(at_most_one(dut.sent))]
+        queued = p.va == "free_queue"
+        given = dut.sent & dut.sent_head.replicate(p.vcs) if queued else dut.allocated
+        if queued:  # a head takes what it was offered
+            offers = [dut.offers[k * p.vcs : (k + 1) * p.vcs] for k in range(len(dut.masks))]
+            m.d.comb += Assume(~dut.sent_head | (Cat(dut.sent == offer for offer in offers).any() & dut.sent.any()))
         claims: list[Value] = []
         for w in range(p.vcs):
             there = Signal(range(depth + 1), name=f"there{w}")  # flits that the receiver has
@@ -214,22 +290,30 @@ class _OutputProof(Proof):
             m.d.comb += [
                 Assume(~comes | (there > 0)),
                 Assume(~dut.sent[w] | dut.nonzero[w]),  # the switch allocator grants with credits only
-                Assume(~dut.allocated[w] | dut.free[w]),
-                Assume(~dut.sent[w] | owned | dut.allocated[w]),
+                Assume(~given[w] | dut.free[w]),
+                Assume(~dut.sent[w] | owned | given[w]),
             ]
             tail = dut.sent[w] & dut.sent_tail
             m.d.sync += [
                 there.eq(there + dut.sent[w] - comes),
-                owned.eq((owned | dut.allocated[w]) & ~tail),
+                owned.eq((owned | given[w]) & ~tail),
             ]
             claims += [
                 count + there + sum((register for register in late), Const(0, 1)) == depth,
                 dut.nonzero[w] == (count != 0),
             ]
-            waits = dut.tail_sent[w] if p.vc_release == "credits" else Const(0, 1)
-            claims.append(dut.free[w] + owned + waits == 1)
+            waits = dut.tail_sent[w] if queued or p.vc_release == "credits" else Const(0, 1)
+            claims.append((dut.unowned[w] if queued else dut.free[w]) + owned + waits == 1)
+            if queued:
+                credit = Signal(name=f"credit{w}", init=1)
+                m.d.sync += credit.eq(Mux(dut.sent[w], dut.follows[w], dut.stays[w]))
+                claims += [dut.nonzero[w] == credit, dut.free[w] == dut.unowned[w] & dut.nonzero[w]]
             if p.vc_release == "credits":  # free as soon as all credits are back, and not before
-                claims += [~dut.free[w] | (count == depth), ~waits | (count != depth)]
+                free = dut.unowned[w] if queued else dut.free[w]
+                claims += [~free | (count == depth), ~waits | (count != depth)]
+        for k, mask in enumerate(dut.masks):
+            offer, can = dut.offers[k * p.vcs : (k + 1) * p.vcs], dut.free & mask
+            claims += [offer == first_from(can, dut.at_or_after), dut.offered[k] == can.any()]
         self.claim(m, iter(claims))
         return m
 
@@ -262,7 +346,7 @@ def prove_queue(*, mutant: str | None = None, timeout_s: float = 300, **changes:
     Parameters
     ----------
     mutant : str, optional
-        Key of `QUEUE_MUTANTS`: a fault with which the proof must fail.
+        Key of `QUEUE_MUTANTS` or `REQUEST_MUTANTS`: a fault with which the proof must fail.
     timeout_s : float
         Limit in seconds.
 
@@ -272,14 +356,18 @@ def prove_queue(*, mutant: str | None = None, timeout_s: float = 300, **changes:
         Whether the proof succeeded.
     """
     proof = _QueueProof(_router(**changes))
-    return prove(proof, proof.inputs, mutant=QUEUE_MUTANTS[mutant] if mutant else None, timeout_s=timeout_s)
+    fault = (QUEUE_MUTANTS | REQUEST_MUTANTS)[mutant] if mutant else None
+    return prove(proof, proof.inputs, mutant=fault, timeout_s=timeout_s)
 
 
 def prove_output(*, mutant: str | None = None, timeout_s: float = 300, **changes: Any) -> bool:
-    """Prove the credits of an output unit; parameters as in `prove_queue`, mutants from `OUTPUT_MUTANTS`."""
+    """Prove the credits of an output unit; parameters as in `prove_queue`.
+
+    Mutants are those of `OUTPUT_MUTANTS` and `OFFER_MUTANTS`.
+    """
     params = _router(**changes)
     proof, steps = _OutputProof(params), 1 + params.credit_delay_cycles
-    fault = OUTPUT_MUTANTS[mutant] if mutant else None
+    fault = (OUTPUT_MUTANTS | OFFER_MUTANTS)[mutant] if mutant else None
     return prove(proof, proof.inputs, steps=steps, mutant=fault, timeout_s=timeout_s)
 
 

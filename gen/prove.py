@@ -16,7 +16,15 @@ from hopforge.gen.formal_allocators import (
 from hopforge.gen.formal_lookup import MUTANTS, prove_lookup
 from hopforge.gen.formal_q_table import MINIMUM_MUTANTS, prove_minimum, prove_product
 from hopforge.gen.formal_reduction import AffineProof, Proof, crc_proofs, member_proofs, prove, reduction_proofs
-from hopforge.gen.formal_router import OUTPUT_MUTANTS, QUEUE_MUTANTS, prove_crossbar, prove_output, prove_queue
+from hopforge.gen.formal_router import (
+    OFFER_MUTANTS,
+    OUTPUT_MUTANTS,
+    QUEUE_MUTANTS,
+    REQUEST_MUTANTS,
+    prove_crossbar,
+    prove_output,
+    prove_queue,
+)
 from hopforge.model.errors import UserError
 
 __all__ = ["SUBJECTS", "Task", "tasks"]
@@ -91,6 +99,8 @@ def _flits(wide: bool) -> Iterator[Task]:
         (", speculation", {"speculation": True}),
         (", virtual cut-through", {"switching": "vct", "width_bits": 8, "length_bits": 3}),
         (", one flit", {"vcs": 1, "buffer_flits": 1}),
+        (", no VC allocator", {"va": "free_queue"}),
+        (", no VC allocator, routes computed in 2 cycles", {"va": "free_queue", "rc_cycles": 2}),
     )
     for name, changes in variants:
         yield Task("flits", f"order and credits of queues{name}", partial(prove_queue, **{**size, **changes}))
@@ -99,11 +109,18 @@ def _flits(wide: bool) -> Iterator[Task]:
             changes = {**size, "vc_release": release, "credit_delay_cycles": delay}
             name = f"credits of an output, release by {release}, delay {delay}"
             yield Task("flits", name, partial(prove_output, **changes))
+            yield Task("flits", f"{name}, no VC allocator", partial(prove_output, **changes, va="free_queue"))
     yield Task("flits", "words through the crossbar", partial(prove_crossbar, ports=8 if wide else 4))
     for mutant in QUEUE_MUTANTS:
         yield Task("flits", f"no proof if {mutant}", partial(_fails, partial(prove_queue, mutant=mutant)))
     for mutant in OUTPUT_MUTANTS:
         yield Task("flits", f"no proof if {mutant}", partial(_fails, partial(prove_output, mutant=mutant)))
+    for mutant in REQUEST_MUTANTS:
+        attempt = partial(prove_queue, va="free_queue", mutant=mutant)
+        yield Task("flits", f"no proof if {mutant}", partial(_fails, attempt))
+    for mutant in OFFER_MUTANTS:
+        attempt = partial(prove_output, va="free_queue", mutant=mutant)
+        yield Task("flits", f"no proof if {mutant}", partial(_fails, attempt))
     yield Task("flits", "no proof if a crossbar output is dead", partial(_fails, partial(prove_crossbar, broken=True)))
 
 

@@ -10,7 +10,7 @@ from hopforge.gen.synth_blocks import Block, Registered
 from hopforge.hw.allocator import ALLOCATORS
 from hopforge.hw.arbiter import RoundRobinArbiter, TwoLevelRoundRobinArbiter
 from hopforge.hw.crossbar import Crossbar
-from hopforge.hw.input_unit import InputUnit, flit_layout
+from hopforge.hw.input_unit import InputUnit, flit_layout, label_bits
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.router import Router
 from hopforge.hw.switch_allocator import SwitchAllocator
@@ -82,18 +82,26 @@ def router_blocks(config: Config) -> dict[str, Block]:
             ),
         ),
         block(
-            name="vc_allocator",
-            what=f"VC allocator, {kinds['va']}",
-            build=lambda: VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter),
-        ),
-        block(
             name="switch_allocator",
             what=f"switch allocator, {kinds['sa']}",
             build=lambda: SwitchAllocator(
-                ports=p.ports, vcs=p.vcs, kind=p.sa, arbiter=p.arbiter, speculation=p.speculation, label_bits=p.vcs + 1
+                ports=p.ports,
+                vcs=p.vcs,
+                kind=p.sa,
+                arbiter=p.arbiter,
+                speculation=p.speculation,
+                label_bits=label_bits(p),
             ),
         ),
     ]
+    if p.va != "free_queue":
+        found.append(
+            block(
+                name="vc_allocator",
+                what=f"VC allocator, {kinds['va']}",
+                build=lambda: VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter),
+            )
+        )
     return {each.name: each for each in found}
 
 

@@ -14,7 +14,7 @@ from hopforge.hw.sram import Sram
 
 __all__ = ["FLIT_BUFFERS", "FlitBuffer"]
 
-FLIT_BUFFERS = ("memory", "latches")
+FLIT_BUFFERS = ("memory", "latches", "flip_flops")
 """Names that a configuration can give."""
 
 
@@ -25,7 +25,8 @@ class FlitBuffer(wiring.Component):
     ``read_at`` (place + depth·queue) in the same cycle, ``notes[q]`` follows ``note_at[q]``. One write, one read of
     data and one of every queue's notes per cycle. Contents survive a reset.
 
-    ``memory`` is an array that a flow can make a macro of, or flip-flops. ``latches``: the word on its way is kept in
+    ``memory`` is an array that a flow can make a macro of, or flip-flops. ``flip_flops``: a register for each word,
+    whatever the flow; its clock can be gated. ``latches``: the word on its way is kept in
     flip-flops for a cycle in which the latches of its place are open while the clock is high; what can be read is the
     same in every cycle.
 
@@ -36,7 +37,7 @@ class FlitBuffer(wiring.Component):
     data_bits, note_bits : int
         Bits of a word.
     kind : str
-        ``memory`` or ``latches``.
+        ``memory``, ``latches`` or ``flip_flops``.
     """
 
     arrives: Signal
@@ -75,8 +76,10 @@ class FlitBuffer(wiring.Component):
         m = Module()
         if self.kind == "memory":
             self._memories(m)
+        elif self.kind == "latches":
+            self._read(m, self._latches(m, platform))
         else:
-            self._latches(m, platform)
+            self._read(m, self._flip_flops(m))
         return m
 
     def _memories(self, m: Module) -> None:
@@ -99,7 +102,20 @@ class FlitBuffer(wiring.Component):
             if self.depth > 1:
                 m.d.comb += [notes.w_addr.eq(self.write_at[q]), notes.r_addr.eq(self.note_at[q])]
 
-    def _latches(self, m: Module, platform: object) -> None:
+    def _flip_flops(self, m: Module) -> list[list[Value]]:
+        """Return the words of each queue."""
+        words: list[list[Value]] = []
+        for q in range(self.queues):
+            words.append([])
+            for place in range(self.depth):
+                word = Signal(self.data_bits + self.note_bits, name=f"word{q}_{place}", reset_less=True)
+                with m.If(self.arrives[q] & _is(self.write_at[q], place)):
+                    m.d.sync += word.eq(Cat(self.w_data, self.w_note))
+                words[q].append(word)
+        return words
+
+    def _latches(self, m: Module, platform: object) -> list[list[Value]]:
+        """Return the words of each queue."""
         width = self.data_bits + self.note_bits
         arriving = Signal(width, reset_less=True)
         m.d.sync += arriving.eq(Cat(self.w_data, self.w_note))
@@ -116,6 +132,10 @@ class FlitBuffer(wiring.Component):
                 )
                 m.d.comb += gate.enable.eq(self.arrives[q] & _is(self.write_at[q], place))
                 words[q].append(word)
+        return words
+
+    def _read(self, m: Module, words: list[list[Value]]) -> None:
+        """Connect what is read of the words."""
         every = [word for of_queue in words for word in of_queue]
         lines = Cat(_is(self.read_at, n) for n in range(len(every)))
         m.d.comb += self.data.eq(select(lines, [word[: self.data_bits] for word in every]))

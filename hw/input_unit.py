@@ -9,15 +9,17 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, ceil_log2
 
 from hopforge.hw.flit_buffer import FlitBuffer
+from hopforge.hw.free_queue import first_from, offered_masks, offers_ahead
 from hopforge.hw.lookup import Lookup, lookup_ports
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
+from hopforge.hw.switch_request import SwitchRequest
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 
-__all__ = ["DROP_BITS", "InputUnit", "control_signature", "flit_layout"]
+__all__ = ["DROP_BITS", "InputUnit", "control_signature", "flit_layout", "label_bits"]
 
 DROP_BITS = 32
 """Width of a drop counter; it wraps around."""
@@ -28,6 +30,11 @@ _HEAD, _TAIL = 0, 1  # bits of a flit's kind
 def flit_layout(params: RouterParams) -> StructLayout:
     """Layout of a flit; in the data of a head destination, source, tag and (vct) length from bit 0 on."""
     return StructLayout({"kind": 2, "vc": max(1, ceil_log2(params.vcs)), "data": params.width_bits})
+
+
+def label_bits(params: RouterParams) -> int:
+    """Width of what a granted VC tells its output: the output VC, a tail, and where heads bring it along, a head."""
+    return params.vcs + (2 if params.va == "free_queue" else 1)
 
 
 def control_signature(params: LookupParams) -> wiring.Signature:
@@ -60,6 +67,9 @@ class InputUnit(wiring.Component):
     ----------
     nonempty, active, pop : Signal
         For proofs: of each VC, whether it has a flit, has an output VC, loses a flit.
+    asks_head, draining : Signal
+        For proofs: of each VC, whether a head without an output VC may ask for the switch (``va`` free_queue), and
+        whether its packet is unroutable.
     count, several, write, read, front : list of Signal
         For proofs: of each VC, flits, whether there are several, places, and what is kept of the first flit.
     """
@@ -87,6 +97,11 @@ class InputUnit(wiring.Component):
     guess_confirmed: Signal
     sa_grant: Signal
     label: Signal
+    at_or_after: Signal
+    offers: Signal
+    offered: Signal
+    stays: Signal
+    follows: Signal
     word: View
 
     def __init__(self, *, params: RouterParams, port: int, flit_buffer: Callable[..., FlitBuffer] = FlitBuffer):
@@ -107,17 +122,28 @@ class InputUnit(wiring.Component):
             "free": In(pairs),
             "credits": In(pairs * credit_bits(p)),
             "nonzero": In(pairs),
-            "va_request": Out(p.vcs * pairs),
-            "va_port": Out(p.vcs * p.ports),
-            "va_granted": In(p.vcs),
-            "va_granted_vc": In(p.vcs * p.vcs),
-            "out_port": In(p.vcs * p.ports),
-            "out_vc": In(p.vcs * p.vcs),
             "sa_request": Out(p.vcs * p.ports),
             "sa_grant": In(p.vcs),
-            "label": Out(p.vcs * (p.vcs + 1)),
+            "label": Out(p.vcs * label_bits(p)),
             "word": Out(flit),
         }
+        self.masks: tuple[tuple[int, ...], ...] = ()  # behind each output, the sets of VCs that it makes offers for
+        if p.va == "free_queue":
+            self.masks = tuple(offered_masks(p, o) for o in range(p.ports)) if offers_ahead(p) else ()
+            members |= {name: In(pairs) for name in ("at_or_after", "stays", "follows")}
+            offers = sum(len(of_output) for of_output in self.masks)
+            members |= {"offers": In(p.vcs * offers), "offered": In(offers)}
+            self.out_port = Signal(p.vcs * p.ports)
+            self.out_vc = Signal(p.vcs * p.vcs)
+        else:
+            members |= {
+                "va_request": Out(p.vcs * pairs),
+                "va_port": Out(p.vcs * p.ports),
+                "va_granted": In(p.vcs),
+                "va_granted_vc": In(p.vcs * p.vcs),
+                "out_port": In(p.vcs * p.ports),
+                "out_vc": In(p.vcs * p.vcs),
+            }
         if p.speculation:
             members |= {"guess_request": Out(p.vcs * p.ports), "guess_confirmed": Out(p.vcs)}
         if self.looks_up and p.lookup is not None:
@@ -128,6 +154,8 @@ class InputUnit(wiring.Component):
 
         self.nonempty = Signal(p.vcs)
         self.active = Signal(p.vcs)
+        self.asks_head = Signal(p.vcs)
+        self.draining = Signal(p.vcs)
         vcs, depth = range(p.vcs), p.buffer_flits
         self.pop = Signal(p.vcs)
         self.count = [Signal(range(depth + 1), name=f"count{v}") for v in vcs]
@@ -162,21 +190,24 @@ class InputUnit(wiring.Component):
         pop = self.pop
         ended = Signal(p.vcs)  # the tail leaves in this cycle
         va = Signal(p.vcs)
-        draining = Signal(p.vcs)
+        draining = self.draining
         self._buffers(m, platform, pop)
 
         requests = [VcRequest(params=p, port=self.port, vc=v) for v in range(p.vcs)]
         if self.looks_up:
             self._looked_up(m, requests, va, draining, ended)
+        elif self.masks:
+            self._ahead(m, platform, requests, draining, ended)
         else:
             self._from_table(m, requests, va, draining, ended)
         for v, request in enumerate(requests):
             place(m, f"request{v}", request, platform, p.structure, request.rules, free=self.free, credits=self.credits)
-            m.d.comb += [
-                request.valid.eq(va[v]),
-                self._pairs(self.va_request, v).eq(request.request),
-                self._of(self.va_port, v, p.ports).eq(request.asked_port),
-            ]
+            m.d.comb += request.valid.eq(va[v])
+            if p.va != "free_queue":
+                m.d.comb += [
+                    self._pairs(self.va_request, v).eq(request.request),
+                    self._of(self.va_port, v, p.ports).eq(request.asked_port),
+                ]
             if p.switching == "vct":
                 m.d.comb += request.length.eq(self.front[v].length)
 
@@ -191,7 +222,12 @@ class InputUnit(wiring.Component):
             m.d.sync += self.drops.eq(0)
         with m.Elif(self.dropped):
             m.d.sync += self.drops.eq(self.drops + 1)
-        self._allocated(m, va, ended)
+        if self.masks:
+            pass  # `_ahead` has done it
+        elif p.va == "free_queue":
+            self._queued(m, requests, ended)
+        else:
+            self._allocated(m, va, ended)
         self._leaving(m, pop)
         return m
 
@@ -238,8 +274,17 @@ class InputUnit(wiring.Component):
                 m.d.sync += write.eq(_after(write, depth))
             with m.If(pop[v]):
                 m.d.sync += read.eq(_after(read, depth))
+            follows = View(self._front_layout, Mux(several, buffer.notes[v], written))
             with m.If(pop[v] | ~self.nonempty[v]):
-                m.d.sync += self.front[v].eq(Mux(several, buffer.notes[v], written))
+                if self.masks:
+                    m.d.sync += self.front[v].kind.eq(follows.kind)
+                else:
+                    m.d.sync += self.front[v].eq(follows)
+            if self.masks:  # the route stays until the next head
+                comes = arrives & written.kind[_HEAD]
+                stored = View(self._front_layout, buffer.notes[v])
+                with m.If(Mux(pop[v], Mux(several, stored.kind[_HEAD], comes), ~self.nonempty[v] & comes)):
+                    m.d.sync += self.front[v].route.eq(follows.route)
             first_at.append((read + Const(v * depth, len(read_at)))[: len(read_at)])
         m.d.sync += [
             read_at.eq(select(self.sa_grant, first_at)),
@@ -391,6 +436,81 @@ class InputUnit(wiring.Component):
                 ]
                 label_vc = Mux(va[v], new_vc, out_vc)
             m.d.comb += self._of(self.label, v, p.vcs + 1).eq(Cat(label_vc, self.front[v].kind[_TAIL]))
+
+    def _ahead(self, m: Module, platform: object, requests: list[VcRequest], draining: Value, ended: Value) -> None:
+        """Know the requests of the next cycle, and with them what a head of it takes."""
+        p = self.params
+        arrives = Cat(self.in_valid & (self.in_flit.vc == v if p.vcs > 1 else 1) for v in range(p.vcs))
+        for v, request in enumerate(requests):
+            route = View(route_layout(p), self.front[v].route)
+            m.d.comb += [request.ports.eq(route.ports), request.route_class.eq(route.route_class)]
+            drained = Signal(name=f"drained{v}")
+            unit = SwitchRequest(ports=p.ports, vcs=p.vcs)
+            offers = [self._offer(m, v, o, route.route_class) for o in range(p.ports)]
+            place(
+                m, f"switch_request{v}", unit, platform, p.ports, p.vcs,
+                ports=route.ports, viable=request.viable, drained=drained, enable=self.enable, arrives=arrives[v],
+                nonempty=self.nonempty[v], several=self.several[v], tail=self.front[v].kind[_TAIL],
+                granted=self.sa_grant[v], pop=self.pop[v], offered=Cat(word for word, _ in offers),
+                offered_any=Cat(there for _, there in offers), stays=self.stays, follows=self.follows,
+            )  # fmt: skip
+            m.d.sync += drained.eq(~ended[v] & (drained | (unit.asks_head & ~request.viable)))
+            m.d.comb += [
+                draining[v].eq(drained),
+                self.active[v].eq(unit.active),
+                self.asks_head[v].eq(unit.asks_head),
+                self._of(self.out_vc, v, p.vcs).eq(unit.out_vc),
+                self._of(self.sa_request, v, p.ports).eq(unit.request),
+                self._of(self.label, v, label_bits(p)).eq(Cat(unit.vc, self.front[v].kind[_TAIL], unit.asks_head)),
+            ]
+
+    def _offer(self, m: Module, v: int, o: int, route_class: Value) -> tuple[Value, Value]:
+        """Return what output `o` has for a head of input VC `v`, and whether it has anything."""
+        p = self.params
+        first = sum(len(masks) for masks in self.masks[:o])
+        rules = [p.vc_mask(k, self.port, v, o) for k in range(p.classes)]
+        places = [first + self.masks[o].index(mask) if mask else None for mask in rules]
+        words = [
+            (Const(0, p.vcs), Const(0, 1))
+            if at is None
+            else (self.offers[at * p.vcs : (at + 1) * p.vcs], self.offered[at])
+            for at in places
+        ]
+        if len(set(places)) == 1:
+            return words[0]
+        word, there = Signal(p.vcs, name=f"offer{v}_{o}"), Signal(name=f"offered{v}_{o}")
+        for k, (one, any_one) in enumerate(words):
+            with m.If(route_class == k):
+                m.d.comb += [word.eq(one), there.eq(any_one)]
+        return word, there
+
+    def _queued(self, m: Module, requests: list[VcRequest], ended: Value) -> None:
+        """Ask for the switch with heads that have no output VC yet, and remember what they take."""
+        p = self.params
+        nonzero = [self.nonzero[o * p.vcs : (o + 1) * p.vcs] for o in range(p.ports)]
+        pointers = [self.at_or_after[o * p.vcs : (o + 1) * p.vcs] for o in range(p.ports)]
+        for v, request in enumerate(requests):
+            out_port, out_vc = self._of(self.out_port, v, p.ports), self._of(self.out_vc, v, p.vcs)
+            granted, active = self.sa_grant[v], self.active[v]
+            asked = [request.request[o * p.vcs : (o + 1) * p.vcs] for o in range(p.ports)]
+            available = Signal(p.vcs, name=f"available{v}")
+            first, ready, head = Signal(p.vcs, name=f"first{v}"), Signal(name=f"ready{v}"), Signal(name=f"head{v}")
+            m.d.comb += [
+                available.eq(Cat(Cat(word[w] for word in asked).any() for w in range(p.vcs))),
+                first.eq(first_from(available, select(request.asked_port, pointers))),
+                head.eq(request.valid),
+                self.asks_head[v].eq(head),
+                ready.eq(active & self.nonempty[v]),
+                self._of(self.sa_request, v, p.ports).eq(
+                    Cat(asked[o].any() | (out_port[o] & (out_vc & nonzero[o]).any() & ready) for o in range(p.ports))
+                ),
+                self._of(self.label, v, label_bits(p)).eq(
+                    Cat(Mux(head, first, out_vc), self.front[v].kind[_TAIL], head)
+                ),
+            ]
+            m.d.sync += active.eq(~ended[v] & (granted | active))
+            with m.If(granted & head):
+                m.d.sync += [out_port.eq(request.asked_port), out_vc.eq(first)]
 
 
 def _number(one_hot: Value) -> Value:

@@ -18,8 +18,8 @@ class Router(wiring.Component):
     """Input-queued router with credits, as defined cycle by cycle in ``docs/definitions/router.md``.
 
     Latency of a head without contention: ``4 + rc_cycles`` cycles from ``in_flit`` to ``out_flit`` (table), one less
-    with speculation; body flits follow in every cycle. Throughput: one flit per port and cycle. Back-pressure: credits;
-    a flit that comes without one is lost. Reset: empty, all credits there.
+    with speculation or without VC allocator; body flits follow in every cycle. Throughput: one flit per port and
+    cycle. Back-pressure: credits; a flit that comes without one is lost. Reset: empty, all credits there.
 
     Ports: ``port[i]``, see *Signals of one port* in the definition; ``drops`` counts the unroutable packets of
     the input, ``dropped`` has a bit for each input that counts one at the end of the cycle, ``clear_drops`` sets all

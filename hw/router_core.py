@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.crossbar import Crossbar
-from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit_layout
+from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit_layout, label_bits
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
@@ -92,11 +92,14 @@ class RouterCore(wiring.Component):
         """Connect the units of the ports through the allocators and the crossbar."""
         m = Module()
         p = self.params
-        va = VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter)
         sa = SwitchAllocator(
-            ports=p.ports, vcs=p.vcs, kind=p.sa, arbiter=p.arbiter, speculation=p.speculation, label_bits=p.vcs + 1
+            ports=p.ports,
+            vcs=p.vcs,
+            kind=p.sa,
+            arbiter=p.arbiter,
+            speculation=p.speculation,
+            label_bits=label_bits(p),
         )
-        m.submodules.va = shared(va, platform, p.structure)
         m.submodules.sa = shared(sa, platform, p.structure)
         m.d.comb += [
             sa.requests.eq(Cat(unit.sa_request for unit in self.inputs)),
@@ -112,18 +115,40 @@ class RouterCore(wiring.Component):
             "credits": Cat(output.credits for output in self.outputs),
             "nonzero": Cat(output.nonzero for output in self.outputs),
         }
+        if p.va == "free_queue":
+            for name in ("at_or_after", "offers", "offered", "stays", "follows"):
+                beyond[name] = Cat(getattr(output, name) for output in self.outputs)
         for i, unit in enumerate(self.inputs):
-            place(m, f"input{i}", unit, platform, p.structure, unit.rules, **beyond)
-            self._input(m, i, unit, va, sa.granted_vc)
+            place(m, f"input{i}", unit, platform, p.structure, unit.rules, unit.masks, **beyond)
+            self._input(m, i, unit, sa.granted_vc)
             if p.rc == "table":
                 m.d.comb += unit.route.eq(self.route[i])
         for o, output in enumerate(self.outputs):
-            m.submodules[f"output{o}"] = shared(output, platform, p.structure, p.credits(o))
-            self._output(m, o, output, va.given[o], sa.label)
+            m.submodules[f"output{o}"] = shared(output, platform, p.structure, p.credits(o), output.masks)
+            self._output(m, o, output, sa.label)
+        if p.va != "free_queue":
+            self._allocate_vcs(m, platform)
         self._transfer(m, platform, sa.grants)
         return m
 
-    def _input(self, m: Module, i: int, unit: InputUnit, va: VcAllocator, granted_vc: Value) -> None:
+    def _allocate_vcs(self, m: Module, platform: object) -> None:
+        """Give VCs to those that ask for them, before they ask for the switch."""
+        p = self.params
+        va = VcAllocator(ports=p.ports, vcs=p.vcs, kind=p.va, arbiter=p.arbiter)
+        m.submodules.va = shared(va, platform, p.structure)
+        for i, unit in enumerate(self.inputs):
+            m.d.comb += [
+                va.requests[i].eq(unit.va_request),
+                va.asked_port[i].eq(unit.va_port),
+                unit.va_granted.eq(va.granted[i]),
+                unit.va_granted_vc.eq(va.granted_vc[i]),
+                unit.out_port.eq(va.out_port[i]),
+                unit.out_vc.eq(va.out_vc[i]),
+            ]
+        for o, output in enumerate(self.outputs):
+            m.d.comb += output.allocated.eq(va.given[o])
+
+    def _input(self, m: Module, i: int, unit: InputUnit, granted_vc: Value) -> None:
         p, port = self.params, self.port[i]
         m.d.comb += [
             unit.in_valid.eq(port.in_valid),
@@ -134,24 +159,19 @@ class RouterCore(wiring.Component):
             unit.enable.eq(self.enable),
             unit.clear_drops.eq(self.clear_drops),
             self.dropped[i].eq(unit.dropped),
-            va.requests[i].eq(unit.va_request),
-            va.asked_port[i].eq(unit.va_port),
-            unit.va_granted.eq(va.granted[i]),
-            unit.va_granted_vc.eq(va.granted_vc[i]),
-            unit.out_port.eq(va.out_port[i]),
-            unit.out_vc.eq(va.out_vc[i]),
             unit.sa_grant.eq(granted_vc[i * p.vcs : (i + 1) * p.vcs]),
         ]
         if p.rc == "lookup":
             wiring.connect(m, wiring.flipped(self.control[i]), unit.control)  # type: ignore[attr-defined]
 
-    def _output(self, m: Module, o: int, output: OutputUnit, given: Value, label: Value) -> None:
+    def _output(self, m: Module, o: int, output: OutputUnit, label: Value) -> None:
         p, port = self.params, self.port[o]
+        told = [output.sent, output.sent_tail, *([output.sent_head] if p.va == "free_queue" else ())]
+        bits = label_bits(p)
         m.d.comb += [
             output.credit_valid.eq(port.out_credit_valid),
             output.credit_vc.eq(port.out_credit_vc),
-            output.allocated.eq(given),
-            Cat(output.sent, output.sent_tail).eq(label[o * (p.vcs + 1) : (o + 1) * (p.vcs + 1)]),
+            Cat(told).eq(label[o * bits : (o + 1) * bits]),
         ]
 
     def _transfer(self, m: Module, platform: object, sa_grants: Value) -> None:

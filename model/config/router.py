@@ -43,8 +43,9 @@ class RouterConfig(Section):
     """Routes come from a table after `rc_cycles`, or from a lookup engine at every input port (section `lookup`)."""
     rc_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
     """Table: cycles of route computation; 0 = computed ahead. (A lookup that hits takes its pipeline depth + 1.)"""
-    va: Allocator = "output_first"
-    """Allocator of virtual channels; `islip` is another name of `output_first`."""
+    va: Allocator | Literal["free_queue"] = "output_first"
+    """Allocator of virtual channels; `islip` is another name of `output_first`. `free_queue`: none; the head that the
+    switch grants takes the next free virtual channel of its output, and a hop is a cycle shorter."""
     sa: Allocator = "output_first"
     """Switch allocator; `islip` is another name of `output_first`."""
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
@@ -87,9 +88,9 @@ class RouterConfig(Section):
     """Hardware: bits of a head that the hosts may use as they like."""
     length_bits: Annotated[int, Field(ge=1, le=16)] = 8
     """Hardware, virtual cut-through: bits of the number of flits in a head."""
-    flit_buffers: Literal["memory", "latches"] = "memory"
+    flit_buffers: Literal["memory", "latches", "flip_flops"] = "memory"
     """Hardware: memories that a flow can replace by macros, or latches of standard cells (half the area of
-    flip-flops)."""
+    flip-flops), or flip-flops."""
 
     def problems(self) -> Iterator[Problem]:
         """Check that the keys are those of the router model."""
@@ -101,6 +102,9 @@ class RouterConfig(Section):
             return
         if self.speculation == "shared" and self.sa not in ("output_first", "islip"):
             yield Problem("sa", f"must be islip or output_first with speculation=shared, not {self.sa}")
+        if self.va == "free_queue" and self.speculation is not False:
+            limit = "must be false with va=free_queue (heads ask for the switch anyway)"
+            yield Problem("speculation", f"{limit}, not {self.speculation}")
         if self.model == "input_output_queued":
             for key in sorted(given & INPUT_QUEUED_KEYS):
                 yield Problem(key, f"is for model=input_queued only, not model={self.model}")

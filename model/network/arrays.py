@@ -11,9 +11,8 @@ from hopforge.model.network.core.records import (
     HOST_VC_BITS,
     TABLE_LENGTH,
     UNIFORM_LENGTH,
-    WAVEFRONT,
 )
-from hopforge.model.network.settings import ALLOCATORS, RouterParameters, SourceParameters, Tables
+from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.topology import Topology
 
 
@@ -33,8 +32,8 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
     NI, NP, width = R * P * V, R * P, P * V
     words, port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
     capacity = event_capacity(topology)
-    vct_pairs = width * V if ALLOCATORS[router.va] == WAVEFRONT else 1
-    speculative = NI if router.speculation else 1
+    vct_pairs = width * V if router.va == "wavefront" else 1
+    speculative = NI if router.speculation or router.va == "free_queue" else 1
     return {
         "host_tail_sent": H << HOST_VC_BITS,
         "host_wake": H,
@@ -57,6 +56,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "ready_events": wheel,
         "heads_next": NP + 1,  # the place behind the last one is written, too
         "granted": NI,
+        "released": 2 * NP + 1,  # the place behind the last one is written, too
         "spec_vc": speculative,
         "spec_port": speculative,
         "spec_mask": speculative,

@@ -9,10 +9,11 @@ import numpy as np
 from hopforge.model.kernel.arena import gather
 from hopforge.model.network.arrays import empty_sizes, event_capacity, filled_arrays, pool_size, set_source
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, SCRIPT, WAVEFRONT
+from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, SCRIPT
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.parts.feedback import put_feedback
+from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.messages import put_message_slots
 from hopforge.model.network.parts.program_arrays import put_program
@@ -20,7 +21,14 @@ from hopforge.model.network.parts.shared_switch import begin_shared, shared_matc
 from hopforge.model.network.parts.speculation import speculate
 from hopforge.model.network.parts.switch_match import switch_match
 from hopforge.model.network.parts.wavefront import match_wavefront
-from hopforge.model.network.settings import ALLOCATORS, SWITCHING, RouterParameters, SourceParameters, Tables
+from hopforge.model.network.settings import (
+    ALLOCATORS,
+    SWITCHING,
+    VC_ALLOCATORS,
+    RouterParameters,
+    SourceParameters,
+    Tables,
+)
 from hopforge.model.network.wiring import link_latencies, wired_records
 from hopforge.model.topology import Topology
 from hopforge.model.topology.limits import MAX_PORTS
@@ -114,9 +122,10 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
 def _set_router(state: NetState, router: RouterParameters) -> None:
     """Write the parameters of the routers into the record."""
     s = state.record[0]
-    s["va_kind"], s["sa_kind"] = ALLOCATORS[router.va], ALLOCATORS[router.sa]
+    s["va_kind"], s["sa_kind"] = VC_ALLOCATORS[router.va], ALLOCATORS[router.sa]
     s["matrix"], s["switching_mode"] = router.arbiter == "matrix", SWITCHING[router.switching]
     s["release_credits"], s["rc_cycles"] = router.vc_release == "credits", router.rc_cycles
+    s["head_credits"] = router.va == "free_queue"
     s["router_credit_delay"], s["deadlock_cycles"] = router.credit_delay_cycles, router.deadlock_cycles
 
 
@@ -127,8 +136,11 @@ def _put_router_parts(state: NetState, router: RouterParameters) -> None:
         state.put_function("switch_match", shared_match)
     elif router.speculation:
         state.put_function("speculation", speculate)
-    if ALLOCATORS[router.va] == WAVEFRONT:
-        state.put_function("wavefront", match_wavefront)
+    if router.va == "wavefront":
+        state.put_function("vc_match", match_wavefront)
+    if router.va == "free_queue":
+        state.put_function("vc_match", ask_with_heads)
+        state.put_function("vc_queue", give_vcs)
     own_match = router.arbiter == "matrix" or ALLOCATORS[router.sa] != OUTPUT_FIRST
     if router.speculation != "shared" and own_match:
         state.put_function("switch_match", switch_match)

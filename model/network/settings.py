@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.network.core.records import INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT
+from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
@@ -17,6 +17,7 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 
 ALLOCATORS = {"input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT}
+VC_ALLOCATORS = ALLOCATORS | {"free_queue": FREE_QUEUE}
 SWITCHING = {"wormhole": 0, "vct": 1, "saf": 2}
 MAX_VCS = 16
 
@@ -58,10 +59,16 @@ class RouterParameters:
             ("vcs", 1 <= self.vcs <= MAX_VCS, f"1..{MAX_VCS}", self.vcs),
             ("buffer_flits", 1 <= self.buffer_flits <= 65535, "1..65535", self.buffer_flits),
             ("switching", self.switching in SWITCHING, "wormhole, vct or saf", self.switching),
-            ("va", self.va in ALLOCATORS, ", ".join(ALLOCATORS), self.va),
+            ("va", self.va in VC_ALLOCATORS, ", ".join(VC_ALLOCATORS), self.va),
             ("sa", self.sa in ALLOCATORS, ", ".join(ALLOCATORS), self.sa),
             ("arbiter", self.arbiter in ("round_robin", "matrix"), "round_robin or matrix", self.arbiter),
             ("speculation", self.speculation in (False, True, "shared"), "false, true or shared", self.speculation),
+            (
+                "speculation",
+                self.va != "free_queue" or self.speculation is False,
+                "false with va=free_queue (heads ask for the switch anyway)",
+                self.speculation,
+            ),
             ("vc_release", self.vc_release in ("tail", "credits"), "tail or credits", self.vc_release),
             ("rc_cycles", self.rc_cycles >= 0, "at least 0", self.rc_cycles),
             ("credit_delay_cycles", self.credit_delay_cycles >= 0, "at least 0", self.credit_delay_cycles),

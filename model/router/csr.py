@@ -47,7 +47,7 @@ PORT_COUNTERS = (
 _CHOICES = {
     "rc": ("table", "lookup"),
     "switching": ("wormhole", "vct"),
-    "va": ("input_first", "output_first", "wavefront"),
+    "va": ("input_first", "output_first", "wavefront", "free_queue"),
     "sa": ("input_first", "output_first", "wavefront"),
     "arbiter": ("round_robin", "matrix"),
     "vc_release": ("tail", "credits"),

@@ -81,6 +81,7 @@ class _OutputVc:
     credits: int
     free: bool = True
     tail_sent: bool = False
+    released: bool = False  # free_queue: by a grant of the last cycle
 
 
 class RouterModel:
@@ -108,7 +109,9 @@ class RouterModel:
         self.outputs = [[_OutputVc(p.credits(o)) for _ in range(p.vcs)] for o in range(p.ports)]
         self.engines = [LookupEngine(p.lookup) for _ in range(p.ports)] if p.lookup and p.rc == "lookup" else []
         self._ask_pointer = [0] * p.ports
-        self._va = allocation(p.va, p.ports * p.vcs, p.arbiter)
+        self._queued = p.va == "free_queue"
+        self._va = allocation("output_first" if self._queued else p.va, p.ports * p.vcs, p.arbiter)
+        self._next_vc = [0] * p.ports  # f
         self._sa = allocation(p.sa, p.ports, p.arbiter)
         self._speculative_sa = allocation(p.sa, p.ports, p.arbiter)
         self._vc_pointer = [0] * p.ports  # q
@@ -158,17 +161,26 @@ class RouterModel:
         outputs = self.visible()
 
         requests = self._vc_requests()
-        allocated = self._va.match(requests)
-        sends = self._switch(self._sa, self._switch_requests())
+        allocated = {} if self._queued else self._va.match(requests)
+        asked = self._switch_requests()
+        if self._queued:
+            for n, members in requests.items():
+                asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
+        sends = self._switch(self._sa, asked)
+        if self._queued:
+            allocated = self._next_vcs(requests, sends)
         late = self._late_sends(requests, allocated, sends)
         drains = {i: v for i in range(p.ports) if i not in sends | late for v in self._draining(i)}
         asks = [self._asking(i) for i in range(p.ports)]
 
         # From here on the state changes.
-        self._va.take(allocated)
+        if not self._queued:
+            self._va.take(allocated)
         self._sa.take({i: o for i, (o, _) in sends.items()})
         self._speculative_sa.take({i: o for i, (o, _) in late.items()})
         before = [[vc.state for vc in of_port] for of_port in self.inputs]
+        for output in (output for of_port in self.outputs for output in of_port if output.released):
+            output.free, output.released = True, False
         for n, m in allocated.items():
             self._allocate(n, m)
         self._visible = self._crossing
@@ -238,7 +250,7 @@ class RouterModel:
     def _choose(self, vc: _InputVc) -> set[int]:
         """Return the available output VCs of the best candidate."""
         p = self.params
-        need = self._length(vc.fifo[0]) if p.switching == "vct" else 0
+        need = self._length(vc.fifo[0]) if p.switching == "vct" else int(self._queued)
         options = []
         for number, (port, mask, level) in enumerate(vc.candidates):
             members = [w for w in range(p.vcs) if mask >> w & 1]
@@ -247,6 +259,17 @@ class RouterModel:
             if available:
                 options.append((level, -sum(of_port[w].credits for w in members), number, available))
         return min(options)[3] if options else set()
+
+    def _next_vcs(self, requests: dict[int, set[int]], sends: dict[int, tuple[int, int]]) -> dict[int, int]:
+        """Return the output VC of each head that the switch grants (free_queue)."""
+        p = self.params
+        taken = {}
+        for i, (o, v) in sends.items():
+            n = i * p.vcs + v
+            if n in requests:
+                w = first_at_or_after(self._next_vc[o], [m % p.vcs for m in requests[n]], p.vcs)
+                taken[n] = o * p.vcs + w
+        return taken
 
     def _switch_requests(self) -> list[dict[int, int]]:
         """Return, for each input, the output of each VC that requests one."""
@@ -318,6 +341,7 @@ class RouterModel:
         vc, (o, w) = self.inputs[n // vcs][n % vcs], divmod(m, vcs)
         vc.state, vc.output = _State.ACTIVE, (o, w)
         self.outputs[o][w].free = False
+        self._next_vc[o] = (w + 1) % vcs  # read with free_queue only
 
     def _send(self, i: int, v: int, o: int) -> Flit:
         vc = self.inputs[i][v]
@@ -328,7 +352,7 @@ class RouterModel:
         out = self.outputs[o][w]
         out.credits -= 1
         if flit.is_tail and self.params.vc_release == "tail":
-            out.free = True
+            out.free, out.released = not self._queued, self._queued
         elif flit.is_tail:
             out.tail_sent = True
         return flit

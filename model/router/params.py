@@ -31,12 +31,12 @@ _LIMITS = {
 _CHOICES = {
     "switching": ("wormhole", "vct"),
     "rc": ("table", "lookup"),
-    "va": ("input_first", "output_first", "wavefront"),
+    "va": ("input_first", "output_first", "wavefront", "free_queue"),
     "sa": ("input_first", "output_first", "wavefront"),
     "arbiter": ("round_robin", "matrix"),
     "vc_release": ("tail", "credits"),
     "output_kind": ("port", "port_set"),
-    "flit_buffers": ("memory", "latches"),
+    "flit_buffers": ("memory", "latches", "flip_flops"),
 }
 _NEIGHBOUR_FLITS = (1, 65535)
 
@@ -60,6 +60,8 @@ def check_input_vcs(ports: int, vcs: int, kind: str, arbiter: str) -> None:
     ValueError
         Naming the parameter, its limit and its value.
     """
+    if kind == "free_queue":
+        return
     name, value = ("va", kind) if kind == "wavefront" else ("arbiter", arbiter)
     limit = INPUT_VCS_MAX.get(value)
     if limit is not None and ports * vcs > limit:
@@ -108,7 +110,7 @@ class RouterParams:
     rc_cycles : int
         Cycles of RC in mode table.
     va, sa : str
-        ``input_first``, ``output_first`` or ``wavefront``.
+        ``input_first``, ``output_first`` or ``wavefront``; va also ``free_queue``: no VC allocator.
     arbiter : str
         ``round_robin`` or ``matrix``.
     speculation : bool
@@ -129,7 +131,7 @@ class RouterParams:
     output_kind : str
         What the engine answers: ``port`` or ``port_set``.
     flit_buffers : str
-        ``memory`` (macros, or flip-flops) or ``latches`` (standard cells).
+        ``memory`` (macros, or flip-flops), ``latches`` or ``flip_flops`` (standard cells).
 
     Raises
     ------
@@ -144,7 +146,7 @@ class RouterParams:
     switching: Literal["wormhole", "vct"] = "wormhole"
     rc: Literal["table", "lookup"] = "table"
     rc_cycles: int = 0
-    va: Literal["input_first", "output_first", "wavefront"] = "output_first"
+    va: Literal["input_first", "output_first", "wavefront", "free_queue"] = "output_first"
     sa: Literal["input_first", "output_first", "wavefront"] = "output_first"
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     speculation: bool = False
@@ -159,7 +161,7 @@ class RouterParams:
     escape_rule: Rule = ()
     lookup: LookupParams | None = None
     output_kind: Literal["port", "port_set"] = "port"
-    flit_buffers: Literal["memory", "latches"] = "memory"
+    flit_buffers: Literal["memory", "latches", "flip_flops"] = "memory"
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -224,6 +226,8 @@ class RouterParams:
             value = getattr(self, name)
             if value not in known:
                 yield f"{name} must be one of {', '.join(known)}, not {value!r}"
+        if self.va == "free_queue" and self.speculation:
+            yield "speculation must be False with va='free_queue' (heads ask for the switch anyway), not True"
         if self.neighbour_flits and len(self.neighbour_flits) != self.ports:
             yield f"neighbour_flits must have ports={self.ports} numbers, not {len(self.neighbour_flits)}"
         low, high = _NEIGHBOUR_FLITS

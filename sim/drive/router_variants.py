@@ -10,6 +10,7 @@ from hopforge.model.router.params import CLASS_BITS, PORT_BITS, Route, RouterPar
 __all__ = ["draw_routes", "draw_rule", "router_variant"]
 
 _ADDRESS_BITS = 12
+_FREE_QUEUES = 0.25
 _KINDS = ("input_first", "output_first", "wavefront")
 
 
@@ -51,6 +52,8 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         Parameters of `RouterParams` that are not drawn.
     """
     rng = np.random.default_rng((seed, 10))
+    # from a generator of its own, so that all else is drawn as without it
+    without_allocator = np.random.default_rng((seed, 11)).random() < _FREE_QUEUES
 
     def choose(name: str, *values: Any) -> Any:
         drawn = values[int(rng.integers(len(values)))]
@@ -83,6 +86,8 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         "length_bits": 4,
         "width_bits": choose("width_bits", 32, 40, 64, 100),
     }
+    if without_allocator and "va" not in given and not given.get("speculation", False):
+        drawn |= {"va": "free_queue", "speculation": False}
     if rng.random() < 0.5:
         drawn["neighbour_flits"] = tuple(int(depth) for depth in rng.integers(1 + 2 * vct, 9, ports))
     if rules:

@@ -66,7 +66,7 @@ def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[st
         "buffers": p * shape.vcs * shape.flits * shape.word
         * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
         "crossbar": p * p * shape.word * energy.crossbar_um2_per_bit,
-        "VC allocator": (p * shape.vcs) ** 2 * energy.vc_allocator_um2,
+        "VC allocator": 0.0 if config.router.va == "free_queue" else (p * shape.vcs) ** 2 * energy.vc_allocator_um2,
         "switch allocator": p * p * (energy.switch_allocator_um2 + shape.vcs * energy.switch_allocator_vc_um2),
         "port control": p * energy.port_um2,
         "lookup engines": p * energy.engine_um2 if cached else 0.0,
@@ -112,7 +112,8 @@ def switch_energy(
         "lookup": lookup_j,
         "buffers": 2e-12 * bits * energy.buffer_pj_per_bit,
         "crossbar": 1e-12 * bits * shape.ports * energy.crossbar_pj_per_bit,
-        "VC allocation": 1e-12 * traffic.packets * askers * energy.vc_allocation_pj,
+        "VC allocation": 0.0 if config.router.va == "free_queue"
+        else 1e-12 * traffic.packets * askers * energy.vc_allocation_pj,
         "switch allocation": 1e-12 * traffic.flits * askers * energy.switch_allocation_pj,
         "static, caches and TCAM": switches * seconds * static_lookup_w,
         "static, buffers": switches * seconds * buffer_kib * energy.sram_mw_per_kib * 1e-3,

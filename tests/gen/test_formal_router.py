@@ -2,7 +2,15 @@
 
 import pytest
 
-from hopforge.gen.formal_router import OUTPUT_MUTANTS, QUEUE_MUTANTS, prove_crossbar, prove_output, prove_queue
+from hopforge.gen.formal_router import (
+    OFFER_MUTANTS,
+    OUTPUT_MUTANTS,
+    QUEUE_MUTANTS,
+    REQUEST_MUTANTS,
+    prove_crossbar,
+    prove_output,
+    prove_queue,
+)
 
 
 @pytest.mark.parametrize(
@@ -14,6 +22,9 @@ from hopforge.gen.formal_router import OUTPUT_MUTANTS, QUEUE_MUTANTS, prove_cros
         {"switching": "vct", "width_bits": 8, "length_bits": 3},
         {"vcs": 1, "buffer_flits": 1},
         {"vcs": 3, "buffer_flits": 4},
+        {"va": "free_queue"},
+        {"va": "free_queue", "rc_cycles": 2},
+        {"va": "free_queue", "switching": "vct", "width_bits": 8, "length_bits": 3},
     ],
     ids=str,
 )
@@ -26,10 +37,26 @@ def test_faulty_queues_have_no_proof(mutant):
     assert not prove_queue(mutant=mutant)
 
 
+@pytest.mark.parametrize("mutant", REQUEST_MUTANTS)
+def test_faulty_requests_have_no_proof(mutant):
+    assert not prove_queue(va="free_queue", mutant=mutant)
+
+
 @pytest.mark.parametrize("release", ["tail", "credits"])
 @pytest.mark.parametrize("delay", [0, 1, 2])
 def test_outputs_keep_credits(release, delay):
     assert prove_output(vc_release=release, credit_delay_cycles=delay)
+    assert prove_output(vc_release=release, credit_delay_cycles=delay, va="free_queue")
+
+
+def test_offers_for_several_sets_of_vcs():
+    rule = ((((1, 1), (3, 3)),) * 2,)
+    assert prove_output(va="free_queue", vc_rule=rule)
+
+
+@pytest.mark.parametrize("mutant", OFFER_MUTANTS)
+def test_faulty_offers_have_no_proof(mutant):
+    assert not prove_output(va="free_queue", mutant=mutant)
 
 
 def test_outputs_of_deeper_neighbours():

@@ -14,10 +14,11 @@ from hopforge.hw.router import Router
 from hopforge.model.router.params import Route, RouterParams
 
 
+@pytest.mark.parametrize("kind", ["memory", "flip_flops"])
 @pytest.mark.parametrize(("queues", "depth"), [(1, 1), (1, 3), (2, 4), (3, 1)])
-def test_every_word_is_read_back(queues: int, depth: int) -> None:
+def test_every_word_is_read_back(queues: int, depth: int, kind: str) -> None:
     """A dictionary of the words written, random reads of all of them from the following cycle on."""
-    dut = FlitBuffer(queues=queues, depth=depth, data_bits=8, note_bits=5)
+    dut = FlitBuffer(queues=queues, depth=depth, data_bits=8, note_bits=5, kind=kind)
     rng = np.random.default_rng(queues)
     words = {(q, place): (0, 0) for q in range(queues) for place in range(depth)}
 
@@ -48,7 +49,7 @@ def test_every_word_is_read_back(queues: int, depth: int) -> None:
 
 
 def test_bad_kind() -> None:
-    with pytest.raises(ValueError, match="flit_buffers must be one of memory, latches, not 'paper'"):
+    with pytest.raises(ValueError, match="flit_buffers must be one of memory, latches, flip_flops, not 'paper'"):
         FlitBuffer(queues=1, depth=1, data_bits=1, note_bits=0, kind="paper")
 
 

@@ -263,6 +263,19 @@ ROUTERS = {
         "ports": 3, "vcs": 2, "buffer_flits": 2, "adaptive": True, "escape": True, "rules": True, "rc_cycles": 0,
         "credit_delay_cycles": 2,
     },
+    "free queue": {"ports": 3, "vcs": 2, "buffer_flits": 3, "rc_cycles": 0, "va": "free_queue", "sa": "input_first"},
+    "free queue, one flit": {"ports": 2, "vcs": 1, "buffer_flits": 1, "rc_cycles": 0, "va": "free_queue"},
+    "free queue, sets of VCs": {
+        "ports": 3, "vcs": 3, "buffer_flits": 2, "rc_cycles": 0, "va": "free_queue", "rules": True, "sa": "wavefront",
+        "vc_release": "credits", "credit_delay_cycles": 1,
+    },
+    "free queue, adaptive": {
+        "ports": 4, "vcs": 2, "buffer_flits": 3, "va": "free_queue", "adaptive": True, "escape": True, "rules": True,
+        "rc_cycles": 1, "arbiter": "matrix",
+    },
+    "free queue, cut-through": {
+        "ports": 3, "vcs": 2, "buffer_flits": 4, "va": "free_queue", "switching": "vct", "rc_cycles": 0,
+    },
 }  # fmt: skip
 
 
@@ -319,13 +332,19 @@ def test_lookup_engine_in_every_port(kind: str, depth: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rc_cycles", "speculation", "latency"), [(0, False, 4), (1, False, 5), (2, False, 6), (0, True, 3)]
+    ("given", "latency"),
+    [
+        ({"rc_cycles": 0}, 4),
+        ({"rc_cycles": 1}, 5),
+        ({"rc_cycles": 2}, 6),
+        ({"rc_cycles": 0, "speculation": True}, 3),
+        ({"rc_cycles": 0, "va": "free_queue"}, 3),
+        ({"rc_cycles": 2, "va": "free_queue"}, 5),
+    ],
 )
-def test_latency_of_an_empty_router(rc_cycles: int, speculation: bool, latency: int) -> None:
+def test_latency_of_an_empty_router(given: dict, latency: int) -> None:
     """A head on the input in cycle y is on the output in y + 4 + r (docs/definitions/router.md, stages of a flit)."""
-    params = RouterParams(
-        ports=2, vcs=1, buffer_flits=2, rc_cycles=rc_cycles, speculation=speculation, routes=(Route(2),)
-    )
+    params = RouterParams(ports=2, vcs=1, buffer_flits=2, routes=(Route(2),), **given)
     dut = Router(params=params)
     seen = []
 

@@ -3,8 +3,8 @@
 A hook is a setting of the network, 0 if absent: then the kernel pays one comparison, and nothing of it is compiled.
 `messages` tracks messages (`model.network.parts.messages`, `model.network.parts.programs`), `feedback` carries the
 notes of learning routing algorithms (`model.network.parts.feedback`), `speculation` serves the switch requests of heads
-in VA. They are functions ``hook(net, event, a, b)``. `wavefront` (of VA) is ``hook(net, router, requests, cycle)``,
-`switch_match` (of SA) ``hook(net, first router, end, cycle)``.
+in VA, `vc_queue` gives VCs to heads that have the switch. They are functions ``hook(net, event, a, b)``. `vc_match` (of
+VA) is ``hook(net, router, requests, cycle)``, `switch_match` (of SA) ``hook(net, first router, end, cycle)``.
 """
 
 from numba import int64
@@ -20,6 +20,8 @@ CREATED, DEPARTED, ARRIVED, LOST, CYCLE = range(5)
 HEAD_IN, HEAD_OUT, WRITE, READ = range(4)
 #: events of `speculation`: match the requests of a cycle (cycle); carry the matches out (cycle)
 MATCH, GRANT = range(2)
+#: events of `vc_queue`: SA of some routers is over; the cycle is over (output VCs released in the cycle before it)
+SETTLE, RELEASE = range(2)
 
 HOOK_SIGNATURE = int64(NET_RECORD, int64, int64, int64)
 call_hook = function_at(HOOK_SIGNATURE)

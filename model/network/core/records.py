@@ -19,7 +19,7 @@ IDLE, RC, VA, ACTIVE, DRAIN = range(5)
 #: kind bits of a flit
 HEAD, TAIL = 1, 2
 #: allocator kinds
-INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT = range(3)
+INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT, FREE_QUEUE = range(4)
 #: switching
 WORMHOLE, CUT_THROUGH, STORE_AND_FORWARD = range(3)
 #: sources of packets
@@ -100,6 +100,7 @@ OUTPUT_PORT = np.dtype(
         ("g", "u1"),  # G[o]
         ("spec_g", "u1"),
         ("connected", "u1"),
+        ("next_vc", "u1"),  # f[o]: next output VC to give to a head (va: free_queue)
     ],
     align=True,
 )
@@ -220,6 +221,7 @@ _SETTINGS = [
     ("matrix", "i8"),
     ("switching_mode", "i8"),
     ("release_credits", "i8"),
+    ("head_credits", "i8"),  # of an output VC that a head may be given (va: free_queue)
     ("rc_cycles", "i8"),
     ("router_credit_delay", "i8"),
     ("deadlock_cycles", "i8"),
@@ -239,7 +241,8 @@ _SETTINGS = [
     ("log_capacity", "i8"),  # events
     ("log_event", "i8"),  # addresses of functions, 0: absent (model.network.core.hooks) ...
     ("speculation", "i8"),
-    ("wavefront", "i8"),  # of VA
+    ("vc_match", "i8"),  # of VA: wavefront, and free_queue, of which heads ask for the switch ...
+    ("vc_queue", "i8"),  # ... and then take their VC
     ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
     ("messages", "i8"),
     ("feedback", "i8"),
@@ -256,6 +259,7 @@ _COUNTERS = [
     ("free_packets", "i8"),
     ("heads_count", "i8"),
     ("granted_count", "i8"),
+    ("released_count", "i8"),
     ("speculative", "i8"),
     ("spec_matches", "i8"),
     ("flits_created", "i8"),
@@ -334,7 +338,8 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "va_recent": np.dtype("int64"),  # matrix arbiters: time of the last grant, see vc_allocation
     "sa_recent": np.dtype("int64"),
     "granted": np.dtype("int32"),  # input VCs that VA served in this cycle
-    "spec_vc": np.dtype("int32"),  # speculative switch requests of this cycle: input VC ...
+    "released": np.dtype("int32"),  # va free_queue: output VCs whose tails left in the last cycle and this one
+    "spec_vc": np.dtype("int32"),  # switch requests of heads without a VC in this cycle: input VC ...
     "spec_port": np.dtype("int32"),  # ... output port ...
     "spec_mask": np.dtype("int32"),  # ... and VCs
     "request_vc": np.dtype("int64"),  # of one router in VA: requesting VC ...

@@ -11,7 +11,7 @@ from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, first
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, prefetch, words
 from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, pop_flit, send_flit, want_switch
-from hopforge.model.network.core.hooks import GRANT, MATCH, call_hook
+from hopforge.model.network.core.hooks import GRANT, MATCH, RELEASE, SETTLE, call_hook
 from hopforge.model.network.core.records import (
     ACTIVE,
     TAIL,
@@ -70,6 +70,10 @@ def grant_switch(net: Net, n: int, p: int, now: int) -> None:
     free = tail & (1 - net.release_credits)
     output.tail_sent = output.tail_sent | (tail & net.release_credits)
     output.owner = -1 if free != 0 else output.owner
+    if net.vc_queue != 0:  # free a cycle later
+        int32s(net.released)[net.released_count] = m
+        net.released_count += free
+        free = int64(0)
     port.free_mask = port.free_mask | (uint32(free) << output.vc)
     leaves = uint64(tail) | uint64(output.credits == 0) | uint64(vc.flits == 0)
     leave_switch(net, p, int64(vc.number), leaves)
@@ -152,6 +156,7 @@ def allocate_routers(net: Net, now: int) -> None:
     """
     net.speculative = 0
     separate = net.speculation != 0
+    released = int64(net.released_count)
     for stage in range(2 if separate else 1):
         for first in range(0, net.routers, BLOCK):
             if stage == 0:
@@ -167,10 +172,14 @@ def allocate_routers(net: Net, now: int) -> None:
                 call_hook(net.switch_match, net, int64(first), int64(min(first + BLOCK, net.routers)), now)
             else:
                 allocate_switches(net, first, min(first + BLOCK, net.routers), now)
-            if not separate:
+            if net.vc_queue != 0:
+                call_hook(net.vc_queue, net, SETTLE, now, now)
+            elif not separate:
                 activate_granted(net)
         if separate and stage == 0:
             call_hook(net.speculation, net, MATCH, now, now)
     if separate:
         call_hook(net.speculation, net, GRANT, now, now)
         activate_granted(net)
+    if released != 0:
+        call_hook(net.vc_queue, net, RELEASE, released, now)

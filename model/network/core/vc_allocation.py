@@ -26,7 +26,7 @@ def available_vcs(net: Net, router: int, packed: int, length: int) -> int:
     """Mask of the candidate's VCs that are free and have the room that switching mode and candidate ask for."""
     port = router * net.ports + candidate_port(packed)
     mask = candidate_mask(packed) & int64(output_port(net, port).free_mask)
-    need = candidate_need(packed)
+    need = max(candidate_need(packed), net.head_credits)
     if net.switching_mode != WORMHOLE and need < length:
         need = length
     if need > 0:
@@ -217,8 +217,8 @@ def allocate_vcs(net: Net, router: int, now: int) -> None:
                     int32s(net.spec_port)[net.speculative] = output
                     int32s(net.spec_mask)[net.speculative] = mask
                     net.speculative += 1
-    if net.wavefront != 0 and requests > 0:
-        call_hook(net.wavefront, net, int64(router), requests, now)
+    if net.vc_match != 0 and requests > 0:
+        call_hook(net.vc_match, net, int64(router), requests, now)
         return
     if shared != uint64(0):
         match_requests(net, router, requests, shared, now)

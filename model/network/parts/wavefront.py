@@ -13,7 +13,7 @@ from hopforge.model.network.core.vc_allocation import grant_vc
 
 @c_kernel(HOOK_SIGNATURE)
 def match_wavefront(net: Net, router: int, requests: int, now: int) -> int:
-    """Match the requests of a router in the order of their diagonals: the hook `wavefront`.
+    """Match the requests of a router in the order of their diagonals: the hook `vc_match`.
 
     Pairs of one diagonal never conflict.
     """

@@ -199,6 +199,12 @@ def test_good_file_and_its_defaults() -> None:
         ),
         (
             "seed: 7",
+            "router: {va: free_queue, speculation: shared}",
+            "x.yml:2: router.speculation: must be false with va=free_queue (heads ask for the switch anyway), "
+            "not shared",
+        ),
+        (
+            "seed: 7",
             "simulation: {min_cycles: 5000, max_cycles: 1000}",
             "x.yml:2: simulation.min_cycles: must be at most max_cycles=1000, not 5000",
         ),

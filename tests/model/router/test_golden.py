@@ -55,6 +55,34 @@ def test_release_of_a_vc(release: str, second: int) -> None:
     assert [cycle for cycle, _ in flits_at(history, 1)] == [4, second]
 
 
+@pytest.mark.parametrize("rc_cycles", [0, 1, 4])
+def test_stages_of_a_packet_without_vc_allocation(rc_cycles: int) -> None:
+    """A hop is 2 + r + L: on the input in y, SA in y + 1 + r, on the output in y + 3 + r; bodies follow at once."""
+    packet = [Flit(HEAD, 0, 1), Flit(BODY, 0, 7), Flit(TAIL, 0, 8)]
+    events = {3 + n: {0: PortInputs(flit)} for n, flit in enumerate(packet)}
+    history = play(params(rc_cycles=rc_cycles, va="free_queue"), events)
+    first = 3 + 3 + rc_cycles
+    assert flits_at(history, 1) == [(first + n, flit) for n, flit in enumerate(packet)]
+    assert [cycle for cycle, row in enumerate(history) if row[0].credit == 0] == [first - 1, first, first + 1]
+
+
+@pytest.mark.parametrize(("release", "second"), [("tail", 5), ("credits", 23)])
+def test_release_of_a_vc_without_vc_allocation(release: str, second: int) -> None:
+    """Granted in 1, so free from 3 on; or from the cycle after the credit's arrival in 20. On the output 2 later."""
+    events = {0: {0: PortInputs(Flit(SINGLE, 0, 1)), 1: PortInputs(Flit(SINGLE, 0, 1))}, 20: {1: PortInputs(None, 0)}}
+    history = play(params(rc_cycles=0, vc_release=release, va="free_queue"), events)
+    assert [cycle for cycle, _ in flits_at(history, 1)] == [3, second]
+
+
+def test_free_vcs_are_given_in_turn_and_only_with_credits() -> None:
+    """Six single flits to one output with 3 VCs of a credit each, VC 1 forbidden; credits of VC 2, then 0 come back."""
+    events = {n: {0: PortInputs(Flit(SINGLE, n % 3, 1 | n << 48))} for n in range(6)}
+    events |= {20: {1: PortInputs(None, 2)}, 25: {1: PortInputs(None, 0)}}
+    rule = ((((5, 5),) * 3,) * 2,)
+    history = play(params(vcs=3, rc_cycles=0, va="free_queue", neighbour_flits=(1, 1), vc_rule=rule), events, 40)
+    assert [(cycle, flit.vc) for cycle, flit in flits_at(history, 1)] == [(3, 0), (4, 2), (23, 2), (28, 0)]
+
+
 def test_unroutable_packets_are_drained_and_counted() -> None:
     """Destination 2 is in no table; the packet behind it leaves as if it had come when the tail was drained."""
     packet = [Flit(HEAD, 0, 2), Flit(TAIL, 0, 0), Flit(SINGLE, 0, 1)]

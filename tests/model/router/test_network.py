@@ -111,7 +111,14 @@ ROUTERS = {
     "speculation, wavefront": {"speculation": True, "sa": "wavefront", "vc_release": "credits", "vcs": 3},
     "speculation, matrix": {"speculation": True, "sa": "input_first", "va": "input_first", "arbiter": "matrix"},
     "one VC": {"vcs": 1, "buffer_flits": 1},
-}
+    "free queue": {"va": "free_queue"},
+    "free queue, matrix": {"va": "free_queue", "sa": "input_first", "arbiter": "matrix", "vcs": 3, "rc_cycles": 1},
+    "free queue, cut-through": {
+        "va": "free_queue", "sa": "wavefront", "switching": "vct", "buffer_flits": 6, "vc_release": "credits",
+        "credit_delay_cycles": 2,
+    },
+    "free queue, one VC": {"va": "free_queue", "vcs": 1, "buffer_flits": 1},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("load", [0.1, 0.4])

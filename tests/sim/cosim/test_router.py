@@ -42,6 +42,7 @@ LONG = {
     "islip": {"va": "output_first", "sa": "output_first", "arbiter": "round_robin", "speculation": False},
     "wavefront": {"va": "wavefront", "sa": "wavefront", "speculation": True, "vc_release": "credits", "rc_cycles": 0},
     "matrix": {"va": "input_first", "sa": "input_first", "arbiter": "matrix", "credit_delay_cycles": 2},
+    "free queue": {"va": "free_queue", "sa": "input_first", "rc_cycles": 0, "speculation": False},
     "lookup": {"rc": "lookup", "ports": 2, "vcs": 2},
 }
 
