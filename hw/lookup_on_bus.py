@@ -7,7 +7,7 @@ from hopforge.hw.on_bus import OnBus
 from hopforge.hw.row_write_watch import RowWriteWatch
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.params import LookupParams
-from hopforge.model.router.bus_space import lookup_space
+from hopforge.model.router.bus_space import lookup_space, native_read_cycles
 
 __all__ = ["LookupOnBus"]
 
@@ -33,7 +33,10 @@ class LookupOnBus(OnBus):
         names = ("addr", "we", "re", "wdata", "rdata")
         native = {name: getattr(engine, f"csr_{name}") for name in names}
         hidden = {f"csr_{name}" for name in names}
-        super().__init__(inner=engine, native=native, hidden=hidden, space=lookup_space(params), bus=bus)
+        super().__init__(
+            inner=engine, native=native, hidden=hidden, space=lookup_space(params), bus=bus,
+            read_cycles=native_read_cycles(params),
+        )  # fmt: skip
 
     def events(self, m: Module) -> dict[str, Value]:
         """Return drop, overrun and link_change."""
