@@ -17,7 +17,11 @@ UNCERTAINTY = 0.05
 
 
 def constraints_text(
-    name: str, ports: Sequence[Mapping[str, Any]], period_ns: float, through: Sequence[tuple[str, str]] = ()
+    name: str,
+    ports: Sequence[Mapping[str, Any]],
+    period_ns: float,
+    through: Sequence[tuple[str, str]] = (),
+    two_periods: Sequence[str] = (),
 ) -> str:
     """Return the constraints of a package; each port and each bus is named once, as it is there.
 
@@ -31,6 +35,8 @@ def constraints_text(
         Of the clock.
     through : sequence of (str, str)
         Inputs and outputs with a combinational path from one to the other.
+    two_periods : sequence of str
+        Instances in the top module through which a path may take two periods.
     """
     figures = constraints_as_data(period_ns, through)
     ends = {port for path in through for port in path}
@@ -52,6 +58,12 @@ def constraints_text(
         crossed = [port for port in ports if port["direction"] == direction and port["name"] in ends]
         if crossed:
             lines.append(_delay(direction, figures["combinational"][0]["outside_ns"], crossed))
+    for instance in two_periods:
+        lines += [
+            f"# what {instance} reads has not changed for two periods when its results are taken",
+            f"set_multicycle_path -setup 2 -through [get_cells {instance}]",
+            f"set_multicycle_path -hold 1 -through [get_cells {instance}]",
+        ]
     return "\n".join([*lines, ""])
 
 

@@ -19,6 +19,9 @@ from hopforge.model.topology.failed import refuse_failed
 
 __all__ = ["NetworkDesign", "engine_parameters", "network_design", "router_design", "whole_network_design"]
 
+ROUTER_DEPTH = 4
+"""Deepest engine in a router: its register bus shows what an engine reads in the following cycle."""
+
 
 def engine_parameters(config: Config) -> LookupParams:
     """Parameters of the engine that a configuration describes.
@@ -92,6 +95,11 @@ def _network_design(config: Config) -> NetworkDesign:
         raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
     if config.router.route_computation == "lookup":
         lookup = engine_parameters(config)
+        if lookup.pipeline_depth > ROUTER_DEPTH:
+            raise UserError(
+                f"{config.name}: lookup.pipeline_depth must be at most {ROUTER_DEPTH} for engines in routers in "
+                f"hardware, not {lookup.pipeline_depth}"
+            )
     topology = network_topology(config)
     try:
         check_input_vcs(topology.max_ports, config.router.vcs, config.router.va, config.router.arbiter)

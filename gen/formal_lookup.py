@@ -12,18 +12,19 @@ The proof is by induction over one cycle, with the invariants below; `MUTANTS` a
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal, Value
 
-from hopforge.gen.formal import Proof, at_most_one, induction_log, prove
+from hopforge.gen.formal import Proof, at_most_one
 from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.sram import Sram
 from hopforge.model.lookup.params import LookupParams
 
-__all__ = ["MUTANTS", "LookupProof", "proof_parameters", "prove_lookup", "refute_lookup"]
+__all__ = ["ABOUT_A", "MARKED", "MUTANTS", "LookupProof"]
 
-_ABOUT_A, _MARKED = 0, 1  # bits of a request's tag in the proof
+ABOUT_A, MARKED = 0, 1  # bits of a request's tag in the proof
 
 MUTANTS = {
     "MSHRs do not hear of a flush": ("dut.mshrs.flush", "1'b0"),
@@ -91,7 +92,7 @@ class LookupProof(Proof):
         self.new_answer = Signal(1 + params.output_bits)
         self.change = Signal()
         self.memories: list[_OneRow] = []
-        self.dut = Lookup(params=params, memory=self._memory)
+        self.dut: Any = lookup_engine(params=params, memory=self._memory)
         driven = ("req_ready", "resp_", "csr_rdata", "tcam_req_valid", "tcam_req_id", "tcam_req_dst")
         self.inputs += [
             *(self.address, self.new_answer, self.change),
@@ -134,8 +135,8 @@ class LookupProof(Proof):
     def _surroundings(self) -> None:
         """Assume what requests and the TCAM do, and when its answer may change."""
         m, p, dut = self._m, self.params, self.dut
-        control, op = dut.control, dut.op
-        m.d.comb += Assume(dut.req_tag[_ABOUT_A] == (dut.req_dst == self.address))
+        control = dut.control
+        m.d.comb += Assume(dut.req_tag[ABOUT_A] == (dut.req_dst == self.address))
 
         self.answer = Signal(1 + p.output_bits)  # match, above it the output
         self.forgets = Signal()
@@ -145,7 +146,7 @@ class LookupProof(Proof):
         self.outstanding = Signal(p.mshrs)
         m.d.comb += [
             self.forgets.eq(dut.epoch.event | ~control.enable),
-            self.may_change.eq(self.forgets | (op.invalidate & (op.key == self.address))),
+            self.may_change.eq(self.forgets | self._invalidation_of_a()),
         ]
         with m.If(self.may_change & self.change):
             m.d.sync += self.answer.eq(self.new_answer)
@@ -170,13 +171,17 @@ class LookupProof(Proof):
         # Any one request may be marked.
         self.pending = Signal()
         self.marked = Signal()
-        taken = dut.req_valid & dut.req_ready & dut.req_tag[_MARKED]
+        taken = dut.req_valid & dut.req_ready & dut.req_tag[MARKED]
         self.given = Signal()
         m.d.comb += [
-            self.given.eq(dut.resp_valid & dut.resp_ready & dut.resp_tag[_MARKED]),
-            Assume(~(dut.req_valid & dut.req_tag[_MARKED]) | ~self.marked),
+            self.given.eq(dut.resp_valid & dut.resp_ready & dut.resp_tag[MARKED]),
+            Assume(~(dut.req_valid & dut.req_tag[MARKED]) | ~self.marked),
         ]
         m.d.sync += [self.marked.eq(self.marked | taken), self.pending.eq((self.pending & ~self.given) | taken)]
+
+    def _invalidation_of_a(self) -> Value:
+        """Whether an invalidation of a completes in this cycle."""
+        return self.dut.op.invalidate & (self.dut.op.key == self.address)
 
     def _properties(self) -> None:
         """Assert what is to be shown, at the ports."""
@@ -185,7 +190,7 @@ class LookupProof(Proof):
         then = Signal(1 + p.output_bits)
         with m.If(~dut.resp_valid | dut.resp_ready):
             m.d.sync += then.eq(self.answer)
-        hit_on_a = dut.resp_valid & dut.resp_hit & dut.resp_tag[_ABOUT_A]
+        hit_on_a = dut.resp_valid & dut.resp_hit & dut.resp_tag[ABOUT_A]
         m.d.comb += [
             Assert(~hit_on_a | (then[0] & (dut.resp_output == then[1:]))),
             Assert(~self.given | self.pending),  # no response twice, none that nobody asked for
@@ -245,7 +250,7 @@ class LookupProof(Proof):
             fresh = mshrs.entry_fresh[i]
             about_a = mshrs.destinations[i] == self.address
             yield ~used | (mshrs.keys[i] == mshrs.destinations[i])
-            yield ~used | (mshrs.tags[i][_ABOUT_A] == about_a)
+            yield ~used | (mshrs.tags[i][ABOUT_A] == about_a)
             yield ~(used & about_a) | (mshrs.indices[i] == self.row)
             yield mshrs.issued[i] == self.outstanding[i]
             yield ~mshrs.issued[i] | (self.about_a[i] == about_a)
@@ -273,10 +278,10 @@ class LookupProof(Proof):
             waiting = keys.lookup | keys.invalidate
             yield ~waiting | (keys.key == keys.dst)
             yield ~(waiting & (keys.dst == self.address)) | (keys.index == self.row)
-            yield ~keys.lookup | (keys.tag[_ABOUT_A] == (keys.dst == self.address))
+            yield ~keys.lookup | (keys.tag[ABOUT_A] == (keys.dst == self.address))
             yield ~(keys.lookup & keys.invalidate)
         if p.pipeline_depth == 4:
-            yield ~keys.first.lookup | (keys.first.tag[_ABOUT_A] == (keys.first.partial == self.address))
+            yield ~keys.first.lookup | (keys.first.tag[ABOUT_A] == (keys.first.partial == self.address))
             yield ~(keys.first.lookup & keys.first.invalidate)
         if p.pipeline_depth >= 2:
             yield from self._of_stage_c()
@@ -288,7 +293,7 @@ class LookupProof(Proof):
         about_a = op.key == self.address
         yield at_most_one(kinds)
         yield ~op.lookup | ((op.key == op.dst) & mshrs.free.any())
-        yield ~op.lookup | (op.tag[_ABOUT_A] == about_a)
+        yield ~op.lookup | (op.tag[ABOUT_A] == about_a)
         yield ~((op.lookup | op.fill | op.invalidate) & about_a) | (op.index == self.row)
         for i in range(p.mshrs):
             yield ~(op.lookup | op.invalidate) | (mshrs.equal_key[i] == (mshrs.keys[i] == op.key))
@@ -309,91 +314,12 @@ class LookupProof(Proof):
     def _places(self) -> Value:
         """Count the places that hold the marked request."""
         p, dut, op = self.params, self.dut, self.dut.op
-        places: list[Value] = [~dut.mshrs.free[i] & dut.mshrs.tags[i][_MARKED] for i in range(p.mshrs)]
-        places.append(dut.resp_valid & dut.resp_tag[_MARKED])
+        places: list[Value] = [~dut.mshrs.free[i] & dut.mshrs.tags[i][MARKED] for i in range(p.mshrs)]
+        places.append(dut.resp_valid & dut.resp_tag[MARKED])
         if p.pipeline_depth >= 2:
-            places.append(op.lookup & op.tag[_MARKED])
+            places.append(op.lookup & op.tag[MARKED])
         if p.pipeline_depth >= 3:
-            places.append(dut.keys.lookup & dut.keys.tag[_MARKED])
+            places.append(dut.keys.lookup & dut.keys.tag[MARKED])
         if p.pipeline_depth == 4:
-            places.append(dut.keys.first.lookup & dut.keys.first.tag[_MARKED])
+            places.append(dut.keys.first.lookup & dut.keys.first.tag[MARKED])
         return sum(places, start=Const(0, 1))
-
-
-def proof_parameters(pipeline_depth: int = 3) -> LookupParams:
-    """Parameters of the small engine of the proof."""
-    return LookupParams(
-        address_bits=12,
-        functions=("arbitrary",),
-        chunk_bits=(4,),
-        comparators=1,
-        entries=4,
-        ways=2,
-        tag_bits=16,
-        output_bits=1,
-        epoch_bits=2,
-        mshrs=2,
-        request_tag_bits=2,
-        pipeline_depth=pipeline_depth,
-        tcam_kind="external",
-    )
-
-
-def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
-    """Prove the small engine by induction over one cycle; with a mutant, try to.
-
-    Parameters
-    ----------
-    pipeline_depth : int
-        1 to 4.
-    mutant : str, optional
-        Key of `MUTANTS`.
-    timeout_s : float
-        Limit in seconds.
-
-    Returns
-    -------
-    bool
-        Whether the proof succeeded.
-
-    Raises
-    ------
-    YosysError
-        If yosys fails otherwise, or takes too long.
-    """
-    proof = LookupProof(proof_parameters(pipeline_depth))
-    return prove(proof, proof.inputs, mutant=MUTANTS[mutant] if mutant else None, timeout_s=timeout_s)
-
-
-def refute_lookup(
-    steps: int, pipeline_depth: int = 2, mutant: str | None = None, *, no_hit: bool = False, timeout_s: float = 300
-) -> bool:
-    """Look for a run of at most `steps` cycles from reset that violates a property at the ports.
-
-    Parameters
-    ----------
-    steps : int
-        Cycles.
-    pipeline_depth : int
-        1 to 4.
-    mutant : str, optional
-        Key of `MUTANTS`.
-    no_hit : bool
-        Add the (false) claim that nothing hits.
-    timeout_s : float
-        Limit in seconds.
-
-    Returns
-    -------
-    bool
-        Whether there is one.
-
-    Raises
-    ------
-    YosysError
-        If yosys fails, or takes too long.
-    """
-    proof = LookupProof(proof_parameters(pipeline_depth), invariants=False, no_hit=no_hit)
-    fault, options = MUTANTS[mutant] if mutant else None, f"-tempinduct-baseonly -maxsteps {steps}"
-    log = induction_log(proof, proof.inputs, options, mutant=fault, timeout_s=timeout_s)
-    return "model found for base case" in log

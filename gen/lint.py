@@ -1,10 +1,11 @@
-"""Lint of generated Verilog with Verilator, and the waivers that go with the files."""
+"""Lint of generated Verilog with Verilator and slang, and the waivers that go with the files."""
 
 import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from hopforge.gen.slang import missing_slang, slang_findings
 from hopforge.gen.verilator import run_verilator
 
 __all__ = ["WAIVERS", "LintReport", "lint_text", "waiver_file"]
@@ -25,18 +26,21 @@ _MESSAGE = re.compile(r"^%(Error|Warning)(?:-([A-Z0-9]+))?: (.*)$", re.MULTILINE
 
 @dataclass(frozen=True)
 class LintReport:
-    """What Verilator said.
+    """What Verilator and slang said.
 
     Parameters
     ----------
     findings : tuple of str
         Warnings and errors that are not waived; empty for clean code.
     waived : dict of str to int
-        Times that each waived rule would have fired.
+        Times that each waived rule of Verilator would have fired.
+    missing : str or None
+        How to get slang, if it is missing and so did not look at the text.
     """
 
     findings: tuple[str, ...]
     waived: dict[str, int]
+    missing: str | None = None
 
 
 def waiver_file() -> str:
@@ -48,7 +52,7 @@ def waiver_file() -> str:
 
 
 def lint_text(text: str, top: str, *, timeout_s: float = 1800) -> LintReport:
-    """Run ``verilator --lint-only -Wall`` on Verilog text.
+    """Run ``verilator --lint-only -Wall`` and slang, if it is there, on Verilog text.
 
     Parameters
     ----------
@@ -62,7 +66,7 @@ def lint_text(text: str, top: str, *, timeout_s: float = 1800) -> LintReport:
     Raises
     ------
     UserError
-        If Verilator is missing or takes too long.
+        If Verilator is missing, or one of the two takes too long.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
@@ -78,4 +82,7 @@ def lint_text(text: str, top: str, *, timeout_s: float = 1800) -> LintReport:
     for _, rule, _ in _MESSAGE.findall(plain.stdout):
         if rule in WAIVERS:
             waived[rule] = waived.get(rule, 0) + 1
-    return LintReport(tuple(findings), waived)
+    missing = missing_slang()
+    if missing is None:
+        findings += slang_findings(text, top, timeout_s=timeout_s)
+    return LintReport(tuple(findings), waived, missing)

@@ -14,7 +14,7 @@ __all__ = ["lint_config"]
 
 
 def lint_config(config: Config, what: str | None = None, *, router: int = 0) -> Iterator[tuple[str, LintReport]]:
-    """Yield (name of the design, what Verilator says) for each part.
+    """Yield (name of the design, what Verilator and slang say) for each part.
 
     Parameters
     ----------

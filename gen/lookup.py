@@ -15,9 +15,10 @@ from hopforge.gen.package import (
 )
 from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
 from hopforge.gen.register_map import register_map_files
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_engine import is_deep, lookup_engine, two_periods
 from hopforge.hw.lookup_on_bus import LookupOnBus
 from hopforge.model.config import Config
+from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import CsrMap, csr_map
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.bus_space import lookup_space
@@ -27,7 +28,8 @@ __all__ = [
 ]  # fmt: skip
 
 _THROUGH = (("resp_ready", "req_ready"),)
-"""Combinational paths from port to port: a response that is taken makes room for a request."""
+"""Combinational paths from port to port of engines to a depth of 4: a response that is taken makes room for a
+request."""
 
 
 _DESCRIPTION = "Routing-cache lookup engine of one input port"
@@ -72,13 +74,16 @@ def lookup_package(config: Config) -> Package:
     """Return what is generated of the engine of a configuration."""
     params, bus = engine_parameters(config), config.csr.bus
     name, space = top_name(config), lookup_space(params)
+    if is_deep(params) and bus != "native":
+        raise UserError(f"{config.name}: csr.bus must be native with lookup.pipeline_depth above 4, not {bus}")
     registers = csr_map(params)
     return Package(
         name=name,
         kind="lookup",
         description=_DESCRIPTION,
-        component=Lookup(params=params) if bus == "native" else LookupOnBus(params=params, bus=bus),
-        through=_THROUGH + bus_paths(bus),
+        component=lookup_engine(params=params) if bus == "native" else LookupOnBus(params=params, bus=bus),
+        through=(() if is_deep(params) else _THROUGH) + bus_paths(bus),
+        two_periods=two_periods(params),
         manifest={
             "definition": "docs/definitions/lookup-engine.md",
             "parameters": lookup_parameters_as_data(params),
@@ -102,10 +107,13 @@ def lookup_parameters_as_data(params: LookupParams) -> dict[str, Any]:
     return dataclasses.asdict(params) | {"crc": crc}
 
 
-_NATIVE = (
-    "32-bit words; the address on the bus (`csr_addr`) is the word address. A read takes effect with `csr_re` and",
-    "`csr_rdata` shows it in the following cycle. Bits outside of the fields read 0 and ignore writes.",
-)
+def _native(params: LookupParams) -> tuple[str, ...]:
+    """Return what a read on the bus of the engine itself is like."""
+    when = "shows it three cycles later" if is_deep(params) else "shows it in the following cycle"
+    return (
+        "32-bit words; the address on the bus (`csr_addr`) is the word address. A read takes effect with `csr_re` and",
+        f"`csr_rdata` {when}. Bits outside of the fields read 0 and ignore writes.",
+    )
 
 
 def _documentation(name: str, params: LookupParams, registers: CsrMap, bus: str) -> str:
@@ -113,7 +121,7 @@ def _documentation(name: str, params: LookupParams, registers: CsrMap, bus: str)
     lines = [
         f"# Registers of `{name}`",
         "",
-        *bus_introduction(bus, _NATIVE),
+        *bus_introduction(bus, _native(params)),
         "",
         f"{params.address_bits}-bit addresses, {params.key_bits}-bit keys, {params.entries} entries in {params.ways} "
         f"ways ({params.policy}{', skewed' if params.skewed else ''}), {params.mshrs} MSHRs, TCAM {params.tcam_kind}, "

@@ -5,10 +5,14 @@ import warnings
 from collections.abc import Hashable, Mapping
 
 from amaranth.back import rtlil
-from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, UnusedElaboratable, Value
+from amaranth.hdl import ClockSignal, Elaboratable, Fragment, Instance, ResetSignal, UnusedElaboratable, Value
+from amaranth.hdl._ir import PortDirection
 from amaranth.lib.wiring import Component, In
 
-__all__ = ["ModulePool", "modules_of"]
+from hopforge.gen.memory_modules import memory_instance
+from hopforge.hw.sram import Sram
+
+__all__ = ["ModulePool", "converted", "modules_of"]
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SIDE_BITS_MAX = (1 << 16) - 8
@@ -27,6 +31,8 @@ class ModulePool:
     ----------
     design : str
         Name of the design.
+    readable : bool
+        Memories are instances of a wrapper module (`hopforge.gen.memory_modules`), and statements have their source.
 
     Examples
     --------
@@ -38,8 +44,10 @@ class ModulePool:
     1
     """
 
-    def __init__(self, design: str) -> None:
+    def __init__(self, design: str, *, readable: bool = False) -> None:
         self.design = design
+        self.readable = readable
+        self.parts: dict[str, Component] = {}
         self._made: dict[tuple[type[Component], Hashable], tuple[str, bool] | None] = {}
         self._used: dict[str, int] = {}
         self._text: list[str] = []
@@ -71,6 +79,10 @@ class ModulePool:
             pins |= {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         return Instance(name, **pins)
 
+    def memory(self, memory: Sram) -> Instance | None:
+        """Return what stands for a memory; None: its own array."""
+        return memory_instance(memory) if self.readable else None
+
     def rtlil(self) -> str:
         """RTLIL of all modules so far."""
         return "".join(self._text)
@@ -84,14 +96,36 @@ class ModulePool:
         stem = f"{self.design}_{_snake(type(component).__name__)}"
         count = self._used.get(stem, 0)
         name = f"{stem}_{count}" if count else stem
-        text = rtlil.convert(component, name=name, platform=self, emit_src=False)
+        text, parts = converted(component, name, self)
         start = re.search(rf"^(?:attribute [^\n]*\n)*module \\{name}\n", text, re.MULTILINE)
         if start is None:
             return None
         self._used[stem] = count + 1
+        self.parts |= parts
         self._text.append(text.replace("attribute \\top 1\n", ""))
         end = text.index("\nend\n", start.start())
         return name, _CLOCKED.search(text, start.start(), end) is not None
+
+
+def converted(component: Component, name: str, pool: ModulePool) -> tuple[str, dict[str, Component]]:
+    """Return RTLIL of a component, and the component behind each of its modules.
+
+    The same as `amaranth.back.rtlil.convert`, which forgets what a module was made of.
+    """
+    ports = {
+        "__".join(map(str, path)): (
+            Value.cast(signal),
+            PortDirection.Input if member.flow is In else PortDirection.Output,
+        )
+        for path, member, signal in component.signature.flatten(component)
+    }
+    design = Fragment.get(component, pool).prepare(ports=ports, hierarchy=(name,))
+    text, _ = rtlil.convert_fragment(design, name=name, emit_src=pool.readable)
+    parts: dict[str, Component] = {}
+    for part, fragment in design.elaboratables.items():
+        if isinstance(part, Component):
+            parts.setdefault(".".join(design.fragments[fragment].name), part)
+    return text, parts
 
 
 def modules_of(verilog: str, design: str, component: type[Component]) -> list[str]:

@@ -60,6 +60,8 @@ class Package:
         Further files: what follows the name, and the text.
     through : tuple of (str, str)
         Inputs and outputs with a combinational path from one to the other.
+    two_periods : tuple of str
+        Instances in the top module through which a path may take two periods.
     period_ns : float
         Clock period of the constraints unless another one is asked for: what is kept at 45 nm.
     """
@@ -72,6 +74,7 @@ class Package:
     documentation: str
     more: Mapping[str, str] = field(default_factory=dict)
     through: tuple[tuple[str, str], ...] = ()
+    two_periods: tuple[str, ...] = ()
     period_ns: float = 1.0
 
 
@@ -124,7 +127,8 @@ def package_constraints(package: Package, *, period_ns: float | None = None) -> 
     period_ns = package.period_ns if period_ns is None else period_ns
     if not (period_ns > 0 and math.isfinite(period_ns)):
         raise UserError(f"the clock period must be above 0 ns and finite, not {period_ns:g}")
-    return constraints_text(package.name, component_ports(package.component), period_ns, package.through)
+    ports = component_ports(package.component)
+    return constraints_text(package.name, ports, period_ns, package.through, package.two_periods)
 
 
 def write_package(files: Mapping[str, str], folder: Path) -> list[Path]:

@@ -13,7 +13,9 @@ from hopforge.gen.formal_allocators import (
     prove_arbiter,
     prove_switch_allocator,
 )
-from hopforge.gen.formal_lookup import MUTANTS, prove_lookup
+from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS
+from hopforge.gen.formal_engines import prove_lookup
+from hopforge.gen.formal_lookup import MUTANTS
 from hopforge.gen.formal_q_table import MINIMUM_MUTANTS, prove_minimum, prove_product
 from hopforge.gen.formal_reduction import AffineProof, Proof, crc_proofs, member_proofs, prove, reduction_proofs
 from hopforge.gen.formal_router import (
@@ -64,10 +66,12 @@ def _crc(wide: bool) -> Iterator[Task]:
 
 
 def _lookup(wide: bool) -> Iterator[Task]:
-    for depth in (1, 2, 3, 4):
+    for depth in range(1, 9):
         yield Task("lookup", f"a hit is the TCAM's answer, depth {depth}", partial(prove_lookup, depth))
     for mutant in MUTANTS:
         yield Task("lookup", f"no proof if {mutant}", partial(_fails, partial(prove_lookup, 3, mutant)))
+    for mutant in DEEP_MUTANTS:
+        yield Task("lookup", f"no proof at depth 5 if {mutant}", partial(_fails, partial(prove_lookup, 5, mutant)))
 
 
 def _allocators(wide: bool) -> Iterator[Task]:

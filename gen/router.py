@@ -49,9 +49,7 @@ def router_name(config: Config, router: int) -> str:
     return f"{config.name}_router{router}"
 
 
-def generate_router(
-    config: Config, folder: Path, *, router: int = 0, period_ns: float | None = None
-) -> list[Path]:
+def generate_router(config: Config, folder: Path, *, router: int = 0, period_ns: float | None = None) -> list[Path]:
     """Write a router of a configured network; the files appear together, complete.
 
     Parameters

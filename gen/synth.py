@@ -38,6 +38,15 @@ BLOCK_SETS = ("lookup", "router", "allocators", "q_table")
 """Names of the sets of blocks: of the lookup engine, of the router, a fixed table of arbiters and allocators, the
 table of Q-adaptive."""
 
+COPY = "_copy"
+"""Part of the name of a register that is equal to another one and must stay, to drive a part of its load."""
+
+_TWO_PERIODS = (
+    "strash; if -g -K 6 -C 8; strash; dch -f; if -g; strash; dch -f; map -B 0.9; topo; buffer -c; upsize -D 650; "
+    "dnsize -D 650; stime -p"
+)
+"""Script of abc for what has two periods."""
+
 _GATED_REGISTERS_MIN = 3
 """A clock gate replaces the enables of at least so many registers; one of Nangate has the area of two multiplexers."""
 
@@ -117,6 +126,9 @@ def _prepare(block: Block, top: str, folder: Path, timeout_s: float) -> None:
     widths = re.findall(r"^  cell \$dlatch .*?WIDTH (\d+)", text, re.MULTILINE | re.DOTALL)
     (folder / "gates.txt").write_text("\n".join([str(max(map(int, widths), default=0)), *gates]))
     lines = ["read_rtlil design.il", f"hierarchy -top {top}", "proc"]
+    lines += [f"setattr -mod -set keep_hierarchy 1 {top}_{name}" for name in block.two_periods]
+    if re.search(rf"wire .*{COPY}", text):
+        lines.append(f"setattr -set keep 1 w:*{COPY}* %ci1 t:$dff %i")  # else equal registers would be merged
     lines += [f"blackbox {name}" for name in memories + gates]
     lines += [f"synth -top {top} -noshare -flatten -noabc", "opt -full", "simplemap"]
     lines += [f"expose -evert t:{name}" for name in memories]
@@ -172,23 +184,29 @@ def _map(
     constraints = " -constr drive.constr" if block.clocked and weak else ""
     (folder / "drive.constr").write_text("set_driving_cell BUF_X2\nset_load 2.0\n")
     (folder / f"{recipe}.abc").write_text("\n".join(script.split("; ")) + "\n")
+    (folder / "two_periods.abc").write_text("\n".join(_TWO_PERIODS.split("; ")) + "\n")
+    abc = f"abc -liberty cells.lib{constraints} -script"
+    apart = [f"{top}_{name}" for name in block.two_periods]
+    mapping = [f"{abc} {recipe}.abc {top if apart else ''}", *(f"{abc} two_periods.abc {name}" for name in apart)]
     log = run_yosys(
         "read_liberty -lib -ignore_miss_func cells.lib\n"
         f"read_rtlil prepared.il\n{_gate_clocks(block, library, folder)}dfflibmap -liberty cells.lib{weak}\n"
-        f"abc -liberty cells.lib{constraints} -script {recipe}.abc\nopt_clean\nrename -wire\n"
+        + "\n".join(mapping)
+        + "\nopt_clean\nrename -wire\n"
         f"stat -liberty cells.lib\nwrite_verilog -noattr -noexpr -simple-lhs {recipe}.v\n",
         folder, name=recipe, timeout_s=timeout_s,
     )  # fmt: skip
     area = re.findall(r"Chip area for (?:top )?module .*?:\s*([\d.]+)", log)
-    delay = re.findall(r"Delay =\s*([\d.]+) ps", log)
+    own_log = log.partition("two_periods.abc")[0]
+    delay = re.findall(r"Delay =\s*([\d.]+) ps", own_log)
     instances = re.findall(r"^  (\w+) (?:\\\S+ |\w+) ?\($", (folder / f"{recipe}.v").read_text(), re.MULTILINE)
-    instances = [cell for cell in instances if cell != "module"]
+    instances = [cell for cell in instances if cell not in {"module", *apart}]
     flops = sum(1 for cell in instances if "DFF" in cell)
     result = SynthResult(
         block=block.name, recipe=recipe,
         area_um2=float(area[-1]) if area else None,
         delay_ns=float(delay[-1]) / 1000 if delay else None,
-        cells=len(instances) - flops, flops=flops, path=tuple(abc_path(log)),
+        cells=len(instances) - flops, flops=flops, path=tuple(abc_path(own_log)),
     )  # fmt: skip
     return timed(block, top, result, folder)
 

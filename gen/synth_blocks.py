@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Component, In, Out
 
 from hopforge.gen.synth_recipes import QUICK, RECIPES
 from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_engine import lookup_engine, two_periods
 from hopforge.hw.node_reduction import (
     NodeReduction,
     ReductionCompare,
@@ -134,6 +134,9 @@ class Block:
         Whether registers with a common enable get a clock gate instead of multiplexers.
     on_request : bool
         Only synthesized when named: a recipe takes longer than the limit.
+    two_periods : tuple of str
+        Submodules that have two periods: what they read changes no later than that before their results are taken.
+        They are mapped apart, for area.
     """
 
     name: str
@@ -146,6 +149,7 @@ class Block:
     efforts: bool = True
     clock_gates: bool = False
     on_request: bool = False
+    two_periods: tuple[str, ...] = ()
 
 
 def lookup_blocks(params: LookupParams) -> dict[str, Block]:
@@ -226,7 +230,16 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
     found.append(
         Block(
             name="engine", what="pipelined engine, depth 4, SRAM and TCAM outside", clocked=True, aim_ns=0.43,
-            build=lambda: Lookup(params=pipelined), recipes=QUICK,
+            build=lambda: lookup_engine(params=pipelined), recipes=QUICK,
+        )
+    )  # fmt: skip
+    deep = dataclasses.replace(pipelined, pipeline_depth=params.pipeline_depth if params.pipeline_depth > 4 else 8)
+    found.append(
+        Block(
+            name="engine_deep", what=f"deep engine, depth {deep.pipeline_depth}, SRAM and TCAM outside", clocked=True,
+            aim_ns=0.43,
+            build=lambda: lookup_engine(params=deep), recipes=QUICK, two_periods=two_periods(deep),
+            on_request=True,
         )
     )  # fmt: skip
     return {block.name: block for block in found}

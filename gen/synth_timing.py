@@ -12,6 +12,9 @@ from hopforge.gen.synth_result import SynthResult
 
 __all__ = ["abc_path", "netlist_ports", "timed"]
 
+TWO_PERIODS = "TWO_PERIODS_"
+"""Begins the report of paths that have two periods."""
+
 
 def abc_path(log: str) -> Iterator[str]:
     """Start, cells and end of the critical path as ``stime -p`` prints it."""
@@ -34,8 +37,9 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
         return result
     period = 10.0
     netlist = (folder / f"{result.recipe}.v").read_text()
-    inputs = netlist_ports(netlist, "input")
-    outputs = {name for name in netlist_ports(netlist, "output") if not name.endswith(".clk")}
+    of_top = netlist[netlist.index(f"module {top}(") :].partition("endmodule")[0]
+    inputs = netlist_ports(of_top, "input")
+    outputs = {name for name in netlist_ports(of_top, "output") if not name.endswith(".clk")}
     lines = ["read_liberty cells.lib", f"read_verilog {result.recipe}.v", f"link_design {top}"]
     if block.clocked:
         # What lies outside are registers and memories: their outputs come after a clock edge, too.
@@ -44,6 +48,7 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
             f"set_input_delay 0.1 -clock clk [get_ports {{{' '.join(sorted(inputs - {'clk'}))}}}]",
             f"set_output_delay 0.04 -clock clk [get_ports {{{' '.join(sorted(outputs))}}}]",
             *(["set_false_path -from [get_ports rst]"] if "rst" in inputs else []),
+            *(f"set_multicycle_path -setup 2 -through [get_cells {name}]" for name in block.two_periods),
         ]
     else:
         lines += [
@@ -61,6 +66,11 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
         f"report_checks -path_delay max{ends} -format full -digits 4",
         "puts ENDPOINTS",
         f"report_checks -path_delay max{ends} -format end -digits 4 -group_count 100000 -endpoint_count 1",
+        *(
+            line
+            for name in block.two_periods
+            for line in (f"puts {TWO_PERIODS}{name}", f"report_checks -through [get_cells {name}] -digits 4")
+        ),
         "exit",
     ]
     (folder / "time.tcl").write_text("\n".join(lines) + "\n")
@@ -76,15 +86,23 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
     if slack is None:
         return result
     report, _, endpoints = done.stdout.partition("ENDPOINTS")
+    endpoints, *slow = endpoints.split(TWO_PERIODS)
+    halves = {part.split()[0]: _half(part, period) for part in slow}
     path = re.findall(r"[\^v] (\S+)(?: \((\w+)\))?", report)
     return dataclasses.replace(
         result,
-        sta_ns=round(period - float(slack[1]), 4),
+        sta_ns=max(round(period - float(slack[1]), 4), *halves.values(), 0.0),
         path=tuple(
             f"{cell}" if cell and not cell.startswith(("in", "out")) else pin for pin, cell in path if pin != "input"
         ),
-        stages_ns=_by_submodule(endpoints, netlist, period) if block.clocked else {},
+        stages_ns=_by_submodule(endpoints, netlist, period) | halves if block.clocked else {},
     )
+
+
+def _half(report: str, period: float) -> float:
+    """Return the shortest period for the worst path of `report`, which has two of them."""
+    slack = re.search(r"^\s*(-?[\d.]+)\s+slack", report, re.MULTILINE)
+    return 0.0 if slack is None else round(period - float(slack[1]) / 2, 4)
 
 
 def netlist_ports(netlist: str, direction: str) -> set[str]:

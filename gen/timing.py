@@ -140,8 +140,9 @@ def check_timing(
     period_ns = package.period_ns if period_ns is None else period_ns
     constraints = package_constraints(package, period_ns=period_ns)
     block = Block(
-        name=package.name, what=part, clocked=True, build=lambda: package.component, aim_ns=period_ns, efforts=False
-    )
+        name=package.name, what=part, clocked=True, build=lambda: package.component, aim_ns=period_ns, efforts=False,
+        two_periods=package.two_periods,
+    )  # fmt: skip
     with tempfile.TemporaryDirectory() if folder is None else staged(folder) as scratch:
         place = Path(scratch)
         synthesize(block, library, recipes=[recipe], folder=place, timeout_s=timeout_s)

@@ -106,7 +106,11 @@ class ControlStatus(wiring.Component):
                 "tcam_lag": Out(1),
                 "tcam_valid": Out(1),
             }
-        super().__init__(ports)
+        super().__init__(ports | self.more_ports())
+
+    def more_ports(self) -> dict[str, wiring.Member]:
+        """Return the ports that a subclass has besides."""
+        return {}
 
     def configuration_fields(self) -> Iterator[tuple[str, int]]:
         """Names and widths of the configuration ports."""
@@ -120,11 +124,7 @@ class ControlStatus(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the registers, the read multiplexer and the counters."""
         m = Module()
-        self._written = {}
-        for register in self.map:
-            selected = Signal(name=f"write_{register.name.lower()}")
-            m.d.comb += selected.eq(self.csr_we & (self.csr_addr == register.address))
-            self._written[register.name] = selected
+        self._bus(m)
         self._contents: dict[str, Value] = {}
 
         topology_change = self._control(m)
@@ -137,9 +137,20 @@ class ControlStatus(wiring.Component):
         self._read(m)
         return m
 
+    def _bus(self, m: Module) -> None:
+        """Decode the bus: which register is written and read in this cycle, with what data."""
+        self._wdata: Value = self.csr_wdata
+        self._link_changed: Value = self.link_change
+        self._written: dict[str, Value] = {}
+        for register in self.map:
+            selected = Signal(name=f"write_{register.name.lower()}")
+            m.d.comb += selected.eq(self.csr_we & (self.csr_addr == register.address))
+            self._written[register.name] = selected
+        self._status_read: Value = self.csr_re & (self.csr_addr == self.map["STATUS"].address)
+
     def _write_bit(self, register: str, field: str) -> Value:
         """Return a bit of a field as it is written in this cycle."""
-        return self._written[register] & self.csr_wdata[self.map[register].field(field).lsb]
+        return self._written[register] & self._wdata[self.map[register].field(field).lsb]
 
     def _storage(self, m: Module, name: str) -> Signal:
         """Register that reads back what was written to its ``rw`` fields."""
@@ -149,7 +160,7 @@ class ControlStatus(wiring.Component):
             for field in register.fields:
                 if field.access == "rw":
                     here = slice(field.lsb, field.lsb + field.width)
-                    m.d.sync += storage[here].eq(self.csr_wdata[here])
+                    m.d.sync += storage[here].eq(self._wdata[here])
         self._contents[name] = storage
         return storage
 
@@ -162,7 +173,7 @@ class ControlStatus(wiring.Component):
         topology_change = Signal()
         switch_on = Signal()
         m.d.comb += [
-            topology_change.eq(self.link_change | self._write_bit("CTRL", "topology_change")),
+            topology_change.eq(self._link_changed | self._write_bit("CTRL", "topology_change")),
             switch_on.eq(self._write_bit("CTRL", "enable") & ~topology_change),
         ]
         configured = [written for name, written in self._written.items() if name.startswith(CONFIGURATION)]
@@ -172,14 +183,16 @@ class ControlStatus(wiring.Component):
             m.d.sync += self.enable.eq(switch_on)
             with m.If(switch_on):
                 m.d.sync += self.hold.eq(0)
-        m.d.sync += [
-            self.active_enable.eq(self.enable),
-            self.flush_request.eq(
-                topology_change | self._write_bit("CTRL", "flush") | (switch_on & ~self.enable) | Cat(configured).any()
-            ),
-        ]
+        self._activation(m, topology_change, Cat(configured).any(), switch_on & ~self.enable)
         self._contents["CTRL"] = self.enable
         return topology_change
+
+    def _activation(self, m: Module, topology_change: Value, configured: Value, switched_on: Value) -> None:
+        """Request flushes, and let ``active_enable`` follow ``enable``."""
+        m.d.sync += [
+            self.active_enable.eq(self.enable),
+            self.flush_request.eq(topology_change | self._write_bit("CTRL", "flush") | switched_on | configured),
+        ]
 
     def _configuration(self, m: Module, topology_change: Value) -> None:
         for name in ("MODE", "LEVEL"):
@@ -199,7 +212,7 @@ class ControlStatus(wiring.Component):
         A = self.params.address_bits
         busy = Signal(name="invalidate_busy")
         self._invalidate_busy = busy
-        target: Value = self.csr_wdata[: min(A, WORD_BITS)]
+        target: Value = self._wdata[: min(A, WORD_BITS)]
         if A > WORD_BITS:
             target = Cat(target, self._storage(m, "INVALIDATE_HI")[: A - WORD_BITS])
         with m.If(self._written["INVALIDATE_LO"] & ~busy):
@@ -220,7 +233,7 @@ class ControlStatus(wiring.Component):
         ]
         for name in ("row", "lag", "valid"):
             field = write.field(name)
-            m.d.comb += getattr(self, f"tcam_{name}").eq(self.csr_wdata[field.lsb : field.lsb + field.width])
+            m.d.comb += getattr(self, f"tcam_{name}").eq(self._wdata[field.lsb : field.lsb + field.width])
 
     def _status(self, m: Module) -> None:
         status = self.map["STATUS"]
@@ -237,7 +250,7 @@ class ControlStatus(wiring.Component):
             values |= {"tcam_busy": self.tcam_busy, "tcam_overrun": overrun}
             with m.If(self.tcam_overrun):
                 m.d.sync += overrun.eq(1)
-            with m.Elif(self.csr_re & (self.csr_addr == status.address)):
+            with m.Elif(self._status_read):
                 m.d.sync += overrun.eq(0)
         word = Signal(WORD_BITS, name="status")
         for name, value in values.items():

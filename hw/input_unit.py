@@ -10,7 +10,8 @@ from amaranth.utils import bits_for, ceil_log2
 
 from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.free_queue import first_from, offered_masks, offers_ahead
-from hopforge.hw.lookup import Lookup, lookup_ports
+from hopforge.hw.lookup import lookup_ports
+from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
@@ -360,7 +361,7 @@ class InputUnit(wiring.Component):
         p = self.params
         enabled = self._enabled(m)
         assert p.lookup is not None
-        m.submodules.engine = lookup = Lookup(params=p.lookup)
+        m.submodules.engine = lookup = lookup_engine(params=p.lookup)
         m.submodules.turn = turn = RoundRobin(width=p.vcs)
         for name, member in self.control.signature.members.items():  # type: ignore[attr-defined]
             outside, inside = getattr(self.control, name), getattr(lookup, name)  # type: ignore[attr-defined]

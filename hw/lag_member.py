@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,6 +21,8 @@ class LagMember(wiring.Component):
     ----------
     reduction : ReductionParameters
         Node reduction of the engine, with more than one member.
+    loaded : bool
+        The register takes the shadows in cycles with ``load`` only (deep engines).
 
     Raises
     ------
@@ -32,19 +34,20 @@ class LagMember(wiring.Component):
     members: Signal
     member_hash: Signal
     member: Signal
+    load: Signal
 
-    def __init__(self, *, reduction: ReductionParameters):
+    def __init__(self, *, reduction: ReductionParameters, loaded: bool = False):
         if reduction.max_members < 2:
             raise ValueError(f"max_members must be at least 2, not {reduction.max_members}")
         self.parameters = replace(reduction, functions=("mesh",), chunk_bits=reduction.chunk_bits[:1], comparators=1)
-        super().__init__(
-            {
-                "dst": In(reduction.address_bits),
-                "members": In(5),
-                "member_hash": In(1),
-                "member": Out(MEMBER_BITS),
-            }
-        )
+        self.loaded = loaded
+        ports = {
+            "dst": In(reduction.address_bits),
+            "members": In(5),
+            "member_hash": In(1),
+            "member": Out(MEMBER_BITS),
+        }
+        super().__init__(ports | ({"load": In(1)} if loaded else {}))
 
     def elaborate(self, platform: object) -> Module:
         """Connect setup, register and the two stages of the reduction."""
@@ -60,5 +63,6 @@ class LagMember(wiring.Component):
             select.partial.eq(compare.partial),
             self.member.eq(select.payload[-MEMBER_BITS:]),
         ]
-        m.d.sync += compare.active.eq(setup.active)
+        with m.If(self.load if self.loaded else Const(1, 1)):
+            m.d.sync += compare.active.eq(setup.active)
         return m

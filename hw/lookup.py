@@ -13,6 +13,7 @@ from hopforge.hw.key_stage import KeyStage
 from hopforge.hw.lag_member import LagMember
 from hopforge.hw.mshr import MshrFile, same_rows
 from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
+from hopforge.hw.pipelined_mshr import PipelinedMshrFile
 from hopforge.hw.routing_cache import RoutingCache
 from hopforge.hw.sram import Sram
 from hopforge.hw.tcam import Tcam
@@ -57,7 +58,179 @@ def lookup_ports(params: LookupParams) -> dict[str, wiring.Member]:
     return ports
 
 
-class Lookup(wiring.Component):
+class LookupBase(wiring.Component):
+    """What engines of all depths have in common: ports, key and index functions, TCAM, control.
+
+    Parameters
+    ----------
+    params : LookupParams
+        The engine; its own checks name what is wrong.
+    """
+
+    req_valid: Signal
+    req_ready: Signal
+    req_dst: Signal
+    req_tag: Signal
+    resp_valid: Signal
+    resp_ready: Signal
+    resp_tag: Signal
+    resp_output: Signal
+    resp_match: Signal
+    resp_hit: Signal
+    tcam_req_valid: Signal
+    tcam_req_ready: Signal
+    tcam_req_id: Signal
+    tcam_req_dst: Signal
+    tcam_resp_valid: Signal
+    tcam_resp_id: Signal
+    tcam_resp_match: Signal
+    tcam_resp_output: Signal
+    csr_addr: Signal
+    csr_we: Signal
+    csr_re: Signal
+    csr_wdata: Signal
+    csr_rdata: Signal
+    link_change: Signal
+
+    def __init__(self, params: LookupParams):
+        self.params = params
+        super().__init__(lookup_ports(params))
+
+    @property
+    def row_bits(self) -> int:
+        """Width of a row number, at least 1."""
+        return max(1, self.params.index_bits)
+
+    @property
+    def index_width(self) -> int:
+        """Width of the index that an operation carries: one row number, or one per way."""
+        return self.row_bits * (self.params.ways if self.params.skewed else 1)
+
+    def reduction_parameters(self) -> ReductionParameters:
+        """Return what is built into the node reduction."""
+        p = self.params
+        masks, constant = crc_matrix(p.crc, p.address_bits)
+        return ReductionParameters(
+            address_bits=p.address_bits,
+            functions=p.functions,
+            chunk_bits=p.chunk_bits,
+            comparators=p.comparators,
+            up_choices=("d_mod_k", "highest_mismatch"),
+            max_members=p.max_members,
+            crc_masks=tuple(masks),
+            crc_constant=constant,
+        )
+
+    def index_function(self) -> tuple[tuple[int, ...], int]:
+        """Return the masks of the payload whose parities are the index, and the index of payload 0."""
+        p = self.params
+        if not p.index_bits:
+            return (), 0
+        if p.skewed:
+            matrices = skew_matrices(p.address_bits, p.index_bits, p.ways)
+            return tuple(int(mask) for matrix in matrices for mask in matrix), 0
+        masks, constant = crc_matrix(p.crc, p.address_bits)
+        return tuple(masks[: p.index_bits]), constant & (p.sets - 1)
+
+    def _setup(self, m: Module, reduction: ReductionParameters, control: ControlStatus) -> ReductionSetup:
+        """Connect what computes the active registers to the shadows."""
+        m.submodules.setup = setup = ReductionSetup(reduction)
+        for name in reduction.shadow_layout.members:
+            shadow = getattr(setup.shadow, name)
+            if name == "radix":
+                for digit in range(len(shadow)):
+                    m.d.comb += shadow[digit].eq(getattr(control, f"radix{digit}"))
+            else:
+                m.d.comb += shadow.eq(getattr(control, name))
+        return setup
+
+    def _tcam(
+        self,
+        m: Module,
+        reduction: ReductionParameters,
+        control: ControlStatus,
+        mshrs: MshrFile | PipelinedMshrFile,
+        *,
+        load: Value | None = None,
+    ) -> Value:
+        """TCAM inside, or its port; returns whether a row has become effective."""
+        p = self.params
+        if p.tcam_kind == "external":
+            m.d.comb += [
+                self.tcam_req_valid.eq(mshrs.issue_valid),
+                mshrs.issue_ready.eq(self.tcam_req_ready),
+                self.tcam_req_id.eq(mshrs.issue_id),
+                self.tcam_req_dst.eq(mshrs.issue_dst),
+                mshrs.answer_valid.eq(self.tcam_resp_valid),
+                mshrs.answer_id.eq(self.tcam_resp_id),
+                mshrs.answer_match.eq(self.tcam_resp_match),
+                mshrs.answer_output.eq(self.tcam_resp_output),
+            ]
+            return Signal(name="no_row_changed")
+        members = p.max_members > 1
+        m.submodules.tcam = tcam = Tcam(
+            kind=p.tcam_kind,
+            rows=p.tcam_rows,
+            address_bits=p.address_bits,
+            output_bits=p.output_bits,
+            id_bits=p.mshr_id_bits,
+            latency_cycles=p.tcam_latency_cycles,
+            member_bits=MEMBER_BITS if members else 0,
+        )
+        m.d.comb += [
+            tcam.req_valid.eq(mshrs.issue_valid),
+            mshrs.issue_ready.eq(tcam.req_ready),
+            tcam.req_id.eq(mshrs.issue_id),
+            tcam.req_dst.eq(mshrs.issue_dst),
+            mshrs.answer_valid.eq(tcam.resp_valid),
+            mshrs.answer_id.eq(tcam.resp_id),
+            mshrs.answer_match.eq(tcam.resp_match),
+            mshrs.answer_output.eq(tcam.resp_output),
+            tcam.commit.eq(control.tcam_commit),
+            tcam.commit_row.eq(control.tcam_row),
+            tcam.commit_value.eq(control.tcam_value),
+            tcam.commit_mask.eq(control.tcam_mask),
+            tcam.commit_output.eq(control.tcam_output),
+            tcam.commit_valid.eq(control.tcam_valid),
+            control.tcam_busy.eq(tcam.busy),
+            control.tcam_overrun.eq(tcam.overrun),
+        ]
+        if members:
+            m.submodules.tcam_member = member = LagMember(reduction=reduction, loaded=load is not None)
+            m.d.comb += [
+                tcam.commit_lag.eq(control.tcam_lag),
+                member.dst.eq(tcam.member_dst),
+                member.members.eq(control.members),
+                member.member_hash.eq(control.member_hash),
+                tcam.member.eq(member.member),
+            ]
+            if load is not None:
+                m.d.comb += member.load.eq(load)
+        return tcam.effective
+
+    def _control(
+        self,
+        m: Module,
+        control: ControlStatus,
+        epoch: EpochControl,
+        mshrs: MshrFile | PipelinedMshrFile,
+        row_changed: Value,
+    ) -> None:
+        """Connect bus, flushes and what software sees of them."""
+        for name in ("csr_addr", "csr_we", "csr_re", "csr_wdata", "link_change"):
+            m.d.comb += getattr(control, name).eq(getattr(self, name))
+        m.d.comb += [
+            self.csr_rdata.eq(control.csr_rdata),
+            epoch.request.eq(control.flush_request | (row_changed & control.enable)),
+            mshrs.flush.eq(epoch.event),
+            mshrs.hold.eq(control.hold),
+            control.scrub_active.eq(epoch.active),
+            control.flush_wait.eq(epoch.flush_wait),
+            control.epoch.eq(epoch.epoch),
+        ]
+
+
+class Lookup(LookupBase):
     """Lookup engine of one input port, as defined cycle by cycle in ``docs/definitions/lookup-engine.md``.
 
     Latency: a hit answers ``pipeline_depth`` cycles after its request was accepted. Throughput: one lookup per cycle
@@ -89,35 +262,9 @@ class Lookup(wiring.Component):
     keys: KeyStage
     op: View
 
-    req_valid: Signal
-    req_ready: Signal
-    req_dst: Signal
-    req_tag: Signal
-    resp_valid: Signal
-    resp_ready: Signal
-    resp_tag: Signal
-    resp_output: Signal
-    resp_match: Signal
-    resp_hit: Signal
-    tcam_req_valid: Signal
-    tcam_req_ready: Signal
-    tcam_req_id: Signal
-    tcam_req_dst: Signal
-    tcam_resp_valid: Signal
-    tcam_resp_id: Signal
-    tcam_resp_match: Signal
-    tcam_resp_output: Signal
-    csr_addr: Signal
-    csr_we: Signal
-    csr_re: Signal
-    csr_wdata: Signal
-    csr_rdata: Signal
-    link_change: Signal
-
     def __init__(self, *, params: LookupParams, memory: Callable[..., Sram] = Sram):
-        self.params = p = params
-        super().__init__(lookup_ports(p))
-
+        p = params
+        super().__init__(p)
         self.control = ControlStatus(params=p)
         self.epoch = EpochControl(epoch_bits=p.epoch_bits, rows=p.sets)
         self.cache = RoutingCache(
@@ -173,42 +320,6 @@ class Lookup(wiring.Component):
         """Whether an operation is chosen, looked up and completed in one cycle."""
         return self.params.pipeline_depth == 1
 
-    @property
-    def row_bits(self) -> int:
-        """Width of a row number, at least 1."""
-        return max(1, self.params.index_bits)
-
-    @property
-    def index_width(self) -> int:
-        """Width of the index that an operation carries: one row number, or one per way."""
-        return self.row_bits * (self.params.ways if self.params.skewed else 1)
-
-    def reduction_parameters(self) -> ReductionParameters:
-        """Return what is built into the node reduction."""
-        p = self.params
-        masks, constant = crc_matrix(p.crc, p.address_bits)
-        return ReductionParameters(
-            address_bits=p.address_bits,
-            functions=p.functions,
-            chunk_bits=p.chunk_bits,
-            comparators=p.comparators,
-            up_choices=("d_mod_k", "highest_mismatch"),
-            max_members=p.max_members,
-            crc_masks=tuple(masks),
-            crc_constant=constant,
-        )
-
-    def index_function(self) -> tuple[tuple[int, ...], int]:
-        """Return the masks of the payload whose parities are the index, and the index of payload 0."""
-        p = self.params
-        if not p.index_bits:
-            return (), 0
-        if p.skewed:
-            matrices = skew_matrices(p.address_bits, p.index_bits, p.ways)
-            return tuple(int(mask) for matrix in matrices for mask in matrix), 0
-        masks, constant = crc_matrix(p.crc, p.address_bits)
-        return tuple(masks[: p.index_bits]), constant & (p.sets - 1)
-
     def elaborate(self, platform: object) -> Module:
         """Connect the blocks and the pipeline between them."""
         m = Module()
@@ -243,86 +354,9 @@ class Lookup(wiring.Component):
 
     def _active_registers(self, m: Module, reduction: ReductionParameters, control: ControlStatus) -> Value:
         """Register what `ReductionSetup` makes of the shadows."""
-        m.submodules.setup = setup = ReductionSetup(reduction)
-        for name in reduction.shadow_layout.members:
-            shadow = getattr(setup.shadow, name)
-            if name == "radix":
-                for digit in range(len(shadow)):
-                    m.d.comb += shadow[digit].eq(getattr(control, f"radix{digit}"))
-            else:
-                m.d.comb += shadow.eq(getattr(control, name))
         active = Signal(reduction.active_layout)
-        m.d.sync += active.eq(setup.active)
+        m.d.sync += active.eq(self._setup(m, reduction, control).active)
         return active
-
-    def _tcam(self, m: Module, reduction: ReductionParameters, control: ControlStatus, mshrs: MshrFile) -> Value:
-        """TCAM inside, or its port; returns whether a row has become effective."""
-        p = self.params
-        if p.tcam_kind == "external":
-            m.d.comb += [
-                self.tcam_req_valid.eq(mshrs.issue_valid),
-                mshrs.issue_ready.eq(self.tcam_req_ready),
-                self.tcam_req_id.eq(mshrs.issue_id),
-                self.tcam_req_dst.eq(mshrs.issue_dst),
-                mshrs.answer_valid.eq(self.tcam_resp_valid),
-                mshrs.answer_id.eq(self.tcam_resp_id),
-                mshrs.answer_match.eq(self.tcam_resp_match),
-                mshrs.answer_output.eq(self.tcam_resp_output),
-            ]
-            return Signal(name="no_row_changed")
-        members = p.max_members > 1
-        m.submodules.tcam = tcam = Tcam(
-            kind=p.tcam_kind,
-            rows=p.tcam_rows,
-            address_bits=p.address_bits,
-            output_bits=p.output_bits,
-            id_bits=p.mshr_id_bits,
-            latency_cycles=p.tcam_latency_cycles,
-            member_bits=MEMBER_BITS if members else 0,
-        )
-        m.d.comb += [
-            tcam.req_valid.eq(mshrs.issue_valid),
-            mshrs.issue_ready.eq(tcam.req_ready),
-            tcam.req_id.eq(mshrs.issue_id),
-            tcam.req_dst.eq(mshrs.issue_dst),
-            mshrs.answer_valid.eq(tcam.resp_valid),
-            mshrs.answer_id.eq(tcam.resp_id),
-            mshrs.answer_match.eq(tcam.resp_match),
-            mshrs.answer_output.eq(tcam.resp_output),
-            tcam.commit.eq(control.tcam_commit),
-            tcam.commit_row.eq(control.tcam_row),
-            tcam.commit_value.eq(control.tcam_value),
-            tcam.commit_mask.eq(control.tcam_mask),
-            tcam.commit_output.eq(control.tcam_output),
-            tcam.commit_valid.eq(control.tcam_valid),
-            control.tcam_busy.eq(tcam.busy),
-            control.tcam_overrun.eq(tcam.overrun),
-        ]
-        if members:
-            m.submodules.tcam_member = member = LagMember(reduction=reduction)
-            m.d.comb += [
-                tcam.commit_lag.eq(control.tcam_lag),
-                member.dst.eq(tcam.member_dst),
-                member.members.eq(control.members),
-                member.member_hash.eq(control.member_hash),
-                tcam.member.eq(member.member),
-            ]
-        return tcam.effective
-
-    def _control(
-        self, m: Module, control: ControlStatus, epoch: EpochControl, mshrs: MshrFile, row_changed: Value
-    ) -> None:
-        for name in ("csr_addr", "csr_we", "csr_re", "csr_wdata", "link_change"):
-            m.d.comb += getattr(control, name).eq(getattr(self, name))
-        m.d.comb += [
-            self.csr_rdata.eq(control.csr_rdata),
-            epoch.request.eq(control.flush_request | (row_changed & control.enable)),
-            mshrs.flush.eq(epoch.event),
-            mshrs.hold.eq(control.hold),
-            control.scrub_active.eq(epoch.active),
-            control.flush_wait.eq(epoch.flush_wait),
-            control.epoch.eq(epoch.epoch),
-        ]
 
     def _stage_b(
         self, m: Module, out_free: Value, keys: KeyStage, mshrs: MshrFile, cache: RoutingCache, epoch: EpochControl

@@ -5,11 +5,15 @@ from amaranth.hdl import Module, Signal, Value
 from hopforge.hw.lookup import Lookup
 from hopforge.hw.on_bus import OnBus
 from hopforge.hw.row_write_watch import RowWriteWatch
+from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.params import LookupParams
-from hopforge.model.router.bus_space import lookup_space
+from hopforge.model.router.bus_space import lookup_space, native_read_cycles
 
 __all__ = ["LookupOnBus"]
+
+MOST_DEPTH = 4
+"""Pipeline depth of the engines that this builds."""
 
 
 class LookupOnBus(OnBus):
@@ -23,17 +27,29 @@ class LookupOnBus(OnBus):
         The engine.
     bus : str
         One of `hopforge.hw.on_bus.BRIDGES`.
+
+    Raises
+    ------
+    UserError
+        An engine deeper than `MOST_DEPTH`.
     """
 
     resp_ready: Signal
 
     def __init__(self, *, params: LookupParams, bus: str):
+        if params.pipeline_depth > MOST_DEPTH:
+            raise UserError(
+                f"lookup.pipeline_depth must be at most {MOST_DEPTH} behind csr.bus: {bus}, not {params.pipeline_depth}"
+            )
         self.params = params
         self.engine = engine = Lookup(params=params)
         names = ("addr", "we", "re", "wdata", "rdata")
         native = {name: getattr(engine, f"csr_{name}") for name in names}
         hidden = {f"csr_{name}" for name in names}
-        super().__init__(inner=engine, native=native, hidden=hidden, space=lookup_space(params), bus=bus)
+        super().__init__(
+            inner=engine, native=native, hidden=hidden, space=lookup_space(params), bus=bus,
+            read_cycles=native_read_cycles(params),
+        )  # fmt: skip
 
     def events(self, m: Module) -> dict[str, Value]:
         """Return drop, overrun and link_change."""

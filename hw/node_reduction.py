@@ -508,42 +508,50 @@ class ReductionSetup(Component):
 class ReductionCompare(Component):
     """Stage A1: comparators, digit selection and the residues of the link-aggregation hash.
 
-    Combinational, one destination per cycle; only ``dst`` is timing-critical.
+    Combinational, one destination per cycle; only ``dst`` is timing-critical. With ``registered`` there is a register
+    between the comparisons of digits and what is decided by them, which takes its next value in cycles with ``go`` (two
+    bits that are equal: each drives half of the register).
 
     Parameters
     ----------
     parameters : ReductionParameters
         What is built.
+    registered : bool
+        Whether it takes two cycles.
     """
 
     dst: Signal
     active: View
     partial: View
+    go: Signal
 
-    def __init__(self, parameters: ReductionParameters) -> None:
+    def __init__(self, parameters: ReductionParameters, *, registered: bool = False) -> None:
         self.parameters = parameters
-        super().__init__(
-            {
-                "dst": In(parameters.address_bits),
-                "active": In(parameters.active_layout),
-                "partial": Out(parameters.partial_layout),
-            }
-        )
+        self.registered = registered
+        ports = {
+            "dst": In(parameters.address_bits),
+            "active": In(parameters.active_layout),
+            "partial": Out(parameters.partial_layout),
+        }
+        super().__init__(ports | ({"go": In(2)} if registered else {}))
 
     def elaborate(self, platform: object) -> Module:
         """Build the compare trees and the priority of the digits."""
         m = Module()
         p, active, partial = self.parameters, self.active, self.partial
-        m.d.comb += partial.dst.eq(self.dst)
+        self._cuts: dict[str, Value] = {}
+        self._late_dst = self._cut(m, self.dst, "dst")
+        m.d.comb += partial.dst.eq(self._late_dst)
         if not p.reduces:
             return m
-        own = _CompareTree(m, self.dst, active.own, "own")
+        own = self._tree(m, active.own, "own")
         kinds: list[Value] = []
         m.d.comb += partial.mode.eq(active.mode)
 
         flags = {name: getattr(active, name) if name in p.flags else Const(1) for name in _FLAGS}
         digit = Signal(p.widest)
-        m.d.comb += digit.eq(self._digit_at_position() & (active.digit_mask if len(p.chunk_bits) > 1 else ~0))
+        at_position = self._digit_at_position() & (active.digit_mask if len(p.chunk_bits) > 1 else ~0)
+        m.d.comb += digit.eq(self._cut(m, at_position[: p.widest], "digit"))
         m.d.comb += partial.digit.eq(digit)
         picks_digit: list[Value] = []
 
@@ -570,8 +578,8 @@ class ReductionCompare(Component):
             kinds.append(Cat(flags["dragonfly"] & ~group_differs & router_differs, flags["dragonfly"] & group_differs))
             picks_digit.append(flags["dragonfly"] & ~group_differs & ~router_differs)
             m.d.comb += [
-                partial.router.eq(self._of_chunk(lambda width: self.dst[width : 2 * width], p.widest)),
-                partial.group.eq(self._of_chunk(lambda width: self.dst[2 * width :], p.value_bits)),
+                partial.router.eq(self._of_chunk(lambda width: self._late_dst[width : 2 * width], p.widest)),
+                partial.group.eq(self._of_chunk(lambda width: self._late_dst[2 * width :], p.value_bits)),
                 partial.pick_router.eq(flags["dragonfly"] & ~group_differs & router_differs),
                 partial.pick_group.eq(flags["dragonfly"] & group_differs),
             ]
@@ -584,6 +592,26 @@ class ReductionCompare(Component):
         if p.members:
             self._residues(m)
         return m
+
+    def _cut(self, m: Module, value: Value, name: str) -> Value:
+        """Value behind the register, if there is one."""
+        if not self.registered:
+            return value
+        if name not in self._cuts:
+            self._cuts[name] = held = Signal(len(value), name=f"{name}_held", reset_less=True)
+            with m.If(self.go[name.startswith("own")]):
+                m.d.sync += held.eq(value)
+        return self._cuts[name]
+
+    def _tree(self, m: Module, reference: Value, name: str) -> Callable[[int, int], tuple[Value, Value]]:
+        """Return a function of (start, width): digit greater than and different from that of `reference`."""
+        tree = _CompareTree(m, self.dst, reference, name)
+
+        def results(start: int, width: int) -> tuple[Value, Value]:
+            greater, different = tree(start, width)
+            return self._cut(m, greater, greater.name), self._cut(m, different, different.name)
+
+        return results
 
     def _of_chunk(self, piece: Callable[[int], Value], width_bits: int) -> Value:
         """Select by the run-time chunk width."""
@@ -610,17 +638,17 @@ class ReductionCompare(Component):
             ]
         )
 
-    def _digits_that_differ(self, own: _CompareTree) -> list[Value]:
+    def _digits_that_differ(self, own: Callable[[int, int], tuple[Value, Value]]) -> list[Value]:
         """Per digit: it may decide, and differs from the own one."""
         return [
             self._compared(lambda start, width: own(start, width)[1], number)
             for number in range(self.parameters.most_digits)
         ]
 
-    def _plus_sides(self, m: Module, own: _CompareTree) -> list[Value]:
+    def _plus_sides(self, m: Module, own: Callable[[int, int], tuple[Value, Value]]) -> list[Value]:
         """Per digit: it lies in the plus interval (only meaningful where it differs)."""
         p, active = self.parameters, self.active
-        bound = _CompareTree(m, self.dst, active.threshold, "bound")
+        bound = self._tree(m, active.threshold, "bound")
         sides: list[Value] = []
         for number in range(p.most_digits):
             if len(p.chunk_bits) == 1:
@@ -646,9 +674,11 @@ class ReductionCompare(Component):
 
     def _of_chunk_digit(self, number: int) -> Value:
         """Digit `number` in the chunk width that is set."""
-        return self._of_chunk(lambda width: self.dst[number * width : (number + 1) * width], self.parameters.widest)
+        return self._of_chunk(
+            lambda width: self._late_dst[number * width : (number + 1) * width], self.parameters.widest
+        )
 
-    def _hierarchy(self, own: _CompareTree) -> tuple[Value, Value]:
+    def _hierarchy(self, own: Callable[[int, int], tuple[Value, Value]]) -> tuple[Value, Value]:
         """Dragonfly: (group differs, router differs)."""
         p, active = self.parameters, self.active
         group: list[Value] = []
@@ -673,7 +703,7 @@ class ReductionCompare(Component):
         else:
             word = self.dst if crc is None else crc
         hashed = Signal(p.hash_bits)
-        m.d.comb += [hashed.eq(word), partial.members.eq(active.members)]
+        m.d.comb += [hashed.eq(self._cut(m, word, "hashed")), partial.members.eq(active.members)]
         for number in range(len(partial.residues)):
             nibble = hashed[4 * number : 4 * number + 4]
             for count in range(2, p.max_members + 1):

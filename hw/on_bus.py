@@ -39,6 +39,8 @@ class OnBus(wiring.Component):
         Its registers.
     bus : str
         One of `BRIDGES`.
+    read_cycles : int
+        Latency of a read on its native bus.
 
     Raises
     ------
@@ -50,11 +52,12 @@ class OnBus(wiring.Component):
 
     def __init__(
         self, *, inner: wiring.Component, native: Mapping[str, Value], hidden: Collection[str], space: AddressSpace,
-        bus: str,
+        bus: str, read_cycles: int = 1,
     ):  # fmt: skip
         if bus not in BRIDGES:
             raise ValueError(f"bus must be one of {', '.join(BRIDGES)}, not {bus!r}")
         self.inner, self.native, self.hidden, self.space = inner, native, hidden, space
+        self.read_cycles = read_cycles
         self.prefix, bridge = BRIDGES[bus]
         self.bridge: Any = bridge(space=space)
         members = {name: member for name, member in inner.signature.members.items() if name not in hidden}
@@ -70,7 +73,7 @@ class OnBus(wiring.Component):
         m = Module()
         m.submodules.inner = self.inner
         m.submodules.bridge = bridge = self.bridge
-        m.submodules.access = access = RegisterAccess(space=self.space)
+        m.submodules.access = access = RegisterAccess(space=self.space, read_cycles=self.read_cycles)
         m.submodules.interrupts = interrupts = Interrupts(sources=self.space.sources)
         wiring.connect(m, bridge.access, access.access)
         for path, member, inside in self.inner.signature.flatten(self.inner):

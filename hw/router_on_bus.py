@@ -6,7 +6,7 @@ from hopforge.hw.controlled_router import ControlledRouter
 from hopforge.hw.on_bus import OnBus
 from hopforge.hw.row_write_watch import RowWriteWatch
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
-from hopforge.model.router.bus_space import router_space
+from hopforge.model.router.bus_space import native_read_cycles, router_space
 from hopforge.model.router.csr import ALL_ENGINES_PAGE, ENGINE_PAGE
 from hopforge.model.router.params import RouterParams
 
@@ -31,8 +31,9 @@ class RouterOnBus(OnBus):
         self.router = router = ControlledRouter(params=params, events=True)
         native = {name: getattr(router.csr, name) for name in ("addr", "we", "re", "wdata", "rdata")}
         super().__init__(
-            inner=router, native=native, hidden={"csr", "dropped"}, space=router_space(params), bus=bus
-        )
+            inner=router, native=native, hidden={"csr", "dropped"}, space=router_space(params), bus=bus,
+            read_cycles=native_read_cycles(params.lookup),
+        )  # fmt: skip
 
     def events(self, m: Module) -> dict[str, Value]:
         """Return drop, overrun and link_change."""

@@ -1,6 +1,6 @@
 """Memory with one read and one write port: the unit that gate-level flows leave as a macro."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -63,8 +63,15 @@ class Sram(wiring.Component):
             ports["w_addr"] = In(address_bits)
         super().__init__(ports)
 
-    def elaborate(self, platform: object) -> Module:
-        """Build a memory, or a register where there is only one word."""
+    def elaborate(self, platform: object) -> Elaboratable:
+        """Build a memory, or a register where there is only one word.
+
+        A platform with a method ``memory(self)`` (`hopforge.gen.modules`) may give something else for the memory.
+        """
+        memory = getattr(platform, "memory", None)
+        other: Elaboratable | None = memory(self) if memory is not None and self.depth > 1 else None
+        if other is not None:
+            return other
         m = Module()
         if self.depth == 1:
             word = Signal(self.width_bits)

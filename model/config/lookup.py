@@ -184,7 +184,7 @@ class LookupConfig(Section):
     """Misses that can wait at the same time (miss status holding registers)."""
     request_tag_bits: Annotated[int, Field(ge=1, le=32)] = 8
     """Width of the tag that leads an answer back to its request."""
-    pipeline_depth: Literal[1, 2, 3, 4] = 3
+    pipeline_depth: Literal[1, 2, 3, 4, 5, 6, 7, 8] = 3
     """Cycles from a request to its answer on a hit."""
     tcam: TcamConfig = TcamConfig()
     """Ternary CAM."""

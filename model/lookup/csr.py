@@ -200,7 +200,7 @@ def _control(params: LookupParams) -> Iterator[Register]:
         ("ways", 6, 7, params.ways, "ways of the cache"),
         ("index_bits", 13, 5, params.index_bits, "log2 of the number of sets"),
         ("mshrs", 18, 7, params.mshrs, "misses that can wait"),
-        ("pipeline_depth", 25, 3, params.pipeline_depth, "hit latency in cycles"),
+        ("pipeline_depth", 25, 3, params.pipeline_depth % 8, "hit latency in cycles; 0: 8"),
         ("tcam_kind", 28, 2, TCAM_KINDS.index(params.tcam_kind), "0 flops, 1 sram, 2 external"),
     )
     yield Register(

@@ -26,7 +26,7 @@ _LIMITS = {
     "max_members": (1, 16),
     "mshrs": (1, 64),
     "request_tag_bits": (1, 32),
-    "pipeline_depth": (1, 4),
+    "pipeline_depth": (1, 8),
     "tcam_rows": (1, 4096),
     "tcam_latency_cycles": (1, 1024),
 }
@@ -65,7 +65,7 @@ class LookupParams:
     request_tag_bits : int
         Width T of a request's tag.
     pipeline_depth : int
-        Hit latency in cycles, 1 to 4.
+        Hit latency in cycles, 1 to 8.
     tcam_kind : str
         ``flops``, ``sram`` or ``external``.
     tcam_rows, tcam_latency_cycles : int

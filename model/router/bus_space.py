@@ -16,7 +16,7 @@ from hopforge.model.router.csr import (
 from hopforge.model.router.interrupts import INTERRUPT_WORD_BITS, interrupt_map
 from hopforge.model.router.params import RouterParams
 
-__all__ = ["WRITABLE", "AddressSpace", "Place", "Window", "lookup_space", "router_space"]
+__all__ = ["WRITABLE", "AddressSpace", "Place", "Window", "lookup_space", "native_read_cycles", "router_space"]
 
 WRITABLE = frozenset({"rw", "wo", "w1", "w1c"})
 """Accesses of fields that a write can do something to."""
@@ -108,6 +108,11 @@ class AddressSpace:
         """Yield every register, in address order."""
         for window in (*self.windows, self.interrupts):
             yield from window.places()
+
+
+def native_read_cycles(params: LookupParams | None) -> int:
+    """Return the cycles from ``re`` to the word on the native bus: engines from depth 5 on register their bus."""
+    return 3 if params is not None and params.pipeline_depth > 4 else 1
 
 
 def lookup_space(params: LookupParams) -> AddressSpace:

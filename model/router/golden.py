@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.build import golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.router.allocators import allocation, first_at_or_after
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
@@ -94,7 +94,7 @@ class RouterModel:
 
     Attributes
     ----------
-    engines : list of LookupEngine
+    engines : list of GoldenEngine
         In mode lookup, the engine of each input port.
     flits_in, flits_out, drops : list of int
         For each port: flits that have come in, flits that have stood on the output, unroutable packets of the input
@@ -107,7 +107,7 @@ class RouterModel:
         self.params = p = params
         self.inputs = [[_InputVc() for _ in range(p.vcs)] for _ in range(p.ports)]
         self.outputs = [[_OutputVc(p.credits(o)) for _ in range(p.vcs)] for o in range(p.ports)]
-        self.engines = [LookupEngine(p.lookup) for _ in range(p.ports)] if p.lookup and p.rc == "lookup" else []
+        self.engines = [golden_engine(p.lookup) for _ in range(p.ports)] if p.lookup and p.rc == "lookup" else []
         self._ask_pointer = [0] * p.ports
         self._queued = p.va == "free_queue"
         self._va = allocation("output_first" if self._queued else p.va, p.ports * p.vcs, p.arbiter)

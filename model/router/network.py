@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from hopforge.model.lookup.csr import csr_map
-from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.build import GoldenEngine
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.tcam import Tcam
 from hopforge.model.router.allocators import first_at_or_after
@@ -145,7 +145,7 @@ class NetworkModel:
                     tcam.take(answer)
 
 
-def _set_up(engine: LookupEngine, words: Sequence[tuple[str, int]]) -> None:
+def _set_up(engine: GoldenEngine, words: Sequence[tuple[str, int]]) -> None:
     """Write registers one after the other, and wait until nothing goes on in the engine."""
     registers = csr_map(engine.params)
     for name, word in words:

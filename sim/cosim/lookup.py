@@ -9,7 +9,7 @@ import numpy as np
 
 from hopforge.gen.lookup import top_name
 from hopforge.gen.verilog import to_verilog
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.model.config import Config
 from hopforge.model.topology import build
 from hopforge.sim.benches.lookup import lookup_replay
@@ -126,7 +126,7 @@ def cosim(
     recorded = stimulus(params, traffic, registers)
     replay = lookup_replay(recorded)
     golden = time.perf_counter()
-    verilog = to_verilog(Lookup(params=params), top)
+    verilog = to_verilog(lookup_engine(params=params), top)
     written = time.perf_counter()
     with report_in(folder, config) as facts:
         run = play(simulator, verilog, top, replay, folder / simulator, waves=waves, progress=progress)

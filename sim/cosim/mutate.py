@@ -22,7 +22,7 @@ from hopforge.gen.design import NetworkDesign, engine_parameters, network_design
 from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
 from hopforge.gen.verilator import run_verilator
 from hopforge.gen.verilog import tool_versions
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.network import Network
 from hopforge.hw.q_table import QTable
 from hopforge.hw.router import Router
@@ -349,7 +349,7 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
         return q_table_subject(QTableParams.from_config(config), seed)
     params = engine_parameters(config)
     if block == "lookup":
-        return Subject(block, Lookup(params=params), [*_engine_traces(config, params, seed)], reset=_EVENTS)
+        return Subject(block, lookup_engine(params=params), [*_engine_traces(config, params, seed)], reset=_EVENTS)
     bench = node_reduction_bench if block == "node_reduction" else routing_cache_bench
     counts = [400, 4000, 20000]
 

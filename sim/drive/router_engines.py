@@ -115,9 +115,9 @@ def engine_at(stack, i):  # type: ignore[no-untyped-def]
     return EngineState(
         stack.params[i], stack.addresses, stack.regs[i], stack.config[i], stack.shadow[i], stack.csr_kind[i],
         stack.csr_mask[i], stack.csr_reset[i], stack.mshrs[i], stack.next_mshrs[i], stack.operations[i],
-        stack.valid[i], stack.tags[i], stack.outputs[i], stack.epochs[i], stack.order[i], stack.rows[i],
-        stack.written[i], stack.pipeline[i], stack.counters[i], stack.totals[i], stack.events[i], stack.hash_table[i],
-        stack.skew_table[i],
+        stack.responses[i], stack.late_inputs[i], stack.late_events[i], stack.valid[i], stack.tags[i],
+        stack.outputs[i], stack.epochs[i], stack.order[i], stack.rows[i], stack.written[i], stack.pipeline[i],
+        stack.counters[i], stack.totals[i], stack.events[i], stack.hash_table[i], stack.skew_table[i],
     )  # fmt: skip
 
 

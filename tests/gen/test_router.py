@@ -70,12 +70,14 @@ class TestFiles:
         assert list(files) == [*manifest["files"], f"{name}.json"]
         for file, digest in manifest["files"].items():
             assert hashlib.sha256(files[file].encode()).hexdigest() == digest
-        heading = re.search(rf"^module {name}\((.*?)\);", files[f"{name}.sv"], re.MULTILINE | re.DOTALL)
+        heading = re.search(rf"^module {name}\(\n(.*?)\n\);", files[f"{name}.sv"], re.MULTILINE | re.DOTALL)
         assert heading is not None
-        assert set(re.split(r"[,\s]+", heading[1].strip())) == {port["name"] for port in manifest["ports"]}
-        for port in manifest["ports"]:
-            span = f"[{port['width_bits'] - 1}:0] " if port["width_bits"] > 1 else ""
-            assert f"  {port['direction']} {span}{port['name']};" in files[f"{name}.sv"]
+        found = re.findall(r"^  (input|output) (?:wire|reg) (\[\d+:0\] )?(\w+)(?: = \S+)?,?$", heading[1], re.MULTILINE)
+        ports = {port["name"]: port for port in manifest["ports"]}
+        assert {port for _, _, port in found} == set(ports)
+        for direction, span, port in found:
+            width = ports[port]["width_bits"]
+            assert (direction, span) == (ports[port]["direction"], f"[{width - 1}:0] " if width > 1 else "")
         for file, text in files.items():
             assert not re.search(r"(^|[\s\"'])/(?!/|\*)\w+/|site-packages|\.venv", text), file
 

@@ -17,6 +17,7 @@ from hopforge.gen.synth_cells import Library, gate_cell, read_library
 from hopforge.gen.synth_recipes import RECIPES
 from hopforge.gen.synth_result import SynthResult
 from hopforge.gen.synth_router import allocator_blocks, router_blocks
+from hopforge.gen.synth_stages import DEEP_STAGES, by_stage
 from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.sram import Sram
 from hopforge.model.config import parse_config
@@ -319,3 +320,15 @@ def test_generic_gates_of_the_reductions_stay_shallow():
     # A ripple of 48 bits would have more than 48 levels; the trees have fewer than half.
     found = synthesize(lookup_blocks(LookupParams())["torus"], None)[0]
     assert found.levels is not None and found.levels < 24
+
+
+def test_ends_of_paths_belong_to_stages() -> None:
+    ends = {
+        "keys.partial": 0.44, "keys.decided": 0.41, "keys.place0": 0.4, "compared": 0.43, "cache.match": 0.42,
+        "responses.word1": 0.39, "mshrs.done": 0.38, "control.own_lo": 0.37, "setup": 0.45, "elsewhere": 0.1,
+    }  # fmt: skip
+    assert by_stage(ends) == {
+        "A: decide": 0.44, "A: hash, Q": 0.4, "B: choose, read": 0.43, "C1: compare": 0.42, "C2: answer, write": 0.39,
+        "M: MSHRs, TCAM port": 0.38, "registers, bus, counters": 0.37, "setup: two periods": 0.45, "others": 0.1,
+    }  # fmt: skip
+    assert list(by_stage(ends)) == [*(stage for stage, _ in DEEP_STAGES if stage in by_stage(ends)), "others"]

@@ -55,7 +55,7 @@ def read_word(state, address):  # type: ignore[no-untyped-def]
 def topology_change(state):  # type: ignore[no-untyped-def]
     """Stop node reduction and flush; misses wait until software enables the engine again."""
     s = state.regs
-    s[at.S_FLUSH_REQUEST] = 1
+    s[at.S_CONFIGURED] = 1
     s[at.S_HOLD] = 1
     s[at.S_PENDING] = 1
     state.shadow[state.addresses.ctrl] = 0
@@ -84,7 +84,7 @@ def write_word(state, address, data):  # type: ignore[no-untyped-def]
         return
     state.shadow[address] = data & state.csr_mask[address]
     if kind == at.K_CONFIG:
-        s[at.S_FLUSH_REQUEST] = 1
+        s[at.S_CONFIGURED] = 1
     elif kind == at.K_INVALIDATE and not s[at.S_INV_BUSY]:
         s[at.S_INV_BUSY] = 1
         s[at.S_INV_PENDING] = 1
@@ -109,22 +109,43 @@ def write_word(state, address, data):  # type: ignore[no-untyped-def]
 
 
 @inner
-def registers(state, i, read_data, counts, invalidated):  # type: ignore[no-untyped-def]
-    """Take the CSR bus and `link_change` of this cycle, and count what happened in it."""
+def take_bus(state, i):  # type: ignore[no-untyped-def]
+    """Take the write on the CSR bus, and `link_change`; what they ask for is in S_CONFIGURED and S_FLUSH_REQUEST."""
     s = state.regs
-    if i[at.I_CSR_RE]:
-        s[at.S_RDATA] = read_data
-        if state.csr_kind[i[at.I_CSR_ADDR]] == at.K_STATUS:
-            s[at.S_OVERRUN] = 0
-    for index in range(counts.shape[0]):
-        state.counters[index] = (state.counters[index] + counts[index]) & 0xFFFFFFFF
-        state.totals[index] += counts[index]
-    take_shadow(state)
+    s[at.S_CONFIGURED] = 0
     s[at.S_FLUSH_REQUEST] = 0
     if i[at.I_CSR_WE]:
         write_word(state, i[at.I_CSR_ADDR], i[at.I_CSR_WDATA])
     if i[at.I_LINK_CHANGE]:
         topology_change(state)
+
+
+@inner
+def note_read(state, address):  # type: ignore[no-untyped-def]
+    """End a read: STATUS forgets that a row was lost."""
+    if state.csr_kind[address] == at.K_STATUS:
+        state.regs[at.S_OVERRUN] = 0
+
+
+@inner
+def count_events(state, counts):  # type: ignore[no-untyped-def]
+    """Count what happened in a cycle."""
+    for index in range(counts.shape[0]):
+        state.counters[index] = (state.counters[index] + counts[index]) & 0xFFFFFFFF
+        state.totals[index] += counts[index]
+
+
+@inner
+def registers(state, i, read_data, counts, invalidated):  # type: ignore[no-untyped-def]
+    """Take the CSR bus and `link_change` of this cycle, and count what happened in it."""
+    s = state.regs
+    if i[at.I_CSR_RE]:
+        s[at.S_RDATA] = read_data
+        note_read(state, i[at.I_CSR_ADDR])
+    count_events(state, counts)
+    take_shadow(state)
+    take_bus(state, i)
+    s[at.S_FLUSH_REQUEST] |= s[at.S_CONFIGURED]
     if invalidated:
         s[at.S_INV_BUSY] = 0  # after the write, which this cycle still ignores
     tcam_edge(state)

@@ -5,15 +5,21 @@ from hopforge.model.lookup.fast.inner import inner
 
 
 @inner
-def flush_decision(state):  # type: ignore[no-untyped-def]
-    """Return (flush requested, new epoch now, flush deferred)."""
+def flush_request(state):  # type: ignore[no-untyped-def]
+    """Return whether the registers, or a row of the TCAM that becomes effective, request a flush."""
     s = state.regs
     enabled = state.shadow[state.addresses.ctrl] == 1
-    request = s[at.S_FLUSH_REQUEST] == 1 or (s[at.S_ROW_EFFECTIVE] == 1 and enabled)
+    return s[at.S_FLUSH_REQUEST] == 1 or (s[at.S_ROW_EFFECTIVE] == 1 and enabled)
+
+
+@inner
+def flush_decision(state, request):  # type: ignore[no-untyped-def]
+    """Return (new epoch now, flush deferred)."""
+    s = state.regs
     if s[at.S_FLUSH_WAIT]:
-        return request, s[at.S_DEBT] == 0, False
+        return s[at.S_DEBT] == 0, False
     most = state.params[at.P_EPOCHS] - 1
-    return request, request and s[at.S_DEBT] < most, request and s[at.S_DEBT] == most
+    return request and s[at.S_DEBT] < most, request and s[at.S_DEBT] == most
 
 
 @inner
@@ -39,10 +45,10 @@ def scrubber(state, scrub_done, go, deferred):  # type: ignore[no-untyped-def]
 
 
 @inner
-def flush_event(state):  # type: ignore[no-untyped-def]
-    """Make all that is under way old: operations bypass the cache, MSHRs ask the TCAM again."""
+def flush_event(state, stages):  # type: ignore[no-untyped-def]
+    """Make all that is under way old: operations of the first `stages` bypass the cache, MSHRs ask the TCAM again."""
     mshrs = state.mshrs
-    for stage in range(at.OP_C + 1):
+    for stage in range(stages):
         state.operations[stage, at.F_FRESH] = 0
     for index in range(mshrs.shape[0]):
         mshrs[index, at.M_FRESH] = 0

@@ -6,7 +6,8 @@ from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.copying import copy_rows
 from hopforge.model.lookup.fast.csr import read_word, registers
-from hopforge.model.lookup.fast.flush import flush_decision, flush_event, scrubber
+from hopforge.model.lookup.fast.deep import deep_cycle
+from hopforge.model.lookup.fast.flush import flush_decision, flush_event, flush_request, scrubber
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.movement import move
 from hopforge.model.lookup.fast.mshrs import invalidate_answers, issue, offer, take_answer
@@ -44,6 +45,14 @@ def _run(state, inputs, outputs):  # type: ignore[no-untyped-def]
 @inner
 def cycle(state, i, o):  # type: ignore[no-untyped-def]
     """Compute one cycle: outputs `o` (int64[10]) from inputs `i` (int64[14]), and the registers at its end."""
+    if state.params[at.P_DEPTH] > at.SHALLOW_DEPTHS:
+        deep_cycle(state, i, o)
+    else:
+        _shallow_cycle(state, i, o)
+
+
+@inner
+def _shallow_cycle(state, i, o):  # type: ignore[no-untyped-def]
     s, chosen, counts = state.regs, state.operations[at.OP_CHOSEN], state.events
     counts[:] = 0
 
@@ -51,7 +60,8 @@ def cycle(state, i, o):  # type: ignore[no-untyped-def]
     read_data = read_word(state, i[at.I_CSR_ADDR])
     answered, match, output = tcam_result(state, i)
     tcam_ready = tcam_takes(state, i)
-    request, go, deferred = flush_decision(state)
+    request = flush_request(state)
+    go, deferred = flush_decision(state, request)
     offered = offer(state)
     out_free = s[at.S_OUT_VALID] == 0 or i[at.I_RESP_READY] == 1
     ready, from_a = choose(state, i, out_free, chosen)
@@ -67,7 +77,7 @@ def cycle(state, i, o):  # type: ignore[no-untyped-def]
     # registers
     scrubber(state, scrub_done, go, deferred)
     if request or go:
-        flush_event(state)
+        flush_event(state, at.OP_C + 1)
     counts[at.N_FLUSHES] += go
     registers(state, i, read_data, counts, done_kind == at.INVALIDATE)
     s[at.S_CYCLE] += 1

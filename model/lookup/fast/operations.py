@@ -137,9 +137,14 @@ def complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
     state.next_mshrs[operation[at.F_MSHR], at.M_STATE] = at.FREE
     if not mshr[at.M_MATCH]:
         counts[at.N_DROPS] += 1
-        return
-    if not may_use_cache(state, operation):
-        return
+    elif may_use_cache(state, operation):
+        keep_answer(state, key, mshr[at.M_OUTPUT], counts)
+
+
+@inner
+def keep_answer(state, key, output, counts):  # type: ignore[no-untyped-def]
+    """Write the line of a key, or touch it if it is there."""
+    p, s = state.params, state.regs
     payload = key & (1 << p[at.P_A]) - 1
     way = find_way(state, key)
     if way >= 0:
@@ -155,7 +160,7 @@ def complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
     row = row_of(state, payload, way)
     state.valid[row, way] = 1
     state.tags[row, way] = key
-    state.outputs[row, way] = mshr[at.M_OUTPUT]
+    state.outputs[row, way] = output
     state.epochs[row, way] = s[at.S_EPOCH]
     filled(state, row, way, evicts)
     counts[at.N_FILLS] += 1

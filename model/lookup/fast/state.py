@@ -36,7 +36,8 @@ class EngineState(NamedTuple):
     """Everything that an engine holds.
 
     ``params`` int64[P]; ``regs`` int64[S]; ``config`` int64[C]; ``shadow``, ``csr_kind``, ``csr_mask``, ``csr_reset``
-    int64[128]; ``mshrs``, ``next_mshrs`` int64[mshr, M]; ``operations`` int64[stage, F]; ``valid``, ``tags``,
+    int64[128]; ``mshrs``, ``next_mshrs`` int64[mshr, M]; ``operations`` int64[stage, F]; of deep engines: ``responses``
+    int64[4, X], ``late_inputs`` and ``late_events``, those of the cycle before; ``valid``, ``tags``,
     ``outputs``, ``epochs`` int64[set, way]; ``order`` int64[set · ways], the words of `model.lookup.replacement`;
     ``rows`` int64[row, R]; ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals``
     int64[10], the counters if nobody ever cleared them; ``events`` int64[10], what the present cycle adds to both;
@@ -54,6 +55,9 @@ class EngineState(NamedTuple):
     mshrs: np.ndarray
     next_mshrs: np.ndarray
     operations: np.ndarray
+    responses: np.ndarray
+    late_inputs: np.ndarray
+    late_events: np.ndarray
     valid: np.ndarray
     tags: np.ndarray
     outputs: np.ndarray
@@ -94,6 +98,7 @@ def engine_state(params: LookupParams) -> EngineState:
         for way, masks in enumerate(skew_matrices(params.address_bits, params.index_bits, params.ways)):
             skew[way] = affine_tables(CrcMatrix(masks, 0), params.address_bits).astype(np.int64)
     shape = params.sets, params.ways
+    deep = params.pipeline_depth > at.SHALLOW_DEPTHS
     state = EngineState(
         params=_parameters(params),
         addresses=_addresses(params),
@@ -105,7 +110,10 @@ def engine_state(params: LookupParams) -> EngineState:
         csr_reset=reset,
         mshrs=np.zeros((params.mshrs, at.M_COUNT), np.int64),
         next_mshrs=np.zeros((params.mshrs, at.M_COUNT), np.int64),
-        operations=np.zeros((5, at.F_COUNT), np.int64),
+        operations=np.zeros((at.DEEP_STAGES, at.F_DEEP_COUNT) if deep else (5, at.F_COUNT), np.int64),
+        responses=np.zeros((at.DEEP_RESPONSES, at.X_COUNT), np.int64),
+        late_inputs=np.zeros(len(at.INPUTS), np.int64),
+        late_events=np.zeros(len(COUNTERS), np.int64),
         valid=np.zeros(shape, np.int64),
         tags=np.zeros(shape, np.int64),
         outputs=np.zeros(shape, np.int64),

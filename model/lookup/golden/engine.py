@@ -1,34 +1,25 @@
-"""The engine: stages and what they do in one cycle, flush and scrubber, registers of the CSR bus."""
+"""The engine of depths 1 to 4: stages and what they do in one cycle."""
 
 from dataclasses import replace
 
-from hopforge.model.lookup.csr import COUNTERS, MODES, Register, csr_map
-from hopforge.model.lookup.golden.cache import Cache
-from hopforge.model.lookup.golden.keys import ActiveConfig, KeyFunctions
-from hopforge.model.lookup.golden.mshrs import Mshr, MshrFile, State
+from hopforge.model.lookup.golden.control import EngineControl
+from hopforge.model.lookup.golden.mshrs import Mshr, State
 from hopforge.model.lookup.golden.operations import CycleEvents, Kind, Operation, Response
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
-from hopforge.model.lookup.golden.tcam import InsideTcam, TcamResult, TcamRow, external_answer
-from hopforge.model.lookup.params import LookupParams
-
-_WORD = (1 << 32) - 1
+from hopforge.model.lookup.golden.tcam import TcamResult
 
 
-class LookupEngine:
-    """The lookup engine of docs/definitions/lookup-engine.md, one cycle per `step`.
+class LookupEngine(EngineControl):
+    """The lookup engine of docs/definitions/lookup-engine.md with a depth of 1 to 4, one cycle per `step`.
 
     Parameters
     ----------
     params : LookupParams
         What the engine is built with.
 
-    Attributes
-    ----------
-    counters : dict
-        Value of every counter (`model.lookup.csr.COUNTERS`) at the start of the next cycle.
-
     Examples
     --------
+    >>> from hopforge.model.lookup.params import LookupParams
     >>> engine = LookupEngine(LookupParams(tcam_latency_cycles=1))
     >>> engine.step(LookupInputs(req_valid=1, req_dst=5, req_tag=7, resp_ready=1)).req_ready
     1
@@ -37,44 +28,18 @@ class LookupEngine:
     [(7, 7, 0)]
     """
 
-    def __init__(self, params: LookupParams) -> None:
-        self.params = params
-        self.keys = KeyFunctions(params)
-        self._map = csr_map(params)
-        self._depth = params.pipeline_depth
-        self.reset()
-
     def reset(self) -> None:
         """Bring every register and memory into the state after reset."""
-        params = self.params
-        self._shadow = {register.name: register.reset & register.write_mask for register in self._map}
-        self._active = self._from_shadow()
-        self._flush_request = False
-        self._hold = False
-        self._pending = False
-        self._debt = 0
-        self._scrub_active = False
-        self._scrub_row = 0
-        self._flush_wait = False
-        self._invalidate_pending = False
-        self._invalidate_busy = False
-        self._invalidate_dst = 0
+        super().reset()
+        self._depth = self.params.pipeline_depth
         self._a: list[Operation | None] = [None] * max(0, self._depth - 2)  # the oldest last
         self._c: Operation | None = None
         self._out: Response | None = None
-        self._cache = Cache(params)
-        self._mshrs = MshrFile(params.mshrs)
-        self._tcam = InsideTcam(params)
-        self._overrun = False
-        self._rdata = 0
-        self.counters = {name: 0 for name, _ in COUNTERS}
 
     @property
     def idle(self) -> bool:
         """Whether no lookup is anywhere in the engine and nothing is going on in the background."""
-        empty = self._c is None and self._out is None and not any(self._a)
-        quiet = not (self._scrub_active or self._flush_wait or self._flush_request or self._invalidate_busy)
-        return empty and quiet and not self._tcam.busy and self._mshrs.free == self.params.mshrs
+        return self._c is None and self._out is None and not any(self._a) and self._quiet
 
     def step(self, inputs: LookupInputs) -> LookupOutputs:
         """Return the outputs of this cycle and go on to the next.
@@ -91,9 +56,9 @@ class LookupEngine:
         """
         events = CycleEvents()
         read_data = self._read(inputs.csr_addr)
-        internal = self.params.tcam_kind != "external"
-        answer = self._tcam.answer() if internal else external_answer(inputs)
-        request = self._flush_request or bool(self._tcam.row_effective and self._shadow["CTRL"])
+        internal = self._internal
+        answer = self._answer(inputs)
+        request = self._flush_request or self._row_flushes()
         go, deferred = self._flush_decision(request)
         offer = None if self._hold else self._mshrs.to_issue()  # to the TCAM
         tcam_ready = (not self._tcam.busy) if internal else bool(inputs.tcam_req_ready)
@@ -113,8 +78,6 @@ class LookupEngine:
         self._scrubber(events, go=go, deferred=deferred)
         if request or go:
             self._flush_event()
-        if go:
-            events.count("flushes")
         if offer is not None:
             self._mshrs.issue_pointer = (offer + 1) % self.params.mshrs if tcam_ready else offer
             if tcam_ready and internal:
@@ -124,13 +87,6 @@ class LookupEngine:
         return outputs
 
     # ---- decisions from the registers at the start of the cycle
-
-    def _flush_decision(self, request: bool) -> tuple[bool, bool]:
-        """Return (go, deferred)."""
-        most = (1 << self.params.epoch_bits) - 1
-        if self._flush_wait:
-            return self._debt == 0, False
-        return request and self._debt < most, request and self._debt == most
 
     def _choose(self, inputs: LookupInputs, out_free: bool) -> tuple[Operation | None, bool]:
         """Return (operation that B takes, req_ready)."""
@@ -336,111 +292,21 @@ class LookupEngine:
             assert self._a[0] is None
             self._a[0] = enters
 
-    def _scrubber(self, events: CycleEvents, *, go: bool, deferred: bool) -> None:
-        if events.scrub_done:
-            self._scrub_row = (self._scrub_row + 1) % self.params.sets
-            if self._scrub_row == 0 and not (go or deferred):
-                self._scrub_active = False
-                self._debt = 0
-        if go:
-            self._cache.epoch = (self._cache.epoch + 1) % (1 << self.params.epoch_bits)
-            self._debt += 1
-            self._scrub_active = True
-            self._scrub_row = 0
-            self._flush_wait = False
-        elif deferred:
-            self._flush_wait = True
-            self._scrub_row = 0
-
     def _flush_event(self) -> None:
         self._mshrs.flush()
         for operation in (*self._a, self._c):
             if operation is not None:
                 operation.fresh = False
 
-    # ---- registers of the CSR bus
-
-    def _from_shadow(self) -> ActiveConfig:
-        """Return the configuration that the shadow registers ask for."""
-        return self.keys.config(
-            enable=self._shadow["CTRL"],
-            own=self._wide("OWN"),
-            radices=tuple(self._shadow[f"RADIX{index}"] for index in range(self.params.radices)),
-            **self._map["MODE"].decode(self._shadow["MODE"]),
-            **self._map["LEVEL"].decode(self._shadow["LEVEL"]),
-        )
-
-    def _wide(self, name: str) -> int:
-        return self._shadow[f"{name}_LO"] | self._shadow.get(f"{name}_HI", 0) << 32
-
-    def _read(self, address: int) -> int:
-        """Return what the bus reads at `address` in this cycle."""
-        register = self._map.by_address.get(address)
-        if register is None:
-            return 0
-        if register.name == "STATUS":
-            return register.encode(
-                pending=self._pending, scrub_active=self._scrub_active, flush_wait=self._flush_wait,
-                tcam_busy=self._tcam.busy, invalidate_busy=self._invalidate_busy, tcam_overrun=self._overrun,
-                hold=self._hold, epoch=self._cache.epoch,
-            )  # fmt: skip
-        if register.name.startswith("COUNT_"):
-            return self.counters[register.name.removeprefix("COUNT_").lower()]
-        return register.reset & ~register.write_mask | self._shadow[register.name]
-
     def _registers(self, inputs: LookupInputs, events: CycleEvents, read_data: int) -> None:
         """Take the CSR bus and `link_change` of this cycle."""
-        register = self._map.by_address.get(inputs.csr_addr)
         if inputs.csr_re:
             self._rdata = read_data
-            if register is not None and register.name == "STATUS":
-                self._overrun = False
-        for name, count in events.counts.items():
-            self.counters[name] = (self.counters[name] + count) & _WORD
+            self._note_read(inputs.csr_addr)
+        self._count(events.counts)
         self._active = self._from_shadow()
-        self._flush_request = False
-        if inputs.csr_we and register is not None:
-            self._write(register, inputs.csr_wdata)
-        if inputs.link_change:
-            self._topology_change()
+        self._bus(inputs)
+        self._flush_request |= self._configured
         if events.completed is not None and events.completed.kind is Kind.INVALIDATE:
             self._invalidate_busy = False  # after the write, which this cycle still ignores
         self._tcam.edge()
-
-    def _write(self, register: Register, data: int) -> None:
-        name = register.name
-        if name == "CTRL":
-            self._write_ctrl(register.decode(data))
-            return
-        self._shadow[name] = data & register.write_mask
-        if name in {"MODE", "LEVEL", "OWN_LO", "OWN_HI"} or name.startswith("RADIX"):
-            self._flush_request = True
-        elif name == "INVALIDATE_LO" and not self._invalidate_busy:
-            self._invalidate_busy = self._invalidate_pending = True
-            self._invalidate_dst = register.decode(data)["value"] | self._shadow.get("INVALIDATE_HI", 0) << 32
-        elif name == "TCAM_WRITE":
-            fields = register.decode(data)
-            row = TcamRow(
-                fields["valid"], self._wide("TCAM_VALUE"), self._wide("TCAM_MASK"), self._wide("TCAM_OUTPUT"),
-                fields["lag"],
-            )  # fmt: skip
-            if self._tcam.commit(fields["row"], row):
-                self._overrun = True
-
-    def _write_ctrl(self, fields: dict[str, int]) -> None:
-        if fields["clear_counters"]:
-            self.counters = {name: 0 for name in self.counters}
-        if fields["enable"]:
-            self._hold = self._pending = False
-            self._flush_request |= not self._shadow["CTRL"]
-        self._shadow["CTRL"] = fields["enable"]
-        self._flush_request |= bool(fields["flush"])
-        if fields["topology_change"]:
-            self._topology_change()
-
-    def _topology_change(self) -> None:
-        self._flush_request = True
-        self._hold = self._pending = True
-        self._shadow["CTRL"] = 0
-        mode = self._map["MODE"].field("mode")
-        self._shadow["MODE"] = mode.insert(MODES.index("arbitrary"), self._shadow["MODE"])

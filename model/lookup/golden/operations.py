@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from hopforge.model.lookup.csr import COUNTERS
 from hopforge.model.lookup.golden.mshrs import Mshr
+from hopforge.model.lookup.golden.tcam import TcamResult
 
 
 class Kind(Enum):
@@ -19,7 +20,10 @@ class Kind(Enum):
 
 @dataclass
 class Operation:
-    """What moves through the stages; `fresh`: no flush since it began."""
+    """What moves through the stages; `fresh`: no flush since it began.
+
+    Deep engines only: `result` of a FILL, `usable`: whether the cache could be used when a LOOKUP was in C2.
+    """
 
     kind: Kind
     fresh: bool = True
@@ -28,6 +32,8 @@ class Operation:
     tag: int = 0
     mshr: int = 0
     row: int = 0
+    result: TcamResult = field(default_factory=TcamResult)
+    usable: bool = False
 
 
 class Response(NamedTuple):

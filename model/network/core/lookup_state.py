@@ -73,6 +73,27 @@ ENGINE = np.dtype(
     align=True,
 )
 
+#: what deep engines have besides; NO_VC: nothing
+DEEP = np.dtype(
+    [
+        ("a", "u4"),  # stage A: VCs, the youngest in the lowest byte
+        ("q0", "u1"),  # VCs
+        ("q1", "u1"),
+        ("c1_kind", "u1"),  # NOTHING, LOOKUP (of a VC) or FILL (of an MSHR)
+        ("c1_of", "u1"),
+        ("c2_kind", "u1"),
+        ("c2_of", "u1"),
+        ("m", "u1"),  # VC
+        ("f", "u1"),  # MSHRs: in F, P, T, P′, at the port
+        ("p", "u1"),
+        ("t", "u1"),
+        ("to_issue", "u1"),
+        ("port", "u1"),
+        ("follower", "u1"),  # MSHR that merged in the cycle before
+    ],
+    align=True,
+)
+
 #: what all engines have in common
 _SETTINGS = (
     "engines",
@@ -97,6 +118,7 @@ _SETTINGS = (
 LOOKUP_ARRAYS: dict[str, np.dtype[Any]] = {
     "engine": ENGINE,  # ENGINE[input port]
     "active": np.dtype("uint64"),  # bit per engine that has something to do
+    "deep": DEEP,  # DEEP[input port], if the depth is 5 or more
     "mshr": MSHR,  # MSHR[engine, mshr]
     "line": LINE,  # LINE[engine, set, way]
     "vc_key": np.dtype("int32"),  # int32[input VC]: key of its lookup under way
@@ -119,6 +141,7 @@ Lookups = Any
 
 _read_lookups = record_reader(constant_record(LOOKUPS, LOOKUPS.names or ()))
 _read_engine = record_reader(numba.from_dtype(ENGINE))
+_read_deep = record_reader(numba.from_dtype(DEEP))
 _read_mshr = record_reader(numba.from_dtype(MSHR))
 _read_line = record_reader(numba.from_dtype(LINE))
 
@@ -133,6 +156,12 @@ def lookups_of(net: Any) -> Any:
 def engine_at(lookups: Lookups, e: int) -> Any:
     """Engine of global input port `e`."""
     return _read_engine(lookups.engine, e)
+
+
+@inlined
+def deep_at(lookups: Lookups, e: int) -> Any:
+    """Return what the deep engine of global input port `e` has besides."""
+    return _read_deep(lookups.deep, e)
 
 
 @inlined

@@ -10,9 +10,10 @@ from hopforge.model.config.lookup import POLICIES
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.reference_stack import ReferenceStacks
-from hopforge.model.network.core.lookup_state import ENGINE, LOOKUP_ARRAYS, MSHR, NO_VC, LookupState
+from hopforge.model.network.core.lookup_state import DEEP, ENGINE, LOOKUP_ARRAYS, MSHR, NO_VC, LookupState
 from hopforge.model.network.core.state import NetState
 
+SHALLOW_DEPTHS = 4
 MAX_SLOTS = 1 << 31
 
 
@@ -59,9 +60,8 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     LookupBuildError
         More than 2³¹ pairs of an engine and a key.
     """
-    from hopforge.model.network.parts.route_lookup import step  # noqa: PLC0415 (compiles: only for networks with engines)
-
     params = lookup.params
+    deep = params.pipeline_depth > SHALLOW_DEPTHS
     engines, hosts = routers * ports, lookup.hosts
     keys = len(lookup.key_row)
     entries = params.entries if lookup.enabled else 0
@@ -71,7 +71,8 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
             f"router.route_computation: lookup: {engines} engines and {keys} keys are {engines * keys} pairs, "
             f"more than {MAX_SLOTS - 1}; lookup.reduction: true needs fewer keys"
         )
-    wheel = 1 << lookup.tcam_latency_cycles.bit_length()
+    # the answer of a deep engine's TCAM passes a register
+    wheel = 1 << (lookup.tcam_latency_cycles + deep).bit_length()
     found = LookupState()
     values = {
         "engines": engines,
@@ -100,6 +101,7 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     stacks = ReferenceStacks(engines if stacked else 1, entries).arrays
     arrays: dict[str, NDArray[Any]] = {
         "engine": engine,
+        "deep": _deep_engines(engines if deep else 1),
         "mshr": np.zeros(engines * params.mshrs, MSHR),
         "stack_head": stacks.head,
         "stack_tail": stacks.tail,
@@ -125,4 +127,25 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
         found.put(name, np.zeros(size, LOOKUP_ARRAYS[name]))
     state.lookup = found
     state.record["lookup"] = found.record.ctypes.data
-    state.record["lookup_step"] = step.address
+    state.record["lookup_step"] = _step_address(deep)
+
+
+def _deep_engines(count: int) -> NDArray[Any]:
+    """Return what deep engines have besides: nothing is under way."""
+    engines = np.zeros(count, DEEP)
+    for name in DEEP.names or ():
+        if not name.endswith(("_kind", "_of")):
+            engines[name] = NO_VC
+    engines["a"] = ~np.uint32(0)
+    return engines
+
+
+def _step_address(deep: bool) -> int:
+    """Address of the function that moves the engines on; compiles, therefore only for networks with engines."""
+    if deep:
+        from hopforge.model.network.parts.deep_lookup import step as deep_step  # noqa: PLC0415
+
+        return int(deep_step.address)
+    from hopforge.model.network.parts.route_lookup import step  # noqa: PLC0415
+
+    return int(step.address)

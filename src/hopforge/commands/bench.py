@@ -195,7 +195,10 @@ def bench_app(
             f"{abs(row['deviation_percent']):.1g} %",
         ) if "simgrid_s" in row else ("",) * 4  # fmt: skip
         table.add_row(
-            str(row["case"]), f"{row['engine_s']:.3g}", f"{row['whole_s']:.3g}", *beside,
+            str(row["case"]),
+            f"{row['engine_s']:.3g}",
+            f"{row['whole_s']:.3g}",
+            *beside,
             f"{row['packet_s']:.3g}" if "packet_s" in row else "",
         )
     console.print(table)

@@ -150,9 +150,10 @@ def lint(
     ] = None,
     router: Annotated[int, typer.Option("--router", min=0, help="Number of the router in the network.")] = 0,
 ) -> None:
-    """Check generated Verilog with Verilator (-Wall): engine, router, network, table. Exit status 1 on a finding.
+    """Check generated Verilog with Verilator (-Wall) and slang: engine, router, network, table.
 
-    What is waived is counted and comes with its reason.
+    Exit status 1 on a finding. What is waived is counted and comes with its reason. Without slang (package pyslang)
+    only Verilator looks; that is said.
 
     Example:
 
@@ -169,6 +170,8 @@ def lint(
         for finding in report.findings:
             typer.echo(f"  {finding}")
         findings += len(report.findings)
+        if report.missing:
+            typer.echo(f"hopforge: {name}: not checked with slang, which is missing: {report.missing}", err=True)
     say_unused(checked, "lint")
     if findings:
         raise typer.Exit(1)

@@ -1,12 +1,17 @@
 """The command that measures gates."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hopforge.commands.configuration import read
 from hopforge.commands.terminal import ConfigPath, output_folder, show_rows
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hopforge.gen.synth_result import SynthResult
 
 #: what makes the other parts ready
 _GENERATED = {"router": "gen router", "network": "gen network", "q_table": "gen q-table"}
@@ -65,6 +70,9 @@ def synth(
     timeout_s: Annotated[
         float, typer.Option("--timeout-s", min=1, help="Limit of processor time of one recipe on one block.")
     ] = 300,
+    stages: Annotated[
+        bool, typer.Option("--stages", help="Show the shortest period of each stage of a deep engine (needs OpenSTA).")
+    ] = False,
 ) -> None:
     """Measure area and delay of each block of lookup path, router or table: best of several recipes, ideal wires.
 
@@ -79,7 +87,10 @@ def synth(
     from rich.table import Table
 
     from hopforge.gen.synth import synthesize_config
+    from hopforge.model.errors import UserError
 
+    if stages and (liberty is None or "engine_deep" not in (block or ())):
+        raise UserError("--stages is for --block engine_deep with --liberty")
     checked = read(config, "synth" if blocks == "lookup" else _GENERATED.get(blocks, "gen q-table"))
     status = Console(stderr=True).status("")
     with status:
@@ -104,6 +115,29 @@ def synth(
         table.add_row(best.block, best.recipe, f"{best.cells}", f"{best.flops}", *(figure or "-" for figure in figures))
     console = Console(soft_wrap=True, highlight=False)
     console.print(table)
+    if stages:
+        _show_stages(console, found)
     for results in found:
         if results[0].path:
             console.print(f"critical path of {results[0].block}: {' > '.join(results[0].path)}", markup=False)
+
+
+def _show_stages(console: "Console", found: "list[list[SynthResult]]") -> None:
+    """Print the shortest period of each stage, by recipe; only deep engines have stages that are known by name."""
+    from rich.table import Table
+
+    from hopforge.gen.synth_stages import by_stage
+    from hopforge.model.errors import UserError
+
+    deep = [results for results in found if results[0].block == "engine_deep" and results[0].stages_ns]
+    if not deep:
+        raise UserError("--stages needs OpenSTA (sta), which is missing: apt-get install opensta")
+    for results in deep:
+        periods = {result.recipe: by_stage(result.stages_ns) for result in results}
+        table = Table(box=None, pad_edge=False)
+        table.add_column("stage, ns", no_wrap=True)
+        for recipe in periods:
+            table.add_column(recipe, justify="right", no_wrap=True)
+        for stage in periods[results[0].recipe]:
+            table.add_row(stage, *(f"{one[stage]:.3f}" if stage in one else "-" for one in periods.values()))
+        console.print(table)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import run
 from hopforge.model.lookup.fast.state import engine_state
-from hopforge.model.lookup.golden.engine import LookupEngine
+from hopforge.model.lookup.golden.build import golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.stimulus import Traffic, stimulus
@@ -36,7 +36,7 @@ def engines(draw: Any) -> LookupParams:
         max_members=draw(st.sampled_from([1, 3, 16])),
         mshrs=draw(st.integers(1, 9)),
         request_tag_bits=draw(st.sampled_from([1, 8, 32])),
-        pipeline_depth=draw(st.integers(1, 4)),
+        pipeline_depth=draw(st.integers(1, 8)),
         tcam_kind=kind,
         tcam_rows=draw(st.integers(1, 12)),
         tcam_latency_cycles=draw(st.integers(2 if kind == "sram" else 1, 9)),
@@ -48,7 +48,7 @@ def engines(draw: Any) -> LookupParams:
 def test_kernel_equals_the_readable_engine(params: LookupParams, seed: int, quiet: int, pool: int) -> None:
     """Every output in every cycle, and all counters; nothing is left at the end."""
     recorded = stimulus(params, Traffic(lookups=60, seed=seed, quiet_cycles=quiet, pool=pool, link_failures=0.005))
-    engine = LookupEngine(params)
+    engine = golden_engine(params)
     for cycle in range(recorded.cycles):
         row = [int(word) for word in recorded.inputs[cycle]]
         row[lk.I_TCAM_OUTPUT] &= WORD

@@ -173,6 +173,8 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"vcs": 2},
         {"reduction": False, "lag": {"members": 2, "max_members": 2, "hash": "modulo"}},
     ),
+    "five cycles": ("ring", {"vcs": 4}, {"pipeline_depth": 5, "cache": {"entries": 2, "ways": 2}}),
+    "eight cycles": ("dragonfly", {"vcs": 3}, {"pipeline_depth": 8, "mshrs": 2, "cache": {"entries": 4, "ways": 2}}),
     "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
 }
 
@@ -220,7 +222,7 @@ def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
     lookup = {
         "reduction": draw(st.booleans()),
         "lag": {"members": members, "max_members": max(members, 3), "hash": draw(st.sampled_from(["crc", "modulo"]))},
-        "pipeline_depth": draw(st.integers(1, 4)),
+        "pipeline_depth": draw(st.integers(1, 8)),
         "mshrs": draw(st.integers(1, 8)),
         "cache": {
             "entries": entries, "ways": ways, "policy": policy, "enabled": draw(st.integers(0, 5)) > 0,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hopforge.gen.verilog import to_verilog
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.benches.lookup import lookup_replay
 from hopforge.sim.drive.replay import Replay, replay_amaranth
@@ -29,6 +29,9 @@ ENGINES: list[dict[str, Any]] = [
      "output_bits": 64, "request_tag_bits": 32},
     {"pipeline_depth": 4, "tcam_kind": "sram", "tcam_latency_cycles": 9, "entries": 32, "ways": 8, "policy": "random",
      "chunk_bits": (8, 3), "comparators": 3, "tcam_rows": 5},
+    {"pipeline_depth": 5, "tcam_kind": "external", "epoch_bits": 1, "entries": 8, "ways": 2, "mshrs": 5},
+    {"pipeline_depth": 8, "tcam_kind": "flops", "tcam_latency_cycles": 4, "entries": 16, "ways": 4, "policy": "plru",
+     "max_members": 5, "tcam_rows": 8},
 ]  # fmt: skip
 
 
@@ -40,16 +43,16 @@ def recorded(params: LookupParams, lookups: int, seed: int = 1) -> Replay:
 def test_engine_on_amaranths_simulator(changes: dict[str, Any]) -> None:
     params = LookupParams(**changes)
     replay = recorded(params, 250)
-    result = replay_amaranth(Lookup(params=params), replay)
+    result = replay_amaranth(lookup_engine(params=params), replay)
     assert result.first is None, str(result.first)
     assert result.cycles == replay.cycles > 250
 
 
-@pytest.mark.parametrize("number", [2, 7])
+@pytest.mark.parametrize("number", [2, 7, 10])
 def test_verilog_on_icarus(number: int, tmp_path: Path) -> None:
     params = LookupParams(**ENGINES[number])
     replay = recorded(params, 400, seed=2)
-    verilog = to_verilog(Lookup(params=params), "engine")
+    verilog = to_verilog(lookup_engine(params=params), "engine")
     run = replay_cocotb(verilog, "engine", replay, tmp_path, simulator="icarus", waves=number == 2)
     assert run.result.first is None, str(run.result.first)
     assert run.result.cycles == replay.cycles
@@ -64,7 +67,7 @@ def test_verilog_on_verilator(tmp_path: Path) -> None:
     """The loop in C++: many lookups; the compiled model is used again; a fault in the design is found."""
     params = LookupParams(**ENGINES[4])
     replay = recorded(params, 20_000, seed=3)
-    verilog = to_verilog(Lookup(params=params), "engine")
+    verilog = to_verilog(lookup_engine(params=params), "engine")
     first = replay_verilator(verilog, "engine", replay, tmp_path)
     assert first.result.first is None, str(first.result.first)
     assert first.result.cycles == replay.cycles
@@ -83,14 +86,16 @@ def test_verilog_on_verilator(tmp_path: Path) -> None:
 def test_verilator_with_cocotb(tmp_path: Path) -> None:
     params = LookupParams(**ENGINES[7])
     replay = recorded(params, 2000, seed=5)
-    run = replay_cocotb(to_verilog(Lookup(params=params), "engine"), "engine", replay, tmp_path, simulator="verilator")
+    run = replay_cocotb(
+        to_verilog(lookup_engine(params=params), "engine"), "engine", replay, tmp_path, simulator="verilator"
+    )
     assert run.result.first is None, str(run.result.first)
 
 
 def test_a_fault_in_the_verilog_is_found(tmp_path: Path) -> None:
     params = LookupParams(**ENGINES[0])
     replay = recorded(params, 300, seed=6)
-    verilog = to_verilog(Lookup(params=params), "engine")
+    verilog = to_verilog(lookup_engine(params=params), "engine")
     broken, count = re.subn(r"(resp_hit <= )(.*);", r"\1~(\2);", verilog, count=1)
     assert count == 1
     run = replay_cocotb(broken, "engine", replay, tmp_path, simulator="icarus")

@@ -17,7 +17,7 @@ from amaranth.lib.wiring import Component, In
 from hopforge.gen.design import engine_parameters
 from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
 from hopforge.gen.yosys import run_yosys
-from hopforge.hw.lookup import Lookup
+from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.router import Router
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.sim.benches.lookup import lookup_replay
@@ -186,7 +186,7 @@ def test_faults_of_an_engine(config: Config, faults: list[Fault], faulty: Any, t
     params = engine_parameters(config)
     chosen = faulty(faults)
     replay = lookup_replay(stimulus(params, engine_traffic(config, LOOKUPS, 1), engine_setup(config, params)))
-    assert survivors(Lookup(params=params), faults, chosen, [lambda: replay], tmp_path) == []
+    assert survivors(lookup_engine(params=params), faults, chosen, [lambda: replay], tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["output_first"])

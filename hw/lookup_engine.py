@@ -1,0 +1,33 @@
+"""The lookup engine of any depth."""
+
+from collections.abc import Callable
+
+from hopforge.hw.deep_lookup import LEAST_DEPTH, DeepLookup
+from hopforge.hw.lookup import Lookup, LookupBase
+from hopforge.hw.sram import Sram
+from hopforge.model.lookup.params import LookupParams
+
+__all__ = ["is_deep", "lookup_engine", "two_periods"]
+
+
+def is_deep(params: LookupParams) -> bool:
+    """Whether `params` make a `DeepLookup`."""
+    return params.pipeline_depth >= LEAST_DEPTH
+
+
+def two_periods(params: LookupParams) -> tuple[str, ...]:
+    """Names of the submodules through which a path may take two periods."""
+    return ("setup",) if is_deep(params) and params.functions != ("arbitrary",) else ()
+
+
+def lookup_engine(*, params: LookupParams, memory: Callable[..., Sram] = Sram) -> LookupBase:
+    """Return the engine for `params`: `Lookup` to a depth of 4, `DeepLookup` from 5 on.
+
+    Parameters
+    ----------
+    params : LookupParams
+        The engine.
+    memory : callable
+        Makes the memories of the cache, `Sram`.
+    """
+    return (DeepLookup if is_deep(params) else Lookup)(params=params, memory=memory)

@@ -1,0 +1,218 @@
+"""Arrays of the routing cache in a deep engine: read, compare and act, one cycle each."""
+
+from collections.abc import Callable
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hopforge.hw.replacement import Replacement, check_policy, state_bits
+from hopforge.hw.routing_cache import RESERVED_BITS
+from hopforge.hw.sram import Sram
+
+
+class PipelinedCache(wiring.Component):
+    """Set-associative or skewed cache (lines and parameters as in `RoutingCache`) that takes three cycles.
+
+    1. ``read`` reads lines and replacement state at ``read_index``.
+    2. In the next cycle ``compare_key`` and ``compare_index`` are what was read for; the lines are compared.
+    3. In the cycle after it, with ``key`` and ``index`` the same again, at most one command: ``lookup``, ``fill``,
+       ``invalidate``, ``scrub`` as for `RoutingCache`; ``present`` and ``output`` describe what was found.
+
+    Lines are not forwarded: behind a command other than ``lookup`` nothing may be read for two cycles. The replacement
+    state is: ``busy`` says that cycle 3 belongs to an operation, ``index_before`` and ``busy_before`` what was there a
+    cycle earlier.
+
+    Latency: as above; throughput: one operation per cycle; never stalls. Reset: the memories keep their contents.
+
+    Parameters
+    ----------
+    sets, ways, policy, skewed, key_bits, tag_bits, output_bits, epoch_bits, seed, memory
+        As for `RoutingCache`.
+    """
+
+    read: Signal
+    read_index: Signal
+    compare_key: Signal
+    compare_index: Signal
+    epoch: Signal
+    index: Signal
+    key: Signal
+    busy: Signal
+    index_before: Signal
+    busy_before: Signal
+    lookup: Signal
+    fill: Signal
+    invalidate: Signal
+    scrub: Signal
+    fill_output: Signal
+    present: Signal
+    output: Signal
+    filled: Signal
+    evicted: Signal
+
+    def __init__(
+        self,
+        *,
+        sets: int,
+        ways: int,
+        policy: str,
+        skewed: bool,
+        key_bits: int,
+        tag_bits: int,
+        output_bits: int,
+        epoch_bits: int,
+        seed: int = 0xACE1,
+        memory: Callable[..., Sram] = Sram,
+    ):
+        check_policy(policy, ways)
+        self.sets = sets
+        self.ways = ways
+        self.policy = policy
+        self.skewed = skewed
+        self.key_bits = key_bits
+        self.tag_bits = tag_bits
+        self.output_bits = output_bits
+        self.epoch_bits = epoch_bits
+        self.seed = seed
+        self.line_bits = tag_bits + output_bits + RESERVED_BITS
+        self.row_bits = max(1, ceil_log2(sets))
+        self.index_bits = self.row_bits * (ways if skewed else 1)
+        super().__init__(
+            {
+                "read": In(1),
+                "read_index": In(self.index_bits),
+                "compare_key": In(key_bits),
+                "compare_index": In(self.index_bits),
+                "epoch": In(epoch_bits),
+                "index": In(self.index_bits),
+                "key": In(key_bits),
+                "busy": In(1),
+                "index_before": In(self.index_bits),
+                "busy_before": In(1),
+                "lookup": In(1),
+                "fill": In(1),
+                "invalidate": In(1),
+                "scrub": In(1),
+                "fill_output": In(output_bits),
+                "present": Out(1),
+                "output": Out(output_bits),
+                "filled": Out(1),
+                "evicted": Out(1),
+            }
+        )
+        W = ways
+        self.memories = [memory(depth=sets, width_bits=self.line_bits, asynchronous=False) for _ in range(W)]
+        bits = state_bits(policy, ways)
+        self.policy_memory = memory(depth=sets, width_bits=bits, asynchronous=False) if bits else None
+        self.match = Signal(W)
+        self.live = Signal(W)
+        self.valid = Signal(W)
+        self.first_dead = Signal(W)
+        self.all_live = Signal()
+        self.outputs = [Signal(output_bits, name=f"output{way}", reset_less=True) for way in range(W)]
+
+    def _row(self, index: Value, way: int) -> Value:
+        return index.word_select(way if self.skewed else 0, self.row_bits)
+
+    def _access(self, memory: Sram, m: Module, way: int) -> None:
+        """Connect the addresses of a memory of one word per row."""
+        if self.sets > 1:
+            m.d.comb += [
+                memory.r_addr.eq(self._row(self.read_index, way)),
+                memory.w_addr.eq(self._row(self.index, way)),
+            ]
+        m.d.comb += memory.r_en.eq(self.read)
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the memories, the compare, the register behind it and the write paths."""
+        m = Module()
+        W = self.ways
+        output_at = self.tag_bits
+        epoch_at = self.tag_bits + self.output_bits
+        valid_at = self.line_bits - 1
+        match, live, valid = self.match, self.live, self.valid
+
+        # What the operation would write: a fill the whole line, the others a line that is not valid.
+        new_line = Signal(self.line_bits)
+        m.d.comb += [
+            new_line[: self.key_bits].eq(self.key),
+            new_line[output_at:epoch_at].eq(self.fill_output),
+            new_line[epoch_at : epoch_at + self.epoch_bits].eq(self.epoch),
+            new_line[valid_at].eq(self.fill),
+        ]
+
+        # --- compare
+        write = Signal(W)
+        found = Signal(W)
+        first_dead, all_live, outputs = self.first_dead, self.all_live, self.outputs
+        alive = Signal(W)
+        for way in range(W):
+            m.submodules[f"way{way}"] = memory = self.memories[way]
+            self._access(memory, m, way)
+            m.d.comb += [memory.w_en.eq(write[way]), memory.w_data.eq(new_line)]
+            line = memory.r_data
+            m.d.comb += [
+                alive[way].eq(line[valid_at] & (line[epoch_at : epoch_at + self.epoch_bits] == self.epoch)),
+                found[way].eq(alive[way] & (line[: self.key_bits] == self.compare_key)),
+            ]
+            m.d.sync += [valid[way].eq(line[valid_at]), outputs[way].eq(line[output_at:epoch_at])]
+        m.d.sync += [match.eq(found), live.eq(alive), all_live.eq(alive.all())]
+        for way in range(W):
+            m.d.sync += first_dead[way].eq(~alive[way] & alive[:way].all() if way else ~alive[way])
+
+        # --- act
+        m.submodules.replacement = replacement = Replacement(policy=self.policy, ways=W, seed=self.seed)
+        victim = Signal(W)
+        m.d.comb += [
+            self.present.eq(match.any()),
+            self.output.eq(
+                Cat(Cat(match[way] & outputs[way][bit] for way in range(W)).any() for bit in range(self.output_bits))
+            ),
+            victim.eq(first_dead | (replacement.victim & all_live.replicate(W))),
+            self.filled.eq(self.fill & ~self.present),
+            self.evicted.eq(self.filled & all_live),
+            write.eq(
+                (victim & self.filled.replicate(W))
+                | (match & self.invalidate.replicate(W))
+                | (valid & ~live & self.scrub.replicate(W))
+            ),
+        ]
+        if replacement.has_step:
+            m.d.comb += replacement.step.eq(self.evicted)
+        if self.policy_memory is not None:
+            self._connect_state(m, self.policy_memory, replacement, victim)
+        return m
+
+    def _connect_state(self, m: Module, memory: Sram, replacement: Replacement, victim: Signal) -> None:
+        """Read-modify-write of the replacement state; the two operations ahead are forwarded."""
+        m.submodules.policy_state = memory
+        self._access(memory, m, 0)
+        W = self.ways
+        touch = Signal(W)
+        fill_victim = Signal(W)
+        m.d.comb += fill_victim.eq(victim & self.filled.replicate(W))
+        if self.policy == "fifo":
+            m.d.comb += touch.eq(fill_victim)
+        else:
+            m.d.comb += touch.eq((self.match & (self.lookup | self.fill).replicate(W)) | fill_victim)
+        m.d.comb += [
+            replacement.touch.eq(touch),
+            memory.w_en.eq(touch.any()),
+            memory.w_data.eq(replacement.next_state),
+        ]
+        # An operation that touches nothing leaves the state as it was: its row's state is forwarded all the same.
+        read = Signal(replacement.state_bits, reset_less=True)
+        state_before = Signal(replacement.state_bits, reset_less=True)
+        state_before_that = Signal(replacement.state_bits, reset_less=True)
+        same_row = Signal(name="same_row")
+        same_row_before = Signal(name="same_row_before")
+        m.d.sync += [
+            same_row.eq(self.busy & (self.compare_index == self.index)),
+            same_row_before.eq(self.busy_before & (self.compare_index == self.index_before)),
+            read.eq(memory.r_data),
+            state_before.eq(replacement.next_state),
+            state_before_that.eq(state_before),
+        ]
+        m.d.comb += replacement.state.eq(Mux(same_row, state_before, Mux(same_row_before, state_before_that, read)))

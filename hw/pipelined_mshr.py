@@ -1,0 +1,365 @@
+"""Miss status holding registers of a deep engine: what is chosen is chosen a cycle before it is used."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hopforge.hw.round_robin import RoundRobin, lowest_one, select
+
+
+def _number(one_hot: Value, width_bits: int) -> Value:
+    """Return the number of the bit that is set."""
+    ones = [Cat(one_hot[i] for i in range(len(one_hot)) if i >> bit & 1) for bit in range(width_bits)]
+    return Cat(one.any() if len(one) else 0 for one in ones)
+
+
+class PipelinedMshrFile(wiring.Component):
+    """Miss status holding registers (``docs/definitions/lookup-engine.md``, *MSHRs of a deep engine*).
+
+    States are one-hot: FREE, WAIT_ISSUE, ISSUED (with *stale*), WAIT_PRIMARY, DONE, INJECTED. Within a cycle a flush
+    beats an invalidation, which beats everything else.
+
+    Ports, all for the current cycle:
+
+    - From stage C2: ``next_key``, compared with all keys; in the next cycle it is in M. ``release``: a FILL completes.
+    - From stage M: ``miss``: a LOOKUP that did not hit, with ``key``, ``index``, ``dst``, ``tag``, ``fresh``, and
+      ``may_merge``; ``invalidate``: an INVALIDATE. Whether M has the key of an MSHR is known here.
+    - To stage B: ``fill_valid`` and the fields of the FILL in F, taken with ``fill_taken``; ``fill_killed``: it is
+      killed in this cycle, even if it is taken. ``room``: there are more FREE MSHRs than LOOKUPs between B and the
+      decision; ``promise`` takes one, ``give_back`` returns it (a hit).
+    - TCAM: ``issue_*`` is held until ``issue_ready``; ``answer_*`` is always accepted.
+    - Events to count: ``merged``, ``retried``.
+
+    Parameters
+    ----------
+    entries : int
+        Registers.
+    key_bits, index_bits, address_bits, tag_bits, output_bits : int
+        Widths of the fields.
+
+    Raises
+    ------
+    ValueError
+        A parameter below 1.
+    """
+
+    next_key: Signal
+    release: Signal
+    miss: Signal
+    may_merge: Signal
+    invalidate: Signal
+    fresh: Signal
+    key: Signal
+    index: Signal
+    dst: Signal
+    tag: Signal
+    flush: Signal
+    hold: Signal
+    room: Signal
+    promise: Signal
+    give_back: Signal
+    fill_valid: Signal
+    fill_taken: Signal
+    fill_killed: Signal
+    fill_key: Signal
+    fill_index: Signal
+    fill_tag: Signal
+    fill_fresh: Signal
+    fill_match: Signal
+    fill_output: Signal
+    issue_valid: Signal
+    issue_ready: Signal
+    issue_id: Signal
+    issue_dst: Signal
+    answer_valid: Signal
+    answer_id: Signal
+    answer_match: Signal
+    answer_output: Signal
+    merged: Signal
+    retried: Signal
+
+    def __init__(
+        self, *, entries: int, key_bits: int, index_bits: int, address_bits: int, tag_bits: int, output_bits: int
+    ):
+        for name, value in (
+            ("entries", entries),
+            ("key_bits", key_bits),
+            ("index_bits", index_bits),
+            ("address_bits", address_bits),
+            ("tag_bits", tag_bits),
+            ("output_bits", output_bits),
+        ):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        self.entries = entries
+        self.key_bits = key_bits
+        self.index_bits = index_bits
+        self.address_bits = address_bits
+        self.tag_bits = tag_bits
+        self.output_bits = output_bits
+        self.id_bits = max(1, ceil_log2(entries))
+        super().__init__(
+            {
+                "next_key": In(key_bits),
+                "release": In(1),
+                "miss": In(1),
+                "may_merge": In(1),
+                "invalidate": In(1),
+                "fresh": In(1),
+                "key": In(key_bits),
+                "index": In(index_bits),
+                "dst": In(address_bits),
+                "tag": In(tag_bits),
+                "flush": In(1),
+                "hold": In(1),
+                "room": Out(1),
+                "promise": In(1),
+                "give_back": In(1),
+                "fill_valid": Out(1),
+                "fill_taken": In(1),
+                "fill_killed": Out(1),
+                "fill_key": Out(key_bits),
+                "fill_index": Out(index_bits),
+                "fill_tag": Out(tag_bits),
+                "fill_fresh": Out(1),
+                "fill_match": Out(1),
+                "fill_output": Out(output_bits),
+                "issue_valid": Out(1),
+                "issue_ready": In(1),
+                "issue_id": Out(self.id_bits),
+                "issue_dst": Out(address_bits),
+                "answer_valid": In(1),
+                "answer_id": In(self.id_bits),
+                "answer_match": In(1),
+                "answer_output": In(output_bits),
+                "merged": Out(1),
+                "retried": Out(1),
+            }
+        )
+        N = entries
+        self.free = Signal(N, init=(1 << N) - 1)
+        self.wait_issue = Signal(N)
+        self.issued = Signal(N)
+        self.stale = Signal(N)
+        self.wait_primary = Signal(N)
+        self.done = Signal(N)
+        self.injected = Signal(N)
+        self.entry_fresh = Signal(N)
+        self.keys = [Signal(key_bits, name=f"key{i}", reset_less=True) for i in range(N)]
+        self.indices = [Signal(index_bits, name=f"index{i}", reset_less=True) for i in range(N)]
+        self.destinations = [Signal(address_bits, name=f"dst{i}", reset_less=True) for i in range(N)]
+        self.tags = [Signal(tag_bits, name=f"tag{i}", reset_less=True) for i in range(N)]
+        self.primaries = [Signal(self.id_bits, name=f"primary{i}", reset_less=True) for i in range(N)]
+        self.results = [Signal(1 + output_bits, name=f"result{i}", reset_less=True) for i in range(N)]
+        self.places = Signal(N, init=(1 << N) - 1)  # FREE ones that nobody may need, as a thermometer code
+        self.returned = Signal()  # one more than the code says
+        self.target = Signal(N)  # T
+        self.equal_key = Signal(N)  # M's key is that of the entry, as it was a cycle ago
+        self.follows_same = Signal()  # M's key is that of the operation before it
+        self.written_before = Signal(N)  # what that operation allocated
+        self.merged_before = Signal(N)  # what has been allocated in the last cycle and has merged
+        self.merged_with = Signal(N)  # its primary
+        self.chosen_fill = Signal(N)  # P
+        self.fill_entry = Signal(N)  # of the FILL in F
+        self.taken_entry = Signal(N)  # of the FILL that B has taken last
+        self.chosen_issue = Signal(N)  # P'
+        self.issue_entry = Signal(N)  # at the port
+        self.issue_full = Signal()
+        self.answered_entry = Signal(N)
+        self.answered_id = Signal(self.id_bits, reset_less=True)
+        self.answer = Signal(1 + output_bits)
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the entries, what is chosen ahead, and the merge."""
+        m = Module()
+        N = self.entries
+        free, wait_issue, issued, stale = self.free, self.wait_issue, self.issued, self.stale
+        wait_primary, done, injected, fresh = self.wait_primary, self.done, self.injected, self.entry_fresh
+        target, primaries, results = self.target, self.primaries, self.results
+
+        # --- places: what is given back counts at once, and is added to the code a cycle later
+        returned = self.returned
+        m.d.sync += returned.eq(self.give_back | self.release)
+        m.d.comb += self.room.eq(self.places[0] | returned)
+        with m.If(self.promise & ~returned):
+            m.d.sync += self.places.eq(self.places[1:])
+        with m.Elif(returned & ~self.promise):
+            m.d.sync += self.places.eq(Cat(1, self.places[:-1]))
+        with m.If(self.miss | ~target.any()):
+            m.d.sync += target.eq(lowest_one(free & ~target))
+
+        # --- who has the key in M
+        same_key = Signal(N)
+        written = Signal(N)
+        invalidated = Signal(N)
+        m.d.comb += [
+            same_key.eq(
+                fresh
+                & ((self.equal_key & ~self.written_before) | (self.written_before & self.follows_same.replicate(N)))
+            ),
+            written.eq(target & self.miss.replicate(N)),
+            invalidated.eq(same_key & self.invalidate.replicate(N)),
+        ]
+        m.d.sync += [
+            self.equal_key.eq(Cat(key == self.next_key for key in self.keys)),
+            self.follows_same.eq(self.next_key == self.key),
+            self.written_before.eq(written),
+        ]
+
+        # --- merge
+        mergeable = Signal(N)
+        merge = Signal()
+        merge_with = Signal(N)
+        m.d.comb += [
+            mergeable.eq(same_key & (wait_issue | issued | done | injected)),
+            merge.eq(mergeable.any() & self.may_merge & self.fresh),
+            self.merged.eq(self.miss & merge),
+            merge_with.eq(lowest_one(mergeable)),
+        ]
+        m.d.sync += [
+            self.merged_before.eq(written & (merge & ~self.flush).replicate(N)),
+            self.merged_with.eq(merge_with),
+        ]
+        has_result = Signal()
+        merged_answered = Signal()
+        current = Signal()
+        copied = Signal(N)
+        copy = Signal(1 + self.output_bits)
+        m.d.comb += [
+            has_result.eq(~(self.merged_with & (wait_issue | issued)).any()),
+            copied.eq(self.merged_before & has_result.replicate(N)),
+            merged_answered.eq((self.merged_with & self.answered_entry).any()),
+            copy.eq(Mux(merged_answered, self.answer, select(self.merged_with, results))),
+            # A primary and those that wait for it have the same key: an INVALIDATE concerns all of them or none.
+            current.eq((self.answered_entry & ~stale).any()),
+        ]
+
+        answered, usable_answer = self._answers(m, invalidated)
+        accepted = self._issue(m)
+        injection = self._fill(m, invalidated)
+
+        released = Signal(N)
+        m.d.comb += released.eq(self.taken_entry & self.release.replicate(N))
+        for i in range(N):
+            # The next one to allocate takes what is in M in every cycle: nothing but its state waits for `miss`.
+            with m.If(target[i]):
+                m.d.sync += [
+                    self.keys[i].eq(self.key),
+                    self.indices[i].eq(self.index),
+                    self.destinations[i].eq(self.dst),
+                    self.tags[i].eq(self.tag),
+                    fresh[i].eq(self.fresh & ~self.flush),
+                ]
+            with m.Elif(self.flush):
+                m.d.sync += fresh[i].eq(0)
+            of_primary = Signal(name=f"of_primary{i}")
+            resolved = Signal(name=f"resolved{i}")
+            m.d.comb += [
+                of_primary.eq(
+                    Mux(
+                        self.merged_before[i],
+                        merged_answered,
+                        self.answered_entry.any() & (primaries[i] == self.answered_id),
+                    )
+                ),
+                resolved.eq(((wait_primary[i] & of_primary & current) | copied[i]) & ~invalidated[i]),
+            ]
+            with m.If(self.merged_before[i]):
+                m.d.sync += [results[i].eq(copy), primaries[i].eq(_number(self.merged_with, self.id_bits))]
+            with m.Elif(self.answered_entry[i] | (wait_primary[i] & of_primary)):
+                m.d.sync += results[i].eq(self.answer)
+            m.d.sync += [
+                free[i].eq((free[i] & ~written[i]) | released[i]),
+                wait_issue[i].eq(
+                    (wait_issue[i] & ~accepted[i])
+                    | (written[i] & (self.flush | ~merge))
+                    | (answered[i] & (stale[i] | invalidated[i] | self.flush))
+                    | ((done[i] | injected[i]) & invalidated[i])
+                    | (self.flush & (wait_primary[i] | done[i] | (injected[i] & ~released[i])))
+                ),
+                issued[i].eq((issued[i] & ~answered[i]) | accepted[i]),
+                stale[i].eq(
+                    (issued[i] & ~answered[i] & (stale[i] | invalidated[i] | self.flush)) | (accepted[i] & self.flush)
+                ),
+                wait_primary[i].eq(~self.flush & ((wait_primary[i] & ~resolved) | (written[i] & merge))),
+                done[i].eq(~self.flush & ((done[i] & ~injection[i] & ~invalidated[i]) | usable_answer[i] | resolved)),
+                injected[i].eq(~self.flush & ~invalidated[i] & (injection[i] | (injected[i] & ~released[i]))),
+            ]
+        return m
+
+    def _answers(self, m: Module, invalidated: Value) -> tuple[Value, Value]:
+        """Register answers; entries that have one in this cycle, and those that can use it."""
+        N = self.entries
+        answered = Signal(N)
+        usable_answer = Signal(N)
+        m.d.sync += [
+            self.answered_entry.eq(Cat(self.answer_valid & (self.answer_id == i) for i in range(N))),
+            self.answered_id.eq(self.answer_id),
+            self.answer.eq(Cat(self.answer_output & self.answer_match.replicate(self.output_bits), self.answer_match)),
+        ]
+        m.d.comb += [
+            answered.eq(self.answered_entry & self.issued),
+            usable_answer.eq(answered & ~self.stale & ~invalidated),
+            self.retried.eq((answered & self.stale).any()),
+        ]
+        return answered, usable_answer
+
+    def _issue(self, m: Module) -> Value:
+        """Choose, fetch, offer; entries that are accepted in this cycle."""
+        N = self.entries
+        m.submodules.issue_choice = choice = RoundRobin(width=N)
+        accepted = Signal(N)
+        taken = Signal()
+        choosing = Signal()
+        m.d.comb += [
+            choice.requests.eq(self.wait_issue),
+            choosing.eq(~self.chosen_issue.any() & ~self.issue_full),
+            choice.advance.eq(choosing & self.wait_issue.any()),
+            self.issue_valid.eq(self.issue_full & ~self.hold),
+            taken.eq(self.issue_valid & self.issue_ready),
+            accepted.eq(self.issue_entry & taken.replicate(N)),
+        ]
+        m.d.sync += self.chosen_issue.eq(choice.grant & choosing.replicate(N))
+        with m.If(taken):
+            m.d.sync += self.issue_full.eq(0)
+        with m.If(self.chosen_issue.any()):
+            m.d.sync += [
+                self.issue_full.eq(1),
+                self.issue_entry.eq(self.chosen_issue),
+                self.issue_dst.eq(select(self.chosen_issue, self.destinations)),
+                self.issue_id.eq(_number(self.chosen_issue, self.id_bits)),
+            ]
+        return accepted
+
+    def _fill(self, m: Module, invalidated: Value) -> Value:
+        """Choose and fetch the next FILL; entries that are chosen in this cycle."""
+        N = self.entries
+        m.submodules.fill_choice = choice = RoundRobin(width=N)
+        choosing = Signal()
+        waiting = Signal(N)
+        injection = Signal(N)
+        m.d.comb += [
+            choice.requests.eq(self.done),
+            choosing.eq(~self.chosen_fill.any() & ~self.fill_valid),
+            choice.advance.eq(choosing & self.done.any()),
+            injection.eq(choice.grant & choosing.replicate(N)),
+            waiting.eq(self.chosen_fill | (self.fill_entry & self.fill_valid.replicate(N))),
+            self.fill_killed.eq(self.flush | (waiting & invalidated).any()),
+        ]
+        m.d.sync += self.chosen_fill.eq(injection & ~invalidated & ~self.flush.replicate(N))
+        with m.If(self.fill_taken):
+            m.d.sync += [self.fill_valid.eq(0), self.taken_entry.eq(self.fill_entry)]
+        with m.If(self.chosen_fill.any()):
+            m.d.sync += [
+                self.fill_valid.eq(1),
+                self.fill_entry.eq(self.chosen_fill),
+                self.fill_key.eq(select(self.chosen_fill, self.keys)),
+                self.fill_index.eq(select(self.chosen_fill, self.indices)),
+                self.fill_tag.eq(select(self.chosen_fill, self.tags)),
+                self.fill_fresh.eq((self.chosen_fill & self.entry_fresh).any()),
+                Cat(self.fill_output, self.fill_match).eq(select(self.chosen_fill, self.results)),
+            ]
+        with m.If(self.fill_killed):
+            m.d.sync += self.fill_valid.eq(0)
+        return injection
