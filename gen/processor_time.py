@@ -1,6 +1,7 @@
 """Programs with a limit of processor time, theirs and of all that they start: a busy machine does not end them."""
 
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ __all__ = ["run_within"]
 
 _POLL_S = 0.5
 _TICKS = os.sysconf("SC_CLK_TCK")
+_BEYOND_S = 30
+"""What the system's own limit allows beyond ours; it ends a program whose watcher was killed."""
 
 
 def run_within(command: Sequence[str], folder: Path, limit_s: float) -> subprocess.CompletedProcess[str]:
@@ -35,6 +38,9 @@ def run_within(command: Sequence[str], folder: Path, limit_s: float) -> subproce
         start_new_session=True,
     ) as process:  # fmt: skip
         waited = 0.0
+        with suppress(AttributeError, OSError):  # not Linux; it has just ended
+            most = int(limit_s) + _BEYOND_S
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (most, most))
         try:
             while True:
                 step = min(_POLL_S, limit_s)

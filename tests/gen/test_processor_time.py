@@ -1,11 +1,13 @@
 """Limits of processor time: what sleeps is not ended, what works is, children included."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from hopforge.gen import processor_time as module
 from hopforge.gen.processor_time import processor_seconds, run_within
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
@@ -34,3 +36,11 @@ def test_a_session_that_has_ended_takes_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(["true"], start_new_session=True)
     process.wait()
     assert processor_seconds(process.pid) == 0
+
+
+@needs_proc
+def test_a_program_ends_also_when_its_watcher_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BEYOND_S", 1)
+    monkeypatch.setattr(module, "processor_seconds", lambda session: 0.0)  # nobody watches
+    done = run_within([sys.executable, "-c", "while True: pass"], tmp_path, 0.5)
+    assert done.returncode in (-signal.SIGKILL, -signal.SIGXCPU)
