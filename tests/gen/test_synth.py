@@ -286,7 +286,7 @@ def test_router_of_a_configuration_and_its_parts():
         '"router": {"vcs": 2, "buffer_flits": 2, "va": "wavefront"}}'
     )
     every = router_blocks(parse_config(text))
-    assert list(every) == ["router", "input_unit", "output_unit", "crossbar", "vc_allocator", "switch_allocator"]
+    assert list(every) == ["router", "input_unit", "output_unit", "crossbar", "switch_allocator", "vc_allocator"]
     assert every["router"].what.startswith("router 4: 5 ports, 2 VCs, 64 bits, 2 flits, va wavefront")
     assert every["router"].aim_ns is None
     best = synthesize(every["output_unit"], None)[0]

@@ -58,7 +58,7 @@ def test_package_and_lint(tmp_path: Path) -> None:
     config = parse_config(TEXT)
     files = generate_q_table(config, tmp_path / "q", shared_read=True)
     assert [path.name for path in files] == [
-        f"small_q_table.{kind}" for kind in ("sv", "vlt", "sdc", "core", "md", "json")
+        f"small_q_table{end}" for end in (".sv", ".vlt", ".sdc", "_tb.sv", ".core", ".md", ".json")
     ]
     manifest = json.loads(files[-1].read_text())
     assert manifest["parameters"]["shared_read"] is True
