@@ -82,7 +82,7 @@ def test_every_name_is_there_and_every_end_constrained(part, tmp_path):
 def test_what_is_wrong_is_found(tmp_path, monkeypatch):
     """The constraints of before: bits of ports of one bit, half of the period on both sides; and a port left out."""
 
-    def before(name, ports, period_ns, through=()):
+    def before(name, ports, period_ns, through=(), two_periods=()):
         text = constraints_text(name, ports, period_ns, ())
         return re.sub(r" csr_we ", " ", text.replace("0.35", "0.5").replace("resp_ready", "resp_ready resp_ready[*]"))
 

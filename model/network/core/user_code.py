@@ -7,6 +7,7 @@ network: the kernel stops, and `refuse_mistake` says what it was.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -270,7 +271,7 @@ def _compiler_words(error: Exception, place: UserFunction) -> str:
             if Path(str(getattr(loc, "filename", ""))).name == Path(place.file).name:
                 place_in_file = loc
         inner_error = inner_error.__cause__
-    text = str(error.args[0] if error.args else error)
+    text = _COLOURS.sub("", str(error.args[0] if error.args else error))
     if isinstance(error, KeyError):  # of a record
         text = f"there is no field {text!r}"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -284,6 +285,8 @@ def _compiler_words(error: Exception, place: UserFunction) -> str:
     line = found[-1] if found else place_in_file.line if place_in_file is not None else place.line
     return f"{place.at(line)}: {place.name} cannot be compiled: {first[:300]}"
 
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # numba's, where colorama is installed
 
 _WORDS = {
     COUNT: "returned {value}; the number of candidates must be 0 to max_candidates = {max_candidates}",
