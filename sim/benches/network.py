@@ -189,7 +189,7 @@ def _run(
 
 
 def _engine_counts(run: Simulation) -> dict[str, NDArray[np.int64]]:
-    """Return the counters that the engines of all input ports have for lookups: int64[input port] by name."""
+    """Return the counters that all engines have for lookups: int64[engine] by name."""
     if run.state.lookup is None:
         return {"lookups": np.zeros(1, np.int64), "hits": np.zeros(1, np.int64)}
     counts = run.state.lookup.counts
@@ -296,8 +296,8 @@ class _Recorder:
         for name, counts in _engine_counts(run).items():
             register = registers[f"COUNT_{name.upper()}"].address
             for number, count in enumerate(counts.tolist()):
-                router, port = divmod(number, self.params.ports)
-                yield router << ROUTER_CSR_ADDR_BITS | engine_address(port, register), count
+                router, engine = divmod(number, self.params.engines)
+                yield router << ROUTER_CSR_ADDR_BITS | engine_address(engine, register), count
 
     def replay(self) -> Replay:
         """All signals."""

@@ -54,7 +54,7 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
 
 
 def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> RouteLookup:
-    """Return the lookup engines that sections `lookup` and `address` describe, for every input port of a network.
+    """Return the lookup engines that sections `lookup` and `address` describe.
 
     Parameters
     ----------
@@ -81,6 +81,7 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
         key=numbers.table,
         key_row=_key_rows(config, numbers.payloads),
         row=_rows_present(config, topology, plan),
+        ports_per_engine=config.lookup.ports_per_engine,
     )
 
 

@@ -143,12 +143,12 @@ def compare(config: Config, packets: int = 40, last: int = 60, cycles: int = 700
     counts = run.state.lookup.counts
     ports = run.topology.max_ports
     for router, model in enumerate(network.routers):
-        for port, engine in enumerate(model.engines):
-            mine = {name: int(counts[name][router * ports + port]) for name in COUNTS}
+        for number, engine in enumerate(model.engines):
+            mine = {name: int(counts[name][router * len(model.engines) + number]) for name in COUNTS}
             misses = sum(mine[cause] for cause in ("compulsory", "capacity", "conflict", "unmatched"))
             mine |= {"misses": misses, "lookups": mine["hits"] + mine["merges"] + misses}
             same = ("lookups", "hits", "misses", "merges", "fills", "evictions", "drops")
-            assert [mine[name] for name in same] == [engine.counters[name] for name in same], (router, port)
+            assert [mine[name] for name in same] == [engine.counters[name] for name in same], (router, number)
         drops = [output.drops for output in model.visible()]
         assert drops == run.state["input_port"]["drops"][router * ports : (router + 1) * ports].tolist()
     return run
@@ -175,6 +175,10 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "five cycles": ("ring", {"vcs": 4}, {"pipeline_depth": 5, "cache": {"entries": 2, "ways": 2}}),
     "eight cycles": ("dragonfly", {"vcs": 3}, {"pipeline_depth": 8, "mshrs": 2, "cache": {"entries": 4, "ways": 2}}),
+    "two ports an engine": ("ring", {"vcs": 4}, {"ports_per_engine": 2, "mshrs": 1, "cache": {"entries": 2, "ways": 2}}),
+    "four ports an engine": ("torus", {"vcs": 3}, {"ports_per_engine": 4, "pipeline_depth": 1, "reduction": False}),
+    "a deep engine for two ports": ("dragonfly", {"vcs": 3}, {"ports_per_engine": 2, "pipeline_depth": 6}),
+    "four ports, port sets": ("adaptive tree", {"vcs": 2}, {"ports_per_engine": 4, "pipeline_depth": 4}),
     "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
 }
 
