@@ -1,7 +1,7 @@
 """A lookup engine for several input ports of a router."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from amaranth.hdl import Cat, Const, Module
 from amaranth.lib import wiring
@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.input_unit import asking_signature, control_signature
+from hopforge.hw.lookup import LookupBase
 from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.round_robin import RoundRobin
 from hopforge.model.router.params import RouterParams
@@ -32,6 +33,13 @@ class SharedLookup(wiring.Component):
         The router.
     members : int
         Input ports that the engine serves, 1 to ``params.ports_per_engine``.
+    engine : callable
+        Makes the engine, `lookup_engine`; a proof puts free signals in its place.
+
+    Attributes
+    ----------
+    turn : RoundRobin
+        The choice.
 
     Raises
     ------
@@ -42,13 +50,17 @@ class SharedLookup(wiring.Component):
     member: Sequence[Any]
     control: Any
 
-    def __init__(self, *, params: RouterParams, members: int):
+    def __init__(
+        self, *, params: RouterParams, members: int, engine: Callable[..., wiring.Component] = lookup_engine
+    ):
         if not 1 <= members <= params.ports_per_engine:
             raise ValueError(f"members must be in 1 to ports_per_engine={params.ports_per_engine}, not {members}")
         if params.lookup is None:
             raise ValueError("params must be those of a router with rc='lookup'")
         self.params = params
         self.members = members
+        self._engine = engine
+        self.turn = RoundRobin(width=members)
         super().__init__(
             {
                 "member": In(asking_signature(params)).array(members),
@@ -61,8 +73,8 @@ class SharedLookup(wiring.Component):
         m = Module()
         p, members = self.params, self.member
         assert p.lookup is not None
-        m.submodules.engine = engine = lookup_engine(params=p.lookup)
-        m.submodules.turn = turn = RoundRobin(width=self.members)
+        m.submodules.engine = engine = cast(LookupBase, self._engine(params=p.lookup))
+        m.submodules.turn = turn = self.turn
         for name, member in self.control.signature.members.items():
             outside, inside = getattr(self.control, name), getattr(engine, name)
             m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)

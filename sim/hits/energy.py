@@ -55,6 +55,11 @@ class SwitchShape:
         return self.bits + FLIT_CONTROL_BITS
 
 
+def _engines(config: Config, shape: SwitchShape) -> int:
+    """Return how many engines, with their caches, a switch has."""
+    return -(-shape.ports // config.lookup.ports_per_engine)
+
+
 def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[str, float]:
     """Area of each part of a switch in µm²; without caches neither lookup engines nor their memories.
 
@@ -62,6 +67,7 @@ def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[st
     """
     energy, lookup, p = config.energy, config.lookup, shape.ports
     in_latches = config.router.flit_buffers == "latches"
+    engines = _engines(config, shape)
     return {
         "buffers": p * shape.vcs * shape.flits * shape.word
         * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
@@ -69,8 +75,8 @@ def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[st
         "VC allocator": 0.0 if config.router.va == "free_queue" else (p * shape.vcs) ** 2 * energy.vc_allocator_um2,
         "switch allocator": p * p * (energy.switch_allocator_um2 + shape.vcs * energy.switch_allocator_vc_um2),
         "port control": p * energy.port_um2,
-        "lookup engines": p * energy.engine_um2 if cached else 0.0,
-        "caches": p * lookup.cache.entries * LINE_BYTES * energy.cache_um2_per_byte if cached else 0.0,
+        "lookup engines": engines * energy.engine_um2 if cached else 0.0,
+        "caches": engines * lookup.cache.entries * LINE_BYTES * energy.cache_um2_per_byte if cached else 0.0,
         "TCAM": 0.0 if lookup.tcam.kind == "external" else lookup.tcam.rows * energy.tcam_um2_per_row,
     }
 
@@ -98,7 +104,9 @@ def switch_energy(
     powers = LookupPowers(
         timing.cache_energy_nj, timing.cache_power_mw, timing.tcam_energy_nj, timing.tcam_power_mw
     )
-    static_lookup_w = lookup_energy(packets_per_second=0, miss_ratio=0, ports=shape.ports, powers=powers, cached=cached)
+    static_lookup_w = lookup_energy(
+        packets_per_second=0, miss_ratio=0, ports=_engines(config, shape), powers=powers, cached=cached
+    )
     lookup_j = (
         traffic.packets * 1e-9
         * (timing.cache_energy_nj + timing.tcam_energy_nj * traffic.miss_share if cached else timing.tcam_energy_nj)

@@ -21,7 +21,7 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.port_class import port_classes
 from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
 from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
-from hopforge.sim.hits.replay import COUNTS, ReplayResult, send_all
+from hopforge.sim.hits.replay import COUNTS, ReplayResult, cache_classes, send_all
 from hopforge.sim.traffic.placed import PacketStream
 
 PORT_LOAD_GBPS = 200.0
@@ -112,7 +112,7 @@ def report(config: Config, topology: Topology, workload: PacketStream, result: R
     inputs = result.inputs
     counts = pd.DataFrame({
         "router": inputs.router, "port": inputs.port, "member": inputs.member,
-        "port_class": [classes[r][p] for r, p in zip(inputs.router.tolist(), inputs.port.tolist(), strict=True)],
+        "port_class": cache_classes(inputs, classes),
         **{name: getattr(result, name) for name in COUNTS},
     })
     names = list(COUNTS)
@@ -152,7 +152,7 @@ def _totals(config: Config, workload: PacketStream, result: ReplayResult, whole:
         "conventional_forwarding_gbps": line_rate_gbps(lookup_ns=timing.tcam_ns, slot_bytes=timing.slot_bytes),
         "switch_load_gbps": load_gbps,
         "switch_power_w": lookup_energy(
-            packets_per_second=rate, miss_ratio=miss, ports=ports, powers=powers, cached=cached
+            packets_per_second=rate, miss_ratio=miss, ports=result.inputs.caches_of_a_switch, powers=powers, cached=cached
         ),
         "conventional_switch_power_w": lookup_energy(
             packets_per_second=rate, miss_ratio=1.0, ports=ports, powers=powers, cached=False
@@ -255,6 +255,11 @@ def write_report(found: HitReport, folder: Path) -> None:
         save_figure(draw_map(found), scratch / "hit_rate_map.png")
 
 
+def _whose(config: Config) -> str:
+    sharing = config.lookup.ports_per_engine
+    return "a port" if sharing == 1 else f"for {sharing} ports"
+
+
 def summary_rows(found: HitReport) -> list[tuple[str, str]]:
     """Return (subject, words) of a run, for people."""
     t = found.totals
@@ -284,7 +289,7 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
         rows.append(("no TCAM row", f"{t['unmatched']:,} lookups; {lost:,} packets dropped"))
     rows += [
         ("lookup", f"{t['lookup_ns']:.3g} ns on average; without cache {t['conventional_lookup_ns']:.3g} ns"),
-        ("forwarding", f"{t['forwarding_gbps']:,.0f} Gbps a port; without cache"
+        ("forwarding", f"{t['forwarding_gbps']:,.0f} Gbps {_whose(found.config)}; without cache"
                        f" {t['conventional_forwarding_gbps']:,.3g} Gbps"),
         ("power", f"{t['switch_power_w']:.3g} W a switch at {t['switch_load_gbps']:,.0f} Gbps; without cache"
                   f" {t['conventional_switch_power_w']:.3g} W"),

@@ -55,6 +55,9 @@ def cache_use(
     lookups = np.bincount(port, found.lookups, shape[0] * shape[1])
     paid = np.bincount(port, misses, shape[0] * shape[1])
     shares = np.divide(paid, lookups, out=np.zeros(len(paid)), where=lookups > 0)
+    if config.lookup.ports_per_engine > 1:  # every port pays the share of the cache that it asks
+        first = found.inputs.first
+        shares = np.where(first >= 0, shares[port[np.maximum(first, 0)]].reshape(shape), 0.0)
     return CacheUse(shares.reshape(shape), float(paid.sum() / max(lookups.sum(), 1)), config.lookup.cache.enabled)
 
 
