@@ -45,7 +45,7 @@ def control_signature(params: LookupParams) -> wiring.Signature:
 
 
 def asking_signature(params: RouterParams) -> wiring.Signature:
-    """Requests and responses of a shared lookup engine, seen from an input unit; a tag is the number of a VC."""
+    """Return requests and responses of a shared engine, seen from an input unit; a tag is the number of a VC."""
     assert params.lookup is not None
     tag_bits = max(1, ceil_log2(params.vcs))
     return wiring.Signature(

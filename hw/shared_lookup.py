@@ -50,9 +50,7 @@ class SharedLookup(wiring.Component):
     member: Sequence[Any]
     control: Any
 
-    def __init__(
-        self, *, params: RouterParams, members: int, engine: Callable[..., wiring.Component] = lookup_engine
-    ):
+    def __init__(self, *, params: RouterParams, members: int, engine: Callable[..., wiring.Component] = lookup_engine):
         if not 1 <= members <= params.ports_per_engine:
             raise ValueError(f"members must be in 1 to ports_per_engine={params.ports_per_engine}, not {members}")
         if params.lookup is None:

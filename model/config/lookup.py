@@ -187,7 +187,7 @@ class LookupConfig(Section):
     pipeline_depth: Literal[1, 2, 3, 4, 5, 6, 7, 8] = 3
     """Cycles from a request to its answer on a hit."""
     ports_per_engine: Literal[1, 2, 4] = 1
-    """Input ports of a router that share an engine with its cache and TCAM; the last engine serves what is left over."""
+    """Input ports of a router that share an engine, its cache and TCAM; the last engine serves what is left over."""
     tcam: TcamConfig = TcamConfig()
     """Ternary CAM."""
 

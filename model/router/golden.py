@@ -413,13 +413,11 @@ class RouterModel:
         answers = []
         for g, engine in enumerate(self.engines):
             members = p.engine_ports(g)
-            asking = [member for member, i in enumerate(members) if asks[i] is not None]
-            request: dict[str, int] = {"req_valid": 0, "req_dst": 0, "req_tag": 0}
+            asking = {member: v for member, i in enumerate(members) if (v := asks[i]) is not None}
+            request = {"req_valid": 0, "req_dst": 0, "req_tag": 0}
             if asking:
                 member = first_at_or_after(self._member_pointer[g], asking, p.ports_per_engine)
-                i = members[member]
-                v = asks[i]
-                assert v is not None
+                i, v = members[member], asking[member]
                 dst = self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
                 request = {"req_valid": 1, "req_dst": dst, "req_tag": member << vc_bits | v}
             answer = engine.step(engines[g]._replace(**request, resp_ready=1))

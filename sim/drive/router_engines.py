@@ -35,7 +35,6 @@ from hopforge.sim.drive.stimulus import (
     drive_bus,
 )
 
-
 S_COUNTERS, S_PORT_SETS, S_MEMBERS, S_VC_BITS = range(4)
 
 

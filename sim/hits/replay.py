@@ -90,9 +90,7 @@ def _shared_inputs(used: NDArray[np.bool_], ports_per_cache: int, most: int) -> 
     """Give caches of several ports numbers; the last one of a switch serves what is left over."""
     groups = -(-used.shape[1] // ports_per_cache)
     router, port = np.nonzero(used)
-    group, start, number = np.unique(
-        router * groups + port // ports_per_cache, return_index=True, return_inverse=True
-    )
+    group, start, number = np.unique(router * groups + port // ports_per_cache, return_index=True, return_inverse=True)
     first = np.full(used.shape, -1, np.int64)
     first[router, port] = number
     caches = np.bincount(group // groups)
@@ -293,9 +291,7 @@ class Replay:
         if self._silent is not None:
             working = ~(self._silent[sources] | self._silent[destinations])
             sources, destinations = sources[working], destinations[working]
-        pair, of_packet = np.unique(
-            np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True
-        )
+        pair, of_packet = np.unique(np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True)
         source, target = pair // hosts, pair % hosts
         paths = self.routes.paths(source, target)
         per_hop = np.repeat(target, paths.lengths)
@@ -363,7 +359,7 @@ def send_all(
     """Send all packets of a workload; `progress` is called with (packets done, packets in all) after every piece."""
     for sources, destinations in workload.chunks():
         for start in range(0, len(sources), PIECE_PACKETS):
-            network.send(sources[start:start + PIECE_PACKETS], destinations[start:start + PIECE_PACKETS])
+            network.send(sources[start : start + PIECE_PACKETS], destinations[start : start + PIECE_PACKETS])
             if progress is not None:
                 progress(network.packets, workload.packets)
     return network.result

@@ -121,7 +121,7 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     keys = 1 if numbers.table is None else len(numbers.payloads)
     # first answer to each (input VC, key) and its host; whole addresses are keys of one host each
     known = np.full((inputs * keys, 2 + plan.max_candidates), -1, np.int64)
-    shared = SharedAnswers(config, topology, plan, keys) if numbers.table is not None else None
+    by_engine = SharedAnswers(config, topology, plan, keys) if numbers.table is not None else None
     for host in range(topology.hosts):
         if numbers.table is None:
             known[:, 0] = -1
@@ -136,8 +136,8 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
         row = n * keys + key[router[n]]
         columns = np.arange(plan.max_candidates) < count[reached, None]
         told = np.column_stack([count[reached], np.where(columns, answer[reached], 0)])
-        if shared is not None:
-            shared.check(host, n // vcs, key[router[n]], told)
+        if by_engine is not None:
+            by_engine.check(host, n // vcs, key[router[n]], told)
         new = known[row, 0] < 0
         known[row[new], 0] = host
         known[row[new], 1:] = told[new]
@@ -153,9 +153,7 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
                 )
             if config.lookup.expression is not None:
                 shared = int(reduction.keys(place // (topology.max_ports * vcs), topology.host_address[host]))
-                answers = [
-                    words[1 : 1 + words[0]].tolist() for words in (known[row[wrong[0]], 1:], told[wrong[0]])
-                ]
+                answers = [words[1 : 1 + words[0]].tolist() for words in (known[row[wrong[0]], 1:], told[wrong[0]])]
                 raise RoutingError(_different(config, at, (first, host), shared, answers))
             raise RoutingError(
                 f"lookup.reduction must be false for routing.algorithm {config.routing.algorithm}: in {at} hosts "

@@ -1,7 +1,9 @@
-"""Layout of the lookup engines of a network, all of the same kind (definitions/lookup-engine.md): one per input port, or
-one for several of a router (definitions/router.md, Shared engines).
+"""Layout of the lookup engines of a network, all of the same kind (definitions/lookup-engine.md).
 
-VCs of an engine have numbers: VC v of member m is m · VCs + v. Only what differs between two moments of an engine that is never held up at its response port is kept: an operation is
+There is one per input port, or one for several of a router (definitions/router.md, Shared engines). VCs of an engine
+have numbers: VC v of member m is m · VCs + v.
+
+Only what differs between two moments of an engine that is never held up at its response port is kept: an operation is
 the number of its VC or MSHR, a line is the number of its key. Keys have numbers that are the same in all routers
 (`lookup_build`), so a line is eight bytes.
 """

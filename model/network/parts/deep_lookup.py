@@ -172,7 +172,8 @@ def move_requests(net: Net, lookups: Lookups, e: int, from_q: bool) -> None:
     v = NO_VC
     if engine.asking != uint64(0):
         v = asking_vc(net, lookups, e)
-        int32s(lookups.vc_key)[first_vc(lookups, e) + v] = key_number(lookups, e, destination(net, first_vc(lookups, e) + v))
+        n = first_vc(lookups, e) + v
+        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, n))
         accept_vc(net, lookups, e, v)
     deep.a = uint32(deep.a << uint32(8)) | uint32(v)
 

@@ -175,7 +175,11 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "five cycles": ("ring", {"vcs": 4}, {"pipeline_depth": 5, "cache": {"entries": 2, "ways": 2}}),
     "eight cycles": ("dragonfly", {"vcs": 3}, {"pipeline_depth": 8, "mshrs": 2, "cache": {"entries": 4, "ways": 2}}),
-    "two ports an engine": ("ring", {"vcs": 4}, {"ports_per_engine": 2, "mshrs": 1, "cache": {"entries": 2, "ways": 2}}),
+    "two ports an engine": (
+        "ring",
+        {"vcs": 4},
+        {"ports_per_engine": 2, "mshrs": 1, "cache": {"entries": 2, "ways": 2}},
+    ),
     "four ports an engine": ("torus", {"vcs": 3}, {"ports_per_engine": 4, "pipeline_depth": 1, "reduction": False}),
     "a deep engine for two ports": ("dragonfly", {"vcs": 3}, {"ports_per_engine": 2, "pipeline_depth": 6}),
     "four ports, port sets": ("adaptive tree", {"vcs": 2}, {"ports_per_engine": 4, "pipeline_depth": 4}),
@@ -332,7 +336,7 @@ def test_hosts_of_one_key_must_go_the_same_way_from_all_ports_of_an_engine() -> 
         if fits:
             shared.check(3, np.array([other]), key, told)
             continue
-        with pytest.raises(RoutingError, match=r"must be 1 for this routing, not 4: in router 0 the ports of engine 0 "):
+        with pytest.raises(RoutingError, match=r"must be 1 for this routing, not 4: in router 0 the ports of engine 0"):
             shared.check(3, np.array([other]), key, told)
 
 
@@ -354,7 +358,9 @@ def test_what_a_sweep_is_told() -> None:
         ("mesh", "rc_cycles: 2", "", "router.rc_cycles: is for router.route_computation=table only, not lookup"),
         ("mesh", "vcs: 9", "request_tag_bits: 3", "lookup.request_tag_bits: must number router.vcs=9, not 3 bits"),
         (
-            "mesh", "vcs: 8", "request_tag_bits: 4, ports_per_engine: 4",
+            "mesh",
+            "vcs: 8",
+            "request_tag_bits: 4, ports_per_engine: 4",
             "lookup.request_tag_bits: must number router.vcs=8 of lookup.ports_per_engine=4 ports, not 4 bits",
         ),
         ("mesh", "vcs: 2", "ports_per_engine: 3", "lookup.ports_per_engine: must be 1, 2 or 4, not 3"),
