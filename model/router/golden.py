@@ -413,7 +413,7 @@ class RouterModel:
         answers = []
         for g, engine in enumerate(self.engines):
             members = p.engine_ports(g)
-            asking = {member: v for member, i in enumerate(members) if (v := asks[i]) is not None}
+            asking = {member: asks[i] or 0 for member, i in enumerate(members) if asks[i] is not None}
             request = {"req_valid": 0, "req_dst": 0, "req_tag": 0}
             if asking:
                 member = first_at_or_after(self._member_pointer[g], asking, p.ports_per_engine)
