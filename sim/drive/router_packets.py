@@ -89,7 +89,10 @@ def _without_route(params: RouterParams, rows: NDArray[np.int64], first: int) ->
     field, words = ((1 << params.route_bits) - 1) << params.route_at, rows.shape[2] - first
     kept = [np.uint64(~field >> WORD_BITS * word & 2**WORD_BITS - 1).astype(np.int64) for word in range(words)]
     return np.concatenate(
-        [rows[:, :, :first], np.where(rows[:, :, kind, None] & 1, rows[:, :, first:] & np.array(kept), rows[:, :, first:])],
+        [
+            rows[:, :, :first],
+            np.where(rows[:, :, kind, None] & 1, rows[:, :, first:] & np.array(kept), rows[:, :, first:]),
+        ],
         axis=2,
     )
 
