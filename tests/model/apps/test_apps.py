@@ -20,7 +20,9 @@ from hopforge.model.config import parse_config
 from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.topology import build
 from hopforge.model.workload.program import compile_program
-from hopforge.model.workload.trace import Trace, format_action, read_trace
+from hopforge.model.workload.read_trace import read_trace
+from hopforge.model.workload.trace import Trace
+from hopforge.model.workload.trace_line import format_action
 from hopforge.sim.traffic.placed import program_trace
 
 #: digests of the calls (compute left out) of runs recorded with SimGrid, made from the recordings
