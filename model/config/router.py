@@ -13,7 +13,7 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "speculation", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
-    "flit_bits", "tag_bits", "length_bits", "flit_buffers",
+    "flit_bits", "tag_bits", "length_bits", "flit_buffers", "host_ports", "stream_beats",
 }  # fmt: skip
 #: times in ns that can stand in place of times in cycles
 CYCLES_OF = {
@@ -109,6 +109,12 @@ class RouterConfig(Section):
     """Hardware: memories that a flow can replace by macros, or latches of standard cells (half the area of
     flip-flops), or flip-flops."""
 
+    host_ports: Literal["flits", "axi_stream"] = "flits"
+    """`hopforge gen router`: what stands at the ports of hosts: flits and credits, or an adapter for packets on
+    AXI-Stream (`stream-adapter.md`)."""
+    stream_beats: Annotated[int, Field(ge=1, le=1024)] = 16
+    """`host_ports: axi_stream`: longest packet of a host, in beats of `flit_bits`; longer ones are dropped."""
+
     def problems(self) -> Iterator[Problem]:
         """Check that the keys are those of the router model."""
         # what a run writes down of its configuration names every key: what is as it is by itself is no choice
@@ -128,6 +134,8 @@ class RouterConfig(Section):
             for key in sorted(given & INPUT_QUEUED_KEYS):
                 yield Problem(key, f"is for model=input_queued only, not model={self.model}")
             return
+        if self.host_ports == "flits" and "stream_beats" in given:
+            yield Problem("stream_beats", f"is for host_ports=axi_stream only, not host_ports={self.host_ports}")
         for key in sorted(given & {"output_buffer_flits", "crossbar_ns", "idle_ports"}):
             yield Problem(key, f"is for model=input_output_queued only, not model={self.model}")
         if self.cycle_ns is None:
