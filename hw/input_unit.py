@@ -71,6 +71,8 @@ class InputUnit(wiring.Component):
     ----------
     nonempty, active, pop : Signal
         For proofs: of each VC, whether it has a flit, has an output VC, loses a flit.
+    turns : VcTurn, optional
+        With ``sa`` input_ahead: what chooses the VC that may ask.
     asks_head, draining : Signal
         For proofs: of each VC, whether a head without an output VC may ask for the switch (``va`` free_queue), and
         whether its packet is unroutable.
@@ -165,6 +167,7 @@ class InputUnit(wiring.Component):
         self.draining = Signal(p.vcs)
         vcs, depth = range(p.vcs), p.buffer_flits
         self.pop = Signal(p.vcs)
+        self.turns = VcTurn(vcs=p.vcs) if p.sa == "input_ahead" else None
         self.count = [Signal(range(depth + 1), name=f"count{v}") for v in vcs]
         self.several = [Signal(name=f"several{v}") for v in vcs]
         self.write = [Signal(range(depth), name=f"write{v}") for v in vcs]
@@ -479,8 +482,8 @@ class InputUnit(wiring.Component):
 
     def _take_turns(self, m: Module, units: list[Any]) -> None:
         """Choose the VC that may ask in the next cycle."""
-        p = self.params
-        m.submodules.turns = turns = VcTurn(vcs=p.vcs)
+        assert self.turns is not None
+        m.submodules.turns = turns = self.turns
         m.d.comb += [
             self.turn.eq(turns.turn),
             turns.asks.eq((turns.turn & Cat(unit.request.any() for unit in units)).any()),

@@ -21,6 +21,11 @@ class VcTurn(wiring.Component):
     ----------
     vcs : int
         Virtual channels.
+
+    Attributes
+    ----------
+    pointer : Signal
+        For proofs: q as a thermometer code; no bit means 0.
     """
 
     turn: Signal
@@ -33,13 +38,14 @@ class VcTurn(wiring.Component):
 
     def __init__(self, *, vcs: int):
         self.vcs = vcs
+        self.pointer = Signal(vcs)
         words = ("next_granted", "next_kept", "next_drained", "drains")
         super().__init__({"turn": Out(vcs), "asks": In(1), "granted": In(1)} | {name: In(vcs) for name in words})
 
     def elaborate(self, platform: object) -> Module:
         """Build both choices, and the pointer as a thermometer code."""
         m = Module()
-        pointer, behind, stays = (Signal(self.vcs, name=name) for name in ("pointer", "behind", "stays"))
+        pointer, behind, stays = self.pointer, Signal(self.vcs), Signal(self.vcs)
         sent = (self.turn & self.next_granted) | (~self.turn & self.next_kept)
         left = (self.drains & self.next_drained) | (~self.drains & self.next_kept)
         after_grant, otherwise = Signal(self.vcs), Signal(self.vcs)

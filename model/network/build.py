@@ -12,8 +12,8 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, SCRIPT
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
-from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.chosen_ahead import match_chosen
+from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.messages import put_message_slots
@@ -23,9 +23,8 @@ from hopforge.model.network.parts.speculation import speculate
 from hopforge.model.network.parts.switch_match import switch_match
 from hopforge.model.network.parts.wavefront import match_wavefront
 from hopforge.model.network.settings import (
-    ALLOCATORS,
-    SWITCHING,
     SWITCH_ALLOCATORS,
+    SWITCHING,
     VC_ALLOCATORS,
     RouterParameters,
     SourceParameters,

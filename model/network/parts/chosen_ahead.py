@@ -26,7 +26,7 @@ def in_turn(net: Net, n: int) -> bool:
     vc = input_vc(net, n)
     if vc.state == ACTIVE:
         return vc.flits > 0 and output_vc(net, int64(vc.out_vc)).credits > 0
-    return vc.state == VA or vc.state == RC
+    return vc.state in (VA, RC)
 
 
 @inner
