@@ -140,7 +140,8 @@ def program_workload(config: Config) -> ProgramWorkload:
     """
     if not isinstance(config.workload, ProgramWorkload):
         raise ApplicationError(
-            "workload: a program is needed (kind: npb, matrix_product, bfs, himeno, training, collective or trace)"
+            "workload: a program is needed "
+            "(kind: npb, matrix_product, bfs, himeno, dpsnn, training, collective or trace)"
         )
     return config.workload
 
