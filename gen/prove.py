@@ -32,6 +32,7 @@ from hopforge.gen.formal_router import (
 from hopforge.gen.formal_streams import STREAM_MUTANTS, prove_stream
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
+from hopforge.model.router.params import LookAhead
 
 __all__ = ["SUBJECTS", "Task", "tasks"]
 
@@ -109,6 +110,7 @@ def _flits(wide: bool) -> Iterator[Task]:
     variants: tuple[tuple[str, dict[str, Any]], ...] = (
         ("", {}),
         (", routes computed in 2 cycles", {"rc_cycles": 2}),
+        (", routes brought along", {"rc_cycles": 2, "lookahead": LookAhead(0b01), "width_bits": 11}),
         (", speculation", {"speculation": True}),
         (", virtual cut-through", {"switching": "vct", "width_bits": 8, "length_bits": 3}),
         (", one flit", {"vcs": 1, "buffer_flits": 1}),

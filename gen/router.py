@@ -124,6 +124,10 @@ def router_package(config: Config, *, router: int = 0) -> Package:
 def router_parameters_as_data(params: RouterParams) -> dict[str, Any]:
     """Parameters of a router as plain data; routes as (mask of ports, class, escape port or null)."""
     content = {field.name: getattr(params, field.name) for field in dataclasses.fields(params)}
+    if params.lookahead is None:
+        del content["lookahead"]
+    else:
+        content["lookahead"] = dataclasses.asdict(params.lookahead)
     content["routes"] = [[route.ports, route.route_class, route.escape] for route in params.routes]
     content["lookup"] = None if params.lookup is None else lookup_parameters_as_data(params.lookup)
     return content
