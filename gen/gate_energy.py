@@ -145,7 +145,7 @@ def gate_energy(
         Name of the clock.
     as_opensta : bool
         Sum as OpenSTA 2.0.17 does, for a comparison: a change counts as a rise and a fall, weights are left as they
-        are, outputs without a net count too, the nets of inputs (and the clock) do not.
+        are, outputs without a net count too, the nets of inputs (and the clock) do not, and the clock is not apart.
     """
     volts, clocks = supply(library).volts, clock_bits(netlist, clock)
     driven = {
@@ -168,7 +168,7 @@ def gate_energy(
                 if pin.output or (as_opensta and bit not in driven)
                 else 0.5 * pin.capacitance_ff * volts**2 * changes
             )
-            if bit in clocks:
+            if bit in clocks and not as_opensta:
                 clocked += inside + outside
             else:
                 internal += inside

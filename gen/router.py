@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hopforge.gen.design import router_design, stream_design
-from hopforge.gen.lookup import lookup_parameters_as_data
 from hopforge.gen.litex_module import litex_files
+from hopforge.gen.lookup import lookup_parameters_as_data
 from hopforge.gen.package import (
     Package,
     package_files,

@@ -1,6 +1,9 @@
 """A small cell library of our own, for tests of what reads one."""
 
-_POWER = 'internal_power () {{ {more} rise_power (table) {{ values ("{rise}"); }} fall_power (table) {{ values ("{fall}"); }} }}'
+_POWER = (
+    'internal_power () {{ {more} rise_power (table) {{ values ("{rise}"); }} '
+    'fall_power (table) {{ values ("{fall}"); }} }}'
+)
 
 
 def _output(function: str, inputs: str, rise: float, fall: float) -> str:
