@@ -14,6 +14,7 @@ from hopforge import __version__, interrupts
 from hopforge.commands import (
     applications,
     bench,
+    gate_energy,
     generate,
     networks,
     papers,
@@ -97,7 +98,15 @@ def hopforge(
 
 PANELS = {
     "Start here": (start.doctor, start.demo, start.check, start.schema),
-    "From gates": (verify.cosim, generate.lint, verify.mutate, synthesize.synth, synthesize.timing, verify.prove),
+    "From gates": (
+        verify.cosim,
+        generate.lint,
+        verify.mutate,
+        synthesize.synth,
+        gate_energy.energy,
+        synthesize.timing,
+        verify.prove,
+    ),
     "To networks": (
         simulate.hits,
         networks.topology,
