@@ -98,31 +98,31 @@ class FpgaBoard:
 
 
 _LEDS = (Light("led", 0), Light("led", 1), Light("led", 2))
-_ECP5_85 = {"luts": 83_640, "brams": 208, "bram_kbit": 18}
-_ECP5_HOLDS = "an engine of 2048 lines and 64 TCAM rows, a 3x3 network"
+_ECP5_HOLDS = "engine of 2048 lines; networks"
 
 BOARDS = {
     board.name: board
     for board in (
         FpgaBoard(
             name="ulx3s", title="ULX3S-85F", module="ulx3s", platform="ULX3S_85F_Platform", tools="ecp5", clock_mhz=25,
-            mhz={"engine": 100, "network": 80}, has_pll=True, **_ECP5_85, lights=_LEDS, holds=_ECP5_HOLDS,
+            mhz={"engine": 100, "network": 80}, has_pll=True, luts=83_640, brams=208, bram_kbit=18,
+            lights=_LEDS, holds=_ECP5_HOLDS,
         ),
         FpgaBoard(
             name="ecpix5", title="ECPIX-5 85F", module="ecpix5", platform="ECPIX585Platform", tools="ecp5",
-            clock_mhz=100, mhz={"engine": 100, "network": 80}, has_pll=True, **_ECP5_85,
+            clock_mhz=100, mhz={"engine": 100, "network": 80}, has_pll=True, luts=83_640, brams=208, bram_kbit=18,
             lights=(Light("rgb_led", 0, "g"), Light("rgb_led", 1, "b"), Light("rgb_led", 2, "r")), holds=_ECP5_HOLDS,
         ),
         FpgaBoard(
-            name="icebreaker", title="iCEBreaker (iCE40 UP5K)", module="icebreaker", platform="ICEBreakerPlatform",
+            name="icebreaker", title="iCEBreaker UP5K", module="icebreaker", platform="ICEBreakerPlatform",
             tools="ice40", clock_mhz=12, mhz={"engine": 12, "network": 12}, has_pll=False, luts=5280, brams=30,
             bram_kbit=4, lights=(Light("led", 1), Light("led", 2), Light("led", 0)), extra_resources="break_off_pmod",
-            holds="an engine of 16 lines and 8 TCAM rows (configs/boards/up5k.yml)",
+            holds="engine of 16 lines",
         ),
         FpgaBoard(
             name="arty", title="Arty A7-100", module="arty_a7", platform="ArtyA7_100Platform", tools="vivado",
             clock_mhz=100, mhz={"engine": 100, "network": 100}, has_pll=False, luts=63_400, brams=135, bram_kbit=36,
-            lights=_LEDS, holds="a project for Vivado: as the ECP5 boards",
+            lights=_LEDS, holds="as ULX3S (Vivado)",
         ),
     )
 }  # fmt: skip

@@ -49,7 +49,9 @@ def ecp5_pll(input_mhz: float, output_mhz: float) -> Ecp5Pll:
         fitting = [n for n in range(1, _MOST + 1) if _VCO_MHZ[0] <= output_mhz * n <= _VCO_MHZ[1]]
         if fitting:
             return Ecp5Pll(reference, feedback, min(fitting, key=lambda n: abs(output_mhz * n - sum(_VCO_MHZ) / 2)))
-    raise UserError(f"--mhz must be a clock that a PLL makes of {input_mhz:g} MHz, not {output_mhz:g}; try a multiple of 5")
+    raise UserError(
+        f"--mhz must be a clock that a PLL makes of {input_mhz:g} MHz, not {output_mhz:g}; try a multiple of 5"
+    )
 
 
 def pll_instance(dividers: Ecp5Pll, source: Signal, clock: Signal, locked: Signal) -> Instance:

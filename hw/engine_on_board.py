@@ -61,7 +61,7 @@ class EngineOnBoard(OnBoard):
             engine.csr_we.eq(self.inner_we),
             engine.csr_re.eq(self.inner_re),
         ]
-        return self._source(m) | self._answers(m)
+        return {**self._source(m), **self._answers(m)}
 
     def _source(self, m: Module) -> Mapping[str, Value]:
         """Offer requests while there are some left; they are taken when the engine is ready."""

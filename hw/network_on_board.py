@@ -80,16 +80,13 @@ class NetworkOnBoard(OnBoard):
         """End a run when all is sent and nothing is under way."""
         going, over = Signal(), Signal()
         flying = Signal(WORD_BITS)
-        sends, taken = Signal(len(self.hosts)), Signal(len(self.hosts))
         m.d.comb += [
-            sends.eq(Cat(host.sends for host in self.hosts)),
-            taken.eq(Cat(host.taken for host in self.hosts)),
             over.eq(Cat(host.done for host in self.hosts).all() & (flying == 0)),
             self.running.eq(start | (going & ~over)),
             self.counting.eq(going & ~over),
             self.refused.eq(Cat(host.refuses for host in self.hosts).any()),
         ]
-        m.d.sync += flying.eq(flying + sum(sends) - sum(taken))
+        m.d.sync += flying.eq(flying + sum(h.sends for h in self.hosts) - sum(h.taken for h in self.hosts))
         with m.If(start):
             m.d.sync += going.eq(1)
         with m.Elif(over):

@@ -83,7 +83,7 @@ class OnBoard(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the registers and the design beside them."""
         m = Module()
-        shown = {**self.kept, "CYCLES": self.cycles, **self.design(m, platform)}
+        shown: dict[str, Any] = {**self.kept, "CYCLES": self.cycles, **self.design(m, platform)}
         ctrl, status = self.map["CTRL"], self.map["STATUS"]
         here = Signal()  # at a register of the board
         writes = {register.name: Signal(name=f"write_{register.name.lower()}") for register in self.map}
@@ -96,9 +96,9 @@ class OnBoard(wiring.Component):
         for register in self.map:
             hit = self.addr[:_PAGE_BITS] == register.address
             m.d.comb += writes[register.name].eq(self.we & here & hit)
-        for name, register in self.kept.items():
+        for name, word in self.kept.items():
             with m.If(writes[name]):
-                m.d.sync += register.eq(self.wdata)
+                m.d.sync += word.eq(self.wdata)
         start, reset, told = (ctrl.field(name).lsb for name in ("start", "reset", "mismatch"))
         m.d.comb += [
             self.start.eq(writes["CTRL"] & self.wdata[start] & ~self.running),

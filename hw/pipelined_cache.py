@@ -212,7 +212,7 @@ class PipelinedCache(wiring.Component):
 
     def _compare_late(self, m: Module, epochs: Sequence[Value], lines: Sequence[Value]) -> None:
         """Do the same with one step of logic behind the memories; what is left follows the registers."""
-        W, live = self.ways, self.live
+        live = self.live
         for way, (epoch, line) in enumerate(zip(epochs, lines, strict=True)):
             same_epoch = _equal_parts(m, epoch[:-1], self.epoch, f"same_epoch{way}")
             same_key = _equal_parts(m, line[: self.key_bits], self.compare_key, f"same_key{way}")

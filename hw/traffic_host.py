@@ -27,6 +27,8 @@ class TrafficHost(wiring.Component):
     """Host of a network, as in docs/definitions/board-protocol.md and docs/definitions/router.md (Hosts).
 
     ``start`` begins a run in the next cycle with the settings that stand at the inputs. ``done``: all packets are sent.
+    ``sends``, ``taken``, ``refuses``: a flit is sent, taken, refused by the checker. The words are those of its
+    registers.
     Latency of its link: 1. Reset: no packets, all credits.
 
     Parameters
@@ -44,7 +46,14 @@ class TrafficHost(wiring.Component):
     period: Signal
     lengths: Signal
     done: Signal
+    sends: Signal
     taken: Signal
+    refuses: Signal
+    sent: Signal
+    received: Signal
+    packets: Signal
+    wrong: Signal
+    checksum: Signal
 
     def __init__(self, *, params: RouterParams, number: int, hosts: int):
         self.params, self.number, self.hosts = params, number, hosts
@@ -142,14 +151,19 @@ class TrafficHost(wiring.Component):
             self._release(m, free, tail_sent, w, mine, last, back[w] & (credits[w] + 1 - mine == p.buffer_flits))
         kind, flit = Cat(first, last), channel.in_flit
         m.d.sync += [
-            channel.in_valid.eq(sends), flit.kind.eq(kind), flit.vc.eq(where), flit.data.eq(Mux(first, *self._data(length)))
-        ]  # fmt: skip
+            channel.in_valid.eq(sends),
+            flit.kind.eq(kind),
+            flit.vc.eq(where),
+            flit.data.eq(Mux(first, *self._data(length))),
+        ]
         with m.If(self.start):
             m.d.sync += self.sent.eq(0)
         with m.Elif(sends):
             m.d.sync += self.sent.eq(self.sent + 1)
 
-    def _release(self, m: Module, free: Signal, tail_sent: Signal, w: int, mine: Value, last: Value, all_back: Value) -> None:
+    def _release(
+        self, m: Module, free: Signal, tail_sent: Signal, w: int, mine: Value, last: Value, all_back: Value
+    ) -> None:
         """Take a VC with its head, give it back with its tail or its last credit."""
         if self.params.vc_release == "tail":
             with m.If(mine):

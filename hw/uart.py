@@ -99,13 +99,12 @@ class UartTransmitter(wiring.Component):
         left = Signal(range(_BITS + 1))
         bits = Signal(_BITS - 1, init=(1 << _BITS - 1) - 1)
         m.d.comb += self.ready.eq(left == 0)
-        with m.If(left == 0):
-            with m.If(self.valid):
-                m.d.sync += [
-                    left.eq(_BITS), timer.eq(self.divisor - 1), self.line.eq(0), bits.eq(Cat(self.data, 1)),
-                ]  # fmt: skip
-        with m.Elif(timer != 0):
-            m.d.sync += timer.eq(timer - 1)
+        with m.If(self.ready & self.valid):
+            m.d.sync += [
+                left.eq(_BITS), timer.eq(self.divisor - 1), self.line.eq(0), bits.eq(Cat(self.data, 1)),
+            ]  # fmt: skip
+        with m.Elif(self.ready | (timer != 0)):
+            m.d.sync += timer.eq(timer - (timer != 0))
         with m.Else():
             m.d.sync += [timer.eq(self.divisor - 1), left.eq(left - 1)]
             with m.If(left != 1):

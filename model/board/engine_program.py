@@ -33,7 +33,9 @@ def engine_program(config: Config, topology: Topology, params: LookupParams, rou
         raise UserError(f"lookup.tcam.rows must be at least {len(rows)} for router {router}, not {params.tcam_rows}")
     ctrl = registers["CTRL"]
     steps = [step for _ in range(2) for step in (_write(registers, "CTRL", ctrl.encode(flush=1)), _rest(registers))]
-    steps += [_write(registers, name, word) for name, word in engine_registers(config, params, reduction, router).items()]
+    steps += [
+        _write(registers, name, word) for name, word in engine_registers(config, params, reduction, router).items()
+    ]
     steps += _rows(registers, params, rows)
     steps += [_write(registers, "CTRL", ctrl.encode(enable=1)), _rest(registers)]
     return (*steps, _write(registers, "CTRL", ctrl.encode(enable=1, clear_counters=1)))

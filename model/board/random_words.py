@@ -1,7 +1,5 @@
 """Random words of the traffic on a board: xorshift32."""
 
-from hopforge.model.kernel.compile import kernel
-
 __all__ = ["SHIFTS", "SPREAD", "first_word", "host_seed", "next_word"]
 
 SHIFTS = (13, -17, 5)
@@ -22,9 +20,17 @@ def host_seed(seed: int, host: int) -> int:
     return first_word(seed ^ (host * SPREAD & _WORD))
 
 
-@kernel
-def next_word(word):  # type: ignore[no-untyped-def]
-    """Return the word after `word`."""
-    word ^= word << 13 & 0xFFFFFFFF
+def next_word(word: int) -> int:
+    """Return the word after `word`.
+
+    Examples
+    --------
+    The first words after 1, as in Marsaglia's "Xorshift RNGs" with (13, 17, 5):
+
+    >>> first = next_word(1)
+    >>> first, next_word(first)
+    (270369, 67634689)
+    """
+    word ^= word << 13 & _WORD
     word ^= word >> 17
-    return word ^ (word << 5 & 0xFFFFFFFF)
+    return word ^ (word << 5 & _WORD)

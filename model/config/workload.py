@@ -97,7 +97,15 @@ class CollectiveWorkload(ProgramWorkload):
     kind: Literal["collective"]
     """A collective operation of all ranks."""
     operation: Literal[
-        "allreduce", "alltoall", "allgather", "barrier", "bcast", "gather", "reduce", "reduce_scatter", "scan",
+        "allreduce",
+        "alltoall",
+        "allgather",
+        "barrier",
+        "bcast",
+        "gather",
+        "reduce",
+        "reduce_scatter",
+        "scan",
         "scatter",
     ]
     """What the ranks call."""
@@ -203,7 +211,13 @@ class TrainingWorkload(GeneratedWorkload):
 
 
 WorkloadConfig = Annotated[
-    SyntheticWorkload | TraceWorkload | CollectiveWorkload | NpbWorkload | MatrixProductWorkload | GraphSearchWorkload
-    | HimenoWorkload | TrainingWorkload,
+    SyntheticWorkload
+    | TraceWorkload
+    | CollectiveWorkload
+    | NpbWorkload
+    | MatrixProductWorkload
+    | GraphSearchWorkload
+    | HimenoWorkload
+    | TrainingWorkload,
     Field(discriminator="kind"),
 ]

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import termios
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -146,7 +147,7 @@ class BoardClient:
             self._serial.reset_input_buffer()
             self._serial.write(frame)
             answer = self._serial.read(REPLY_BYTES)
-        except (OSError, TypeError) as error:  # serial.SerialException is an OSError; TypeError: closed under our feet
+        except (OSError, TypeError, termios.error) as error:  # serial.SerialException is an OSError
             self._vanished(error)
         if len(answer) < REPLY_BYTES:
             if not answer:
@@ -162,7 +163,9 @@ class BoardClient:
 
 
 @contextlib.contextmanager
-def open_board(path: Path | str, identity: BoardIdentity, *, name: str = "", timeout_s: float = 2.0) -> Iterator[BoardClient]:
+def open_board(
+    path: Path | str, identity: BoardIdentity, *, name: str = "", timeout_s: float = 2.0
+) -> Iterator[BoardClient]:
     """Open the serial port of a board.
 
     Raises
@@ -177,7 +180,9 @@ def open_board(path: Path | str, identity: BoardIdentity, *, name: str = "", tim
     try:
         line = serial.Serial(str(path), identity.baud, timeout=timeout_s, write_timeout=timeout_s)
     except (OSError, ValueError) as error:
-        raise BoardError(f"{path}: the serial port cannot be opened ({getattr(error, 'strerror', None) or error})") from None
+        raise BoardError(
+            f"{path}: the serial port cannot be opened ({getattr(error, 'strerror', None) or error})"
+        ) from None
     try:
         yield BoardClient(line, name or str(path), identity, timeout_s)
     finally:

@@ -1,14 +1,13 @@
 """The twin of an engine on a board: the same program and the same requests, on the golden engine's kernel."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from hopforge.model.board.random_words import first_word, next_word
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.lookup.csr import WORD_BITS
 from hopforge.model.lookup.fast import layout as at
-from hopforge.model.lookup.fast.kernel import cycle
 from hopforge.model.lookup.fast.kernel import run as run_cycles
 from hopforge.model.lookup.fast.state import EngineState, engine_state
 from hopforge.model.lookup.params import LookupParams
@@ -17,10 +16,12 @@ from hopforge.model.router.program import BusOperation
 __all__ = ["EngineRequests", "twin_of_engine"]
 
 _COUNTERS = ("CYCLES", "SENT", "ANSWERED", "MATCHED", "HITS", "CHECKSUM")
+_WORD = (1 << WORD_BITS) - 1
 _STUCK = 1 << 20
 
 
-class EngineRequests(NamedTuple):
+@dataclass(frozen=True)
+class EngineRequests:
     """What a run asks for: registers SEED, COUNT, MASK."""
 
     seed: int
@@ -48,36 +49,32 @@ def twin_of_engine(
             inputs = np.zeros((rest, len(at.INPUTS)), np.int64)
             inputs[0, [at.I_CSR_WE, at.I_CSR_ADDR, at.I_CSR_WDATA]] = 1, step.address, step.data
             run_cycles(state, inputs)
-    seen = np.zeros(len(_COUNTERS), np.int64)
-    mask = requests.mask & (1 << params.address_bits) - 1
-    _run(
-        state, first_word(requests.seed), mask, requests.count, (1 << params.request_tag_bits) - 1,
-        np.zeros(len(at.INPUTS), np.int64), np.zeros(len(at.OUTPUTS), np.int64), seen,
-    )  # fmt: skip
+    seen = _requests(state, params, requests)
     run_cycles(state, np.zeros((rest, len(at.INPUTS)), np.int64))
-    counters = dict(zip(at.COUNTER_NAMES, state.counters.tolist(), strict=True))
-    return dict(zip(_COUNTERS, seen.tolist(), strict=True)), counters
+    return seen, dict(zip(at.COUNTER_NAMES, state.counters.tolist(), strict=True))
 
 
-@kernel
-def _run(state: EngineState, word, mask, count, tags, i, o, seen):  # type: ignore[no-untyped-def]
-    """Ask for `count` destinations, one after the other as fast as the engine takes them; count the answers."""
+def _requests(state: EngineState, params: LookupParams, requests: EngineRequests) -> dict[str, int]:
+    """Ask for destinations one after the other, as fast as the engine takes them, and count the answers."""
+    count, mask = requests.count, requests.mask & (1 << params.address_bits) - 1
+    tags, word = (1 << params.request_tag_bits) - 1, first_word(requests.seed)
+    i = np.zeros((1, len(at.INPUTS)), np.int64)
+    i[0, at.I_RESP_READY] = 1
     cycles = sent = answered = matched = hits = check = 0
-    while answered < count and cycles < _STUCK + 64 * count:
-        i[at.I_RESP_READY] = 1
-        i[at.I_REQ_VALID] = sent < count
-        i[at.I_REQ_DST] = (word | word << 32) & mask
-        i[at.I_REQ_TAG] = sent & tags
-        cycle(state, i, o)
+    while answered < count:
+        if cycles > _STUCK + 64 * count:
+            raise RuntimeError(f"{count - answered} of {count} lookups have no answer after {cycles} cycles")
+        asks = sent < count
+        i[0, at.I_REQ_VALID], i[0, at.I_REQ_TAG] = asks, sent & tags
+        i[0, at.I_REQ_DST] = (word | word << WORD_BITS) & mask
+        o = run_cycles(state, i)[0].tolist()
         cycles += 1
-        if i[at.I_REQ_VALID] and o[at.O_REQ_READY]:
+        if asks and o[at.O_REQ_READY]:
             sent += 1
             word = next_word(word)
         if o[at.O_RESP_VALID]:
-            answered += 1
-            matched += o[at.O_RESP_MATCH]
-            hits += o[at.O_RESP_HIT]
-            answer = o[at.O_RESP_OUTPUT] & 0xFFFF | (o[at.O_RESP_TAG] & 0xFF) << 16
-            answer |= o[at.O_RESP_MATCH] << 30 | o[at.O_RESP_HIT] << 31
-            check = (check << 1 & 0xFFFFFFFF | check >> 31) ^ answer
-    seen[0], seen[1], seen[2], seen[3], seen[4], seen[5] = cycles, sent, answered, matched, hits, check
+            match, hit = o[at.O_RESP_MATCH], o[at.O_RESP_HIT]
+            answered, matched, hits = answered + 1, matched + match, hits + hit
+            answer = o[at.O_RESP_OUTPUT] & 0xFFFF | (o[at.O_RESP_TAG] & 0xFF) << 16 | match << 30 | hit << 31
+            check = (check << 1 & _WORD | check >> WORD_BITS - 1) ^ answer
+    return dict(zip(_COUNTERS, (cycles, sent, answered, matched, hits, check), strict=True))

@@ -1,5 +1,6 @@
 """The twin of a network on a board: golden routers, links and hosts with the same packets."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hopforge.gen.design import NetworkDesign
@@ -17,7 +18,8 @@ _WORD = (1 << WORD_BITS) - 1
 _STUCK = 100_000
 
 
-class PacketRequests(NamedTuple):
+@dataclass(frozen=True)
+class PacketRequests:
     """What a run sends: registers SEED, COUNT, PERIOD, LENGTHS."""
 
     seed: int
@@ -105,7 +107,7 @@ def _packets(params: RouterParams, number: int, hosts: int, requests: PacketRequ
         body = [(number, params.address_bits), (tag, params.tag_bits), (word, WORD_BITS)]
         width = params.width_bits
         packets.append(Packet(k * max(1, requests.period), _joined(fields, width), flits, _joined(body, width)))
-        word = int(next_word(word))
+        word = next_word(word)
     return packets
 
 

@@ -205,7 +205,9 @@ def test_any_bytes(data):
         part = frame(request, spoil=data.draw(st.none() | st.integers(0, 9)))
         part = part[: data.draw(st.sampled_from([10, 10, 10, 3, 9]))]
         if data.draw(st.booleans()):
-            part.insert(data.draw(st.integers(0, len(part))), (data.draw(st.integers(0, 255)), data.draw(st.booleans())))
+            part.insert(
+                data.draw(st.integers(0, len(part))), (data.draw(st.integers(0, 255)), data.draw(st.booleans()))
+            )
         steps += [*part, data.draw(st.sampled_from([REST, REST, REST, GAP]))]
     answers, expected, _ = play(steps)
     assert answers == expected

@@ -1,6 +1,5 @@
 """The log of a run: what happened to every flit in every cycle (tests, `hopforge trace`, co-simulation)."""
 
-
 import numpy as np
 from numba import int64
 

@@ -1,6 +1,5 @@
 """The wavefront allocator of VA (docs/definitions/router.md, VA)."""
 
-
 from numba import int64, uint64
 
 from hopforge.model.kernel.bits import trailing_zeros

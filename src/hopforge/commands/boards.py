@@ -31,7 +31,9 @@ def _list(wanted: bool) -> None:
     rows = [("board", "what it is", "holds", "LUTs", "block RAMs", "clock")]
     for board in BOARDS.values():
         clock = f"{board.mhz['engine']:g} MHz"
-        rows.append((board.name, board.title, board.holds, str(board.luts), f"{board.brams} of {board.bram_kbit} kbit", clock))
+        rows.append(
+            (board.name, board.title, board.holds, str(board.luts), f"{board.brams} of {board.bram_kbit} kbit", clock)
+        )
     show_table(rows, left=3)
     raise typer.Exit
 
