@@ -24,7 +24,11 @@ def smoke_bench(name: str, ports: Sequence[dict[str, Any]], identity: int | None
         What ID reads; only checked on the native bus.
     """
     names = [port["name"] for port in ports]
-    told = [port["name"] for port in ports if port["direction"] == "output" and port["name"].endswith(_TOLD)]
+    told = [
+        port["name"]
+        for port in ports
+        if port["direction"] == "output" and port["name"].endswith(_TOLD)
+    ]
     told = told or [port["name"] for port in ports if port["direction"] == "output"][:1]
     bus = next((stem for stem in ("csr_", "csr__") if f"{stem}addr" in names and f"{stem}rdata" in names), None)
     lines = [
@@ -40,7 +44,7 @@ def smoke_bench(name: str, ports: Sequence[dict[str, Any]], identity: int | None
         "    repeat (4) @(negedge clk);",
         "    rst = 0;",
         "    repeat (16) @(negedge clk);",
-        f'    if (^{{{", ".join(told)}}} === 1\'bx) $fatal(1, "FAIL: an output is unknown");',
+        f"    if (^{{{', '.join(told)}}} === 1'bx) $fatal(1, \"FAIL: an output is unknown\");",
     ]
     if bus is not None and identity is not None:
         lines += [
@@ -48,7 +52,7 @@ def smoke_bench(name: str, ports: Sequence[dict[str, Any]], identity: int | None
             "    @(negedge clk);",
             f"    {bus}re = 0;",
             "    repeat (4) @(negedge clk);",
-            f'    if ({bus}rdata !== 32\'h{identity:08x}) $fatal(1, "FAIL: ID reads %h", {bus}rdata);',
+            f"    if ({bus}rdata !== 32'h{identity:08x}) $fatal(1, \"FAIL: ID reads %h\", {bus}rdata);",
         ]
     return "\n".join([*lines, '    $display("PASS");', "    $finish;", "  end", "endmodule", ""])
 

@@ -33,7 +33,9 @@ def bit_names(module: VerilogModule) -> dict[str, str]:
     return found
 
 
-def name_everything(modules: list[VerilogModule], top: str, words: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def name_everything(
+    modules: list[VerilogModule], top: str, words: Mapping[str, Mapping[str, str]]
+) -> dict[str, str]:
     """Name wires, ports and instances of all modules; return new names of modules that had numbers.
 
     Parameters

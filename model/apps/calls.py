@@ -82,17 +82,10 @@ class Calls:
 
     def exchange(self, to: int, count: int, source: int, recv_count: int, datatype: int = DOUBLE) -> None:
         """MPI_Sendrecv."""
-        self.add(
-            Action(
-                "sendRecv",
-                count=count,
-                peer=to,
-                recv_count=recv_count,
-                source=source,
-                datatype=datatype,
-                recv_datatype=datatype,
-            )
-        )
+        self.add(Action(
+            "sendRecv", count=count, peer=to, recv_count=recv_count, source=source, datatype=datatype,
+            recv_datatype=datatype,
+        ))
 
     def barrier(self) -> None:
         """MPI_Barrier."""
@@ -112,21 +105,16 @@ class Calls:
 
     def alltoall(self, count: int, datatype: int = DOUBLE) -> None:
         """MPI_Alltoall."""
-        self.add(Action("alltoall", count=count, recv_count=count, datatype=datatype, recv_datatype=datatype))
+        self.add(Action(
+            "alltoall", count=count, recv_count=count, datatype=datatype, recv_datatype=datatype
+        ))
 
     def alltoallv(self, counts: tuple[int, ...], recv_counts: tuple[int, ...], datatype: int = DOUBLE) -> None:
         """MPI_Alltoallv."""
-        self.add(
-            Action(
-                "alltoallv",
-                count=sum(counts),
-                counts=counts,
-                recv_count=sum(recv_counts),
-                recv_counts=recv_counts,
-                datatype=datatype,
-                recv_datatype=datatype,
-            )
-        )
+        self.add(Action(
+            "alltoallv", count=sum(counts), counts=counts, recv_count=sum(recv_counts), recv_counts=recv_counts,
+            datatype=datatype, recv_datatype=datatype,
+        ))
 
     def compute(self, flops: float) -> None:
         """Calculate for so many operations; nothing is written for none."""
@@ -134,7 +122,9 @@ class Calls:
             self.add(Action("compute", amount=float(flops)))
 
 
-def written_program(name: str, ranks: int, write: Callable[[Calls], None], most_iterations: int | None = None) -> Trace:
+def written_program(
+    name: str, ranks: int, write: Callable[[Calls], None], most_iterations: int | None = None
+) -> Trace:
     """Return the program of which `write` appends the calls of one rank; `init` and `finalize` stand around them.
 
     Parameters

@@ -43,30 +43,15 @@ def generated_trace(config: GeneratedWorkload, hosts: int, seed: int) -> Trace:
 def _training_trace(config: TrainingWorkload, ranks: int) -> Trace:
     if config.parallelism == "data":
         return data_parallel_trace(
-            parameters=config.parameters,
-            value_bytes=config.value_bytes,
-            buckets=config.buckets,
-            tokens=config.tokens,
-            steps=config.steps,
-            ranks=ranks,
+            parameters=config.parameters, value_bytes=config.value_bytes, buckets=config.buckets,
+            tokens=config.tokens, steps=config.steps, ranks=ranks,
         )
     if config.parallelism == "expert":
         return expert_parallel_trace(
-            parameters=config.parameters,
-            value_bytes=config.value_bytes,
-            layers=config.layers,
-            hidden=config.hidden,
-            experts_per_token=config.experts_per_token,
-            tokens=config.tokens,
-            steps=config.steps,
-            ranks=ranks,
+            parameters=config.parameters, value_bytes=config.value_bytes, layers=config.layers, hidden=config.hidden,
+            experts_per_token=config.experts_per_token, tokens=config.tokens, steps=config.steps, ranks=ranks,
         )
     return pipeline_trace(
-        parameters=config.parameters,
-        value_bytes=config.value_bytes,
-        hidden=config.hidden,
-        microbatches=config.microbatches,
-        tokens=config.tokens,
-        steps=config.steps,
-        ranks=ranks,
+        parameters=config.parameters, value_bytes=config.value_bytes, hidden=config.hidden,
+        microbatches=config.microbatches, tokens=config.tokens, steps=config.steps, ranks=ranks,
     )

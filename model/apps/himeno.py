@@ -60,7 +60,9 @@ def himeno_trace(size: str, iterations: int, ranks: int) -> Trace:
         step.compute(FLOPS * own[0] * own[1] * own[2])
         for axis in (2, 1, 0):
             face = (own[axis - 2] + 2) * (own[axis - 1] + 2)
-            near = [calls.rank + way * weight[axis] for way in (-1, 1) if 0 <= place[axis] + way < grid_shape[axis]]
+            near = [
+                calls.rank + way * weight[axis] for way in (-1, 1) if 0 <= place[axis] + way < grid_shape[axis]
+            ]
             for other in near:
                 step.irecv(other, axis, face, FLOAT)
             for other in near:

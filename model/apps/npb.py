@@ -29,10 +29,8 @@ class Benchmark(NamedTuple):
 _POWER = "powers of two"
 BENCHMARKS: dict[str, Benchmark] = {
     "bt": Benchmark(
-        tuple(npb_multipartition.BT_SIZES),
-        "squares with cells of at least 3 points",
-        npb_multipartition.bt_legal,
-        npb_multipartition.write_bt,
+        tuple(npb_multipartition.BT_SIZES), "squares with cells of at least 3 points",
+        npb_multipartition.bt_legal, npb_multipartition.write_bt,
     ),
     "cg": Benchmark(tuple(npb_cg.SIZES), _POWER, npb_cg.legal, npb_cg.write),
     "ep": Benchmark(
@@ -41,24 +39,22 @@ BENCHMARKS: dict[str, Benchmark] = {
     "ft": Benchmark(tuple(npb_ft.SIZES), f"{_POWER} that divide the box", npb_ft.legal, npb_ft.write),
     "is": Benchmark(tuple(npb_is.SIZES), _POWER, npb_is.legal, npb_is.write),
     "lu": Benchmark(
-        tuple(npb_lu.SIZES),
-        "rows × columns with columns ≤ rows ≤ 2·columns and parts of at least 3 points",
-        npb_lu.legal,
-        npb_lu.write,
+        tuple(npb_lu.SIZES), "rows × columns with columns ≤ rows ≤ 2·columns and parts of at least 3 points",
+        npb_lu.legal, npb_lu.write,
     ),
     "mg": Benchmark(tuple(npb_mg.SIZES), f"{_POWER} with a point for each rank", npb_mg.legal, npb_mg.write),
     "sp": Benchmark(
-        tuple(npb_multipartition.SP_SIZES),
-        "squares with cells of at least 3 points",
-        npb_multipartition.sp_legal,
-        npb_multipartition.write_sp,
+        tuple(npb_multipartition.SP_SIZES), "squares with cells of at least 3 points",
+        npb_multipartition.sp_legal, npb_multipartition.write_sp,
     ),
 }
 #: largest number of ranks that an error looks through
 _LISTED = 1 << 14
 
 
-def npb_trace(benchmark: str, problem: str, ranks: int, graph: str = "BH", iterations: int | None = None) -> Trace:
+def npb_trace(
+    benchmark: str, problem: str, ranks: int, graph: str = "BH", iterations: int | None = None
+) -> Trace:
     """Return the calls of a benchmark.
 
     Parameters

@@ -4,13 +4,8 @@ from hopforge.model.apps.calls import DOUBLE, LOGICAL, Calls
 
 #: class → order of the matrix, nonzeros per row of its generator, iterations
 SIZES = {
-    "S": (1400, 7, 15),
-    "W": (7000, 8, 15),
-    "A": (14000, 11, 15),
-    "B": (75000, 13, 75),
-    "C": (150000, 15, 75),
-    "D": (1500000, 21, 100),
-    "E": (9000000, 26, 100),
+    "S": (1400, 7, 15), "W": (7000, 8, 15), "A": (14000, 11, 15), "B": (75000, 13, 75), "C": (150000, 15, 75),
+    "D": (1500000, 21, 100), "E": (9000000, 26, 100),
 }
 INNER = 25
 

@@ -10,12 +10,7 @@ from hopforge.model.apps.npb_random import SEED, random_blocks
 
 #: class → log₂ of keys, of the largest key, of buckets
 SIZES = {
-    "S": (16, 11, 9),
-    "W": (20, 16, 10),
-    "A": (23, 19, 10),
-    "B": (25, 21, 10),
-    "C": (27, 23, 10),
-    "D": (31, 27, 10),
+    "S": (16, 11, 9), "W": (20, 16, 10), "A": (23, 19, 10), "B": (25, 21, 10), "C": (27, 23, 10), "D": (31, 27, 10),
 }
 ITERATIONS, TEST_KEYS = 10, 5
 #: operations for a key in an iteration: 0.7812e9 for class A, 2²³ keys, 10 iterations ("NAS Parallel
@@ -46,7 +41,7 @@ def _buckets(problem: str, ranks: int) -> tuple[NDArray[np.int64], NDArray[np.in
         rank = (done + np.arange(len(key))) // own
         low, high = int(rank[0]), int(rank[-1]) + 1
         code = (rank - low) * buckets + (key >> (largest_log - buckets_log))
-        count[low * buckets : high * buckets] += np.bincount(code, minlength=(high - low) * buckets)
+        count[low * buckets:high * buckets] += np.bincount(code, minlength=(high - low) * buckets)
         done += len(key)
     return count.reshape(ranks, buckets), first[0]
 
@@ -76,7 +71,7 @@ def redistributions(problem: str, ranks: int) -> NDArray[np.int64]:
                 rank += 1
         edges = np.array([0, *(bucket + 1 for bucket in last)])
         for rank in range(len(last)):
-            calls[call, :, rank] = count[:, edges[rank] : edges[rank + 1]].sum(axis=1)
+            calls[call, :, rank] = count[:, edges[rank]:edges[rank + 1]].sum(axis=1)
     return calls
 
 

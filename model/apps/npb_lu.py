@@ -6,13 +6,7 @@ from hopforge.model.apps.calls import DOUBLE, INT, LOGICAL, Calls
 
 #: class → edge of the cube, iterations
 SIZES = {
-    "S": (12, 50),
-    "W": (33, 300),
-    "A": (64, 250),
-    "B": (102, 250),
-    "C": (162, 250),
-    "D": (408, 300),
-    "E": (1020, 300),
+    "S": (12, 50), "W": (33, 300), "A": (64, 250), "B": (102, 250), "C": (162, 250), "D": (408, 300), "E": (1020, 300),
 }
 FROM_SOUTH, FROM_NORTH, FROM_EAST, FROM_WEST = 1, 2, 3, 4
 
@@ -123,10 +117,7 @@ def write(calls: Calls, problem: str, ranks: int) -> None:
 
 
 def _surface_integral(
-    calls: Calls,
-    points: int,
-    x: tuple[int, int],
-    y: tuple[int, int],
+    calls: Calls, points: int, x: tuple[int, int], y: tuple[int, int],
     neighbours: tuple[int | None, int | None, int | None, int | None],
 ) -> None:
     """Append the integral over the box 2 … n − 1, 2 … n − 2, 3 … n − 1 (pintgr.f; numbers from 1)."""

@@ -63,7 +63,8 @@ def levels(problem: str, ranks: int, rank: int) -> dict[int, _Level]:
         points = 1 << level
         size = [2 + (at + 1) * points // n - at * points // n for at, n in zip(place, shape, strict=True)]
         following = [
-            2 + (s + at + 1) * points // n - (s + at) * points // n for s, at, n in zip(step, place, shape, strict=True)
+            2 + (s + at + 1) * points // n - (s + at) * points // n
+            for s, at, n in zip(step, place, shape, strict=True)
         ]
         step = [2 * s if 2 in pair else s for s, *pair in zip(step, size, following, strict=True)]
         if level < finest:
@@ -75,11 +76,8 @@ def levels(problem: str, ranks: int, rank: int) -> dict[int, _Level]:
             return rank + weight[axis] * ((place[axis] + way * step[axis]) % shape[axis] - place[axis])
 
         found[level] = _Level(
-            size,
-            [neighbour(axis, 1) for axis in range(3)],
-            [neighbour(axis, -1) for axis in range(3)],
-            [False] * 3,
-            [False] * 3,
+            size, [neighbour(axis, 1) for axis in range(3)], [neighbour(axis, -1) for axis in range(3)],
+            [False] * 3, [False] * 3,
         )
     return found
 

@@ -6,22 +6,10 @@ from hopforge.model.apps.calls import DOUBLE, INT, LOGICAL, Calls
 
 #: class → edge of the cube, iterations
 BT_SIZES = {
-    "S": (12, 60),
-    "W": (24, 200),
-    "A": (64, 200),
-    "B": (102, 200),
-    "C": (162, 200),
-    "D": (408, 250),
-    "E": (1020, 250),
+    "S": (12, 60), "W": (24, 200), "A": (64, 200), "B": (102, 200), "C": (162, 200), "D": (408, 250), "E": (1020, 250),
 }
 SP_SIZES = {
-    "S": (12, 100),
-    "W": (36, 400),
-    "A": (64, 400),
-    "B": (102, 400),
-    "C": (162, 400),
-    "D": (408, 500),
-    "E": (1020, 500),
+    "S": (12, 100), "W": (36, 400), "A": (64, 400), "B": (102, 400), "C": (162, 400), "D": (408, 500), "E": (1020, 500),
 }
 EAST, WEST, NORTH, SOUTH, BOTTOM, TOP = 2000, 3000, 4000, 5000, 6000, 7000
 #: tags of values that go on (and back) along each axis

@@ -37,14 +37,7 @@ def data_parallel_trace(
 
 
 def expert_parallel_trace(
-    *,
-    parameters: int,
-    value_bytes: int,
-    layers: int,
-    hidden: int,
-    experts_per_token: int,
-    tokens: int,
-    steps: int,
+    *, parameters: int, value_bytes: int, layers: int, hidden: int, experts_per_token: int, tokens: int, steps: int,
     ranks: int,
 ) -> Trace:
     """Return steps through layers of experts, spread evenly over the ranks, as many tokens for each.

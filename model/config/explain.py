@@ -74,7 +74,9 @@ def describe(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _walk(location: tuple[str | int, ...], schema: dict[str, Any], *, unknown: bool) -> tuple[Path, dict[str, Any]]:
+def _walk(
+    location: tuple[str | int, ...], schema: dict[str, Any], *, unknown: bool
+) -> tuple[Path, dict[str, Any]]:
     """Return the path of the data, without the tags of unions, and the schema of the innermost section.
 
     With `unknown` the last step is a key that no section has, whatever it looks like.

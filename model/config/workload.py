@@ -97,15 +97,7 @@ class CollectiveWorkload(ProgramWorkload):
     kind: Literal["collective"]
     """A collective operation of all ranks."""
     operation: Literal[
-        "allreduce",
-        "alltoall",
-        "allgather",
-        "barrier",
-        "bcast",
-        "gather",
-        "reduce",
-        "reduce_scatter",
-        "scan",
+        "allreduce", "alltoall", "allgather", "barrier", "bcast", "gather", "reduce", "reduce_scatter", "scan",
         "scatter",
     ]
     """What the ranks call."""
@@ -211,13 +203,7 @@ class TrainingWorkload(GeneratedWorkload):
 
 
 WorkloadConfig = Annotated[
-    SyntheticWorkload
-    | TraceWorkload
-    | CollectiveWorkload
-    | NpbWorkload
-    | MatrixProductWorkload
-    | GraphSearchWorkload
-    | HimenoWorkload
-    | TrainingWorkload,
+    SyntheticWorkload | TraceWorkload | CollectiveWorkload | NpbWorkload | MatrixProductWorkload | GraphSearchWorkload
+    | HimenoWorkload | TrainingWorkload,
     Field(discriminator="kind"),
 ]

@@ -491,7 +491,9 @@ class _Writer:
                     part.position, f"a value of {field.range} needs {need} bits, more than its width {width}"
                 )
             self._at = node.position
-            shifted = self._folded(self._add(Op.SHIFT, word.low << width, word.high << width, word.step, v=width), word)
+            shifted = self._folded(
+                self._add(Op.SHIFT, word.low << width, word.high << width, word.step, v=width), word
+            )
             word = self._sum(shifted, field)
         return word
 

@@ -126,7 +126,9 @@ class Program:
         roms = [number for rom in self.roms for number in rom]
         return ProgramArrays(np.array(rows, np.int64), quiet, np.array([*roms, 0], np.int64))
 
-    def values(self, own: NDArray[np.int64], level: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.int64]:
+    def values(
+        self, own: NDArray[np.int64], level: NDArray[np.int64], dst: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Return the values for many destinations at many places; all of one length, or one place for all."""
         found = np.empty(len(dst), np.int64)
         if len(dst):
@@ -146,23 +148,8 @@ def _row(step: Step, starts: NDArray[np.int64]) -> tuple[int, ...]:
 _SHIFT_RIGHT, _MASK = len(Op), len(Op) + 1
 """A division by a power of two in kernels, and its remainder; v is the shift, or the mask."""
 (
-    _CONST,
-    _DST,
-    _OWN,
-    _LEVEL,
-    _ADD,
-    _SUB,
-    _MUL,
-    _DIV,
-    _MOD,
-    _EQ,
-    _LT,
-    _AND,
-    _OR,
-    _NOT,
-    _SELECT,
-    _SHIFT,
-    _ROM,
+    _CONST, _DST, _OWN, _LEVEL, _ADD, _SUB, _MUL, _DIV, _MOD, _EQ, _LT, _AND, _OR, _NOT,
+    _SELECT, _SHIFT, _ROM,
 ) = (int(op) for op in Op)  # kernels know numbers, not enums
 
 

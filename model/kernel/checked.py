@@ -214,7 +214,9 @@ def call_checked(parameters: tuple[types.Type, ...]) -> Any:
             i64 = ir.IntType(64)
             values = cgutils.unpack_tuple(builder, args[1])
             context.active_code_library.add_linking_library(compiled.library)
-            status, value = context.call_internal_no_propagate(builder, compiled.fndesc, returned(*parameters), values)
+            status, value = context.call_internal_no_propagate(
+                builder, compiled.fndesc, returned(*parameters), values
+            )
             raised = cgutils.alloca_once_value(builder, ir.Constant(i64, 0))
             size = cgutils.alloca_once_value(builder, ir.Constant(i64, 0))
             with cgutils.if_unlikely(builder, status.is_error):

@@ -23,20 +23,8 @@ __all__ = ["ReplayCounts", "replay", "replay_streams"]
 
 @kernel(inline="always")
 def _replay_as(  # type: ignore[no-untyped-def]
-    policy,
-    skewed,
-    rows,
-    payload_mask,
-    ways,
-    tags,
-    held,
-    order,
-    shift_register,
-    t,
-    own,
-    level,
-    dst,
-    now,
+    policy, skewed, rows, payload_mask, ways, tags, held, order, shift_register, t, own, level,
+    dst, now,
 ):
     hits = evictions = 0
     for index in range(len(dst)):
@@ -120,7 +108,9 @@ def replay(reduction: NodeReduction, router: int, destinations: ArrayLike, cache
             reduction.tables, place.own, place.level, cache.tables, cache.state, dst, cache.tick(len(dst))
         )
     misses = len(dst) - hits
-    cache.count(lookups=len(dst), hits=hits, misses=misses, fills=misses if cache.enabled else 0, evictions=evictions)
+    cache.count(
+        lookups=len(dst), hits=hits, misses=misses, fills=misses if cache.enabled else 0, evictions=evictions
+    )
     return ReplayCounts(len(dst), int(hits), int(evictions))
 
 

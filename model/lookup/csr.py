@@ -257,10 +257,7 @@ def _configuration(params: LookupParams) -> Iterator[Register]:
     chunks = ", ".join(f"{index}: {bits} bits" for index, bits in enumerate(params.chunk_bits))
     mode = (
         (
-            "mode",
-            0,
-            3,
-            0,
+            "mode", 0, 3, 0,
             "0 arbitrary, 1 mesh, 2 torus, 3 fat tree, 4 dragonfly, 5 expression; one that is not built in acts as 0.",
         ),
         ("chunk_select", 4, 3, 0, f"Width of a digit ({chunks}); one that does not exist acts as 0."),

@@ -83,3 +83,5 @@ def _conflict(values, ports, first, stamp, router):  # type: ignore[no-untyped-d
         elif ports[first[value]] != ports[host]:
             return first[value], host
     return -1, -1
+
+

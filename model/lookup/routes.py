@@ -142,17 +142,9 @@ class Routes:
     def _arrays(self) -> _Arrays:
         topology = self.topology
         return (
-            self.reduction.tables,
-            self._own,
-            self._level,
-            self._table,
-            topology.host_address,
-            topology.host_router,
-            topology.host_port,
-            links_of_a_pair(topology),
-            self.links == "hash",
-            self._parallel.links,
-            self._parallel.ports,
+            self.reduction.tables, self._own, self._level, self._table,
+            topology.host_address, topology.host_router, topology.host_port, links_of_a_pair(topology),
+            self.links == "hash", self._parallel.links, self._parallel.ports,
         )
 
 
@@ -176,14 +168,14 @@ def key_ports(topology: Topology, links: LinkRule = "own_first") -> NDArray[np.i
         width = max(terminals, dims)
         table = np.full((routers, 3 * width), -1, np.int32)
         table[:, :terminals] = np.arange(terminals)
-        table[:, width : width + dims] = terminals + 2 * np.arange(dims)
-        table[:, 2 * width : 2 * width + dims] = terminals + 2 * np.arange(dims) + 1
+        table[:, width:width + dims] = terminals + 2 * np.arange(dims)
+        table[:, 2 * width:2 * width + dims] = terminals + 2 * np.arange(dims) + 1
         return table
     if topology.kind == "fat_tree":
         k = params["k"]
         table = np.full((routers, 3 * k), -1, np.int32)
-        table[:, k : 2 * k] = np.where(topology.ports[:, np.newaxis] > k, k + np.arange(k), -1)
-        table[:, 2 * k :] = np.arange(k)
+        table[:, k:2 * k] = np.where(topology.ports[:, np.newaxis] > k, k + np.arange(k), -1)
+        table[:, 2 * k:] = np.arange(k)
         return table
     p, a, g = params["p"], params["a"], params["g"]
     towards = group_ports(topology, links)
@@ -194,7 +186,7 @@ def key_ports(topology: Topology, links: LinkRule = "own_first") -> NDArray[np.i
     for other in range(a):
         here = local != other
         table[here, width + other] = p + other - (other > local[here])
-    table[:, 2 * width : 2 * width + g * towards.shape[2]] = towards.reshape(routers, -1)
+    table[:, 2 * width:2 * width + g * towards.shape[2]] = towards.reshape(routers, -1)
     return table
 
 

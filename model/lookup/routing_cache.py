@@ -39,20 +39,8 @@ _MAX_WAYS = 64
 
 @kernel(inline="always")
 def _run_as(  # type: ignore[no-untyped-def]
-    policy,
-    skewed,
-    rows,
-    payload_mask,
-    ways,
-    tags,
-    held,
-    order,
-    shift_register,
-    keys,
-    outputs,
-    now,
-    hits,
-    answers,
+    policy, skewed, rows, payload_mask, ways, tags, held, order, shift_register, keys, outputs,
+    now, hits, answers,
 ):
     fills = evictions = drops = 0
     step = len(outputs) > 1

@@ -418,7 +418,7 @@ def _tree_cubes(ports: KeyPorts, router: int) -> _Cubes:
     below: list[_Field] = [None] * (place.level + 1) + [(own[i], own[i] + 1) for i in range(place.level, n)]
 
     def at(fields: list[_Field], index: int, value: int) -> list[_Field]:
-        return [*fields[:index], (value, value + 1), *fields[index + 1 :]]
+        return [*fields[:index], (value, value + 1), *fields[index + 1:]]
 
     for value in range(k):
         yield at(below, place.level, value), value
@@ -429,7 +429,7 @@ def _tree_cubes(ports: KeyPorts, router: int) -> _Cubes:
         return
     for i in range(place.level, n):  # earlier rows have taken what agrees above digit i
         anything: list[_Field] = [None] * (i + 2)
-        agree = anything + below[i + 2 :]
+        agree = anything + below[i + 2:]
         for value in range(k):
             yield at(agree, i, value), k + value
 

@@ -115,6 +115,10 @@ def walk_packets(
     return -1
 
 
+
+
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """Answers to packets to one host, by input VC (`model.router.factor` puts hosts and routers before that).

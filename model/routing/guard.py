@@ -173,7 +173,9 @@ user_function: Any = None
 
 
 def _guard_relation(identity: str, most: int, phases: int) -> Callable[..., int]:
-    def guard(router: int, in_port: int, in_vc: int, packet: Any, net: Net, table: Any, memory: Any, out: Any) -> int:
+    def guard(
+        router: int, in_port: int, in_vc: int, packet: Any, net: Net, table: Any, memory: Any, out: Any
+    ) -> int:
         if len(identity) == 0 or net.mistake != 0:
             return 0
         note = note_of(net)

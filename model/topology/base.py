@@ -115,17 +115,8 @@ class Topology:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
-        for array in (
-            self.peer_router,
-            self.peer_port,
-            self.host_at,
-            self.host_router,
-            self.host_port,
-            self.host_address,
-            self.ports,
-            self.position,
-            self.link_cycles,
-        ):
+        for array in (self.peer_router, self.peer_port, self.host_at, self.host_router, self.host_port,
+                      self.host_address, self.ports, self.position, self.link_cycles):
             if array is not None:
                 array.setflags(write=False)
 
@@ -181,10 +172,7 @@ def assemble(
     assert not np.any((host_at >= 0) & (peer_router >= 0)), "a port has a host and a link"
     assert len(np.unique(host_address)) == len(host_address), "two hosts share an address"
     return Topology(
-        name=name,
-        kind=kind,
-        routers=routers,
-        hosts=len(host_router),
+        name=name, kind=kind, routers=routers, hosts=len(host_router),
         peer_router=np.ascontiguousarray(peer_router, dtype=np.int32),
         peer_port=np.ascontiguousarray(peer_port, dtype=np.int32),
         host_at=host_at,
@@ -192,7 +180,5 @@ def assemble(
         host_port=np.ascontiguousarray(host_port, dtype=np.int32),
         host_address=np.ascontiguousarray(host_address, dtype=np.int64),
         ports=np.ascontiguousarray(ports, dtype=np.int32),
-        params=params,
-        position=position,
-        link_cycles=link_cycles,
+        params=params, position=position, link_cycles=link_cycles,
     )

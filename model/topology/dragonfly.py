@@ -81,12 +81,8 @@ def build_dragonfly(config: DragonflyConfig, address: AddressConfig) -> Topology
     host = np.arange(routers * p, dtype=np.int64)
     router = host // p
     return assemble(
-        name=f"dragonfly p={p} a={a} h={h} g={g} ({config.arrangement})",
-        kind="dragonfly",
-        peer_router=peer_router,
-        peer_port=peer_port,
-        host_router=router,
-        host_port=host % p,
+        name=f"dragonfly p={p} a={a} h={h} g={g} ({config.arrangement})", kind="dragonfly",
+        peer_router=peer_router, peer_port=peer_port, host_router=router, host_port=host % p,
         host_address=host % p | (router % a) << address.chunk_bits | (router // a) << (2 * address.chunk_bits),
         ports=np.full(routers, width),
         params={"p": p, "a": a, "h": h, "g": g, "arrangement": config.arrangement, "links_per_group_pair": rounds},

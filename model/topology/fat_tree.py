@@ -40,20 +40,13 @@ def build_fat_tree(config: FatTreeConfig, address: AddressConfig) -> Topology:
             peer_router[upper, digit] = lower
             peer_port[upper, digit] = k + up
     ports = np.full(routers, width)
-    ports[n * per_level :] = k
+    ports[n * per_level:] = k
     hosts = per_level * k
     host = np.arange(hosts, dtype=np.int64)
     host_address = np.zeros(hosts, dtype=np.int64)
     for i in range(n + 1):
         host_address |= (host // k**i % k) << (i * address.chunk_bits)
     return assemble(
-        name=f"{k}-ary tree of {n + 1} levels",
-        kind="fat_tree",
-        peer_router=peer_router,
-        peer_port=peer_port,
-        host_router=host // k,
-        host_port=host % k,
-        host_address=host_address,
-        ports=ports,
-        params={"k": k, "n": n},
+        name=f"{k}-ary tree of {n + 1} levels", kind="fat_tree", peer_router=peer_router, peer_port=peer_port,
+        host_router=host // k, host_port=host % k, host_address=host_address, ports=ports, params={"k": k, "n": n},
     )

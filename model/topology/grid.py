@@ -56,12 +56,9 @@ def build_grid(config: MeshConfig | TorusConfig, address: AddressConfig) -> Topo
         stride *= radix
     host = np.arange(routers * terminals, dtype=np.int64)
     return assemble(
-        name=f"{'x'.join(map(str, radices))} {config.kind}",
-        kind=config.kind,
-        peer_router=peer_router,
-        peer_port=peer_port,
-        host_router=host // terminals,
-        host_port=host % terminals,
+        name=f"{'x'.join(map(str, radices))} {config.kind}", kind=config.kind,
+        peer_router=peer_router, peer_port=peer_port,
+        host_router=host // terminals, host_port=host % terminals,
         host_address=router_address[host // terminals] | (host % terminals) << (dims * address.chunk_bits),
         ports=np.full(routers, width),
         params={"radices": radices, "hosts_per_router": terminals},

@@ -36,8 +36,7 @@ def check_host_numbers(key: str, hosts: int, address: AddressConfig) -> None:
     """
     if hosts > 1 << address.width_bits:
         raise TopologyError(
-            key,
-            f"{hosts} hosts are more than the {1 << address.width_bits} addresses of"
+            key, f"{hosts} hosts are more than the {1 << address.width_bits} addresses of"
             f" address.width_bits={address.width_bits}",
         )
 

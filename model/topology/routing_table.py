@@ -151,7 +151,7 @@ def hop_statistics(topology: Topology, max_sources: int | None = None) -> HopSta
     diameter, total, plain = 0, 0.0, 0
     step = max(1, (1 << 24) // topology.routers)
     for start in range(0, len(sources), step):
-        part = sources[start : start + step]
+        part = sources[start:start + step]
         hops = distances(topology, part)[:, with_hosts]
         diameter = max(diameter, int(hops.max()))
         total += float(weights[part] @ hops @ weights[with_hosts])

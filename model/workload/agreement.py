@@ -23,7 +23,9 @@ def listed(ranks: Sequence[int]) -> str:
     return ", ".join(map(str, ranks[:_SHOWN])) + (f" and {len(ranks) - _SHOWN} more" if len(ranks) > _SHOWN else "")
 
 
-def same_calls(trace: Trace, communicator: int, members: Sequence[int], where: Sequence[NDArray[np.integer]]) -> None:
+def same_calls(
+    trace: Trace, communicator: int, members: Sequence[int], where: Sequence[NDArray[np.integer]]
+) -> None:
     """Compare the collectives of all members of a communicator, call by call.
 
     Parameters

@@ -15,16 +15,8 @@ KINDS = 8
 LATER_POST, LATER_RECEIVE = 6, 7
 _NO_CALL, _SEND, _ISEND, _RECV, _IRECV, _WAIT, _WAITALL, _BOTH, _COMPUTE, _SLEEP, _COLLECTIVE = range(11)
 _CODES = {
-    "send": _SEND,
-    "isend": _ISEND,
-    "recv": _RECV,
-    "irecv": _IRECV,
-    "wait": _WAIT,
-    "waitall": _WAITALL,
-    "sendRecv": _BOTH,
-    "compute": _COMPUTE,
-    "sleep": _SLEEP,
-    **dict.fromkeys(COLLECTIVES, _COLLECTIVE),
+    "send": _SEND, "isend": _ISEND, "recv": _RECV, "irecv": _IRECV, "wait": _WAIT, "waitall": _WAITALL,
+    "sendRecv": _BOTH, "compute": _COMPUTE, "sleep": _SLEEP, **dict.fromkeys(COLLECTIVES, _COLLECTIVE),
 }
 #: most operations, sends and receives that a call makes, by its code (collectives' messages beside)
 _OPERATIONS = np.array([0, 2, 1, 2, 1, 1, 0, 4, 1, 1, 1])
@@ -32,20 +24,10 @@ _NULL = -1
 #: bytes of a receive whose room is not known
 UNKNOWN = -1
 
-_CALL = np.dtype(
-    [
-        ("code", np.int8),
-        ("peer", np.int64),
-        ("source", np.int64),
-        ("tag", np.int64),
-        ("count", np.int64),
-        ("element", np.int64),
-        ("room", np.int64),
-        ("recv_element", np.int64),
-        ("amount", np.float64),
-        ("key", np.int64),
-    ]
-)
+_CALL = np.dtype([
+    ("code", np.int8), ("peer", np.int64), ("source", np.int64), ("tag", np.int64), ("count", np.int64),
+    ("element", np.int64), ("room", np.int64), ("recv_element", np.int64), ("amount", np.float64), ("key", np.int64),
+])
 
 
 class RankCalls(NamedTuple):
@@ -89,12 +71,7 @@ class CallTable:
             self._calls[number] = _record(action)
 
     def rank(
-        self,
-        rank: int,
-        collectives: list[NDArray[np.int64]],
-        *,
-        first_message: int,
-        first_receive: int,
+        self, rank: int, collectives: list[NDArray[np.int64]], *, first_message: int, first_receive: int,
         first_amount: int,
     ) -> RankCalls:
         """Return the operations of one rank.
@@ -127,21 +104,8 @@ class CallTable:
         where = np.where(calls["code"] == _BOTH, calls["source"], calls["peer"])
         wild = bool((receiving & ((where == ANY_SOURCE) | (calls["tag"] == ANY_TAG))).any())
         ends = _expand(
-            numbers,
-            calls,
-            keys,
-            requests,
-            wild,
-            np.concatenate([np.empty(0, np.int64), *collectives]),
-            first,
-            first_message,
-            first_receive,
-            first_amount,
-            operation,
-            action,
-            sends,
-            receives,
-            amounts,
+            numbers, calls, keys, requests, wild, np.concatenate([np.empty(0, np.int64), *collectives]), first,
+            first_message, first_receive, first_amount, operation, action, sends, receives, amounts,
         )
         return RankCalls(
             operation[: ends[0]], action[: ends[0]], sends[: ends[1]], receives[: ends[2]], amounts[: ends[3]]
@@ -176,21 +140,8 @@ def _number_requests(calls: NDArray[np.void], rank: int) -> int:
 
 @kernel
 def _expand(  # type: ignore[no-untyped-def]
-    numbers,
-    calls,
-    keys,
-    requests,
-    wild,
-    collective,
-    collective_first,
-    first_message,
-    first_receive,
-    first_amount,
-    operation,
-    action,
-    sends,
-    receives,
-    amounts,
+    numbers, calls, keys, requests, wild, collective, collective_first, first_message, first_receive, first_amount,
+    operation, action, sends, receives, amounts,
 ):
     head = np.full(keys, _NULL, np.int64)
     tail = np.full(keys, _NULL, np.int64)
@@ -250,7 +201,7 @@ def _expand(  # type: ignore[no-untyped-def]
             head[:], tail[:] = _NULL, _NULL
         elif code == _COLLECTIVE:
             low, high = collective_first[called], collective_first[called + 1]
-            operation[at : at + high - low] = collective[low:high]
+            operation[at:at + high - low] = collective[low:high]
             at += high - low
             called += 1
         if code in (_COMPUTE, _SLEEP, _COLLECTIVE) and call.amount > 0:  # of a reduction, too

@@ -44,18 +44,15 @@ def _power_below(p: int) -> int:
 
 # ---- one root -------------------------------------------------------------------------------------------------------
 
-
 def _tree(p: int, root: int) -> list[list[tuple[int, int, int]]]:
     """Return rounds of (parent, child, size of the child's subtree) of the binomial tree, root first."""
     rounds = []
     mask = 1 << max(p - 1, 0).bit_length() >> 1
     while mask:
-        rounds.append(
-            [
-                ((rank + root) % p, (rank + mask + root) % p, min(mask, p - rank - mask))
-                for rank in range(0, p - mask, 2 * mask)
-            ]
-        )
+        rounds.append([
+            ((rank + root) % p, (rank + mask + root) % p, min(mask, p - rank - mask))
+            for rank in range(0, p - mask, 2 * mask)
+        ])
         mask >>= 1
     return rounds
 
@@ -92,9 +89,9 @@ def reduce_linear(p: int, root: int) -> Schedule:
 
 def gather_binomial(p: int, root: int) -> Schedule:
     """Subtrees' blocks move up a binomial tree."""
-    return _rounds(
-        [[Transfer(b, a, _subtree(p, root, b, size)) for a, b, size in part] for part in reversed(_tree(p, root))]
-    )
+    return _rounds([
+        [Transfer(b, a, _subtree(p, root, b, size)) for a, b, size in part] for part in reversed(_tree(p, root))
+    ])
 
 
 def gather_linear(p: int, root: int) -> Schedule:
@@ -113,7 +110,6 @@ def scatter_linear(p: int, root: int) -> Schedule:
 
 
 # ---- all ranks alike ------------------------------------------------------------------------------------------------
-
 
 def allreduce_recursive_doubling(p: int, root: int = 0) -> Schedule:
     """Exchange with partners at distance 1, 2, 4 and so on.
@@ -135,7 +131,9 @@ def allreduce_recursive_doubling(p: int, root: int = 0) -> Schedule:
 
 def allreduce_ring(p: int, root: int = 0) -> Schedule:
     """Reduce-scatter, then allgather around the ring; the vector is cut in p pieces."""
-    rounds = [[Transfer(r, (r + 1) % p, ((r - step) % p,), True) for r in range(p)] for step in range(p - 1)] + [
+    rounds = [
+        [Transfer(r, (r + 1) % p, ((r - step) % p,), True) for r in range(p)] for step in range(p - 1)
+    ] + [
         [Transfer(r, (r + 1) % p, ((r + 1 - step) % p,)) for r in range(p)] for step in range(p - 1)
     ]
     return _rounds(rounds if p > 1 else [])
@@ -177,7 +175,9 @@ def alltoall_bruck(p: int, root: int = 0) -> Schedule:
         for r in range(p):
             # a block with way w = (d - s) mod p sits at s + (lower bits of w) before the round of bit k
             blocks = tuple(
-                s * p + (s + way) % p for way in range(1, p) if way & mask for s in [(r - (way & (mask - 1))) % p]
+                s * p + (s + way) % p
+                for way in range(1, p) if way & mask
+                for s in [(r - (way & (mask - 1))) % p]
             )
             part.append(Transfer(r, (r + mask) % p, blocks))
         rounds.append(part)
@@ -210,7 +210,9 @@ def allgather_bruck(p: int, root: int = 0) -> Schedule:
     mask = 1
     while mask < p:
         size = min(mask, p - mask)
-        rounds.append([Transfer(r, (r - mask) % p, tuple((r + step) % p for step in range(size))) for r in range(p)])
+        rounds.append([
+            Transfer(r, (r - mask) % p, tuple((r + step) % p for step in range(size))) for r in range(p)
+        ])
         mask *= 2
     return _rounds(rounds)
 
@@ -278,27 +280,19 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "bcast": {"binomial": bcast_binomial, "linear": bcast_linear, "ring": bcast_ring},
     "reduce": {"binomial": reduce_binomial, "linear": reduce_linear},
     "allreduce": {
-        "recursive_doubling": allreduce_recursive_doubling,
-        "ring": allreduce_ring,
-        "halving_doubling": allreduce_halving_doubling,
-        "binomial": allreduce_binomial,
+        "recursive_doubling": allreduce_recursive_doubling, "ring": allreduce_ring,
+        "halving_doubling": allreduce_halving_doubling, "binomial": allreduce_binomial,
     },
     "alltoall": {
-        "pairwise": alltoall_pairwise,
-        "bruck": alltoall_bruck,
-        "ring": alltoall_ring,
-        "linear": alltoall_linear,
+        "pairwise": alltoall_pairwise, "bruck": alltoall_bruck, "ring": alltoall_ring, "linear": alltoall_linear,
     },
     "allgather": {
-        "ring": allgather_ring,
-        "recursive_doubling": allgather_recursive_doubling,
-        "bruck": allgather_bruck,
+        "ring": allgather_ring, "recursive_doubling": allgather_recursive_doubling, "bruck": allgather_bruck,
     },
     "gather": {"binomial": gather_binomial, "linear": gather_linear},
     "scatter": {"binomial": scatter_binomial, "linear": scatter_linear},
     "reduce_scatter": {
-        "pairwise": reduce_scatter_pairwise,
-        "recursive_halving": reduce_scatter_recursive_halving,
+        "pairwise": reduce_scatter_pairwise, "recursive_halving": reduce_scatter_recursive_halving,
     },
     "barrier": {"bruck": barrier_bruck, "recursive_doubling": barrier_recursive_doubling},
     "scan": {"linear": scan_linear, "recursive_doubling": scan_recursive_doubling},

@@ -101,9 +101,7 @@ def _compiled(operation: str, algorithm: str, ranks: int, root: int) -> _Compile
             programs[transfer.src].append(KINDS * index + WAIT_SENT)
         number += len(part)
     return _Compiled(
-        np.array(source, np.int32),
-        np.array(destination, np.int32),
-        np.array(blocks, np.int64),
+        np.array(source, np.int32), np.array(destination, np.int32), np.array(blocks, np.int64),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)[:-1],
         tuple(np.array(program, np.int64) for program in programs),
     )
@@ -305,18 +303,17 @@ class _Builder:
     def add_rank(self, rank: int) -> None:
         """Collect the operations of one rank."""
         found = self.table.rank(
-            rank,
-            [self.call_operations[number][place] for _, number, place in self.called[rank]],
-            first_message=self.collective_messages + self.sends,
-            first_receive=self.received,
-            first_amount=self.timed,
+            rank, [self.call_operations[number][place] for _, number, place in self.called[rank]],
+            first_message=self.collective_messages + self.sends, first_receive=self.received, first_amount=self.timed,
         )
         self.parts.append(found)
         self.sends += len(found.sends)
         self.received += len(found.receives)
         self.timed += len(found.amounts)
 
-    def _check_room(self, sends: NDArray[np.int64], receives: NDArray[np.int64], matched: NDArray[np.int64]) -> None:
+    def _check_room(
+        self, sends: NDArray[np.int64], receives: NDArray[np.int64], matched: NDArray[np.int64]
+    ) -> None:
         """Refuse a receive that has no room for its message."""
         room = receives[:, 4]
         small = np.flatnonzero((matched >= 0) & (room != UNKNOWN) & (room < sends[:, 3][matched]))
@@ -387,11 +384,7 @@ class _Builder:
         kind, operand, action = kind[keep], operand[keep], action[keep]
         empty32, empty64 = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
         return Program(
-            ranks=self.trace.ranks,
-            first=first,
-            kind=kind,
-            operand=operand,
-            action=action,
+            ranks=self.trace.ranks, first=first, kind=kind, operand=operand, action=action,
             amount=np.concatenate([part.amounts for part in self.parts]),
             source=np.concatenate([*empty32, *self.sources, sends[:, 0].astype(np.int32)]),
             destination=np.concatenate([*empty32, *self.destinations, sends[:, 1].astype(np.int32)]),
@@ -406,17 +399,17 @@ def _match(sends: NDArray[np.int64], receives: NDArray[np.int64]) -> NDArray[np.
         return np.empty(0, np.int64)
     tags, tag = np.unique(both[:, 2], return_inverse=True)
     key = (both[:, 0] << 20 | both[:, 1]) * len(tags) + tag
-    code = _numbered(key[: len(sends)]), _numbered(key[len(sends) :])
-    order = np.lexsort((code[0], key[: len(sends)]))
-    sorted_key, sorted_count = key[: len(sends)][order], code[0][order]
+    code = _numbered(key[:len(sends)]), _numbered(key[len(sends):])
+    order = np.lexsort((code[0], key[:len(sends)]))
+    sorted_key, sorted_count = key[:len(sends)][order], code[0][order]
     # sends of one key are neighbours in `order`, numbered 0, 1, …
-    start = np.searchsorted(sorted_key, key[len(sends) :])
+    start = np.searchsorted(sorted_key, key[len(sends):])
     at = start + code[1]
     inside = at < len(order)
     safe = np.where(inside, at, 0)
     if not len(order):
         return np.full(len(receives), -1, np.int64)
-    good = inside & (sorted_key[safe] == key[len(sends) :]) & (sorted_count[safe] == code[1])
+    good = inside & (sorted_key[safe] == key[len(sends):]) & (sorted_count[safe] == code[1])
     return np.where(good, order[safe], -1)
 
 
@@ -517,16 +510,8 @@ def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int, trac
     out_src, out_dst = np.empty(total, np.int32), np.empty(total, np.int32)
     at = program.first[:-1].copy()
     ended = _interleave(
-        program.first,
-        program.kind,
-        program.operand,
-        program.source,
-        program.destination,
-        packets,
-        host,
-        at,
-        out_src,
-        out_dst,
+        program.first, program.kind, program.operand, program.source, program.destination, packets, host, at,
+        out_src, out_dst,
     )
     if not ended:
         waiting = np.flatnonzero(at < program.first[1:])

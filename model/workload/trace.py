@@ -40,67 +40,19 @@ _PIECE = 1 << 22
 
 #: size in bytes of SimGrid's datatype numbers (id → MPI name, bytes), x86-64
 DATATYPES: dict[int, tuple[str, int]] = {
-    -1: ("DATATYPE_NULL", 0),
-    0: ("DOUBLE", 8),
-    1: ("INT", 4),
-    2: ("CHAR", 1),
-    3: ("SHORT", 2),
-    4: ("LONG", 8),
-    5: ("FLOAT", 4),
-    6: ("BYTE", 1),
-    7: ("LONG_LONG", 8),
-    8: ("SIGNED_CHAR", 1),
-    9: ("UNSIGNED_CHAR", 1),
-    10: ("UNSIGNED_SHORT", 2),
-    11: ("UNSIGNED", 4),
-    12: ("UNSIGNED_LONG", 8),
-    13: ("UNSIGNED_LONG_LONG", 8),
-    14: ("LONG_DOUBLE", 16),
-    15: ("WCHAR", 4),
-    16: ("C_BOOL", 1),
-    17: ("INT8_T", 1),
-    18: ("INT16_T", 2),
-    19: ("INT32_T", 4),
-    20: ("INT64_T", 8),
-    21: ("UINT8_T", 1),
-    22: ("UINT16_T", 2),
-    23: ("UINT32_T", 4),
-    24: ("UINT64_T", 8),
-    25: ("C_FLOAT_COMPLEX", 8),
-    26: ("C_DOUBLE_COMPLEX", 16),
-    27: ("C_LONG_DOUBLE_COMPLEX", 32),
-    28: ("AINT", 8),
-    29: ("OFFSET", 8),
-    30: ("FLOAT_INT", 8),
-    31: ("LONG_INT", 16),
-    32: ("DOUBLE_INT", 16),
-    33: ("SHORT_INT", 8),
-    34: ("2INT", 8),
-    35: ("2FLOAT", 8),
-    36: ("2DOUBLE", 16),
-    37: ("2LONG", 16),
-    38: ("REAL", 4),
-    39: ("REAL4", 4),
-    40: ("REAL8", 8),
-    41: ("REAL16", 16),
-    42: ("COMPLEX8", 8),
-    43: ("COMPLEX16", 16),
-    44: ("COMPLEX32", 16),
-    45: ("INTEGER1", 4),
-    46: ("INTEGER2", 2),
-    47: ("INTEGER4", 4),
-    48: ("INTEGER8", 8),
-    49: ("INTEGER16", 16),
-    50: ("LONG_DOUBLE_INT", 32),
-    51: ("CXX_BOOL", 1),
-    52: ("CXX_FLOAT_COMPLEX", 8),
-    53: ("CXX_DOUBLE_COMPLEX", 16),
-    54: ("CXX_LONG_DOUBLE_COMPLEX", 32),
-    55: ("UB", 0),
-    56: ("LB", 0),
-    57: ("PACKED", 1),
-    58: ("PTR", 8),
-    59: ("COUNT", 8),
+    -1: ("DATATYPE_NULL", 0), 0: ("DOUBLE", 8), 1: ("INT", 4), 2: ("CHAR", 1), 3: ("SHORT", 2), 4: ("LONG", 8),
+    5: ("FLOAT", 4), 6: ("BYTE", 1), 7: ("LONG_LONG", 8), 8: ("SIGNED_CHAR", 1), 9: ("UNSIGNED_CHAR", 1),
+    10: ("UNSIGNED_SHORT", 2), 11: ("UNSIGNED", 4), 12: ("UNSIGNED_LONG", 8), 13: ("UNSIGNED_LONG_LONG", 8),
+    14: ("LONG_DOUBLE", 16), 15: ("WCHAR", 4), 16: ("C_BOOL", 1), 17: ("INT8_T", 1), 18: ("INT16_T", 2),
+    19: ("INT32_T", 4), 20: ("INT64_T", 8), 21: ("UINT8_T", 1), 22: ("UINT16_T", 2), 23: ("UINT32_T", 4),
+    24: ("UINT64_T", 8), 25: ("C_FLOAT_COMPLEX", 8), 26: ("C_DOUBLE_COMPLEX", 16), 27: ("C_LONG_DOUBLE_COMPLEX", 32),
+    28: ("AINT", 8), 29: ("OFFSET", 8), 30: ("FLOAT_INT", 8), 31: ("LONG_INT", 16), 32: ("DOUBLE_INT", 16),
+    33: ("SHORT_INT", 8), 34: ("2INT", 8), 35: ("2FLOAT", 8), 36: ("2DOUBLE", 16), 37: ("2LONG", 16), 38: ("REAL", 4),
+    39: ("REAL4", 4), 40: ("REAL8", 8), 41: ("REAL16", 16), 42: ("COMPLEX8", 8), 43: ("COMPLEX16", 16),
+    44: ("COMPLEX32", 16), 45: ("INTEGER1", 4), 46: ("INTEGER2", 2), 47: ("INTEGER4", 4), 48: ("INTEGER8", 8),
+    49: ("INTEGER16", 16), 50: ("LONG_DOUBLE_INT", 32), 51: ("CXX_BOOL", 1), 52: ("CXX_FLOAT_COMPLEX", 8),
+    53: ("CXX_DOUBLE_COMPLEX", 16), 54: ("CXX_LONG_DOUBLE_COMPLEX", 32), 55: ("UB", 0), 56: ("LB", 0),
+    57: ("PACKED", 1), 58: ("PTR", 8), 59: ("COUNT", 8),
 }
 _DOUBLE, _BYTE = 0, 6
 
@@ -183,12 +135,8 @@ class Trace:
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        programs: Sequence[Sequence[Action]],
-        files: tuple[str, ...],
-        lines: tuple[NDArray[np.int32], ...],
-        communicators: Mapping[int, tuple[int, ...]] | None = None,
+        cls, name: str, programs: Sequence[Sequence[Action]], files: tuple[str, ...],
+        lines: tuple[NDArray[np.int32], ...], communicators: Mapping[int, tuple[int, ...]] | None = None,
     ) -> "Trace":
         """Return the trace of the ranks that call ``programs[rank]``. A call that repeats is best the same object."""
         known: dict[int, int] = {}
@@ -259,33 +207,13 @@ _LAYOUT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "finalize": ((), ()),
 }
 _TEXT = {
-    "init": (0, 1),
-    "comm_size": (0, 9),
-    "comm_split": (0, 9),
-    "comm_dup": (0, 9),
-    "waitall": (0, 1),
-    "location": (2, 2),
-    "communicator": (2, 1 + MAX_RANKS),
+    "init": (0, 1), "comm_size": (0, 9), "comm_split": (0, 9), "comm_dup": (0, 9), "waitall": (0, 1),
+    "location": (2, 2), "communicator": (2, 1 + MAX_RANKS),
 }
-COLLECTIVES = frozenset(
-    {
-        "barrier",
-        "bcast",
-        "reduce",
-        "allreduce",
-        "alltoall",
-        "alltoallv",
-        "gather",
-        "gatherv",
-        "scatter",
-        "scatterv",
-        "allgather",
-        "allgatherv",
-        "reducescatter",
-        "scan",
-        "exscan",
-    }
-)
+COLLECTIVES = frozenset({
+    "barrier", "bcast", "reduce", "allreduce", "alltoall", "alltoallv", "gather", "gatherv", "scatter", "scatterv",
+    "allgather", "allgatherv", "reducescatter", "scan", "exscan",
+})
 
 
 def read_trace(source: str | Path) -> Trace:
@@ -523,9 +451,7 @@ def _number(value: float) -> str:
 # tarfile lets through what the decompressors of .xz and .gz raise in the middle of an archive
 _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error)
 _PACKED: dict[bytes, Callable[[BinaryIO], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"\xfd7zXZ\0": lzma.open,
-    b"BZh": bz2.open,
+    b"\x1f\x8b": gzip.open, b"\xfd7zXZ\0": lzma.open, b"BZh": bz2.open,
 }
 _BLOCK_BYTES = 1 << 18
 
@@ -644,7 +570,7 @@ def _action(words: list[str], ranks: int, communicators: Mapping[int, tuple[int,
     at = 0
     for key in mandatory:
         if key.endswith("*"):
-            fields[key[:-1]] = tuple(_count(key[:-1], word) for word in arguments[at : at + ranks])
+            fields[key[:-1]] = tuple(_count(key[:-1], word) for word in arguments[at:at + ranks])
             at += ranks
         else:
             fields[key] = _field(key, arguments[at], ranks, name)

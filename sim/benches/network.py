@@ -106,7 +106,9 @@ class _Log:
     kind: NDArray[np.int64]
 
 
-def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup | None = None) -> RecordedNetwork:
+def record_network(
+    config: Config, traffic: NetworkTraffic, setup: NetworkSetup | None = None
+) -> RecordedNetwork:
     """Run the simulator with the configured traffic and derive the signals of hardware with the same packets.
 
     Parameters

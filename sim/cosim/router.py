@@ -191,7 +191,9 @@ def cosim_router(
             if run is None or run.cycles < traffic.cycles:
                 # one build for all; but the waves of one run must not replace those of another
                 place = folder / (f"work_{name}_held" if held and waves else f"work_{name}")
-                run, played = run_router(params, traffic, name, verilog, top, place, simulator, held=held, waves=waves)
+                run, played = run_router(
+                    params, traffic, name, verilog, top, place, simulator, held=held, waves=waves
+                )
                 if all(earlier.mismatches == 0 for earlier in done):
                     dump = played.waves
                 check_destination(ledger, None)

@@ -13,29 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "CONSISTENT_LATENCIES",
-    "LATENCY_SETS",
-    "LOOKUP_POWERS",
-    "PRINTED_LATENCIES",
-    "CapacityMisses",
-    "LatencySet",
-    "LookupPowers",
-    "capacity_miss_rate",
-    "conventional_max_latency_ns",
-    "cyclic_miss_rate",
-    "expected_evictions",
-    "forwarding_rate",
-    "line_rate_gbps",
-    "lookup_energy",
-    "lru_hit_ratio",
-    "max_zero_load_latency_ns",
-    "most_targets_within",
-    "packet_rate",
-    "port_hit_ratio",
-    "port_lru_hit_ratio",
-    "port_reach",
-    "two_level_lookup_ns",
-    "zero_load_latency",
+    "CONSISTENT_LATENCIES", "LATENCY_SETS", "LOOKUP_POWERS", "PRINTED_LATENCIES", "CapacityMisses", "LatencySet",
+    "LookupPowers", "capacity_miss_rate", "conventional_max_latency_ns", "cyclic_miss_rate", "expected_evictions",
+    "forwarding_rate", "line_rate_gbps", "lookup_energy", "lru_hit_ratio", "max_zero_load_latency_ns",
+    "most_targets_within", "packet_rate", "port_hit_ratio", "port_lru_hit_ratio", "port_reach",
+    "two_level_lookup_ns", "zero_load_latency",
 ]
 
 ReplacementModel = Literal["equation", "lru"]
@@ -147,12 +129,7 @@ def _ring_weights(radix: int, position: int) -> NDArray[np.float64]:
 
 
 def port_lru_hit_ratio(
-    *,
-    radix: int,
-    dimensions: int,
-    entries: int,
-    dimension: int,
-    position: int | None = None,
+    *, radix: int, dimensions: int, entries: int, dimension: int, position: int | None = None,
 ) -> float:
     """LRU hit ratio of a port of dimension i with the true destination distribution of uniform traffic.
 
@@ -190,11 +167,7 @@ class CapacityMisses:
 
 
 def capacity_miss_rate(
-    *,
-    radix: int,
-    dimensions: int,
-    entries: int,
-    model: ReplacementModel = "equation",
+    *, radix: int, dimensions: int, entries: int, model: ReplacementModel = "equation",
 ) -> CapacityMisses:
     """Capacity misses on a K-ary N-torus with uniform traffic and dimension-order routing (seed 004, fig. 5.1).
 
@@ -228,8 +201,7 @@ def capacity_miss_rate(
         for position, weights in enumerate(rings):
             if model == "lru":
                 hit = port_lru_hit_ratio(
-                    radix=radix, dimensions=dimensions, entries=entries, dimension=dimension, position=position
-                )
+                    radix=radix, dimensions=dimensions, entries=entries, dimension=dimension, position=position)
             else:
                 reach = radix ** (dimensions - dimension) * np.count_nonzero(weights)
                 hit = min(1.0, entries / reach) if reach else 1.0
@@ -260,13 +232,11 @@ class LatencySet:
 
 
 CONSISTENT_LATENCIES = LatencySet(
-    "consistent 51/25/75", switch_hit_ns=51.0, miss_penalty_ns=25.0, conventional_ns=75.0, cable_ns=50.0
-)
+    "consistent 51/25/75", switch_hit_ns=51.0, miss_penalty_ns=25.0, conventional_ns=75.0, cable_ns=50.0)
 """The only set that gives the "19 % → 13 %" and "9 % → 19 %" of the seed's text: 25 ns TCAM, 50 ns for the rest."""
 
 PRINTED_LATENCIES = LatencySet(
-    "printed 51/10/60", switch_hit_ns=51.0, miss_penalty_ns=10.0, conventional_ns=60.0, cable_ns=50.0
-)
+    "printed 51/10/60", switch_hit_ns=51.0, miss_penalty_ns=10.0, conventional_ns=60.0, cable_ns=50.0)
 """The set that the seed prints (section 4.3.3.1); no cable can make its reduction exceed (60 − 51)/60 = 15 %."""
 
 LATENCY_SETS = {"consistent": CONSISTENT_LATENCIES, "printed": PRINTED_LATENCIES}
@@ -287,11 +257,7 @@ def zero_load_latency(*, hops: float, miss_ratio: float, latencies: LatencySet =
 
 
 def max_zero_load_latency_ns(
-    *,
-    radix: int,
-    dimensions: int,
-    entries: int,
-    latencies: LatencySet = CONSISTENT_LATENCIES,
+    *, radix: int, dimensions: int, entries: int, latencies: LatencySet = CONSISTENT_LATENCIES,
     model: ReplacementModel = "equation",
 ) -> float:
     """L_max in ns: to the node ⌊K/2⌋ hops away in every dimension of a K-ary N-torus, with caches (seed 004, eq. 4.4).
@@ -340,11 +306,7 @@ def packet_rate(*, load_gbps: float, slot_bytes: int = 84) -> float:
 
 
 def lookup_energy(
-    *,
-    packets_per_second: float,
-    miss_ratio: float,
-    ports: int = 7,
-    powers: LookupPowers = LOOKUP_POWERS,
+    *, packets_per_second: float, miss_ratio: float, ports: int = 7, powers: LookupPowers = LOOKUP_POWERS,
     cached: bool = True,
 ) -> float:
     """Power in W that a switch spends on lookups (seed 004, eq. 4.5).
@@ -409,14 +371,8 @@ def line_rate_gbps(*, lookup_ns: float, slot_bytes: int = 84) -> float:
 
 
 def two_level_lookup_ns(
-    *,
-    nodes: int,
-    overlap: OverlapModel,
-    first_entries: int = 512,
-    first_ns: float = 0.4,
-    second_entries: int = 8192,
-    second_ns: float = 4.0,
-    tcam_ns: float = 25.0,
+    *, nodes: int, overlap: OverlapModel, first_entries: int = 512, first_ns: float = 0.4, second_entries: int = 8192,
+    second_ns: float = 4.0, tcam_ns: float = 25.0,
 ) -> float:
     """Mean time per lookup, ns, of the two-level cache "RC(Real)" under uniform traffic (seed 004, fig. 5.2).
 

@@ -255,7 +255,9 @@ class Replay:
         if self._silent is not None:
             working = ~(self._silent[sources] | self._silent[destinations])
             sources, destinations = sources[working], destinations[working]
-        pair, of_packet = np.unique(np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True)
+        pair, of_packet = np.unique(
+            np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True
+        )
         source, target = pair // hosts, pair % hosts
         paths = self.routes.paths(source, target)
         per_hop = np.repeat(target, paths.lengths)
@@ -323,7 +325,7 @@ def send_all(
     """Send all packets of a workload; `progress` is called with (packets done, packets in all) after every piece."""
     for sources, destinations in workload.chunks():
         for start in range(0, len(sources), PIECE_PACKETS):
-            network.send(sources[start : start + PIECE_PACKETS], destinations[start : start + PIECE_PACKETS])
+            network.send(sources[start:start + PIECE_PACKETS], destinations[start:start + PIECE_PACKETS])
             if progress is not None:
                 progress(network.packets, workload.packets)
     return network.result

@@ -4,6 +4,7 @@ A router knows the free slots at the other end of a link from the answers (credi
 sent in vain. Queues belong to the link at whose end they stand; that of the source's link is VC 0 of port HOST_PORT.
 """
 
+
 from numba import int64, uint64
 
 from hopforge.model.kernel.compile import entry, inlined, inner

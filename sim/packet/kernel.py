@@ -4,6 +4,7 @@ What happens in one router in one cycle does not depend on what happens in other
 into waiting for memory, so a cycle's events begin to load what they need before it is needed.
 """
 
+
 from numba import int64, uint64
 
 from hopforge.model.kernel.compile import entry, inlined, inner

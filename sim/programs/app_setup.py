@@ -197,34 +197,26 @@ def packet_config(config: Config) -> Config:
     inside = 3 + route
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
-    traffic = config.traffic.model_copy(
-        update={
-            "source": "program",
-            "matched_bytes": app.buffered_bytes,
-            "injection": "messages" if app.injection == "queued" else "packets",
-            "eager_bytes": app.eager_bytes,
-            "cycles_per_flop": 0.0 if app.host_gflops is None else 1 / (app.host_gflops * cycle),
-            "cycles_per_second": 1e9 / cycle,
-        }
-    )
+    traffic = config.traffic.model_copy(update={
+        "source": "program",
+        "matched_bytes": app.buffered_bytes,
+        "injection": "messages" if app.injection == "queued" else "packets",
+        "eager_bytes": app.eager_bytes,
+        "cycles_per_flop": 0.0 if app.host_gflops is None else 1 / (app.host_gflops * cycle),
+        "cycles_per_second": 1e9 / cycle,
+    })
     lookup = config.lookup
     if in_caches:
         cycles = max(1, round(timing.miss_penalty_ns / cycle) - MISS_CYCLES)
         tcam = lookup.tcam.model_copy(update={"latency_cycles": cycles})
         lookup = lookup.model_copy(update={"tcam": tcam})
-    router = (
-        config.router
-        if queued
-        else config.router.model_copy(
-            update={
-                "route_computation": "lookup" if in_caches else config.router.route_computation,
-                "rc_cycles": 0 if in_caches else config.router.rc_cycles,
-                "link_latency_cycles": max(1, round(hop) - inside),
-                "global_latency_cycles": None,
-                "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
-            }
-        )
-    )
+    router = config.router if queued else config.router.model_copy(update={
+        "route_computation": "lookup" if in_caches else config.router.route_computation,
+        "rc_cycles": 0 if in_caches else config.router.rc_cycles,
+        "link_latency_cycles": max(1, round(hop) - inside),
+        "global_latency_cycles": None,
+        "host_latency_cycles": max(1, round((ends - inside - 1) / 2)),
+    })
     routing = config.routing
     if config.topology.kind == "torus" and routing.algorithm == "dor":  # the routes of engine flow
         routing = routing.model_copy(update={"ties": "key"})

@@ -125,15 +125,9 @@ def _run_simgrid(setup: AppSetup, progress: Progress | None) -> AppRun:
         raise
     computing = computed_seconds(placed.program, config.app.host_gflops)
     return _result(
-        setup,
-        backend="simgrid",
-        latency=None,
-        miss_share=float(config.app.lookup != "hit"),
-        cpu=_children_seconds() - started,
-        finish=finish,
-        waiting=np.maximum(finish - computing, 0.0),
-        computing=computing,
-        visits=_visits(setup),
+        setup, backend="simgrid", latency=None, miss_share=float(config.app.lookup != "hit"),
+        cpu=_children_seconds() - started, finish=finish,
+        waiting=np.maximum(finish - computing, 0.0), computing=computing, visits=_visits(setup),
     )
 
 
@@ -161,15 +155,8 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
         )
     latency = (message["arrived"] - message["began"])[run.remote]
     return _result(
-        setup,
-        backend="embedded",
-        latency=latency,
-        cpu=cpu,
-        finish=rank["finished"],
-        waiting=rank["waited"],
-        computing=rank["computed"],
-        miss_share=run.cache_use.miss_share,
-        visits=_visits(setup),
+        setup, backend="embedded", latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
+        computing=rank["computed"], miss_share=run.cache_use.miss_share, visits=_visits(setup),
     )
 
 
@@ -190,12 +177,9 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
     remote = placed.host[placed.program.source] != placed.host[placed.program.destination]
     lookups = lookup_totals(run.state.lookup)
     return _result(
-        setup,
-        cpu=done.cpu_seconds,
+        setup, cpu=done.cpu_seconds,
         latency=(message["arrived"] - message["started"])[remote] * second,
-        finish=ranks["finished"] * second,
-        waiting=ranks["waited"] * second,
-        computing=ranks["computed"] * second,
+        finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
@@ -223,22 +207,13 @@ def _result(
         energy_rows(config, shape, topology.routers, Traffic(makespan(finish), packets, flits, miss_share))
     )
     found = AppMeasurement(
-        program=placed.trace.name,
-        engine=config.app.engine,
-        backend=backend,
-        seed=config.seed,
-        ranks=program.ranks,
-        makespan_s=makespan(finish),
-        messages=program.messages,
-        local_messages=int(local.sum()),
+        program=placed.trace.name, engine=config.app.engine, backend=backend, seed=config.seed, ranks=program.ranks,
+        makespan_s=makespan(finish), messages=program.messages, local_messages=int(local.sum()),
         payload_bytes=int(program.size_bytes.sum()),
         message_latency_s=None if latency is None else float(latency.mean()) if len(latency) else 0.0,
-        waiting_share=mean_share(waiting, finish),
-        computing_share=mean_share(computing, finish),
-        miss_share=miss_share,
-        energy_j=float(energy["cache_j"].iloc[-1]),
-        conventional_energy_j=float(energy["conventional_j"].iloc[-1]),
-        cpu_seconds=cpu,
+        waiting_share=mean_share(waiting, finish), computing_share=mean_share(computing, finish),
+        miss_share=miss_share, energy_j=float(energy["cache_j"].iloc[-1]),
+        conventional_energy_j=float(energy["conventional_j"].iloc[-1]), cpu_seconds=cpu,
     )
     return AppRun(config, found, table, energy)
 
@@ -294,13 +269,8 @@ def trace_rows(trace: Trace) -> list[tuple[str, str]]:
 def write_app(run: AppRun, folder: Path) -> None:
     """Write the measurement and the times of the ranks (CSV, Parquet), and the metadata to repeat it (JSON)."""
     with staged(folder) as scratch:
-        write_tables(
-            scratch,
-            {
-                "app": pd.DataFrame([asdict(run.found)]),
-                "ranks": run.ranks,
-                "energy": run.energy,
-            },
-        )
+        write_tables(scratch, {
+            "app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks, "energy": run.energy,
+        })
         found = {key: value for key, value in asdict(run.found).items() if key not in MEASURED}
         write_metadata(scratch, {**run_metadata(run.config), "found": found})

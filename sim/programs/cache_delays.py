@@ -31,7 +31,9 @@ class CacheUse:
     cached: bool
 
 
-def cache_use(config: Config, topology: Topology, placed: PlacedProgram, caches: Replay | None = None) -> CacheUse:
+def cache_use(
+    config: Config, topology: Topology, placed: PlacedProgram, caches: Replay | None = None
+) -> CacheUse:
     """Return the misses of a program under ``app.lookup``; ``cache`` replays its packets (`hopforge hits`).
 
     A hit in a second level costs ``timing.second_level_ns / tcam_ns`` of a miss. Empty `caches` may be given.

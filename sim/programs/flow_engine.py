@@ -172,16 +172,9 @@ class FlowRun:
     def _add_slots(self) -> None:
         """Make room for as many moving messages again; entries keep their numbers."""
         state, old = self.state, len(self.state.holder)
-        grow = {
-            name: np.concatenate([getattr(state, name), np.zeros_like(getattr(state, name))])
-            for name in (
-                "holder",
-                "free",
-                "near",
-                "slot_mark",
-                "flows",
-            )
-        }
+        grow = {name: np.concatenate([getattr(state, name), np.zeros_like(getattr(state, name))]) for name in (
+            "holder", "free", "near", "slot_mark", "flows",
+        )}
         grow["free"][:old] = np.arange(old, 2 * old, dtype=np.int32)
         state.numbers[FREE] = old
         self.state = state._replace(**grow)

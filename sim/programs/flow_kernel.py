@@ -27,62 +27,32 @@ LEAST_BYTES = 1e-6
 EVENTS, FREE, READY, CHANGED, EPOCH, DONE = range(6)
 
 
-MESSAGE = np.dtype(
-    [
-        ("remaining", "f8"),
-        ("rate", "f8"),
-        ("touched", "f8"),
-        ("began", "f8"),
-        ("arrived", "f8"),
-        ("route", "i4"),
-        ("source", "i4"),
-        ("destination", "i4"),
-        ("slot", "i4"),
-        ("next", "i4"),
-        ("held", "f8"),
-        ("phase", "i1"),
-        ("early", "?"),
-        ("eager", "?"),
-    ],
-    align=True,
-)
+MESSAGE = np.dtype([
+    ("remaining", "f8"), ("rate", "f8"), ("touched", "f8"), ("began", "f8"), ("arrived", "f8"), ("route", "i4"),
+    ("source", "i4"), ("destination", "i4"), ("slot", "i4"), ("next", "i4"), ("held", "f8"), ("phase", "i1"),
+    ("early", "?"), ("eager", "?"),
+], align=True)
 """A message: bytes left and rate when last looked at, and that time; when it was sent and arrived; its route (−1: both
 ranks on one host); ranks; its slot while it moves (else −1); the next in the queue of its host; when so many bytes are
 left it has left its host (0: it has, or nobody asks); phase; whether it starts when it is sent (early), and whether
 nobody waits for it to leave (eager)."""
-RANK = np.dtype(
-    [
-        ("at", "i8"),
-        ("last", "i8"),
-        ("since", "f8"),
-        ("waited", "f8"),
-        ("computed", "f8"),
-        ("finished", "f8"),
-        ("blocked", "?"),
-    ],
-    align=True,
-)
+RANK = np.dtype([
+    ("at", "i8"), ("last", "i8"), ("since", "f8"), ("waited", "f8"), ("computed", "f8"), ("finished", "f8"),
+    ("blocked", "?"),
+], align=True)
 """A rank: next operation, and where they end; since when it waits; seconds waited and computed; end (−1: not yet)."""
-ROUTE = np.dtype(
-    [
-        ("first", "i8"),
-        ("last", "i8"),
-        ("latency", "f8"),
-        ("weight", "f8"),
-        ("bound", "f8"),
-        ("inside", "f8"),
-        ("host", "i4"),
-    ],
-    align=True,
-)
+ROUTE = np.dtype([
+    ("first", "i8"), ("last", "i8"), ("latency", "f8"), ("weight", "f8"), ("bound", "f8"), ("inside", "f8"),
+    ("host", "i4"),
+], align=True)
 """A route: its entries in `route_link`; seconds before the first byte; 1/penalty; highest rate (inf: only links set
 one); seconds that a byte is on its way behind the first switch if all buffers are full; where it begins."""
 HOST = np.dtype([("began", "f8"), ("buffer", "f8"), ("first", "i4"), ("last", "i4"), ("sends", "i4")], align=True)
 """A host that sends messages one after the other: when the one that leaves began; bytes of it that its buffer at the
 switch holds; first and last that wait, and the one that leaves (−1: none)."""
-LINK = np.dtype(
-    [("capacity", "f8"), ("left", "f8"), ("load", "f8"), ("mark", "i8"), ("users", "i4"), ("head", "i4")], align=True
-)
+LINK = np.dtype([
+    ("capacity", "f8"), ("left", "f8"), ("load", "f8"), ("mark", "i8"), ("users", "i4"), ("head", "i4")
+], align=True)
 """A link: bytes per second; of the sharing: rate and weight that are left, mark, open flows; first entry of its list of
 messages (slot · hops + place; −1: none)."""
 ITEM = np.dtype([("key", "f8"), ("place", "i8")], align=True)

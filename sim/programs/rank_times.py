@@ -57,14 +57,9 @@ def rank_table(program: Program, host: Any, *, finish: Any, waiting: Any, comput
     DataFrame
         rank, host, finish_s, waiting_s, compute_s, sent_messages, sent_bytes.
     """
-    return pd.DataFrame(
-        {
-            "rank": np.arange(program.ranks),
-            "host": host,
-            "finish_s": finish,
-            "waiting_s": waiting,
-            "compute_s": computing,
-            "sent_messages": np.bincount(program.source, minlength=program.ranks),
-            "sent_bytes": np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64),
-        }
-    )
+    return pd.DataFrame({
+        "rank": np.arange(program.ranks), "host": host,
+        "finish_s": finish, "waiting_s": waiting, "compute_s": computing,
+        "sent_messages": np.bincount(program.source, minlength=program.ranks),
+        "sent_bytes": np.bincount(program.source, program.size_bytes, program.ranks).astype(np.int64),
+    })

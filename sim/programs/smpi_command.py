@@ -130,14 +130,8 @@ def run_smpi(
     command = [smpirun_path(), "-np", str(ranks), *log, "--log=smpi_process.thres:debug", *arguments]
     reader = _LogReader(ranks, progress, show)
     with subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        errors="replace", start_new_session=True,
     ) as process:
         printed = threading.Thread(target=reader.skim, args=(process.stdout,))
         printed.start()

@@ -66,10 +66,7 @@ class Execution:
 
 
 def run_executable(
-    config: Config,
-    executable: Path,
-    ranks: int | None = None,
-    arguments: Sequence[str] = (),
+    config: Config, executable: Path, ranks: int | None = None, arguments: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Execution:
     """Run a program that `smpicc` or `smpif90` compiled, and record what its ranks call.
@@ -132,16 +129,8 @@ def run_executable(
     trace = replace(trace, name=executable.name)
     table = pd.DataFrame({"rank": np.arange(count), "host": host, "finish_s": ended})
     found = ExecutionMeasurement(
-        program=executable.name,
-        engine="flow",
-        backend="simgrid",
-        seed=config.seed,
-        ranks=count,
-        makespan_s=makespan(ended),
-        messages=None,
-        payload_bytes=None,
-        waiting_share=None,
-        computing_share=None,
+        program=executable.name, engine="flow", backend="simgrid", seed=config.seed, ranks=count,
+        makespan_s=makespan(ended), messages=None, payload_bytes=None, waiting_share=None, computing_share=None,
         status=status,
     )
     try:
@@ -156,7 +145,7 @@ def _speed(config: Config) -> list[str]:
     app = config.app
     if app.host_gflops is None:
         return ["smpi/simulate-computation:no"]
-    return [f"smpi/host-speed:{(app.machine_gflops or app.host_gflops)!r}Gf"]
+    return [f"smpi/host-speed:{(app.machine_gflops or app.host_gflops) !r}Gf"]
 
 
 def _with_messages(run: Execution, program: Program, config: Config) -> Execution:
@@ -164,11 +153,8 @@ def _with_messages(run: Execution, program: Program, config: Config) -> Executio
     computing = computed_seconds(program, config.app.host_gflops)
     waiting = np.maximum(finish - computing, 0.0)
     found = replace(
-        run.found,
-        messages=program.messages,
-        payload_bytes=int(program.size_bytes.sum()),
-        waiting_share=mean_share(waiting, finish),
-        computing_share=mean_share(computing, finish),
+        run.found, messages=program.messages, payload_bytes=int(program.size_bytes.sum()),
+        waiting_share=mean_share(waiting, finish), computing_share=mean_share(computing, finish),
     )
     table = rank_table(program, run.ranks["host"].to_numpy(), finish=finish, waiting=waiting, computing=computing)
     return replace(run, found=found, ranks=table)

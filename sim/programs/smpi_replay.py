@@ -109,8 +109,7 @@ def computed_seconds(program: Program, host_gflops: float | None) -> NDArray[np.
 def own_names(ranks: int, collectives: CollectivesConfig) -> list[str]:
     """Return SimGrid's settings for the collectives that it does with the same messages as `collectives`."""
     chosen = (
-        (name, theirs)
-        for (name, algorithm), theirs in SAME_IN_SIMGRID.items()
+        (name, theirs) for (name, algorithm), theirs in SAME_IN_SIMGRID.items()
         if getattr(collectives, OPERATIONS[name][0]) == algorithm
     )
     power = ranks & (ranks - 1) == 0

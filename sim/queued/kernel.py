@@ -86,7 +86,9 @@ def inject_all(net: Net, queues: Queues, part: Part, pattern: Callable[..., int]
 @entry(
     int64(types.FunctionType(ROUTE_SIGNATURE), types.FunctionType(PATTERN_SIGNATURE), NET_RECORD, QUEUES_RECORD, int64)
 )
-def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net, queues: Queues, cycles: int) -> int:
+def run_cycles(
+    route: Callable[..., int], pattern: Callable[..., int], net: Net, queues: Queues, cycles: int
+) -> int:
     """Simulate up to `cycles` cycles.
 
     Parameters

@@ -93,12 +93,10 @@ def with_values(config: Config, *, lookup: str, link_gbps: float, miss_penalty_n
     timing = {"link_gbps": float(link_gbps)}
     if miss_penalty_ns is not None:
         timing["miss_penalty_ns"] = miss_penalty_ns
-    return config.model_copy(
-        update={
-            "app": config.app.model_copy(update={"lookup": lookup}),
-            "timing": config.timing.model_copy(update=timing),
-        }
-    )
+    return config.model_copy(update={
+        "app": config.app.model_copy(update={"lookup": lookup}),
+        "timing": config.timing.model_copy(update=timing),
+    })
 
 
 def _points(figure: _Figure, options: Options) -> list[Point]:
@@ -134,19 +132,13 @@ def _factors(data: pd.DataFrame, model: str = "CM02") -> pd.DataFrame:
     fastest = int(data["link_gbps"].max())
     rows = []
     for program in data["program"].unique():
-
         def speed(lookup: str, rate: int, program: str = program) -> float:
             return pick(data, "relative", program=program, lookup=lookup, link_gbps=rate)
 
-        rows.append(
-            {
-                "program": program,
-                "links": speed("conventional", fastest),
-                "caches_slow": speed("hit", 100),
-                "caches_fast": speed("hit", fastest) / speed("conventional", fastest),
-                "all": speed("hit", fastest),
-            }
-        )
+        rows.append({
+            "program": program, "links": speed("conventional", fastest), "caches_slow": speed("hit", 100),
+            "caches_fast": speed("hit", fastest) / speed("conventional", fastest), "all": speed("hit", fastest),
+        })
     return pd.DataFrame(rows)
 
 
@@ -169,15 +161,8 @@ def _compare(figure: _Figure, data: pd.DataFrame, options: Options) -> list[Comp
                    float(_factors(data, "LV08")["all"].mean()), f"{said}; LV08: latency × 13.01, bandwidth × 0.97"),
     ]  # fmt: skip
     if figure.data_traffic is not None:
-        found.append(
-            Comparison(
-                "gain of DT",
-                "times",
-                figure.data_traffic,
-                _gain(table, "dt"),
-                "black hole, 43 ranks; the paper does not say which graph",
-            )
-        )
+        found.append(Comparison("gain of DT", "times", figure.data_traffic, _gain(table, "dt"),
+                                "black hole, 43 ranks; the paper does not say which graph"))
     if figure.name.startswith("apps.fig4"):
         claims = {"ft": "at least 4.0", "is": "at least 4.0", "bt": "at most 3.0", "lu": "at most 3.0",
                   "sp": "at most 3.0"}  # fmt: skip

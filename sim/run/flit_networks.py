@@ -123,6 +123,7 @@ def _input_output_queued(config: Config, topology: Topology, plans: Plans) -> Bu
     return Built(state, run, per_flit, int(state.queue_record["bin_cycles"][0]), times.cycle_ns)
 
 
+
 _BUILDERS: dict[str, Callable[[Config, Topology, Plans], Built]] = {
     "input_queued": _input_queued,
     "input_output_queued": _input_output_queued,

@@ -149,7 +149,9 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
                 )
             if config.lookup.expression is not None:
                 shared = int(reduction.keys(place // (topology.max_ports * vcs), topology.host_address[host]))
-                answers = [words[1 : 1 + words[0]].tolist() for words in (known[row[wrong[0]], 1:], told[wrong[0]])]
+                answers = [
+                    words[1 : 1 + words[0]].tolist() for words in (known[row[wrong[0]], 1:], told[wrong[0]])
+                ]
                 raise RoutingError(_different(config, at, (first, host), shared, answers))
             raise RoutingError(
                 f"lookup.reduction must be false for routing.algorithm {config.routing.algorithm}: in {at} hosts "

@@ -120,7 +120,8 @@ def time_case(method: str, routers: int, degree: int) -> dict[str, float]:
 
 
 _CHILD = (
-    "import json, sys; from hopforge.sim.start.bench_route import time_case; print(json.dumps(time_case({!r}, {}, {})))"
+    "import json, sys; from hopforge.sim.start.bench_route import time_case; "
+    "print(json.dumps(time_case({!r}, {}, {})))"
 )
 
 

@@ -119,7 +119,9 @@ def map_ranks(config: MappingConfig, ranks: int, topology: Topology, seed: int) 
         assert config.file is not None, "checked by model.config"
         return _read_mapping(config.file, ranks, topology)
     if ranks > topology.hosts:
-        raise WorkloadError(f"workload: {ranks} ranks are more than the {topology.hosts} hosts of the {topology.name}")
+        raise WorkloadError(
+            f"workload: {ranks} ranks are more than the {topology.hosts} hosts of the {topology.name}"
+        )
     if config.kind == "random":
         return np.random.default_rng([seed, 1]).permutation(topology.hosts)[:ranks].astype(np.int32)
     if config.kind == "spread":
@@ -258,21 +260,12 @@ def program_packets(config: ProgramWorkload, placed: PlacedProgram) -> PacketStr
 
     def chunks() -> Iterator[Chunk]:
         for start in range(0, len(source), CHUNK_PACKETS):
-            yield source[start : start + CHUNK_PACKETS], destination[start : start + CHUNK_PACKETS]
+            yield source[start:start + CHUNK_PACKETS], destination[start:start + CHUNK_PACKETS]
 
-    return PacketStream(
-        trace.name,
-        len(source),
-        chunks,
-        {
-            "ranks": trace.ranks,
-            "messages": program.messages,
-            "local_messages": run.local_messages,
-            "payload_bytes": int(program.size_bytes.sum()),
-            "mtu_bytes": config.mtu_bytes,
-            "mapping": config.mapping.kind,
-        },
-    )
+    return PacketStream(trace.name, len(source), chunks, {
+        "ranks": trace.ranks, "messages": program.messages, "local_messages": run.local_messages,
+        "payload_bytes": int(program.size_bytes.sum()), "mtu_bytes": config.mtu_bytes, "mapping": config.mapping.kind,
+    })
 
 
 # ---- synthetic ------------------------------------------------------------------------------------------------------
@@ -328,7 +321,7 @@ def _all_to_all(config: SyntheticWorkload, topology: Topology, seed: int) -> Pac
             offset = rng.permuted(np.tile(np.arange(1, hosts, dtype=np.int32), (hosts, 1)), axis=1)
 
             def partner(start: int, count: int, offset: NDArray[np.int32] = offset) -> NDArray[np.integer]:
-                return (others + offset[:, start : start + count].T) % hosts
+                return (others + offset[:, start:start + count].T) % hosts
 
             yield from _rounds_of(partner, hosts - 1, hosts)
 
@@ -415,10 +408,8 @@ def neighbours(topology: Topology) -> list[list[int]]:
         near = dict.fromkeys(int(topology.host_at[peer, port]) for peer in peers[peers >= 0])
         found.append([other for other in near if other >= 0 and other != host])
     if not any(found):
-        return [
-            list(dict.fromkeys([(host + 1) % topology.hosts, (host - 1) % topology.hosts]))
-            for host in range(topology.hosts)
-        ]
+        return [list(dict.fromkeys([(host + 1) % topology.hosts, (host - 1) % topology.hosts]))
+                for host in range(topology.hosts)]
     return found
 
 
@@ -429,7 +420,7 @@ def _neighbour(config: SyntheticWorkload, topology: Topology, seed: int) -> Pack
     degree = np.array([max(1, len(hosts)) for hosts in near])
     table = np.full((most, topology.hosts), -1, np.int64)
     for host, others in enumerate(near):
-        table[: len(others), host] = others
+        table[:len(others), host] = others
 
     def partner(start: int, count: int) -> NDArray[np.integer]:
         turn = (start + np.arange(count))[:, None] % degree

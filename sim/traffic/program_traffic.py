@@ -16,13 +16,9 @@ def switch_visits(config: Config, topology: Topology, placed: PlacedProgram, rou
     Packets have `workload.mtu_bytes`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit.
     """
     assert isinstance(config.workload, ProgramWorkload), "checked by sim.programs.application"
-    source, destination = (
-        placed.host[end].astype(np.int64)
-        for end in (
-            placed.program.source,
-            placed.program.destination,
-        )
-    )
+    source, destination = (placed.host[end].astype(np.int64) for end in (
+        placed.program.source, placed.program.destination,
+    ))
     remote = source != destination
     pairs, number = np.unique(source[remote] * topology.hosts + destination[remote], return_inverse=True)
     switches = routes.paths(pairs // topology.hosts, pairs % topology.hosts).lengths[number]
@@ -30,7 +26,9 @@ def switch_visits(config: Config, topology: Topology, placed: PlacedProgram, rou
     return int((packets * switches).sum()), int((flits * switches).sum())
 
 
-def cut(size_bytes: NDArray[np.int64], mtu_bytes: int, flit_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def cut(
+    size_bytes: NDArray[np.int64], mtu_bytes: int, flit_bytes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return packets and flits of messages, int64[message].
 
     >>> cut(np.array([0, 100, 4100]), 2048, 64)

@@ -36,7 +36,9 @@ def written(folder: Path, ranks: int) -> Path:
     return path
 
 
-def test_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_app(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = written(tmp_path, 4)
     for name in ("a", "b"):
         assert hopforge(monkeypatch, "app", config, "-o", tmp_path / name) in (0, None)

@@ -146,7 +146,9 @@ class TestLint:
     @pytest.mark.parametrize(
         "lookup",
         [
-            pytest.param({"pipeline_depth": 1, "lag": {"max_members": 16, "members": 2}}, marks=pytest.mark.study),
+            pytest.param(
+                {"pipeline_depth": 1, "lag": {"max_members": 16, "members": 2}}, marks=pytest.mark.study
+            ),
             pytest.param({"pipeline_depth": 4, "cache": {"policy": "random", "skewed": True}}, marks=pytest.mark.study),
             {"reduction": False, "cache": {"entries": 4, "ways": 4}, "mshrs": 1, "tcam": {"rows": 1}},
         ],

@@ -49,7 +49,7 @@ def _arcs(pins: str, kind: str = "", delay: float = 0.001) -> str:
 
 def library(delay: float = 0.001) -> Library:
     """A library of gates of `delay` ns."""
-    scalar = '(scalar) { values ("0.01"); }'
+    scalar = "(scalar) { values (\"0.01\"); }"
     text = f"""library (tiny) {{
   delay_model : table_lookup; time_unit : "1ns"; voltage_unit : "1V"; current_unit : "1mA";
   capacitive_load_unit (1, ff); nom_voltage : 1.1; nom_temperature : 25;

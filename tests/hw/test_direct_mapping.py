@@ -83,13 +83,10 @@ def test_every_destination_under_every_pattern(patterns, torus):
     simulator.run()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"functions": ("mesh", "fat_tree")}, "functions must be mesh, torus or both, not mesh, fat_tree"),
-        ({"functions": ()}, "functions must be mesh, torus or both, not none"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"functions": ("mesh", "fat_tree")}, "functions must be mesh, torus or both, not mesh, fat_tree"),
+    ({"functions": ()}, "functions must be mesh, torus or both, not none"),
+])
 def test_other_functions_are_refused(change, message):
     parameters = ReductionParameters(**{"comparators": 3, **change})
     with pytest.raises(ValueError, match=message):

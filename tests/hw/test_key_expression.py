@@ -84,7 +84,8 @@ def params(more: str) -> LookupParams:
     [
         "topology: {kind: hyperx, sizes: [4, 3], hosts_per_router: 2}\n"
         "lookup: {reduction: {name: hyperx}, lag: {max_members: 3}}\n",
-        "topology: {kind: torus, radices: [5, 4]}\nlookup: {reduction: {name: torus}, functions: [arbitrary, torus]}\n",
+        "topology: {kind: torus, radices: [5, 4]}\n"
+        "lookup: {reduction: {name: torus}, functions: [arbitrary, torus]}\n",
         "topology: {kind: slim_fly, q: 4}\nlookup: {reduction: {name: slim_fly}, functions: [arbitrary]}\n",
     ],
 )

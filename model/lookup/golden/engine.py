@@ -179,7 +179,9 @@ class LookupEngine(EngineControl):
             events.response = Response(operation.tag, output, 1, 1)
             events.count("hits")
             return
-        entry = Mshr(State.WAIT_ISSUE, fresh=operation.fresh, key=operation.key, dst=operation.dst, tag=operation.tag)
+        entry = Mshr(
+            State.WAIT_ISSUE, fresh=operation.fresh, key=operation.key, dst=operation.dst, tag=operation.tag
+        )
         primary = self._mshrs.mergeable(operation.key) if self._usable(operation) else None
         if primary is None:
             events.count("misses")

@@ -1,5 +1,6 @@
 """The log of a run: what happened to every flit in every cycle (tests, `hopforge trace`, co-simulation)."""
 
+
 import numpy as np
 from numba import int64
 

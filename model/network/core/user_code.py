@@ -234,7 +234,9 @@ def _guard_before(function: Callable[..., int], guard: Callable[..., int]) -> Ca
     code = guard.__code__.replace(
         co_filename=function.__code__.co_filename, co_firstlineno=function.__code__.co_firstlineno
     )
-    made = FunctionType(code, {**guard.__globals__, "user_function": jitted}, guard.__name__, None, guard.__closure__)
+    made = FunctionType(
+        code, {**guard.__globals__, "user_function": jitted}, guard.__name__, None, guard.__closure__
+    )
     made.__qualname__ = f"guard_of_{function.__name__}"
     return made
 

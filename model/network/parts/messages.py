@@ -4,6 +4,7 @@ A message is a record of its own while packets of it are under way (Bernoulli an
 (programs). Its latency goes from its creation to the arrival of the tail that comes last.
 """
 
+
 import numpy as np
 
 from hopforge.model.kernel.compile import c_kernel, inner

@@ -4,6 +4,7 @@ The semantics stand in docs/guides/programs.md. Ranks act in every cycle, after 
 and before hosts send.
 """
 
+
 from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, CYCLE, DEPARTED, HOOK_SIGNATURE

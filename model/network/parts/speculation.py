@@ -1,5 +1,6 @@
 """Speculative switch requests (docs/definitions/router.md, SA): a head asks for VC and switch in the same cycle."""
 
+
 from numba import int64, uint64
 
 from hopforge.model.kernel.compile import c_kernel, inner

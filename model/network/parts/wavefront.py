@@ -1,5 +1,6 @@
 """The wavefront allocator of VA (docs/definitions/router.md, VA)."""
 
+
 from numba import int64, uint64
 
 from hopforge.model.kernel.bits import trailing_zeros

@@ -239,10 +239,7 @@ def bench_routing(
         table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(
-            str(row["case"]),
-            f"{row['guarded_s']:.3g} s",
-            f"{row['bare_s']:.3g} s",
-            f"{row['guard_percent']:.1f} %",
+            str(row["case"]), f"{row['guarded_s']:.3g} s", f"{row['bare_s']:.3g} s", f"{row['guard_percent']:.1f} %",
             f"{row['low_quartile_percent']:.1f} to {row['high_quartile_percent']:.1f} %",
         )
     console.print(table)

@@ -16,7 +16,6 @@ from hopforge.model.router.bus_space import AddressSpace
 
 SETTING = json.loads(os.environ["BUS_SETTING"])
 
-
 def space() -> AddressSpace:
     """Return what the bus reaches."""
     return design_space(SETTING["design"])

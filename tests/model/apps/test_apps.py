@@ -143,8 +143,7 @@ def test_nodes_of_the_data_traffic_graphs():
 def test_lengths_of_the_data_traffic():
     """What GetFeatureNum and ipowMod of dt.c return for nodes 0 to 5, compiled by gcc (their products overflow)."""
     for problem, deviation, expected in (
-        ("S", 128, [194, 221, 160, 128, 181, 0]),
-        ("A", 512, [450, 733, 928, 640, 693, 0]),
+        ("S", 128, [194, 221, 160, 128, 181, 0]), ("A", 512, [450, 733, 928, 640, 693, 0])
     ):
         sources = [node for node in npb_dt.graph_nodes(problem, "BH")[0] if node.kind == "source"]
         samples = npb_dt.SIZES[problem][0]
@@ -190,7 +189,6 @@ def test_refused(arguments, message):
 )
 def test_fewer_iterations(benchmark, ranks, defined):
     """Each iteration that is left out leaves out the same messages, down to two."""
-
     def messages(iterations: int | None) -> int:
         return compile_program(npb_trace(benchmark, "S", ranks, iterations=iterations), CollectivesConfig()).messages
 

@@ -18,7 +18,9 @@ def texts(depth: int, index: bool = False) -> st.SearchStrategy[str]:
     if not depth:
         return leaf
     e = texts(depth - 1, index)
-    truth = st.builds(lambda a, op, b: f"({a}) {op} ({b})", e, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), e)
+    truth = st.builds(
+        lambda a, op, b: f"({a}) {op} ({b})", e, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), e
+    )
     truth |= st.builds(lambda a, op, b: f"({a}) {op} not ({b})", truth, st.sampled_from(["and", "or"]), truth)
     inner = texts(depth - 1, index=True)
     inside = st.builds(lambda a, b: f"({a}) < ({b})", inner, inner)

@@ -104,7 +104,9 @@ def test_delivery(network: str, name: str, keys: int) -> None:
         (dragonfly_plus(5, 3, 2, 7), "dragonfly_plus", {"groups": 5, "leaves": 3, "spines": 2, "hosts": 7}, 13),
     ],
 )
-def test_delivery_in_edge_lists(tmp_path: Path, text: str, name: str, constants: dict[str, int], keys: int) -> None:
+def test_delivery_in_edge_lists(
+    tmp_path: Path, text: str, name: str, constants: dict[str, int], keys: int
+) -> None:
     (tmp_path / "graph.anynet").write_text(text)
     config = configured("{kind: edge_list, file: graph.anynet}", f"{{name: {name}, constants: {constants}}}",
                         folder=tmp_path)  # fmt: skip

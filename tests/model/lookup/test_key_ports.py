@@ -43,7 +43,7 @@ def grid_peers(radices: tuple[int, ...], hosts: int, *, wrap: bool) -> Numbers:
                 digit = place[i] + step
                 if wrap and radix > 1:
                     digit %= radix
-                other = (*place[:i], digit, *place[i + 1 :])
+                other = (*place[:i], digit, *place[i + 1:])
                 peers[router, port] = number.get(other, -1)
     return peers
 
@@ -55,7 +55,7 @@ def tree_peers(k: int, n: int) -> Numbers:
     for (level, c), switch in number.items():
         for j in range(k):
             if level < n:
-                peers[switch, k + j] = number[level + 1, (*c[:level], j, *c[level + 1 :])]
+                peers[switch, k + j] = number[level + 1, (*c[:level], j, *c[level + 1:])]
             if level > 0:
                 peers[switch, j] = number[level - 1, (*c[: level - 1], j, *c[level:])]
     return peers
@@ -63,7 +63,6 @@ def tree_peers(k: int, n: int) -> Numbers:
 
 def dragonfly_peers(p: int, a: int, h: int, g: int, arrangement: str) -> Numbers:
     """Only with g = a·h + 1: one link for each pair of groups."""
-
     def target(group: int, i: int) -> int:
         return {
             "absolute": i if i < group else i + 1, "relative": (group + i + 1) % g, "palmtree": (group - i - 1) % g,
@@ -110,7 +109,7 @@ def check_shortest(ports: KeyPorts, peers: Numbers, home: Numbers, host_port: Nu
     own, level = reduction.switches(np.arange(topology.routers))
     keys = np.empty(topology.hosts, dtype=np.int64)
     for router in range(topology.routers):
-        reduce_keys(reduction.tables, own[router : router + 1], level[router : router + 1], topology.host_address, keys)
+        reduce_keys(reduction.tables, own[router:router + 1], level[router:router + 1], topology.host_address, keys)
         port = ports.ports(router, keys)
         steps = nearer[router, column]
         arrived = steps == 0

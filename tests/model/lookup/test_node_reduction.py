@@ -202,7 +202,6 @@ def test_arrays_and_kernel_equal_one_at_a_time(
 
 def test_number_of_keys() -> None:
     """As many keys as the specification counts: 2n + 1, 2k, (g − 1) + (a − 1) + p."""
-
     def keys(reduction: NodeReduction, router: int, addresses: list[int]) -> int:
         return len({reduction.human(router, address) for address in addresses})
 

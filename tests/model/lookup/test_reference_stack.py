@@ -13,7 +13,9 @@ from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, HIT, Ref
 def run(stacks, entries, caches, slots, result):
     head, tail, held, newer, older, status = stacks
     for index in range(len(slots)):
-        result[index] = reference_lookup(head, tail, held, newer, older, status, entries, caches[index], slots[index])
+        result[index] = reference_lookup(
+            head, tail, held, newer, older, status, entries, caches[index], slots[index]
+        )
 
 
 @pytest.mark.parametrize("entries", [0, 1, 2, 7, 64])

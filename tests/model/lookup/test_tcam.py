@@ -161,7 +161,7 @@ def test_tables_as_fewest_prefixes() -> None:
     for start, size in sorted(blocks, key=lambda block: -block[1]):
         for painted, count in list(fewest.items()):
             for output in (0, 1):
-                new = (*painted[:start], *(output,) * size, *painted[start + size :])
+                new = (*painted[:start], *(output,) * size, *painted[start + size:])
                 fewest[new] = min(fewest.get(new, 99), count + 1)
     for outputs, count in fewest.items():
         if None not in outputs:

@@ -104,18 +104,12 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda axes: new_figure(panels=0), "panels must be at least 1, not 0"),
-        (lambda axes: draw_lines(axes, []), "lines must have at least 1 entry, not 0"),
-        (lambda axes: draw_grouped_bars(axes, groups=["a"], series={}), "series must have at least 1 entry, not 0"),
-        (
-            lambda axes: draw_grouped_bars(axes, groups=["a"], series={"s": [1, 2]}),
-            "'s' must have groups=1 values, not 2",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda axes: new_figure(panels=0), "panels must be at least 1, not 0"),
+    (lambda axes: draw_lines(axes, []), "lines must have at least 1 entry, not 0"),
+    (lambda axes: draw_grouped_bars(axes, groups=["a"], series={}), "series must have at least 1 entry, not 0"),
+    (lambda axes: draw_grouped_bars(axes, groups=["a"], series={"s": [1, 2]}), "'s' must have groups=1 values, not 2"),
+])
 def test_mistakes(call, message):
     _, (axes,) = new_figure()
     with pytest.raises(ValueError, match=message):

@@ -116,7 +116,9 @@ def test_ctrl_c_ends_an_endless_prepare_and_its_progress_is_told(tmp_path: Path)
         assert said.strip().splitlines()[-1].endswith("interrupted")
 
 
-def _machine(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+def _machine(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
     memory[table[1]] += table[table[0]]
     for k in range(table[3]):
         out[table[4 + k]] = candidate(table[6 + k], table[8 + k], table[10 + k])

@@ -367,7 +367,9 @@ def prepare(topology, vcs, options):
 MESH = "topology: {kind: mesh, radices: [3, 3]}\nrouter: {vcs: 2, VCS}\ntraffic: {packet_flits: 4}\n"
 
 
-def prove(folder: Path, body: str, *, router: str = "vc_release: tail", more: str = "", mesh: str = MESH) -> Simulation:
+def prove(
+    folder: Path, body: str, *, router: str = "vc_release: tail", more: str = "", mesh: str = MESH
+) -> Simulation:
     """Build a simulation with a relation of a user's own, which is checked."""
     indented = "\n    ".join(body.strip().split("\n"))
     (folder / "own.py").write_text(ORDER.replace("BODY", indented).replace("MORE", more))

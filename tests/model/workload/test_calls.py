@@ -75,11 +75,8 @@ def drawn(rng: np.random.Generator, rank: int, peers: list[int]) -> list[Action]
     def one() -> Action:
         peer, tag, count = int(rng.choice(peers)), int(rng.integers(2)), int(rng.integers(3))
         datatype = int(rng.choice([-2, 1]))
-        name = str(
-            rng.choice(
-                ["send", "recv", "isend", "irecv", "wait", "waitall", "sendRecv", "compute", "barrier", "test", "sleep"]
-            )
-        )
+        name = str(rng.choice(["send", "recv", "isend", "irecv", "wait", "waitall", "sendRecv", "compute", "barrier",
+                               "test", "sleep"]))
         if name == "wait":
             source, peer = (rank, peer) if rng.random() < 0.5 else (peer, rank)
             return Action("wait", source=source, peer=peer, tag=tag)

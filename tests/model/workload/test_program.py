@@ -124,14 +124,10 @@ def test_waiting_for_ever(tmp_path):
         packets(prog, trace=read_trace(tmp_path / "t"))
 
 
-@pytest.mark.parametrize(
-    ("sends", "receives", "room", "size"),
-    [
-        ("send 1 7 100 1", "recv 0 7 99 1", 396, 400),
-        ("isend 1 7 3 0", "irecv 0 7 23 6", 23, 24),
-        ("sendRecv 5 1 5 1 6 6", "sendRecv 5 0 4 0 6 6", 4, 5),
-    ],
-)
+@pytest.mark.parametrize(("sends", "receives", "room", "size"), [
+    ("send 1 7 100 1", "recv 0 7 99 1", 396, 400), ("isend 1 7 3 0", "irecv 0 7 23 6", 23, 24),
+    ("sendRecv 5 1 5 1 6 6", "sendRecv 5 0 4 0 6 6", 4, 5),
+])
 def test_a_receive_without_room_for_its_message(tmp_path, sends, receives, room, size):
     expected = (
         rf"rank-2.txt:3: rank 1 receives at most {room} bytes, the message from rank 0 with tag \d has {size}"
@@ -139,10 +135,8 @@ def test_a_receive_without_room_for_its_message(tmp_path, sends, receives, room,
     )
     with pytest.raises(TraceError, match=expected):
         program(tmp_path, [sends], ["compute 1", receives])
-    for enough in (
-        receives.replace(" 99 ", " 100 ").replace(" 23 ", " 24 ").replace(" 0 4 ", " 0 5 "),
-        receives.replace(" 99 ", " -1 ").replace(" 23 ", " -1 ").replace("0 4 0 6 6", "0 5 0 6 6"),
-    ):
+    for enough in (receives.replace(" 99 ", " 100 ").replace(" 23 ", " 24 ").replace(" 0 4 ", " 0 5 "),
+                   receives.replace(" 99 ", " -1 ").replace(" 23 ", " -1 ").replace("0 4 0 6 6", "0 5 0 6 6")):
         program(tmp_path, [sends], ["compute 1", enough])
 
 

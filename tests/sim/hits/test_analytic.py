@@ -67,18 +67,10 @@ def test_lru_against_the_equation_at_k_21():
     assert round(1 - port_lru_hit_ratio(radix=21, dimensions=3, entries=2048, dimension=1), 3) == 0.438
 
 
-@pytest.mark.parametrize(
-    ("radix", "equation", "lru"),
-    [
-        # at k = 10 the specification has 19.7 and 18.1, with all ties in the + direction and hops to the node itself
-        (7, 1.9, 1.9),
-        (8, 5.6, 5.6),
-        (10, 19.5, 17.9),
-        (16, 27.7, 27.3),
-        (32, 48.3, 47.4),
-        (64, 50.4, 50.3),
-    ],
-)
+@pytest.mark.parametrize(("radix", "equation", "lru"), [
+    # at k = 10 the specification has 19.7 and 18.1, with all ties in the + direction and hops to the node itself
+    (7, 1.9, 1.9), (8, 5.6, 5.6), (10, 19.5, 17.9), (16, 27.7, 27.3), (32, 48.3, 47.4), (64, 50.4, 50.3),
+])
 def test_capacity_misses_of_figure_5_1(radix, equation, lru):
     assert round(100 * capacity_miss_rate(radix=radix, dimensions=4, entries=2048).mean, 1) == equation
     # ours is 50.249 at k = 64, so the last digit of the table is met within its rounding, not exactly
@@ -99,16 +91,9 @@ def reduction_percent(radix, entries, latencies, model="equation"):
     return 100 * (1 - ours / conventional_max_latency_ns(radix=radix, dimensions=3, latencies=latencies))
 
 
-@pytest.mark.parametrize(
-    ("radix", "entries", "expected"),
-    [
-        (21, 9260, 18.96),
-        (21, 10**6, 18.96),
-        (21, 128, 9.66),
-        (21, 2048, 15.05),
-        (31, 2048, 13.09),
-    ],
-)
+@pytest.mark.parametrize(("radix", "entries", "expected"), [
+    (21, 9260, 18.96), (21, 10**6, 18.96), (21, 128, 9.66), (21, 2048, 15.05), (31, 2048, 13.09),
+])
 def test_latency_reductions_need_the_consistent_set(radix, entries, expected):
     assert round(reduction_percent(radix, entries, CONSISTENT_LATENCIES), 2) == expected
 
@@ -131,8 +116,7 @@ def test_conventional_switch_is_equation_4_5_without_the_cache_terms():
     no_cache = analytic.LookupPowers(cache_energy_nj=0.0, cache_power_mw=0.0)
     n = packet_rate(load_gbps=333)
     assert lookup_energy(packets_per_second=n, miss_ratio=0.2, cached=False) == pytest.approx(
-        lookup_energy(packets_per_second=n, miss_ratio=1.0, powers=no_cache)
-    )
+        lookup_energy(packets_per_second=n, miss_ratio=1.0, powers=no_cache))
 
 
 def test_forwarding_rates():
@@ -148,17 +132,9 @@ def test_line_rates():
     assert [round(line_rate_gbps(lookup_ns=t)) for t in (4.0, 2.0, 0.72, 0.41)] == [168, 336, 933, 1639]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "low", "high"),
-    [
-        (512, 1680, 1680),
-        (100, 1680, 1680),
-        (1024, 280, 336),
-        (8192, 162, 179),
-        (16384, 40, 54),
-        (10**12, 23, 27),
-    ],
-)
+@pytest.mark.parametrize(("nodes", "low", "high"), [
+    (512, 1680, 1680), (100, 1680, 1680), (1024, 280, 336), (8192, 162, 179), (16384, 40, 54), (10**12, 23, 27),
+])
 def test_two_level_cache_line_rate(nodes, low, high):
     assert round(line_rate_gbps(lookup_ns=two_level_lookup_ns(nodes=nodes, overlap="serial"))) == low
     assert round(line_rate_gbps(lookup_ns=two_level_lookup_ns(nodes=nodes, overlap="pipelined"))) == high
@@ -195,8 +171,7 @@ def test_capacity_misses_against_walked_paths(radix, dimensions, entries):
     of_injection = injected * max(0.0, 1 - entries / (nodes - 1))
     missed = {
         "equation": of_injection + sum(sum(c.values()) * max(0.0, 1 - entries / len(c)) for c in ports.values()),
-        "lru": of_injection
-        + sum(
+        "lru": of_injection + sum(
             sum(c.values()) * (1 - lru_hit_ratio(weights=list(c.values()), counts=[1] * len(c), entries=entries))
             for c in ports.values()
         ),
@@ -215,10 +190,7 @@ def test_reach_and_hits_of_each_port_against_walked_paths(radix, dimensions):
         )
     for (i, step, switch), counts in ports.items():
         assert port_lru_hit_ratio(
-            radix=radix,
-            dimensions=dimensions,
-            entries=4,
-            dimension=i + 1,
+            radix=radix, dimensions=dimensions, entries=4, dimension=i + 1,
             position=switch[i] if step > 0 else radix - 1 - switch[i],
         ) == pytest.approx(lru_hit_ratio(weights=list(counts.values()), counts=[1] * len(counts), entries=4))
 
@@ -309,31 +281,25 @@ def test_zero_load_latency_is_equation_4_3():
 # --- mistakes
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: port_reach(radix=1, dimensions=2, dimension=0), "radix must be at least 2, not 1"),
-        (lambda: port_reach(radix=3, dimensions=2, dimension=3), "dimension must be within 0 to dimensions=2, not 3"),
-        (lambda: port_hit_ratio(radix=3, dimensions=2, entries=-1, dimension=0), "entries must be at least 0, not -1"),
-        (lambda: lru_hit_ratio(weights=[1, 0], counts=[1, 1], entries=1), r"weights must be positive, not 0.0"),
-        (lambda: lru_hit_ratio(weights=[1], counts=[0], entries=1), r"counts must be at least 1, not 0.0"),
-        (
-            lambda: lru_hit_ratio(weights=[1], counts=[1, 2], entries=1),
-            r"of one length, not of shapes \(1,\) and \(2,\)",
-        ),
-        (lambda: capacity_miss_rate(radix=4, dimensions=2, entries=1, model="x"), "model must be 'equation' or"),
-        (lambda: max_zero_load_latency_ns(radix=4, dimensions=2, entries=1, model="x"), "'equation' or 'lru', not 'x'"),
-        (lambda: zero_load_latency(hops=1, miss_ratio=1.5), "miss_ratio must be within 0 to 1, not 1.5"),
-        (lambda: lookup_energy(packets_per_second=-1, miss_ratio=0), "packets_per_second must be at least 0, not -1"),
-        (lambda: lookup_energy(packets_per_second=float("nan"), miss_ratio=0), "must be at least 0, not nan"),
-        (lambda: forwarding_rate(miss_ratio=0, cache_ns=0), "cache_ns must be greater than 0, not 0"),
-        (lambda: forwarding_rate(miss_ratio=0, tcam_ns=-2), "tcam_ns must be greater than 0, not -2"),
-        (lambda: line_rate_gbps(lookup_ns=0), "lookup_ns must be greater than 0, not 0"),
-        (lambda: two_level_lookup_ns(nodes=8, overlap="both"), "overlap must be 'serial' or 'pipelined', not 'both'"),
-        (lambda: expected_evictions(targets=3, entries=2048, ways=3), "ways must divide entries=2048, not 3"),
-        (lambda: most_targets_within(entries=8, ways=2, allowed=-0.5), "allowed must be at least 0, not -0.5"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: port_reach(radix=1, dimensions=2, dimension=0), "radix must be at least 2, not 1"),
+    (lambda: port_reach(radix=3, dimensions=2, dimension=3), "dimension must be within 0 to dimensions=2, not 3"),
+    (lambda: port_hit_ratio(radix=3, dimensions=2, entries=-1, dimension=0), "entries must be at least 0, not -1"),
+    (lambda: lru_hit_ratio(weights=[1, 0], counts=[1, 1], entries=1), r"weights must be positive, not 0.0"),
+    (lambda: lru_hit_ratio(weights=[1], counts=[0], entries=1), r"counts must be at least 1, not 0.0"),
+    (lambda: lru_hit_ratio(weights=[1], counts=[1, 2], entries=1), r"of one length, not of shapes \(1,\) and \(2,\)"),
+    (lambda: capacity_miss_rate(radix=4, dimensions=2, entries=1, model="x"), "model must be 'equation' or"),
+    (lambda: max_zero_load_latency_ns(radix=4, dimensions=2, entries=1, model="x"), "'equation' or 'lru', not 'x'"),
+    (lambda: zero_load_latency(hops=1, miss_ratio=1.5), "miss_ratio must be within 0 to 1, not 1.5"),
+    (lambda: lookup_energy(packets_per_second=-1, miss_ratio=0), "packets_per_second must be at least 0, not -1"),
+    (lambda: lookup_energy(packets_per_second=float("nan"), miss_ratio=0), "must be at least 0, not nan"),
+    (lambda: forwarding_rate(miss_ratio=0, cache_ns=0), "cache_ns must be greater than 0, not 0"),
+    (lambda: forwarding_rate(miss_ratio=0, tcam_ns=-2), "tcam_ns must be greater than 0, not -2"),
+    (lambda: line_rate_gbps(lookup_ns=0), "lookup_ns must be greater than 0, not 0"),
+    (lambda: two_level_lookup_ns(nodes=8, overlap="both"), "overlap must be 'serial' or 'pipelined', not 'both'"),
+    (lambda: expected_evictions(targets=3, entries=2048, ways=3), "ways must divide entries=2048, not 3"),
+    (lambda: most_targets_within(entries=8, ways=2, allowed=-0.5), "allowed must be at least 0, not -0.5"),
+])
 def test_mistakes_name_parameter_limit_and_value(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -22,14 +22,7 @@ def config_of(more="", topology="{kind: mesh, radices: [2]}"):
 #: ports, VCs → µm² as synthesized (docs/guides/synthesize.md, input_first)
 VC_ALLOCATORS = {(5, 1): 663, (5, 2): 2783, (8, 1): 1701, (8, 2): 7079, (8, 4): 21_686, (16, 1): 7028, (16, 2): 25_644}
 SWITCH_ALLOCATORS = {
-    (5, 2): 908,
-    (5, 4): 1277,
-    (8, 1): 1094,
-    (8, 2): 1911,
-    (8, 4): 3133,
-    (16, 1): 4468,
-    (16, 2): 6765,
-    (16, 4): 11_202,
+    (5, 2): 908, (5, 4): 1277, (8, 1): 1094, (8, 2): 1911, (8, 4): 3133, (16, 1): 4468, (16, 2): 6765, (16, 4): 11_202,
 }
 
 
@@ -72,18 +65,16 @@ def test_what_a_flit_costs():
     """10 packets of 3 flits of 68 bits in switches of 5 ports with 2 VCs."""
     traffic = Traffic(seconds=2.0, packets=10, flits=30, miss_share=0.5)
     found = switch_energy(config_of(ROUND), SwitchShape(5, 2, 4, 64), 3, traffic, cached=True)
-    assert found == pytest.approx(
-        {
-            "lookup": 10 * (0.039e-9 + 21e-9),
-            "buffers": 30 * 68 * 2 * 2e-12,  # written and read
-            "crossbar": 30 * 68 * 5 * 3e-12,
-            "VC allocation": 10 * 10 * 5e-12,
-            "switch allocation": 30 * 10 * 7e-12,
-            "static, caches and TCAM": 3 * 2.0 * (5 * 0.013 + 0.036),
-            "static, buffers": 0,
-            "static, logic": 0,
-        }
-    )
+    assert found == pytest.approx({
+        "lookup": 10 * (0.039e-9 + 21e-9),
+        "buffers": 30 * 68 * 2 * 2e-12,  # written and read
+        "crossbar": 30 * 68 * 5 * 3e-12,
+        "VC allocation": 10 * 10 * 5e-12,
+        "switch allocation": 30 * 10 * 7e-12,
+        "static, caches and TCAM": 3 * 2.0 * (5 * 0.013 + 0.036),
+        "static, buffers": 0,
+        "static, logic": 0,
+    })
 
 
 def test_static_power_of_the_rest():
@@ -106,8 +97,7 @@ def test_packets_and_flits_of_messages():
 def test_energy_of_a_program(engine):
     """A broadcast along four switches in a row: 3 messages of 2 packets, of 32 and 1 flits, over 2 switches each."""
     config = parse_config(
-        "name: x\ntopology: {kind: mesh, radices: [4]}\n"
-        + ROUND
+        "name: x\ntopology: {kind: mesh, radices: [4]}\n" + ROUND
         + "workload: {kind: collective, operation: bcast, bytes: 2100, collectives: {bcast: ring}}\n"
         f"app: {{engine: {engine}, backend: embedded, lookup: miss}}\n"
         "traffic: {flit_bytes: 64}\nrouter: {vcs: 1, buffer_flits: 64}\n"

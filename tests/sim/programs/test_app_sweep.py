@@ -20,9 +20,7 @@ topology: {kind: mesh, radices: [2, 2]}
 workload: {kind: npb, benchmark: cg, class: S, ranks: 4, iterations: 2}
 app: {backend: embedded}
 """
-TEXT = (
-    ALONE
-    + """
+TEXT = ALONE + """
 simulation:
   variants:
     conventional: {app.lookup: conventional}
@@ -30,7 +28,6 @@ simulation:
     again: {app.lookup: hit}
     scattered: {workload.mapping: {kind: random}, simulation.seeds: 2}
 """
-)
 
 
 def silent(done: int, total: int) -> None:
@@ -81,16 +78,9 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytes
 def test_the_key_names_all_that_decides_the_result(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.mkdir()
-    keys = [
-        app_key(config_of(ALONE + more))
-        for more in (
-            "",
-            "timing: {cable_ns: 5}",
-            "energy: {buffer_pj_per_bit: 1}",
-            "lookup: {reduction: false}",
-            "seed: 2",
-        )
-    ]
+    keys = [app_key(config_of(ALONE + more)) for more in (
+        "", "timing: {cable_ns: 5}", "energy: {buffer_pj_per_bit: 1}", "lookup: {reduction: false}", "seed: 2",
+    )]
     for text in ("0 barrier\n", "0 barrier\n0 barrier\n"):
         (trace / "rank-1.txt").write_text(text)
         program = "workload: {kind: npb, benchmark: cg, class: S, ranks: 4, iterations: 2}"

@@ -61,12 +61,10 @@ def test_ping_pong(tmp_path, size):
 @pytest.mark.parametrize("ranks", [2, 5, 8])
 def test_collectives_on_one_switch(ranks):
     def run(operation, algorithm, size):
-        return makespan(
-            config_of(
-                f"{{kind: collective, operation: {operation}, bytes: {size}, ranks: {ranks}, repeat: 2,"
-                f" collectives: {{{operation}: {algorithm}}}}}"
-            )
-        )
+        return makespan(config_of(
+            f"{{kind: collective, operation: {operation}, bytes: {size}, ranks: {ranks}, repeat: 2,"
+            f" collectives: {{{operation}: {algorithm}}}}}"
+        ))
 
     # p pieces go around the ring twice; rounds do not meet on a link
     assert run("allreduce", "ring", 1000 * ranks) == pytest.approx(2 * 2 * (ranks - 1) * alone(1000), rel=1e-9)
@@ -84,9 +82,7 @@ def test_collectives_on_one_switch(ranks):
 @pytest.mark.parametrize(("lookup", "switch"), [("hit", 51), ("miss", 76), ("conventional", 75)])
 def test_delays_of_switches(tmp_path, lookup, switch):
     config = recorded(
-        tmp_path,
-        [["send 3 0 100 6"], ["init"], ["init"], ["recv 0 0 100 6"]],
-        "{kind: mesh, radices: [4]}",
+        tmp_path, [["send 3 0 100 6"], ["init"], ["init"], ["recv 0 0 100 6"]], "{kind: mesh, radices: [4]}",
         f"{{lookup: {lookup}, envelope_bytes: 0}}",
     )
     assert makespan(config) == pytest.approx((4 * switch + 5 * 50) * NS + 100 / GB, rel=1e-9)
@@ -121,21 +117,15 @@ def test_window_bounds_the_rate_and_the_rest_goes_to_others(tmp_path):
 
 def test_factors_of_latency_and_bandwidth(tmp_path):
     config = recorded(
-        tmp_path,
-        [["send 1 0 1000 6"], ["recv 0 0 1000 6"]],
+        tmp_path, [["send 1 0 1000 6"], ["recv 0 0 1000 6"]],
         app="{latency_factor: 13.01, bandwidth_factor: 0.97, envelope_bytes: 0}",
     )
     assert makespan(config) == pytest.approx(13.01 * latency(1) + 1000 / (0.97 * GB), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("size", "sender", "receiver"),
-    [
-        (1000, 0.0, 1e-3),
-        (65535, 0.0, 1e-3),
-        (65536, 1e-3 + alone(65536), 1e-3 + alone(65536)),
-    ],
-)
+@pytest.mark.parametrize(("size", "sender", "receiver"), [
+    (1000, 0.0, 1e-3), (65535, 0.0, 1e-3), (65536, 1e-3 + alone(65536), 1e-3 + alone(65536)),
+])
 def test_large_messages_wait_for_their_receive(tmp_path, size, sender, receiver):
     config = recorded(tmp_path, [[f"send 1 0 {size} 6"], ["sleep 1e-3", f"recv 0 0 {size} 6"]])
     found = run_app(config).ranks
@@ -189,8 +179,7 @@ def slow_arrivals(config, messages):
         while free:
             fill = {
                 link: room / sum(weight[m] for m in free if link in route[m])
-                for link, room in spare.items()
-                if any(link in route[m] for m in free)
+                for link, room in spare.items() if any(link in route[m] for m in free)
             }
             level = min(fill.values())
             full = {link for link, value in fill.items() if value <= level * (1 + 1e-9)}
@@ -287,13 +276,10 @@ def test_no_program():
 # ---- beside the other engines --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "workload",
-    [
-        "{kind: collective, operation: allreduce, bytes: 400000, collectives: {allreduce: ring}}",
-        "{kind: collective, operation: alltoall, bytes: 60000}",
-    ],
-)
+@pytest.mark.parametrize("workload", [
+    "{kind: collective, operation: allreduce, bytes: 400000, collectives: {allreduce: ring}}",
+    "{kind: collective, operation: alltoall, bytes: 60000}",
+])
 def test_packet_engine_on_one_switch(workload):
     more = "traffic: {flit_bytes: 64}\nrouter: {vcs: 4, buffer_flits: 16}\n"
     flow = config_of(workload, more=more)
@@ -314,23 +300,16 @@ def test_engines_on_one_switch(tmp_path, engine, size):
         rounds = 14 if operation == "allreduce" else 7
         config = config_of(
             f"{{kind: collective, operation: {operation}, bytes: {all_bytes},"
-            f" collectives: {{{operation}: {algorithm}}}}}",
-            app=app,
-            more=more,
+            f" collectives: {{{operation}: {algorithm}}}}}", app=app, more=more,
         )
         assert makespan(config) == pytest.approx(rounds * once, rel=0.01)
 
 
 @pytest.mark.parametrize("injection", ["shared", "queued"])
-@pytest.mark.parametrize(
-    ("program", "ranks", "topology"),
-    [
-        ("is", 16, "{kind: torus, radices: [4, 4]}"),
-        ("mg", 16, "{kind: torus, radices: [4, 4]}"),
-        ("cg", 16, "{kind: dragonfly, p: 1, a: 4, h: 1}"),
-        ("ft", 8, "{kind: torus, radices: [2, 2, 2]}"),
-    ],
-)
+@pytest.mark.parametrize(("program", "ranks", "topology"), [
+    ("is", 16, "{kind: torus, radices: [4, 4]}"), ("mg", 16, "{kind: torus, radices: [4, 4]}"),
+    ("cg", 16, "{kind: dragonfly, p: 1, a: 4, h: 1}"), ("ft", 8, "{kind: torus, radices: [2, 2, 2]}"),
+])
 def test_routers_and_flows_take_as_long(program, ranks, topology, injection):
     """Nothing but program and network is said: flits and buffers that keep links busy, SimGrid's rules in both."""
     text = (
@@ -377,9 +356,7 @@ def test_queued_messages_wait_until_buffers_hold_the_last_one(tmp_path, held, le
     """
     programs = [
         ["isend 1 0 40000 6", "isend 2 0 10000 6", "waitall 2"],
-        ["irecv 0 0 40000 6", "irecv 3 0 40000 6", "waitall 2"],
-        ["recv 0 0 10000 6"],
-        ["send 1 0 40000 6"],
+        ["irecv 0 0 40000 6", "irecv 3 0 40000 6", "waitall 2"], ["recv 0 0 10000 6"], ["send 1 0 40000 6"],
     ]
     app = f"{{envelope_bytes: 0, injection: queued, buffer_bytes: {held}}}"
     more = "router: {buffer_flits: 100}\ntraffic: {flit_bytes: 64}\n"
@@ -392,7 +369,9 @@ def test_queued_messages_wait_until_buffers_hold_the_last_one(tmp_path, held, le
 def test_equal_shares(tmp_path, sharing, share):
     """On a line of routers 0–1–2, host 0 sends to 1 (2 routers) and to 2 (3 routers) at the same time."""
     programs = [["isend 2 0 60000 6", "isend 1 1 60000 6", "waitall 2"], ["recv 0 1 60000 6"], ["recv 0 0 60000 6"]]
-    config = recorded(tmp_path, programs, "{kind: mesh, radices: [3]}", f"{{envelope_bytes: 0, sharing: {sharing}}}")
+    config = recorded(
+        tmp_path, programs, "{kind: mesh, radices: [3]}", f"{{envelope_bytes: 0, sharing: {sharing}}}"
+    )
     config = config.model_copy(update={"timing": config.timing.model_copy(update={"cable_ns": 0.0})})
     start = 3 * 51 * NS  # of the long one; 51 ns before, the short one has the link alone
     ends = run_app(config).ranks["finish_s"]
@@ -408,10 +387,7 @@ def test_delays_by_the_hit_rates_of_the_caches(tmp_path, reduction, first):
     """
     programs = [["send 3 0 0 6", "send 2 0 0 6"] * 2, ["init"], ["recv 0 0 0 6"] * 2, ["recv 0 0 0 6"] * 2]
     config = recorded(
-        tmp_path,
-        programs,
-        "{kind: mesh, radices: [4]}",
-        "{lookup: cache}",
+        tmp_path, programs, "{kind: mesh, radices: [4]}", "{lookup: cache}",
         f"lookup: {{reduction: {reduction}}}\n",
     )
     run = engine.FlowRun(config, TOPOLOGY, place_program(config.workload, TOPOLOGY, 1))
@@ -432,15 +408,8 @@ def test_results_are_written(tmp_path):
     assert run.ranks["sent_messages"].sum() == run.found.messages
     write_app(run, tmp_path / "out")
     assert {item.name for item in (tmp_path / "out").iterdir()} == {
-        "app.csv",
-        "app.parquet",
-        "ranks.csv",
-        "ranks.parquet",
-        "energy.csv",
-        "energy.parquet",
-        "metadata.json",
-        "times.csv",
-        "times.parquet",
+        "app.csv", "app.parquet", "ranks.csv", "ranks.parquet", "energy.csv", "energy.parquet", "metadata.json",
+        "times.csv", "times.parquet",
     }
     assert dict(app_rows(run))["program"] == "ep.S.8, 8 ranks"
     assert (tmp_path / "out" / "ranks.csv").read_text().splitlines()[0] == (

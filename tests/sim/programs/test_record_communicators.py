@@ -48,13 +48,10 @@ def test_what_was_noted_goes_into_the_trace(tmp_path: Path) -> None:
     assert sum(count for (_, _, size), count in pairs.items() if size) == 2
 
 
-@pytest.mark.parametrize(
-    ("noted", "message"),
-    [
-        ("bcast 2 0\n", r"rank 0 calls barrier in the trace where nothing was noted"),
-        ("barrier\nbcast 2 0\n", r"rank 0 calls bcast in the trace where barrier was noted"),
-    ],
-)
+@pytest.mark.parametrize(("noted", "message"), [
+    ("bcast 2 0\n", r"rank 0 calls barrier in the trace where nothing was noted"),
+    ("barrier\nbcast 2 0\n", r"rank 0 calls bcast in the trace where barrier was noted"),
+])
 def test_other_calls_than_those_of_the_trace(tmp_path: Path, noted: str, message: str) -> None:
     content = "0 init\n0 bcast 5 1 6\n0 barrier\n"
     trace = write(tmp_path / "t", {"rank-0.txt": content})

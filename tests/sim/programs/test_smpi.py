@@ -45,8 +45,7 @@ def messages(program) -> list[tuple[int, int, int]]:
 
 ALGORITHMS = [
     (operation, algorithm)
-    for operation, field in CollectivesConfig.model_fields.items()
-    for algorithm in typing.get_args(field.annotation)
+    for operation, field in CollectivesConfig.model_fields.items() for algorithm in typing.get_args(field.annotation)
 ]
 
 
@@ -58,12 +57,7 @@ def test_collectives_become_the_same_messages(operation: str, algorithm: str) ->
     program = compile_program(trace, config.workload.collectives)
     given = simgrid_trace(trace, program, set(), computing=True)
     assert {action.name for program in given.actions for action in program} <= {
-        "init",
-        "finalize",
-        "isend",
-        "irecv",
-        "wait",
-        "compute",
+        "init", "finalize", "isend", "irecv", "wait", "compute"
     }
     again = compile_program(given, config.workload.collectives)
     assert program.messages > 0
@@ -140,11 +134,9 @@ def test_ends_of_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_failure_shows_its_own_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(
-        tmp_path,
-        monkeypatch,
+        tmp_path, monkeypatch,
         "echo 'smpirun: no hosts [1]' >&2\necho '/x/smpimain --cfg=smpi/privatization:1 a b'\n"
-        + log("CRITICAL", "xbt", "0.0", "unknown link")
-        + "\necho '  ->  0# smx_ctx in lib.so' >&2\nexit 1",
+        + log("CRITICAL", "xbt", "0.0", "unknown link") + "\necho '  ->  0# smx_ctx in lib.so' >&2\nexit 1",
     )
     with pytest.raises(SmpiError) as error:
         run_smpi([], 2, tmp_path)
@@ -202,8 +194,7 @@ PLACES = [
     ("{kind: npb, benchmark: cg, class: S, ranks: 16, iterations: 2}", "{kind: dragonfly, p: 2, a: 4, h: 2}", ""),
     ("{kind: npb, benchmark: ep, class: S, ranks: 20}", "{kind: random_regular, routers: 20, degree: 3}", ""),
     (
-        "{kind: npb, benchmark: dt, class: S, ranks: 12, graph: SH}",
-        "{kind: torus, radices: [16]}",
+        "{kind: npb, benchmark: dt, class: S, ranks: 12, graph: SH}", "{kind: torus, radices: [16]}",
         "routing: {algorithm: tables}\ntables: {scheme: up_down}\n",
     ),
 ]
@@ -224,18 +215,15 @@ def test_programs_take_the_same_time(workload: str, topology: str, more: str, lo
 
 @simgrid
 @pytest.mark.study
-@pytest.mark.parametrize(
-    ("workload", "topology", "limit"),
-    [
-        ("{kind: trace, file: 'shipped:is.A.64'}", "{kind: torus, radices: [4, 4, 4]}", 0.002),
-        ("{kind: trace, file: 'shipped:ft.A.64'}", "{kind: dragonfly, p: 2, a: 4, h: 2}", 0.002),
-        ("{kind: npb, benchmark: mg, class: A, ranks: 64}", "{kind: fat_tree, k: 4, n: 2}", 0.002),
-        ("{kind: npb, benchmark: cg, class: W, ranks: 32}", "{kind: random_regular, routers: 32, degree: 4}", 0.02),
-        ("{kind: npb, benchmark: sp, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}", 0.002),
-        ("{kind: npb, benchmark: lu, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}", 0.002),
-        ("{kind: npb, benchmark: ft, class: A, ranks: 8}", "{kind: mesh, radices: [4, 2]}", 0.002),
-    ],
-)
+@pytest.mark.parametrize(("workload", "topology", "limit"), [
+    ("{kind: trace, file: 'shipped:is.A.64'}", "{kind: torus, radices: [4, 4, 4]}", 0.002),
+    ("{kind: trace, file: 'shipped:ft.A.64'}", "{kind: dragonfly, p: 2, a: 4, h: 2}", 0.002),
+    ("{kind: npb, benchmark: mg, class: A, ranks: 64}", "{kind: fat_tree, k: 4, n: 2}", 0.002),
+    ("{kind: npb, benchmark: cg, class: W, ranks: 32}", "{kind: random_regular, routers: 32, degree: 4}", 0.02),
+    ("{kind: npb, benchmark: sp, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}", 0.002),
+    ("{kind: npb, benchmark: lu, class: S, ranks: 16}", "{kind: mesh, radices: [4, 4]}", 0.002),
+    ("{kind: npb, benchmark: ft, class: A, ranks: 8}", "{kind: mesh, radices: [4, 2]}", 0.002),
+])
 def test_large_programs_take_the_same_time(workload: str, topology: str, limit: float) -> None:
     """Promised are 2 %, the limit on random networks (docs/guides/applications.md); regular ones agree far better."""
     config = config_of(workload, topology, "{host_gflops: 10}")

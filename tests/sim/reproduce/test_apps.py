@@ -49,8 +49,7 @@ def test_a_measured_figure():
 def test_a_point_of_the_study(place):
     study = REPRODUCTIONS["apps.study"]
     (point,) = [
-        point
-        for point in study.points(Options())
+        point for point in study.points(Options())
         if (point["program"], point["ranks"], point["place"]) == ("alltoall", 32, place)
     ]
     rows = pd.DataFrame(study.measure(point, Options()))

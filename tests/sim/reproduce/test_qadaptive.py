@@ -166,11 +166,8 @@ def test_patterns_of_programs_run_on_the_small_dragonfly(name: str) -> None:
     if name == "qadaptive.patterns":  # the other algorithms as Q-adaptive, only slower
         names = sorted({str(point["algorithm"]) for point in points})
         data = pd.DataFrame(
-            [
-                {**row, "algorithm": a, "latency": float(row["latency"] or 0) + k}
-                for row in rows
-                for k, a in enumerate(names)
-            ]
+            [{**row, "algorithm": a, "latency": float(row["latency"] or 0) + k}
+             for row in rows for k, a in enumerate(names)]
         )
         judged = [one.ours for one in reproduction.compare(data, options) if one.quantity.startswith("orderings")]
         assert len(judged) == 8 and min(float(x or 0) for x in judged) > 0  # MIN, PAR, Q-adaptive, UGALg, UGALn

@@ -26,7 +26,6 @@ def prepare(topology, options, generator):
     return {PLAN.format("")}
 """
 
-
 def simulate(folder: Path, text: str, more: str = "") -> Simulation:
     (folder / "mine.py").write_text(HEAD + text)
     lines = f"name: x\n{MESH}\ntraffic: {{pattern: file, file: mine.py{more}}}"
