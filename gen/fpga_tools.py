@@ -139,12 +139,13 @@ def _domain(event: str) -> str:
     return event.split(" ", 1)[-1]
 
 
-_TECHNICAL = re.compile(r"_(TRELLIS_FF|LUT4|PFUMX|L6MUX21|CCU2C|SB_)\w*$")
+_TECHNICAL = re.compile(r"_(TRELLIS_FF|LUT4|PFUMX|L6MUX21|CCU2C|SB_)[\w$]*$")
 
 
 def _path_words(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the places of a path in the words of the design, one after the other, each once."""
+    """Return the places of a path in the words of the design, each once; without cells that the tools made."""
     if not steps:
         return []
     cells = [str(steps[0]["from"]["cell"]), *(str(step["to"]["cell"]) for step in steps)]
-    return list(dict.fromkeys(_TECHNICAL.sub("", cell).removeprefix("board.design.") for cell in cells))
+    named = [_TECHNICAL.sub("", cell).removeprefix("board.design.") for cell in cells if not cell.startswith("$")]
+    return list(dict.fromkeys(named))

@@ -10,6 +10,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.network.settings import router_parameters
 from hopforge.model.router.links import Link, topology_links
+from hopforge.model.router.next_routes import with_next_routes
 from hopforge.model.router.params import RouterParams, Rule
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.topology import Topology
@@ -96,6 +97,7 @@ def network_params(
                     vc_rule=rule,
                     escape_rule=_as_rule(tables.escape_rule[number]) if escape else (),
                     lookup=lookup,
+                    ports_per_engine=config.lookup.ports_per_engine if lookup is not None else 1,
                     output_kind="port_set" if lookup is not None and tables.port_sets else "port",
                     **given,
                     **kinds,
@@ -103,4 +105,4 @@ def network_params(
             )
         except ValueError as error:
             raise UserError(f"router: {str(error).replace('width_bits', 'flit_bits', 1)}") from error
-    return tuple(result)
+    return with_next_routes(result, topology) if router.lookahead else tuple(result)

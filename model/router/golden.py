@@ -95,7 +95,7 @@ class RouterModel:
     Attributes
     ----------
     engines : list of GoldenEngine
-        In mode lookup, the engine of each input port.
+        In mode lookup, one for `ports_per_engine` input ports.
     flits_in, flits_out, drops : list of int
         For each port: flits that have come in, flits that have stood on the output, unroutable packets of the input
         that have been dropped.
@@ -107,8 +107,9 @@ class RouterModel:
         self.params = p = params
         self.inputs = [[_InputVc() for _ in range(p.vcs)] for _ in range(p.ports)]
         self.outputs = [[_OutputVc(p.credits(o)) for _ in range(p.vcs)] for o in range(p.ports)]
-        self.engines = [golden_engine(p.lookup) for _ in range(p.ports)] if p.lookup and p.rc == "lookup" else []
+        self.engines = [golden_engine(p.lookup) for _ in range(p.engines)] if p.lookup else []
         self._ask_pointer = [0] * p.ports
+        self._member_pointer = [0] * p.engines
         self._queued = p.va == "free_queue"
         self._va = allocation("output_first" if self._queued else p.va, p.ports * p.vcs, p.arbiter)
         self._next_vc = [0] * p.ports  # f
@@ -144,7 +145,7 @@ class RouterModel:
         inputs : sequence of PortInputs
             One per port.
         engines : sequence of LookupInputs
-            In mode lookup one per port; requests and ``resp_ready`` in them are replaced by the router's own.
+            In mode lookup one per engine; requests and ``resp_ready`` in them are replaced by the router's own.
         enable : bool
             0: from the next cycle on no packet begins RC.
         clear_counters : bool
@@ -208,7 +209,7 @@ class RouterModel:
         for i, of_port in enumerate(self.inputs):
             for v, vc in enumerate(of_port):
                 if i in popped and popped[i][0] == v and popped[i][1].is_tail:
-                    self._begin(vc)
+                    self._begin(i, vc)
                 else:
                     self._advance(i, v, before[i][v])
         self._count(inputs, outputs, clear_counters)
@@ -222,10 +223,14 @@ class RouterModel:
         if clear:
             self.flits_in, self.flits_out, self.drops = ([0] * self.params.ports for _ in range(3))
 
-    @property
-    def _held(self) -> bool:
-        """Whether heads in VA wait because there RC and VA are one stage."""
-        return not self._enabled and self.params.rc == "table" and self.params.rc_cycles == 0
+    def _held(self, i: int) -> bool:
+        """Whether heads of input i in VA wait because there RC and VA are one stage."""
+        return not self._enabled and self._at_once(i)
+
+    def _at_once(self, i: int) -> bool:
+        """Whether heads of input i have no cycle of RC."""
+        p = self.params
+        return p.rc == "table" and (p.rc_cycles == 0 or p.carries(i))
 
     # Decisions: what the state at the start of the cycle leads to.
 
@@ -239,7 +244,7 @@ class RouterModel:
         requests = {}
         for i, of_port in enumerate(self.inputs):
             for v, vc in enumerate(of_port):
-                if vc.state is _State.VA and not self._held:
+                if vc.state is _State.VA and not self._held(i):
                     if not vc.candidates:  # r = 0: evaluated in the first VA cycle
                         vc.candidates = self._table(i, v)
                     chosen = self._choose(vc)
@@ -348,6 +353,8 @@ class RouterModel:
         assert vc.output is not None
         w = vc.output[1]
         flit = vc.fifo.popleft()
+        if self.params.lookahead is not None and flit.is_head:
+            flit = self._with_next_route(flit, self.params.lookahead.next_routes)
         self._crossing[o] = flit._replace(vc=w)
         out = self.outputs[o][w]
         out.credits -= 1
@@ -356,6 +363,14 @@ class RouterModel:
         elif flit.is_tail:
             out.tail_sent = True
         return flit
+
+    def _with_next_route(self, head: Flit, routes: Sequence[int]) -> Flit:
+        """Return a head with the route that it needs in the next router."""
+        p = self.params
+        dst = head.data & (1 << p.address_bits) - 1
+        ahead = routes[dst] if dst < len(routes) else 0
+        field_mask = (1 << p.route_bits) - 1
+        return head._replace(data=head.data & ~(field_mask << p.route_at) | ahead << p.route_at)
 
     def _return_credit(self, o: int, w: int | None) -> None:
         line = self._late_credits[o]
@@ -368,9 +383,9 @@ class RouterModel:
             if vc.tail_sent and vc.credits == depth:
                 vc.free, vc.tail_sent = True, False
 
-    def _begin(self, vc: _InputVc) -> None:
+    def _begin(self, i: int, vc: _InputVc) -> None:
         """Enter the state that IDLE would reach from what is in the FIFO."""
-        first = _State.VA if self.params.rc == "table" and self.params.rc_cycles == 0 else _State.RC
+        first = _State.VA if self._at_once(i) else _State.RC
         vc.state = first if vc.fifo else _State.IDLE
         vc.cycles, vc.asked, vc.candidates, vc.output = 0, False, [], None
 
@@ -378,18 +393,20 @@ class RouterModel:
         """Move a VC whose packet has not ended in this cycle; `before` is its state at the start."""
         p, vc = self.params, self.inputs[i][v]
         if before is _State.IDLE:
-            self._begin(vc)
+            self._begin(i, vc)
         elif before is _State.RC and p.rc == "table" and self._enabled:
             vc.cycles += 1
             if vc.cycles == p.rc_cycles:
                 vc.candidates = self._table(i, v)
                 vc.state = _State.VA if vc.candidates else _State.DRAIN
-        elif before is _State.VA and not vc.candidates and not self._held:
+        elif before is _State.VA and not vc.candidates and not self._held(i):
             vc.state = _State.DRAIN
 
     def _table(self, i: int, v: int) -> list[_Candidate]:
         """Return the candidates of the head of a VC."""
         p = self.params
+        if p.carries(i):
+            return self._brought(i, v)
         dst = self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
         if dst >= len(p.routes):
             return []
@@ -400,6 +417,13 @@ class RouterModel:
             candidates += [_Candidate(route.escape, mask, 1)] if mask else []
         return candidates
 
+    def _brought(self, i: int, v: int) -> list[_Candidate]:
+        """Return the candidates that the head of a VC has brought along."""
+        p = self.params
+        value = self.inputs[i][v].fifo[0].data >> p.route_at & (1 << p.route_bits) - 1
+        port = value & (1 << p.ports.bit_length()) - 1
+        return self._candidates(i, v, 1 << port if port < p.ports else 0, value >> p.ports.bit_length())
+
     def _candidates(self, i: int, v: int, ports: int, route_class: int) -> list[_Candidate]:
         p = self.params
         options = [_Candidate(o, p.vc_mask(route_class, i, v, o), 0) for o in range(p.ports) if ports >> o & 1]
@@ -408,27 +432,36 @@ class RouterModel:
     def _lookups(self, asks: list[int | None], engines: Sequence[LookupInputs]) -> list[LookupOutputs]:
         """Let the engines go through the cycle, and the VCs in RC with their answers."""
         p = self.params
+        vc_bits = (p.vcs - 1).bit_length()
         answers = []
-        for i, engine in enumerate(self.engines):
-            given, v = engines[i], asks[i]
-            dst = 0 if v is None else self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
-            answer = engine.step(
-                given._replace(req_valid=int(v is not None), req_dst=dst, req_tag=v or 0, resp_ready=1)
-            )
+        for g, engine in enumerate(self.engines):
+            members = p.engine_ports(g)
+            asking = {member: asks[i] or 0 for member, i in enumerate(members) if asks[i] is not None}
+            request = {"req_valid": 0, "req_dst": 0, "req_tag": 0}
+            if asking:
+                member = first_at_or_after(self._member_pointer[g], asking, p.ports_per_engine)
+                i, v = members[member], asking[member]
+                dst = self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
+                request = {"req_valid": 1, "req_dst": dst, "req_tag": member << vc_bits | v}
+            answer = engine.step(engines[g]._replace(**request, resp_ready=1))
             answers.append(answer)
-            if v is not None and answer.req_ready:
+            if asking and answer.req_ready:
                 self.inputs[i][v].asked = True
                 self._ask_pointer[i] = (v + 1) % p.vcs
+                self._member_pointer[g] = (member + 1) % p.ports_per_engine
             if answer.resp_valid:
-                vc = self.inputs[i][answer.resp_tag]
-                vc.candidates = self._looked_up(i, answer) if answer.resp_match else []
-                vc.state = _State.VA if vc.candidates else _State.DRAIN
+                self._answered(members[answer.resp_tag >> vc_bits], answer.resp_tag & (1 << vc_bits) - 1, answer)
         return answers
 
-    def _looked_up(self, i: int, answer: LookupOutputs) -> list[_Candidate]:
+    def _answered(self, i: int, v: int, answer: LookupOutputs) -> None:
+        vc = self.inputs[i][v]
+        vc.candidates = self._looked_up(i, v, answer) if answer.resp_match else []
+        vc.state = _State.VA if vc.candidates else _State.DRAIN
+
+    def _looked_up(self, i: int, v: int, answer: LookupOutputs) -> list[_Candidate]:
         p, output = self.params, answer.resp_output
         if p.output_kind == "port_set":
-            return self._candidates(i, answer.resp_tag, output & (1 << p.ports) - 1, 0)
+            return self._candidates(i, v, output & (1 << p.ports) - 1, 0)
         port = output & (1 << PORT_BITS) - 1
         ports = 1 << port if port < p.ports else 0
-        return self._candidates(i, answer.resp_tag, ports, output >> PORT_BITS & (1 << CLASS_BITS) - 1)
+        return self._candidates(i, v, ports, output >> PORT_BITS & (1 << CLASS_BITS) - 1)
