@@ -9,12 +9,12 @@ from operator import or_
 from pathlib import Path
 
 from hopforge.gen.board_design import board_design, engine_on_board_parameters, network_on_board_design
-from hopforge.model.board.engine_program import engine_program
 from hopforge.model.board.registers import DesignKind
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS
+from hopforge.model.router.engine_program import engine_program
 from hopforge.model.topology import build
 from hopforge.sim.boards.client import BoardClient, open_board
 from hopforge.sim.boards.simulated import SIMULATED_BAUD, SIMULATED_HZ, build_simulated, simulated_board

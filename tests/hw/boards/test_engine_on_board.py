@@ -10,11 +10,11 @@ from board_bench import BoardBench
 
 from hopforge.gen.board_design import engine_on_board_parameters
 from hopforge.hw.engine_on_board import EngineOnBoard
-from hopforge.model.board.engine_program import engine_program
 from hopforge.model.board.registers import BOARD_ID, BoardIdentity
 from hopforge.model.config import parse_config
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.engine_program import engine_program
 from hopforge.model.topology import build
 from hopforge.sim.boards.twin_engine import EngineRequests, twin_of_engine
 
