@@ -73,6 +73,8 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "cosim router": lambda config: _routers(config) | {"cosim"},
     "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed"},
     "cosim q_table": lambda config: _MACHINE | {"cosim"},
+    "energy lookup": lambda config: _KEYS | {"timing"},
+    "energy router": lambda config: _routers(config) | {"energy"},
     "lint": lambda config: _routers(config) | _KEYS | {"csr"},
     "mutate": _engine,
     "synth": _engine,

@@ -53,6 +53,8 @@ COMMANDS: dict[str, Command] = {
     "cosim router": Command(f"{_DESIGN}:network_design", hardware=True),
     "cosim network": Command(f"{_COSIM}:prepare_network", hardware=True),
     "cosim q_table": Command("hopforge.model.router.q_table:QTableParams.from_config", hardware=True),
+    "energy lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
+    "energy router": Command(f"{_DESIGN}:network_design", hardware=True),
     "lint": Command("hopforge.sim.start.preparation:prepare_lint"),
     "mutate": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "synth": Command(f"{_DESIGN}:engine_parameters", hardware=True),

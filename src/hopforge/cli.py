@@ -15,6 +15,7 @@ from hopforge.commands import (
     applications,
     bench,
     boards,
+    gate_energy,
     generate,
     networks,
     papers,
@@ -98,7 +99,15 @@ def hopforge(
 
 PANELS = {
     "Start here": (start.doctor, start.demo, start.check, start.schema),
-    "From gates": (verify.cosim, generate.lint, verify.mutate, synthesize.synth, synthesize.timing, verify.prove),
+    "From gates": (
+        verify.cosim,
+        generate.lint,
+        verify.mutate,
+        synthesize.synth,
+        gate_energy.energy,
+        synthesize.timing,
+        verify.prove,
+    ),
     "To networks": (
         simulate.hits,
         networks.topology,
