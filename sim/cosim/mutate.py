@@ -22,10 +22,11 @@ from hopforge.gen.design import NetworkDesign, engine_parameters, network_design
 from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
 from hopforge.gen.verilator import run_verilator
 from hopforge.gen.verilog import tool_versions
-from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.hw.lookup_engine import is_deep, lookup_engine
 from hopforge.hw.network import Network
 from hopforge.hw.q_table import QTable
 from hopforge.hw.router import Router
+from hopforge.hw.sliced_counter import slices
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
@@ -349,7 +350,8 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
         return q_table_subject(QTableParams.from_config(config), seed)
     params = engine_parameters(config)
     if block == "lookup":
-        return Subject(block, lookup_engine(params=params), [*_engine_traces(config, params, seed)], reset=_EVENTS)
+        replays = [*_engine_traces(config, params, seed)]
+        return Subject(block, lookup_engine(params=params), replays, reset=_event_counters(params))
     bench = node_reduction_bench if block == "node_reduction" else routing_cache_bench
     counts = [400, 4000, 20000]
 
@@ -358,8 +360,8 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
         Fragment.get(made.component, None)  # only its trace is wanted, but Amaranth warns of what is never elaborated
         return made.replay
 
-    replays = [lambda number=number, cycles=cycles: trace(number, cycles) for number, cycles in enumerate(counts)]
-    return Subject(block, bench(params, 2, np.random.default_rng(seed)).component, replays)  # type: ignore[arg-type]
+    made = [lambda number=number, cycles=cycles: trace(number, cycles) for number, cycles in enumerate(counts)]
+    return Subject(block, bench(params, 2, np.random.default_rng(seed)).component, made)  # type: ignore[arg-type]
 
 
 def router_subject(params: RouterParams, seed: int) -> Subject:
@@ -419,6 +421,13 @@ def q_table_subject(params: QTableParams, seed: int) -> Subject:
     ]
     replays: list[Callable[[], Replay]] = [partial(q_table_replay, params, traffic) for traffic in runs]
     return Subject(Q_TABLE, QTable(params=params), replays, _USED_CYCLES)
+
+
+def _event_counters(params: LookupParams) -> dict[str, int]:
+    """Return what the registers of an engine's counters begin with."""
+    if not is_deep(params):
+        return _EVENTS
+    return {rf"count_\w+_at{start}": COUNT_FROM >> start & (1 << end - start) - 1 for start, end in slices()}
 
 
 def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[Callable[[], Replay]]:
