@@ -41,11 +41,10 @@ table of Q-adaptive."""
 COPY = "_copy"
 """Part of the name of a register that is equal to another one and must stay, to drive a part of its load."""
 
-_TWO_PERIODS = (
-    "strash; if -g -K 6 -C 8; strash; dch -f; if -g; strash; dch -f; map -B 0.9; topo; buffer -c; upsize -D 650; "
-    "dnsize -D 650; stime -p"
+_MANY_PERIODS = (
+    "strash; ifraig; scorr; dc2; dc2; dc2; dch -f; map -a; topo; buffer -c; upsize -D 850; dnsize -D 850; stime -p"
 )
-"""Script of abc for what has two periods."""
+"""Script of abc for what has several periods."""
 
 _GATED_REGISTERS_MIN = 3
 """A clock gate replaces the enables of at least so many registers; one of Nangate has the area of two multiplexers."""
@@ -126,7 +125,7 @@ def _prepare(block: Block, top: str, folder: Path, timeout_s: float) -> None:
     widths = re.findall(r"^  cell \$dlatch .*?WIDTH (\d+)", text, re.MULTILINE | re.DOTALL)
     (folder / "gates.txt").write_text("\n".join([str(max(map(int, widths), default=0)), *gates]))
     lines = ["read_rtlil design.il", f"hierarchy -top {top}", "proc"]
-    lines += [f"setattr -mod -set keep_hierarchy 1 {top}_{name}" for name in block.two_periods]
+    lines += [f"setattr -mod -set keep_hierarchy 1 {top}_{name}" for name in block.many_periods]
     if re.search(rf"wire .*{COPY}", text):
         lines.append(f"setattr -set keep 1 w:*{COPY}* %ci1 t:$dff %i")  # else equal registers would be merged
     lines += [f"blackbox {name}" for name in memories + gates]
@@ -184,10 +183,10 @@ def _map(
     constraints = " -constr drive.constr" if block.clocked and weak else ""
     (folder / "drive.constr").write_text("set_driving_cell BUF_X2\nset_load 2.0\n")
     (folder / f"{recipe}.abc").write_text("\n".join(script.split("; ")) + "\n")
-    (folder / "two_periods.abc").write_text("\n".join(_TWO_PERIODS.split("; ")) + "\n")
+    (folder / "many_periods.abc").write_text("\n".join(_MANY_PERIODS.split("; ")) + "\n")
     abc = f"abc -liberty cells.lib{constraints} -script"
-    apart = [f"{top}_{name}" for name in block.two_periods]
-    mapping = [f"{abc} {recipe}.abc {top if apart else ''}", *(f"{abc} two_periods.abc {name}" for name in apart)]
+    apart = [f"{top}_{name}" for name in block.many_periods]
+    mapping = [f"{abc} {recipe}.abc {top if apart else ''}", *(f"{abc} many_periods.abc {name}" for name in apart)]
     log = run_yosys(
         "read_liberty -lib -ignore_miss_func cells.lib\n"
         f"read_rtlil prepared.il\n{_gate_clocks(block, library, folder)}dfflibmap -liberty cells.lib{weak}\n"
@@ -197,7 +196,7 @@ def _map(
         folder, name=recipe, timeout_s=timeout_s,
     )  # fmt: skip
     area = re.findall(r"Chip area for (?:top )?module .*?:\s*([\d.]+)", log)
-    own_log = log.partition("two_periods.abc")[0]
+    own_log = log.partition("many_periods.abc")[0]
     delay = re.findall(r"Delay =\s*([\d.]+) ps", own_log)
     instances = re.findall(r"^  (\w+) (?:\\\S+ |\w+) ?\($", (folder / f"{recipe}.v").read_text(), re.MULTILINE)
     instances = [cell for cell in instances if cell not in {"module", *apart}]

@@ -4,10 +4,12 @@ from itertools import pairwise
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
+from hopforge.hw.plus_one import prefixes_all
+
 __all__ = ["sliced_counter", "slices"]
 
 _LOW_BITS = 4
-_UPPER_SHARES = (1, 1, 1)
+_UPPER_SHARES = (1, 1, 1, 1)
 """Relative widths of the slices above the low bits."""
 
 
@@ -22,7 +24,7 @@ def slices(width_bits: int = 32) -> list[tuple[int, int]]:
 def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bits: int = 32) -> Value:
     """Count the cycles with `event`, each a cycle later; the value wraps around, and `clear` beats the event of before.
 
-    There are three slices above the low bits. That a slice steps is found out beside the event, so that
+    There are four slices above the low bits. That a slice steps is found out beside the event, so that
     no carry runs through the counter. Reset: 0.
 
     Parameters
@@ -40,21 +42,23 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
     """
     low = Signal(_LOW_BITS, name=f"count_{name}_low")
     upper = [Signal(end - start, name=f"count_{name}_at{start}") for start, end in slices(width_bits)]
-    steps = [Signal(name=f"count_{name}_steps{number}") for number in range(len(upper))]
+    # A slice changes so seldom that what is known of it a cycle late is right when the next one may step.
+    full = [Signal(name=f"count_{name}_full{number}") for number in range(len(upper) - 1)]
     happened = Signal(name=f"count_{name}_happened")
-    carries = Signal(name=f"count_{name}_carries")  # an event of this cycle finds the low bits full
+    steps = Signal(name=f"count_{name}_steps")
     most = (1 << _LOW_BITS) - 1
-    m.d.comb += carries.eq(Mux(happened, low == most - 1, low == most) & ~clear)
+    carries = Mux(happened, low == most - 1, low == most) & ~clear  # an event of this cycle finds the low bits full
     m.d.sync += [
         happened.eq(event),
-        *(step.eq(event & carries & Cat(*upper[:i]).all()) for i, step in enumerate(steps)),
+        steps.eq(event & carries),
+        *(flag.eq(part.all()) for flag, part in zip(full, upper, strict=False)),
+        low.eq(_stepped(low, happened, clear)),
+        *(part.eq(_stepped(part, steps & Cat(*full[:i]).all(), clear)) for i, part in enumerate(upper)),
     ]
-    with m.If(clear):
-        m.d.sync += [value.eq(0) for value in (low, *upper)]
-    with m.Else():
-        with m.If(happened):
-            m.d.sync += low.eq(low + 1)
-        for value, step in zip(upper, steps, strict=True):
-            with m.If(step):
-                m.d.sync += value.eq(value + 1)
     return Cat(low, *upper)
+
+
+def _stepped(value: Value, step: Value, clear: Value) -> Value:
+    """Next value of a part of the counter."""
+    toggles = Cat(step & below for below in prefixes_all(value))
+    return (value ^ toggles) & ~clear.replicate(len(value))
