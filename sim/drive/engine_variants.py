@@ -30,10 +30,10 @@ def engine_variant(seed: int, *, deep: bool) -> LookupParams:
         return values[int(rng.integers(len(values)))]
 
     depth = (_DEEP if deep else _SHALLOW)[seed % 4]
-    address_bits = choose(12, 13, 16, 20, 24, 33, 48)
+    address_bits = choose(12, 13, 16, 16, 20, 24, 33, 48)
     chunk_bits = tuple(sorted({choose(2, 3, 4), choose(3, 4, 6)}))
     skewed = bool(rng.random() < 0.2)
-    ways = choose(2, 3, 4) if skewed else choose(1, 2, 3, 4, 8)
+    ways = choose(2, 3, 4) if skewed else choose(1, 2, 3, 4, 4, 8)
     policy = "random" if skewed else choose(*(name for name in POLICIES if _fits(name, ways)))
     tcam = choose("external", "external", "flops", "sram")
     return LookupParams(

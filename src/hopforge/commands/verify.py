@@ -28,7 +28,7 @@ def cosim(
         int | None, typer.Option(min=1, help="Other parts: cycles with traffic; default: the configuration's.")
     ] = None,
     variants: Annotated[
-        int | None, typer.Option(min=1, help="router: as many routers drawn at random; finished runs are kept.")
+        int | None, typer.Option(min=1, help="lookup, router: as many, drawn at random; finished runs are kept.")
     ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=MOST_SEED, help="Of the traffic; default: the configuration's.")
