@@ -8,7 +8,7 @@ and that is not proved to be without effect at the ports, is a hole in the stimu
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -82,6 +82,9 @@ _USED_CYCLES = 400
 COUNT_FROM = 2**32 - 1024
 """What counters begin with after reset, in the netlist and in the golden model: they would need 2^31 events for bits
 that are tested in no time when there are ones from the start and zeros after a clearing."""
+
+_ENGINE_COUNT_FROM = 2**32 - 64
+"""As `COUNT_FROM`, of a lookup engine by itself: some of its events are rare, and each must carry through all bits."""
 
 _EVENTS = {r"count_\w+_high": COUNT_FROM >> 2}  # of hw.event_counter, whose two lowest bits are apart
 _DROPS = {"drops": COUNT_FROM}  # of hw.input_unit
@@ -185,6 +188,8 @@ class Subject(NamedTuple):
         reset by itself, and no trace shows a register that the reset forgets.
     spared : str
         Modules that other benches test, see `hopforge.gen.mutate.write_netlist`.
+    used_masks : dict
+        Inputs of which only these bits are driven in these cycles.
     reset : dict
         Registers that the golden model lets begin elsewhere, see `hopforge.gen.mutate.write_netlist`.
     """
@@ -195,6 +200,7 @@ class Subject(NamedTuple):
     used_cycles: int = 0
     spared: str = ""
     reset: dict[str, int] = {}
+    used_masks: dict[str, int] = {}
 
 
 def mutate(
@@ -351,7 +357,11 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
     params = engine_parameters(config)
     if block == "lookup":
         replays = [*_engine_traces(config, params, seed)]
-        return Subject(block, lookup_engine(params=params), replays, reset=_event_counters(params))
+        # Never enabled before the reset: the memories, which it does not clear, are then as at power-up.
+        return Subject(
+            block, lookup_engine(params=params), replays, _USED_CYCLES, reset=_event_counters(params),
+            used_masks={"csr_wdata": 0xFFFFFFFE},
+        )  # fmt: skip
     bench = node_reduction_bench if block == "node_reduction" else routing_cache_bench
     counts = [400, 4000, 20000]
 
@@ -426,8 +436,8 @@ def q_table_subject(params: QTableParams, seed: int) -> Subject:
 def _event_counters(params: LookupParams) -> dict[str, int]:
     """Return what the registers of an engine's counters begin with."""
     if not is_deep(params):
-        return _EVENTS
-    return {rf"count_\w+_at{start}": COUNT_FROM >> start & (1 << end - start) - 1 for start, end in slices()}
+        return {name: _ENGINE_COUNT_FROM >> 2 for name in _EVENTS}
+    return {rf"count_\w+_at{start}": _ENGINE_COUNT_FROM >> start & (1 << end - start) - 1 for start, end in slices()}
 
 
 def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[Callable[[], Replay]]:
@@ -438,19 +448,21 @@ def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[
     near = [
         Traffic(
             lookups=4000, seed=seed + 10 + n, quiet_cycles=quiet, pool=pool, pool_lookups=often,
-            locality=1.0, centres=2, count_from=COUNT_FROM,
+            locality=1.0, centres=2, count_from=_ENGINE_COUNT_FROM, thorough=True,
         )
         for n, (quiet, pool, often) in enumerate(3 * shapes)
     ]  # fmt: skip
     kinds = [
         Traffic(
-            lookups=600, seed=seed, count_from=COUNT_FROM, quiet_cycles=15, pool=3 * params.entries, addresses=network
+            lookups=600, seed=seed, quiet_cycles=15, pool=3 * params.entries, addresses=network,
+            count_from=_ENGINE_COUNT_FROM, thorough=True,
         ),
         *near,
         Traffic(
             lookups=2000,
             seed=seed + 1,
-            count_from=COUNT_FROM,
+            count_from=_ENGINE_COUNT_FROM,
+            thorough=True,
             quiet_cycles=4,
             pool=64,
             locality=1.0,
@@ -521,7 +533,7 @@ def judge_mutants(
         say(f"trace {trace}", len(verdicts))
         replay = make()
         if program is None:
-            program = _build(netlist, mutants, replay, subject.used_cycles)
+            program = _build(netlist, mutants, replay, subject.used_cycles, subject.used_masks)
             gates = {output.name: output.gate for output in replay.outputs if output.gate is not None}
         for number, cycle, signal in _play(program, replay, [0, *left]):
             if number == 0:
@@ -538,11 +550,17 @@ def judge_mutants(
     return [verdicts[mutant.number] for mutant in mutants]
 
 
-def _build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay, used_cycles: int = 0) -> Path:
+def _build(
+    netlist: Netlist,
+    mutants: Sequence[Mutant],
+    replay: Replay,
+    used_cycles: int = 0,
+    used_masks: Mapping[str, int] | None = None,
+) -> Path:
     """Compile the netlist with all mutants and the loop that plays a trace to some of them."""
     folder = netlist.folder.resolve()
     netlist.verilog(mutants)
-    (folder / "race.cpp").write_text(_race_source(netlist.top, replay, used_cycles))
+    (folder / "race.cpp").write_text(_race_source(netlist.top, replay, used_cycles, used_masks or {}))
     done = run_verilator(
         [
             "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style",
@@ -582,11 +600,16 @@ def _play(program: Path, replay: Replay, numbers: Sequence[int]) -> Iterator[tup
             left = left[1:]
 
 
-def _race_source(top: str, replay: Replay, used_cycles: int) -> str:
+def _race_source(top: str, replay: Replay, used_cycles: int, used_masks: Mapping[str, int]) -> str:
     """Return the C++ loop: the file of a trace and numbers of mutants as arguments, a line for each to stdout."""
     inputs, outputs = len(replay.inputs), len(replay.outputs)
     sets = "\n".join(
         f"            top->{member_name(name)} = row[{index}];" for index, name in enumerate(replay.inputs)
+    )
+    uses = "\n".join(
+        f"            top->{member_name(name)} = row[{index}]"
+        + (f" & {used_masks[name]}ull;" if name in used_masks else ";")
+        for index, name in enumerate(replay.inputs)
     )
     gets = "\n".join(
         f"            got[{index}] = top->{member_name(output.name)};" for index, output in enumerate(replay.outputs)
@@ -628,7 +651,7 @@ int main(int argc, char **argv) {{
         int signal = -1;
         const uint64_t *const used = trace.data() + std::min<size_t>(trace.size(), width * {used_cycles});
         for (const uint64_t *row = trace.data(); row < used; row += width) {{
-{sets}
+{uses}
             top->eval();
             {tick}
         }}
