@@ -167,6 +167,8 @@ def _solve(text: str, commands: Sequence[str], mutant: tuple[str, str] | None, t
         "hierarchy -top proof",
         "proc",
         "flatten",
+        "memory_collect",
+        "memory_map",
         *(["cd proof", f"connect -set {mutant[0]} {mutant[1]}", "cd"] if mutant else []),
         "opt -full",
         "chformal -lower",
