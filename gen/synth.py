@@ -22,7 +22,7 @@ from hopforge.gen.synth_q_table import q_table_blocks
 from hopforge.gen.synth_recipes import EFFORTS, RECIPES
 from hopforge.gen.synth_result import SynthResult
 from hopforge.gen.synth_router import allocator_blocks, router_blocks
-from hopforge.gen.synth_timing import abc_path, timed
+from hopforge.gen.synth_timing import OUTSIDE_NS, abc_path, timed
 from hopforge.gen.verilog import to_rtlil, tool_versions
 from hopforge.gen.yosys import YosysError, run_yosys
 from hopforge.model.config import Config
@@ -57,6 +57,7 @@ def synthesize(
     recipes: Sequence[str] | None = None,
     folder: Path | None = None,
     timeout_s: float = 300,
+    memory_ns: float = OUTSIDE_NS,
 ) -> list[SynthResult]:
     """Map a block with each recipe; best first.
 
@@ -75,6 +76,8 @@ def synthesize(
         Receives netlists and reports, by default nothing is kept.
     timeout_s : float
         Limit of one recipe, s of processor time.
+    memory_ns : float
+        From a clock edge to what a memory outside of a clocked block reads, ns.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def synthesize(
         for recipe in recipes or block.recipes:
             for effort in EFFORTS if aimed and "{ps}" in RECIPES[recipe] else (0.9,):
                 try:
-                    results.append(_map(block, top, recipe, effort, library, place, timeout_s))
+                    results.append(_map(block, top, recipe, effort, library, place, timeout_s, memory_ns))
                 except YosysError as error:
                     problems.append(f"{recipe}: {error}")
         if not results:
@@ -171,8 +174,9 @@ def _generic(block: Block, top: str, folder: Path, timeout_s: float) -> SynthRes
 
 
 def _map(
-    block: Block, top: str, recipe: str, effort: float, library: Library, folder: Path, timeout_s: float
-) -> SynthResult:
+    block: Block, top: str, recipe: str, effort: float, library: Library, folder: Path, timeout_s: float,
+    memory_ns: float = OUTSIDE_NS,
+) -> SynthResult:  # fmt: skip
     """Map with one recipe and time the result."""
     wanted = int(1000 * ((block.aim_ns or 0.43) * effort - (0.13 if block.clocked else 0.0)))
     script = RECIPES[recipe].format(ps=wanted)
@@ -207,7 +211,7 @@ def _map(
         delay_ns=float(delay[-1]) / 1000 if delay else None,
         cells=len(instances) - flops, flops=flops, path=tuple(abc_path(own_log)),
     )  # fmt: skip
-    return timed(block, top, result, folder)
+    return timed(block, top, result, folder, memory_ns=memory_ns)
 
 
 def _keep(block: Block, result: SynthResult, place: Path, folder: Path) -> None:
@@ -228,6 +232,7 @@ def synthesize_config(
     recipes: Sequence[str] | None = None,
     folder: Path,
     timeout_s: float = 300,
+    memory_ns: float = OUTSIDE_NS,
     progress: Callable[[str], None] = lambda name: None,
 ) -> list[list[SynthResult]]:
     """Synthesize the blocks of a configuration and write ``synth.csv`` and ``synth.json``.
@@ -248,6 +253,8 @@ def synthesize_config(
         For all files.
     timeout_s : float
         Limit of one recipe on one block, s of processor time.
+    memory_ns : float
+        As for `synthesize`.
     progress : callable
         Called with the name of each block before it is begun.
 
@@ -270,7 +277,11 @@ def synthesize_config(
     with staged(folder) as scratch:
         for name in names or (block.name for block in every.values() if not block.on_request):
             progress(name)
-            found.append(synthesize(every[name], library, recipes=recipes, folder=scratch, timeout_s=timeout_s))
+            found.append(
+                synthesize(
+                    every[name], library, recipes=recipes, folder=scratch, timeout_s=timeout_s, memory_ns=memory_ns
+                )
+            )
         table = pd.DataFrame(_row(every[results[0].block], result) for results in found for result in results)
         table.to_csv(scratch / "synth.csv", index=False)
         content = {
@@ -278,6 +289,7 @@ def synthesize_config(
             "library": None if library is None else {"name": library.name, "corner": library.corner},
             "versions": tool_versions(),
             "wires": "ideal",
+            "memory_ns": memory_ns,
             "recipes": RECIPES,
             "config": config.model_dump(mode="json"),
             "results": [[dataclasses.asdict(result) for result in results] for results in found],

@@ -1,8 +1,9 @@
 """What can be synthesized: a block, and the blocks of a lookup engine."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib.data import View
@@ -233,13 +234,20 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
             build=lambda: lookup_engine(params=pipelined), recipes=QUICK,
         )
     )  # fmt: skip
-    deep = dataclasses.replace(pipelined, pipeline_depth=params.pipeline_depth if params.pipeline_depth > 4 else 8)
-    found.append(
-        Block(
-            name="engine_deep", what=f"deep engine, depth {deep.pipeline_depth}, SRAM and TCAM outside", clocked=True,
-            aim_ns=0.43,
-            build=lambda: lookup_engine(params=deep), recipes=QUICK, many_periods=many_periods(deep),
-            on_request=True,
-        )
-    )  # fmt: skip
+    found += _deep_blocks(params)
     return {block.name: block for block in found}
+
+
+def _deep_blocks(params: LookupParams) -> Iterator[Block]:
+    """Deep engines; only synthesized when named."""
+    inside = dataclasses.replace(params, pipeline_depth=params.pipeline_depth if params.pipeline_depth > 4 else 8)
+    outside = dataclasses.replace(inside, tcam_kind="external")
+    kinds = [("engine_deep", "SRAM and TCAM outside", outside), ("engine_deep_gated", "the same, clock gates", outside)]
+    if params.tcam_kind != "external":
+        kinds.append(("engine_deep_tcam", "SRAM outside, TCAM inside", inside))
+    for name, what, deep in kinds:
+        yield Block(
+            name=name, what=f"deep engine, depth {deep.pipeline_depth}, {what}", clocked=True, aim_ns=0.43,
+            build=partial(lookup_engine, params=deep), recipes=QUICK, many_periods=many_periods(deep),
+            clock_gates=name == "engine_deep_gated", on_request=True,
+        )  # fmt: skip

@@ -26,7 +26,13 @@ def abc_path(log: str) -> Iterator[str]:
         yield ends[-1][3]
 
 
-def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthResult:
+OUTSIDE_NS = 0.1
+"""After the clock edge the inputs of a clocked block change; so do by default the words that memories read."""
+
+
+def timed(
+    block: Block, top: str, result: SynthResult, folder: Path, *, memory_ns: float = OUTSIDE_NS
+) -> SynthResult:  # fmt: skip
     """Add what OpenSTA says, if there is one.
 
     A path ends at a register, an output or the enable of a clock gate. Latches are passed through: what arrives while
@@ -40,12 +46,15 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
     of_top = netlist[netlist.index(f"module {top}(") :].partition("endmodule")[0]
     inputs = netlist_ports(of_top, "input")
     outputs = {name for name in netlist_ports(of_top, "output") if not name.endswith(".clk")}
+    words = sorted(name for name in inputs if "." in name)
+    memories = [words] if words and memory_ns != OUTSIDE_NS else []
     lines = ["read_liberty cells.lib", f"read_verilog {result.recipe}.v", f"link_design {top}"]
     if block.clocked:
         # What lies outside are registers and memories: their outputs come after a clock edge, too.
         lines += [
             f"create_clock -name clk -period {period} [get_ports clk]",
-            f"set_input_delay 0.1 -clock clk [get_ports {{{' '.join(sorted(inputs - {'clk'}))}}}]",
+            f"set_input_delay {OUTSIDE_NS} -clock clk [get_ports {{{' '.join(sorted(inputs - {'clk'}))}}}]",
+            *(f"set_input_delay {memory_ns} -clock clk [get_ports {{{' '.join(memory)}}}]" for memory in memories),
             f"set_output_delay 0.04 -clock clk [get_ports {{{' '.join(sorted(outputs))}}}]",
             *(["set_false_path -from [get_ports rst]"] if "rst" in inputs else []),
             *(
