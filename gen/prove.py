@@ -29,6 +29,7 @@ from hopforge.gen.formal_router import (
     prove_output,
     prove_queue,
 )
+from hopforge.gen.formal_shared_lookup import SHARING_MUTANTS, prove_sharing
 from hopforge.gen.formal_streams import STREAM_MUTANTS, prove_stream
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
@@ -96,6 +97,10 @@ def _allocators(wide: bool) -> Iterator[Task]:
     for kind in ("input_first", "output_first", "wavefront"):
         yield Task("allocators", f"{kind} allocator", partial(prove_allocator, kind))
         yield Task("allocators", f"{kind} switch allocator", partial(prove_switch_allocator, kind))
+    for ports in (2, 4):
+        yield Task("allocators", f"{ports} ports share a lookup engine fairly, no loss", partial(prove_sharing, ports))
+    for mutant in SHARING_MUTANTS:
+        yield Task("allocators", f"no proof if {mutant}", partial(_fails, partial(prove_sharing, 4, mutant=mutant)))
     for mutant, fault in ARBITER_MUTANTS.items():
         attempt = partial(prove_arbiter, fault[0], mutant=mutant)
         yield Task("allocators", f"no proof if {mutant}", partial(_fails, attempt))

@@ -10,7 +10,7 @@ from amaranth.utils import bits_for, ceil_log2
 
 from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.free_queue import first_from, offered_masks, offers_ahead
-from hopforge.hw.lookup import lookup_ports
+from hopforge.hw.lookup import LookupBase, lookup_ports
 from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
@@ -20,7 +20,7 @@ from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 
-__all__ = ["DROP_BITS", "InputUnit", "control_signature", "flit_layout", "label_bits"]
+__all__ = ["DROP_BITS", "InputUnit", "asking_signature", "control_signature", "flit_layout", "label_bits"]
 
 DROP_BITS = 32
 """Width of a drop counter; it wraps around."""
@@ -42,6 +42,25 @@ def control_signature(params: LookupParams) -> wiring.Signature:
     """Ports of a lookup engine that software and a TCAM outside use."""
     ports = lookup_ports(params)
     return wiring.Signature({name: port for name, port in ports.items() if not name.startswith(("req_", "resp_"))})
+
+
+def asking_signature(params: RouterParams) -> wiring.Signature:
+    """Return requests and responses of a shared engine, seen from an input unit; a tag is the number of a VC."""
+    assert params.lookup is not None
+    tag_bits = max(1, ceil_log2(params.vcs))
+    return wiring.Signature(
+        {
+            "req_valid": Out(1),
+            "req_ready": In(1),
+            "req_dst": Out(params.address_bits),
+            "req_tag": Out(tag_bits),
+            "resp_valid": In(1),
+            "resp_ready": Out(1),
+            "resp_tag": In(tag_bits),
+            "resp_output": In(params.lookup.output_bits),
+            "resp_match": In(1),
+        }
+    )
 
 
 class InputUnit(wiring.Component):
@@ -148,7 +167,10 @@ class InputUnit(wiring.Component):
         if p.speculation:
             members |= {"guess_request": Out(p.vcs * p.ports), "guess_confirmed": Out(p.vcs)}
         if self.looks_up and p.lookup is not None:
-            members["control"] = Out(control_signature(p.lookup))
+            if p.ports_per_engine > 1:
+                members["asking"] = Out(asking_signature(p))
+            else:
+                members["control"] = Out(control_signature(p.lookup))
         else:
             members["route"] = In(route_layout(p).size)
         super().__init__(members)
@@ -181,7 +203,7 @@ class InputUnit(wiring.Component):
 
     @property
     def looks_up(self) -> bool:
-        """Whether a lookup engine is in it."""
+        """Whether it asks a lookup engine, its own or (with ``asking``) one that it shares."""
         return self.params.rc == "lookup"
 
     def elaborate(self, platform: object) -> Module:
@@ -357,16 +379,21 @@ class InputUnit(wiring.Component):
                     cycle.eq(Mux(last, 0, cycle + 1)),
                 ]
 
+    def _engine(self, m: Module) -> LookupBase:
+        """Put in an engine of its own."""
+        assert self.params.lookup is not None
+        m.submodules.engine = lookup = lookup_engine(params=self.params.lookup)
+        for name, member in self.control.signature.members.items():  # type: ignore[attr-defined]
+            outside, inside = getattr(self.control, name), getattr(lookup, name)  # type: ignore[attr-defined]
+            m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)
+        return lookup
+
     def _looked_up(self, m: Module, requests: list[VcRequest], va: Value, draining: Value, ended: Value) -> None:
         """Ask the engine, one VC after the other."""
         p = self.params
         enabled = self._enabled(m)
-        assert p.lookup is not None
-        m.submodules.engine = lookup = lookup_engine(params=p.lookup)
+        lookup = self.asking if p.ports_per_engine > 1 else self._engine(m)  # type: ignore[attr-defined]
         m.submodules.turn = turn = RoundRobin(width=p.vcs)
-        for name, member in self.control.signature.members.items():  # type: ignore[attr-defined]
-            outside, inside = getattr(self.control, name), getattr(lookup, name)  # type: ignore[attr-defined]
-            m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)
         accepted = Signal()
         m.d.comb += [
             lookup.req_valid.eq(turn.requests.any()),

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hopforge.model.config.limits import asker_bits
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, Route, RouterParams, Rule
 
@@ -101,7 +102,10 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
             drawn["escape_rule"] = draw_rule(rng, classes, ports, vcs)
     else:
         drawn["output_kind"] = "port_set" if adaptive and not rules else "port"
-        drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), max(1, (vcs - 1).bit_length()))
+        # from a generator of its own, as above
+        sharing = (1, 2, 4)[int(np.random.default_rng((seed, 12)).integers(3))]
+        drawn["ports_per_engine"] = sharing = given.get("ports_per_engine", sharing)
+        drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), max(1, asker_bits(vcs, sharing)))
     if not ahead:
         return RouterParams(**(drawn | given))
     at_once = (drawn | given)["va"] == "free_queue" or (drawn | given)["speculation"]
