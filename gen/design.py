@@ -13,6 +13,7 @@ from hopforge.model.router.configured import network_params
 from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.params import RouterParams, check_input_vcs
 from hopforge.model.router.program import RouterProgram, router_program
+from hopforge.model.router.stream_params import StreamParams
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.routing.configured import routing_network, routing_plan
 from hopforge.model.shared import once
@@ -20,7 +21,14 @@ from hopforge.model.topology import Topology, build
 from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.failed import refuse_failed
 
-__all__ = ["NetworkDesign", "engine_parameters", "network_design", "router_design", "whole_network_design"]
+__all__ = [
+    "NetworkDesign",
+    "engine_parameters",
+    "network_design",
+    "router_design",
+    "stream_design",
+    "whole_network_design",
+]
 
 ROUTER_DEPTH = 4
 """Deepest engine in a router: its register bus shows what an engine reads in the following cycle."""
@@ -115,6 +123,31 @@ def _network_design(config: Config) -> NetworkDesign:
     return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup))
 
 
+def stream_design(config: Config, design: NetworkDesign, router: int) -> tuple[StreamParams, ...]:
+    """Return the AXI-Stream adapters of a router, one at each of its hosts; none where hosts have flits.
+
+    Raises
+    ------
+    UserError
+        A router that they do not fit, or without a host.
+    """
+    if config.router.host_ports == "flits":
+        return ()
+    params, found = design.params[router], []
+    for port, host in enumerate(design.topology.host_at[router]):
+        if host < 0:
+            continue
+        own = int(host) if params.rc == "table" else int(design.topology.host_address[host])
+        try:
+            found.append(StreamParams(router=params, port=port, own=own, beats=config.router.stream_beats,
+                                      vcs_at_injection=int(design.tables.inject_mask[host])))  # fmt: skip
+        except ValueError as error:
+            raise UserError(f"router: {str(error).replace('width_bits', 'flit_bits', 1)}") from error
+    if not found:
+        raise UserError(f"router.host_ports must be flits for --router {router}, which has no host, not axi_stream")
+    return tuple(found)
+
+
 def router_design(config: Config, *, router: int = 0) -> NetworkDesign:
     """Return the routers of a configuration, of which one is wanted.
 
@@ -141,6 +174,8 @@ def whole_network_design(config: Config) -> NetworkDesign:
     """
     if config.csr.bus != "native":
         raise UserError(f"csr.bus must be native for hopforge gen network, not {config.csr.bus}")
+    if config.router.host_ports != "flits":
+        raise UserError(f"router.host_ports must be flits for hopforge gen network, not {config.router.host_ports}")
     refuse_failed(config.failed, "hopforge gen network")
     design = network_design(config)
     _ = design.programs

@@ -97,6 +97,8 @@ def induction_log(
         "hierarchy -top proof",
         "proc",
         "flatten",
+        "memory_collect",
+        "memory_map",
         *(["cd proof", f"connect -set {mutant[0]} {mutant[1]}", "cd"] if mutant else []),
         "opt -full",
         "chformal -lower",

@@ -29,8 +29,10 @@ from hopforge.gen.formal_router import (
     prove_output,
     prove_queue,
 )
+from hopforge.gen.formal_streams import STREAM_MUTANTS, prove_stream
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
+from hopforge.model.router.params import LookAhead
 
 __all__ = ["SUBJECTS", "Task", "tasks"]
 
@@ -108,6 +110,7 @@ def _flits(wide: bool) -> Iterator[Task]:
     variants: tuple[tuple[str, dict[str, Any]], ...] = (
         ("", {}),
         (", routes computed in 2 cycles", {"rc_cycles": 2}),
+        (", routes brought along", {"rc_cycles": 2, "lookahead": LookAhead(0b01), "width_bits": 11}),
         (", speculation", {"speculation": True}),
         (", virtual cut-through", {"switching": "vct", "width_bits": 8, "length_bits": 3}),
         (", one flit", {"vcs": 1, "buffer_flits": 1}),
@@ -147,6 +150,13 @@ def _q_table(wide: bool) -> Iterator[Task]:
     yield Task("q_table", "no proof with another rate", partial(_fails, partial(prove_product, 5, 205, broken=True)))
 
 
+def _streams(wide: bool) -> Iterator[Task]:
+    for side in ("sender", "receiver"):
+        yield Task("streams", f"AXI-Stream, rules of the {side}", partial(prove_stream, side))
+    for mutant, fault in STREAM_MUTANTS.items():
+        yield Task("streams", f"no proof if {mutant}", partial(_fails, partial(prove_stream, fault[0], mutant=mutant)))
+
+
 def configured_tasks(path: Path) -> list[Task]:
     """Task of the expression of a configuration.
 
@@ -170,6 +180,7 @@ SUBJECTS: dict[str, Callable[[bool], Iterator[Task]]] = {
     "allocators": _allocators,
     "flits": _flits,
     "q_table": _q_table,
+    "streams": _streams,
 }
 """Subjects by name; each makes its tasks, wide or not."""
 

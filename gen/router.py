@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hopforge.gen.design import router_design
+from hopforge.gen.design import router_design, stream_design
 from hopforge.gen.lookup import lookup_parameters_as_data
 from hopforge.gen.package import (
     Package,
@@ -18,14 +18,16 @@ from hopforge.gen.package import (
 )
 from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
 from hopforge.gen.register_map import register_map_files
-from hopforge.hw.controlled_router import ControlledRouter
+from hopforge.gen.stream_ports import stream_sections, streams_as_data
 from hopforge.hw.router_on_bus import RouterOnBus
+from hopforge.hw.streamed_router import router_with_streams
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
 from hopforge.model.router.bus_space import router_space
 from hopforge.model.router.csr import all_engines_address, engine_address, router_csr_map
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.program import RouterProgram
+from hopforge.model.router.stream_params import StreamParams
 from hopforge.model.topology import Topology
 
 __all__ = [
@@ -85,15 +87,18 @@ def router_package(config: Config, *, router: int = 0) -> Package:
     """Return what is generated of a router of a configured network."""
     design = router_design(config, router=router)
     params, name, bus = design.params[router], router_name(config, router), config.csr.bus
+    streams = stream_design(config, design, router)
+    space = router_space(params, tuple(stream.port for stream in streams))
     manifest: dict[str, Any] = {
         "definition": "docs/definitions/router.md, docs/guides/generate-a-router.md",
         "parameters": router_parameters_as_data(params),
         "place": {"router": router, "ports": _neighbours(design.topology, router)},
-        **bus_as_data(bus, router_space(params)),
+        **bus_as_data(bus, space),
+        **streams_as_data(streams),
         "registers": registers_as_data(router_csr_map(params)),
     }
     description = f"Router {router} of the network {config.name}"
-    more = register_map_files(name, f"{description}.", router_space(params), bus=bus)
+    more = register_map_files(name, f"{description}.", space, bus=bus)
     if params.lookup is not None:
         manifest["engines"] = engine_pages_as_data(params)
         more["_program.json"] = program_text([design.program(router)])
@@ -101,11 +106,13 @@ def router_package(config: Config, *, router: int = 0) -> Package:
         name=name,
         kind="router",
         description=description,
-        component=ControlledRouter(params=params) if bus == "native" else RouterOnBus(params=params, bus=bus),
+        component=router_with_streams(params, streams)
+        if bus == "native"
+        else RouterOnBus(params=params, bus=bus, streams=streams),
         manifest=manifest,
         through=bus_paths(bus),
         period_ns=ROUTER_PERIOD_NS,
-        documentation=_documentation(name, params, bus),
+        documentation=_documentation(name, params, bus, streams),
         more=more,
     )
 
@@ -113,6 +120,10 @@ def router_package(config: Config, *, router: int = 0) -> Package:
 def router_parameters_as_data(params: RouterParams) -> dict[str, Any]:
     """Parameters of a router as plain data; routes as (mask of ports, class, escape port or null)."""
     content = {field.name: getattr(params, field.name) for field in dataclasses.fields(params)}
+    if params.lookahead is None:
+        del content["lookahead"]
+    else:
+        content["lookahead"] = dataclasses.asdict(params.lookahead)
     content["routes"] = [[route.ports, route.route_class, route.escape] for route in params.routes]
     content["lookup"] = None if params.lookup is None else lookup_parameters_as_data(params.lookup)
     return content
@@ -172,7 +183,7 @@ _NATIVE = (
 )
 
 
-def _documentation(name: str, params: RouterParams, bus: str) -> str:
+def _documentation(name: str, params: RouterParams, bus: str, streams: Sequence[StreamParams]) -> str:
     """Register documentation as Markdown."""
     registers = router_csr_map(params)
     lines = [
@@ -185,6 +196,7 @@ def _documentation(name: str, params: RouterParams, bus: str) -> str:
         "",
         *register_table(registers, digits=4),
         *engine_sections(params),
+        *stream_sections(streams),
         *register_sections(registers, digits=4),
         *interrupt_sections(bus, router_space(params)),
     ]

@@ -127,6 +127,14 @@ def _readable(text: str, top: str, parts: Mapping[str, Component]) -> str:
     written: list[str] = []
     for module in modules:
         part = parts.get(module.name)
+        module.ports = _in_order(module.ports, part)
         module.name = names.get(module.name, module.name)
         written.append(header(module.name, part) + module.text(lambda cell: names.get(cell, cell)))
     return "".join(f"{module}\n" for module in written)
+
+
+def _in_order(ports: Sequence[str], part: Component | None) -> list[str]:
+    """Return clock and reset first, then the ports in the order in which the component declares them."""
+    declared = () if part is None else ("__".join(map(str, path)) for path, _, _ in part.signature.flatten(part))
+    place = {name: number for number, name in enumerate(("clk", "rst", *declared))}
+    return sorted(ports, key=lambda name: place.get(name, len(place)))

@@ -328,7 +328,8 @@ class InputUnit(wiring.Component):
     def _from_table(self, m: Module, requests: list[VcRequest], va: Value, draining: Value, ended: Value) -> None:
         """RC is waiting; the route has been kept with the flit."""
         p = self.params
-        enabled = self._enabled(m) if p.rc_cycles else Const(1, 1)
+        cycles = p.rc_cycles_at(self.port)
+        enabled = self._enabled(m) if cycles else Const(1, 1)
         for v, request in enumerate(requests):
             route = View(route_layout(p), self.front[v].route)
             m.d.comb += [request.ports.eq(route.ports), request.route_class.eq(route.route_class)]
@@ -337,19 +338,19 @@ class InputUnit(wiring.Component):
             waiting = self.nonempty[v] & ~self.active[v]
             drained = Signal(name=f"drained{v}")  # kept: behind the head the queue holds no routes
             m.d.comb += draining[v].eq(drained)
-            if p.rc_cycles == 0:
+            if cycles == 0:
                 stays = ~ended[v] & (drained | (va[v] & ~request.viable))
                 stopped = Signal(name=f"stopped{v}")  # drained or not enabled, in one register
                 m.d.comb += va[v].eq(waiting & ~stopped)
                 m.d.sync += [drained.eq(stays), stopped.eq(stays | ~self.enable)]
                 continue
             routed = Signal(name=f"routed{v}")
-            cycle = Signal(range(p.rc_cycles), name=f"rc_cycle{v}")
+            cycle = Signal(range(cycles), name=f"rc_cycle{v}")
             m.d.comb += va[v].eq(routed & ~self.active[v])
             with m.If(ended[v]):
                 m.d.sync += [routed.eq(0), drained.eq(0)]
             with m.Elif(waiting & ~routed & ~drained & enabled):
-                last = cycle == p.rc_cycles - 1
+                last = cycle == cycles - 1
                 m.d.sync += [
                     routed.eq(last & request.viable),
                     drained.eq(last & ~request.viable),

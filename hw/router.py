@@ -5,7 +5,9 @@ from typing import Any
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
+from hopforge.hw.next_route import BroughtRoute, NextRoute
 from hopforge.hw.route_table import RouteTable
 from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
@@ -56,7 +58,10 @@ class Router(wiring.Component):
         core = RouterCore(params=p)
         m.submodules.core = shared(core, platform, core.kind)
         for outside, inside in zip(self.port, core.port, strict=True):
-            wiring.connect(m, wiring.flipped(outside), inside)
+            if p.lookahead is not None:
+                self._connect_around_next(m, outside, inside)
+            else:
+                wiring.connect(m, wiring.flipped(outside), inside)
         m.d.comb += [
             core.enable.eq(self.enable),
             core.clear_drops.eq(self.clear_drops),
@@ -67,7 +72,31 @@ class Router(wiring.Component):
                 wiring.connect(m, wiring.flipped(outside), inside)
             return m
         for i, port in enumerate(self.port):
+            if p.lookahead is not None:
+                ahead = NextRoute(params=p)
+                m.submodules[f"next{i}"] = shared(ahead, platform, p.structure, p.lookahead.next_routes)
+                m.d.comb += [
+                    ahead.kind.eq(port.in_flit.kind),
+                    ahead.data.eq(port.in_flit.data),
+                    core.port[i].in_flit.data.eq(ahead.sent),
+                ]
+            if p.carries(i):
+                brought = BroughtRoute(params=p)
+                m.submodules[f"brought{i}"] = shared(brought, platform, p.structure)
+                m.d.comb += [brought.data.eq(port.in_flit.data), core.route[i].eq(brought.route)]
+                continue
             table = RouteTable(params=p)
             m.submodules[f"table{i}"] = shared(table, platform, p.structure, p.routes)
             m.d.comb += [table.dst.eq(port.in_flit.data[: p.address_bits]), core.route[i].eq(table.route)]
         return m
+
+    def _connect_around_next(self, m: Module, outside: Any, inside: Any) -> None:
+        """Connect a port, but for the data of the flit that comes in."""
+        for name, member in outside.signature.members.items():
+            if name == "in_flit":
+                m.d.comb += [inside.in_flit.kind.eq(outside.in_flit.kind), inside.in_flit.vc.eq(outside.in_flit.vc)]
+                continue
+            target, source = getattr(inside, name), getattr(outside, name)
+            if member.flow is not In:
+                target, source = source, target
+            m.d.comb += target.eq(source)

@@ -119,7 +119,8 @@ class RouterCore(wiring.Component):
             for name in ("at_or_after", "offers", "offered", "stays", "follows"):
                 beyond[name] = Cat(getattr(output, name) for output in self.outputs)
         for i, unit in enumerate(self.inputs):
-            place(m, f"input{i}", unit, platform, p.structure, unit.rules, unit.masks, **beyond)
+            kind = p.structure, unit.rules, unit.masks, p.rc_cycles_at(i)
+            place(m, f"input{i}", unit, platform, *kind, **beyond)
             self._input(m, i, unit, sa.granted_vc)
             if p.rc == "table":
                 m.d.comb += unit.route.eq(self.route[i])

@@ -1,14 +1,17 @@
 """A router behind a standard bus."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Signal, Value
 
-from hopforge.hw.controlled_router import ControlledRouter
 from hopforge.hw.on_bus import OnBus
 from hopforge.hw.row_write_watch import RowWriteWatch
+from hopforge.hw.streamed_router import router_with_streams
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
 from hopforge.model.router.bus_space import native_read_cycles, router_space
 from hopforge.model.router.csr import ALL_ENGINES_PAGE, ENGINE_PAGE
 from hopforge.model.router.params import RouterParams
+from hopforge.model.router.stream_params import StreamParams
 
 __all__ = ["RouterOnBus"]
 
@@ -16,7 +19,7 @@ __all__ = ["RouterOnBus"]
 class RouterOnBus(OnBus):
     """`ControlledRouter` with a standard bus in the place of its register bus, and an interrupt.
 
-    A drop is a packet that DROPS of an input counts.
+    A drop is what DROPS of an input, or a counter of an AXI-Stream adapter, counts.
 
     Parameters
     ----------
@@ -24,14 +27,17 @@ class RouterOnBus(OnBus):
         The router.
     bus : str
         One of `hopforge.hw.on_bus.BRIDGES`.
+    streams : sequence of StreamParams
+        AXI-Stream adapters at its ports.
     """
 
-    def __init__(self, *, params: RouterParams, bus: str):
+    def __init__(self, *, params: RouterParams, bus: str, streams: Sequence[StreamParams] = ()):
         self.params = params
-        self.router = router = ControlledRouter(params=params, events=True)
+        ports = tuple(stream.port for stream in streams)
+        self.router = router = router_with_streams(params, streams, events=True)
         native = {name: getattr(router.csr, name) for name in ("addr", "we", "re", "wdata", "rdata")}
         super().__init__(
-            inner=router, native=native, hidden={"csr", "dropped"}, space=router_space(params), bus=bus,
+            inner=router, native=native, hidden={"csr", "dropped"}, space=router_space(params, ports), bus=bus,
             read_cycles=native_read_cycles(params.lookup),
         )  # fmt: skip
 

@@ -1,11 +1,13 @@
 """Section `workload` of a generated program → its calls."""
 
+from hopforge.model.apps.dpsnn import dpsnn_trace
 from hopforge.model.apps.graph_search import graph_search_trace
 from hopforge.model.apps.himeno import himeno_trace
 from hopforge.model.apps.matrix_product import matrix_product_trace
 from hopforge.model.apps.npb import npb_trace
 from hopforge.model.apps.training import data_parallel_trace, expert_parallel_trace, pipeline_trace
 from hopforge.model.config.workload import (
+    DpsnnWorkload,
     GeneratedWorkload,
     GraphSearchWorkload,
     HimenoWorkload,
@@ -34,6 +36,11 @@ def generated_trace(config: GeneratedWorkload, hosts: int, seed: int) -> Trace:
             return graph_search_trace(config.scale, config.edge_factor, ranks, seed)
         case HimenoWorkload():
             return himeno_trace(config.size, config.iterations, ranks)
+        case DpsnnWorkload():
+            return dpsnn_trace(
+                rate_hz=config.rate_hz, neurons=config.neurons, steps=config.steps, spike_bytes=config.spike_bytes,
+                flops_per_spike=config.flops_per_spike, ranks=ranks, seed=seed,
+            )
         case TrainingWorkload():
             return _training_trace(config, ranks)
         case _:

@@ -16,10 +16,12 @@ from hopforge.model.config.topology import (
     TopologyConfig,
     TorusConfig,
 )
+from hopforge.model.expression.names import Digit, Names
+from hopforge.model.expression.shipped import SHIPPED_EXPRESSIONS
+from hopforge.model.expression.syntax import ExpressionError
 
-if TYPE_CHECKING:  # read when there is an expression, not at every start
+if TYPE_CHECKING:  # compiled (numba) where there is an expression, not at every start
     from hopforge.model.expression.compile import Compiled
-    from hopforge.model.expression.names import Digit, Names
 
 _Number = Annotated[int, Field(ge=-(1 << 48), le=1 << 48)]
 MAX_TABLE_Q = 128
@@ -39,8 +41,6 @@ class KeyExpressionConfig(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Check that there is one expression, and the names."""
-        from hopforge.model.expression.shipped import SHIPPED_EXPRESSIONS  # noqa: PLC0415
-
         if (self.expression is None) == (self.name is None):
             yield Problem("expression", "give either `expression` or `name`, the name of a shipped one")
         elif self.name is not None and self.name not in SHIPPED_EXPRESSIONS:
@@ -83,8 +83,6 @@ class KeyExpressionConfig(Section):
     @property
     def text(self) -> str:
         """The expression."""
-        from hopforge.model.expression.shipped import SHIPPED_EXPRESSIONS  # noqa: PLC0415
-
         return self.expression if self.name is None else SHIPPED_EXPRESSIONS[self.name].text  # type: ignore[return-value]
 
 
@@ -92,9 +90,6 @@ def expression_problems(
     section: KeyExpressionConfig, topology: TopologyConfig, address_bits: int, chunk_bits: int
 ) -> Iterator[Problem]:
     """Return what is wrong with an expression in a network; keys are from the root of the file."""
-    from hopforge.model.expression.shipped import SHIPPED_EXPRESSIONS  # noqa: PLC0415
-    from hopforge.model.expression.syntax import ExpressionError  # noqa: PLC0415
-
     key = f"lookup.reduction.{section.key}"
     if section.name is not None:
         shipped = SHIPPED_EXPRESSIONS[section.name]
@@ -124,9 +119,6 @@ def expression_names(
     section: KeyExpressionConfig, topology: TopologyConfig, address_bits: int, chunk_bits: int
 ) -> "Names":
     """Return what expressions of a network can name."""
-    from hopforge.model.expression.names import Names  # noqa: PLC0415
-    from hopforge.model.expression.syntax import ExpressionError  # noqa: PLC0415
-
     found = _names(topology, address_bits, chunk_bits)
     for name in section.constants:
         if name in found.constants:
@@ -135,8 +127,6 @@ def expression_names(
 
 
 def _names(topology: TopologyConfig, address_bits: int, chunk_bits: int) -> "Names":
-    from hopforge.model.expression.names import Digit, Names  # noqa: PLC0415
-
     def chunk(index: int) -> "Digit":
         return Digit(1 << index * chunk_bits, 1 << chunk_bits)
 
@@ -167,8 +157,6 @@ def _names(topology: TopologyConfig, address_bits: int, chunk_bits: int) -> "Nam
 
 def _numbered(address_bits: int, radices: tuple[int, ...], hosts: int, constants: dict[str, Any]) -> "Names":
     """Digits of host numbers: the terminal below, then the digits of the router."""
-    from hopforge.model.expression.names import Digit, Names  # noqa: PLC0415
-
     digits, divisor = [], hosts
     for radix in radices:
         digits.append(Digit(divisor, radix))

@@ -11,9 +11,9 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
-    "switching", "route_computation", "rc_cycles", "va", "sa", "arbiter", "speculation", "vc_release",
+    "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "speculation", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
-    "flit_bits", "tag_bits", "length_bits", "flit_buffers",
+    "flit_bits", "tag_bits", "length_bits", "flit_buffers", "host_ports", "stream_beats",
 }  # fmt: skip
 #: times in ns that can stand in place of times in cycles
 CYCLES_OF = {
@@ -23,6 +23,19 @@ CYCLES_OF = {
     "host_ns": "host_latency_cycles",
     "end_ns": "link_latency_cycles",
 }
+
+
+def hidden_cycles_problem(rc_cycles: int, va: str, speculation: bool) -> str | None:
+    """Return why look-ahead cannot hide so many cycles of route computation, None if it can.
+
+    There are two beside VA and SA, one where a head asks for the switch at once.
+    """
+    at_once = va == "free_queue" or speculation
+    most = 1 if at_once else 2
+    if 1 <= rc_cycles <= most:
+        return None
+    where = "where heads ask for the switch at once" if at_once else "beside VA and SA"
+    return f"must be 1{'' if most == 1 else f' to {most}'} with lookahead ({where}), not {rc_cycles}"
 
 
 class RouterConfig(Section):
@@ -42,7 +55,11 @@ class RouterConfig(Section):
     route_computation: Literal["table", "lookup"] = "table"
     """Routes come from a table after `rc_cycles`, or from a lookup engine at every input port (section `lookup`)."""
     rc_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
-    """Table: cycles of route computation; 0 = computed ahead. (A lookup that hits takes its pipeline depth + 1.)"""
+    """Table: cycles of route computation; 0 = the table is read while a flit is written into its buffer. (A lookup that
+    hits takes its pipeline depth + 1.)"""
+    lookahead: bool = False
+    """Table: heads bring their route along, and each router computes that of the next one beside the allocation; a hop
+    is `rc_cycles` shorter."""
     va: Allocator | Literal["free_queue"] = "output_first"
     """Allocator of virtual channels; `islip` is another name of `output_first`. `free_queue`: none; the head that the
     switch grants takes the next free virtual channel of its output, and a hop is a cycle shorter."""
@@ -92,6 +109,12 @@ class RouterConfig(Section):
     """Hardware: memories that a flow can replace by macros, or latches of standard cells (half the area of
     flip-flops), or flip-flops."""
 
+    host_ports: Literal["flits", "axi_stream"] = "flits"
+    """`hopforge gen router`: what stands at the ports of hosts: flits and credits, or an adapter for packets on
+    AXI-Stream (`stream-adapter.md`)."""
+    stream_beats: Annotated[int, Field(ge=1, le=1024)] = 16
+    """`host_ports: axi_stream`: longest packet of a host, in beats of `flit_bits`; longer ones are dropped."""
+
     def problems(self) -> Iterator[Problem]:
         """Check that the keys are those of the router model."""
         # what a run writes down of its configuration names every key: what is as it is by itself is no choice
@@ -105,10 +128,14 @@ class RouterConfig(Section):
         if self.va == "free_queue" and self.speculation is not False:
             limit = "must be false with va=free_queue (heads ask for the switch anyway)"
             yield Problem("speculation", f"{limit}, not {self.speculation}")
+        if self.lookahead and self.model == "input_queued":
+            yield from self._lookahead_problems()
         if self.model == "input_output_queued":
             for key in sorted(given & INPUT_QUEUED_KEYS):
                 yield Problem(key, f"is for model=input_queued only, not model={self.model}")
             return
+        if self.host_ports == "flits" and "stream_beats" in given:
+            yield Problem("stream_beats", f"is for host_ports=axi_stream only, not host_ports={self.host_ports}")
         for key in sorted(given & {"output_buffer_flits", "crossbar_ns", "idle_ports"}):
             yield Problem(key, f"is for model=input_output_queued only, not model={self.model}")
         if self.cycle_ns is None:
@@ -117,6 +144,15 @@ class RouterConfig(Section):
         for key, other in CYCLES_OF.items():
             if key in given and other in given:
                 yield Problem(key, f"cannot stand together with {other}")
+
+    def _lookahead_problems(self) -> Iterator[Problem]:
+        """Check that the allocation can hide the next router's route computation."""
+        if self.route_computation == "lookup":
+            yield Problem("lookahead", "is for route_computation=table only, not lookup")
+            return
+        problem = hidden_cycles_problem(self.rc_cycles, self.va, bool(self.speculation))
+        if problem:
+            yield Problem("rc_cycles", problem)
 
 
 class RoutingConfig(Section):

@@ -174,6 +174,23 @@ class HimenoWorkload(GeneratedWorkload):
     """Jacobi steps."""
 
 
+class DpsnnWorkload(GeneratedWorkload):
+    """DPSNN, a simulator of spiking neural networks: bursts of spikes from everybody to everybody."""
+
+    kind: Literal["dpsnn"]
+    """A spiking neural network."""
+    rate_hz: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 21.0
+    """Mean firing rate of a neuron."""
+    steps: Annotated[int, Field(ge=1, le=1 << 20)] = 400
+    """Steps of a millisecond of simulated time, each with one exchange of spikes."""
+    neurons: Annotated[int, Field(ge=1, le=1 << 24)] = 2500
+    """Neurons of a rank: each other rank gets Poisson(neurons · rate · 1 ms) spikes in a step."""
+    spike_bytes: Annotated[int, Field(ge=1, le=4096)] = 12
+    """Bytes of a spike."""
+    flops_per_spike: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] = 0.0
+    """Operations for each spike received; 0: only the communication takes time."""
+
+
 class TrainingWorkload(GeneratedWorkload):
     """Steps of training a neural network."""
 
@@ -204,6 +221,6 @@ class TrainingWorkload(GeneratedWorkload):
 
 WorkloadConfig = Annotated[
     SyntheticWorkload | TraceWorkload | CollectiveWorkload | NpbWorkload | MatrixProductWorkload | GraphSearchWorkload
-    | HimenoWorkload | TrainingWorkload,
+    | HimenoWorkload | DpsnnWorkload | TrainingWorkload,
     Field(discriminator="kind"),
 ]

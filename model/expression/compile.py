@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hopforge.model.expression.names import INPUTS, LEVELS, Digit, Names, Table
+from hopforge.model.expression.names import INPUTS, Digit, Names, Table
 from hopforge.model.expression.parse import RESERVED, parse
-from hopforge.model.expression.program import Op, Program, Step
+from hopforge.model.expression.program import Op, Program
+from hopforge.model.expression.steps import MAX_BITS, Steps, Value
 from hopforge.model.expression.syntax import (
     Binary,
     Call,
@@ -28,8 +29,6 @@ __all__ = ["MEMBER_BITS", "Compiled", "compile_expression"]
 MEMBER_BITS = 4
 """Bits of a key above its value, for the member of an aggregated link."""
 
-MAX_STEPS = 20_000
-MAX_BITS = 62
 MAX_COUNT = 4096
 """Most indexes of a search."""
 
@@ -109,23 +108,10 @@ def compile_expression(text: str, names: Names) -> Compiled:
     return Compiled(expression, names, writer.program(result))
 
 
-class _Value(NamedTuple):
-    """A step, and the range of its value; `constant` if the text says it, not only its range."""
-
-    step: int
-    low: int
-    high: int
-    constant: bool = False
-
-    @property
-    def range(self) -> str:
-        return str(self.low) if self.low == self.high else f"{self.low} to {self.high}"
-
-
 class _Digits(NamedTuple):
     name: str
     digits: tuple[Digit, ...]
-    word: _Value
+    word: Value
 
 
 class _Rows(NamedTuple):
@@ -133,91 +119,26 @@ class _Rows(NamedTuple):
 
     numbers: tuple[int, ...]
     columns: int
-    at: _Value
+    at: Value
 
 
-_Part = _Value | _Digits | _Rows | Table
+_Part = Value | _Digits | _Rows | Table
 _Scope = Mapping[str, _Part]
 
 
-class _Writer:
-    """Writes steps; the same operation on the same operands is one step."""
+class _Writer(Steps):
+    """Writes out the tree of an expression."""
 
-    def __init__(self, names: Names) -> None:
-        self.names = names
-        self._steps: list[Step] = []
-        self._known: dict[tuple[int, ...], int] = {}
-        self._roms: dict[tuple[int, ...], int] = {}
-        self._at = 0
-
-    # --- steps
-
-    def _add(self, op: Op, low: int, high: int, a: int = -1, b: int = -1, c: int = -1, v: int = 0) -> _Value:
-        most = 1 << MAX_BITS
-        if low < -most or high >= most:
-            raise ExpressionError(self._at, f"a value of {low} to {high} needs more than {MAX_BITS} bits")
-        key = (op, a, b, c, v)
-        if key not in self._known:
-            if len(self._steps) >= MAX_STEPS:
-                raise ExpressionError(self._at, f"more than {MAX_STEPS} operations, searches written out")
-            late = op == Op.DST or any(self._steps[each].late for each in (a, b, c) if each >= 0)
-            self._known[key] = len(self._steps)
-            self._steps.append(Step(op, a, b, c, v, low, high, late))
-        return _Value(self._known[key], low, high)
-
-    def constant(self, number: int) -> _Value:
-        """Return a number of the text, or of the network."""
-        return self._add(Op.CONST, number, number, v=number)._replace(constant=True)
-
-    def input(self, op: Op) -> _Value:
-        """Return `dst`, `own` or `level`."""
-        return self._add(op, 0, (LEVELS if op == Op.LEVEL else 1 << self.names.address_bits) - 1)
-
-    def digit(self, word: _Value, digit: Digit) -> _Value:
-        """Return a digit of an address."""
-        return self._modulo(self._divide(word, digit.divisor), digit.modulus)
-
-    def _divide(self, a: _Value, divisor: int) -> _Value:
-        if divisor == 1:
-            return a
-        return self._add(Op.DIV, a.low // divisor, a.high // divisor, a.step, v=divisor)
-
-    def _modulo(self, a: _Value, modulus: int) -> _Value:
-        if a.low >= 0 and a.high < modulus:
-            return a
-        return self._add(Op.MOD, 0, modulus - 1, a.step, v=modulus)
-
-    def program(self, result: _Value) -> Program:
-        """Return what `result` needs, the steps first that do not depend on the destination."""
-        needed, waiting = set(), [result.step]
-        while waiting:
-            number = waiting.pop()
-            if number not in needed:
-                needed.add(number)
-                waiting += [each for each in self._steps[number][1:4] if each >= 0]
-        order = sorted(needed, key=lambda number: (self._steps[number].late, number))
-        place = {number: index for index, number in enumerate(order)} | {-1: -1}
-        steps = []
-        roms: dict[int, int] = {}
-        for number in order:
-            step = self._steps[number]
-            v = roms.setdefault(step.v, len(roms)) if step.op == Op.ROM else step.v
-            steps.append(step._replace(a=place[step.a], b=place[step.b], c=place[step.c], v=v))
-        tables = list(self._roms)
-        return Program(self.names.address_bits, tuple(steps), place[result.step], tuple(tables[rom] for rom in roms))
-
-    # --- parts of the tree
-
-    def value(self, node: Node, scope: _Scope) -> _Value:
+    def value(self, node: Node, scope: _Scope) -> Value:
         """Write out a part that has a value."""
         found = self._part(node, scope)
-        if isinstance(found, _Value):
+        if isinstance(found, Value):
             return found
         what = f"digits {found.name!r}" if isinstance(found, _Digits) else "a table"
         raise ExpressionError(node.position, f"expected a value, not {what}; choose one by [ ]")
 
     def _part(self, node: Node, scope: _Scope) -> _Part:
-        self._at = node.position
+        self.at = node.position
         match node:
             case Number(value=number):
                 return self.constant(number)
@@ -240,7 +161,7 @@ class _Writer:
             case Call(function="bits"):
                 return self._bits(node.arguments[0], scope)
             case Call(function=function, arguments=(left, right)):
-                return self._extreme(function, self.value(left, scope), self.value(right, scope))
+                return self.extreme(function, self.value(left, scope), self.value(right, scope))
         raise AssertionError(node)
 
     def _name(self, node: Node, name: str, scope: _Scope) -> _Part:
@@ -257,7 +178,7 @@ class _Writer:
             raise ExpressionError(node.position, f"{what} must be a constant, not a value of {found.range}")
         return found.low
 
-    def _truth(self, node: Node, scope: _Scope) -> _Value:
+    def _truth(self, node: Node, scope: _Scope) -> Value:
         found = self.value(node, scope)
         if found.low < 0 or found.high > 1:
             raise ExpressionError(node.position, f"expected a truth (0 or 1), not a value of {found.range}; compare it")
@@ -265,7 +186,7 @@ class _Writer:
 
     def _index(self, node: Index, scope: _Scope) -> _Part:
         base = self._part(node.base, scope)
-        if isinstance(base, _Value):
+        if isinstance(base, Value):
             raise ExpressionError(node.position, "expected digits or a table before [ ]; bits are [high:low]")
         if isinstance(base, _Digits):
             index = self._constant(node.index, scope, "the number of a digit")
@@ -280,7 +201,7 @@ class _Writer:
             raise ExpressionError(
                 node.index.position, f"the table has numbers 0 to {most - 1}; the index is {at.range}"
             )
-        self._at = node.position
+        self.at = node.position
         if isinstance(base, _Rows):
             return self._row(node, base, at)
         if at.constant:
@@ -288,24 +209,19 @@ class _Writer:
             return self.constant(element) if isinstance(element, int) else element
         return self._table(base, at)
 
-    def _table(self, base: Table, at: _Value) -> _Value | _Rows:
+    def _table(self, base: Table, at: Value) -> Value | _Rows:
         """Choose from a table by a value; the rows of a table of tables lie one after the other."""
         if isinstance(base[0], int):
-            return self._rom(base, at)
+            return self.rom(base, at)
         flat: tuple[Any, ...] = tuple(number for row in base for number in row)  # type: ignore[union-attr]
         return _Rows(flat, len(base[0]), at)
 
-    def _row(self, node: Index, rows: _Rows, at: _Value) -> _Value:
-        self._at = node.position
-        first = self._multiply(rows.at, self.constant(rows.columns))
-        return self._rom(rows.numbers, self._sum(first, at))
+    def _row(self, node: Index, rows: _Rows, at: Value) -> Value:
+        self.at = node.position
+        first = self.multiply(rows.at, self.constant(rows.columns))
+        return self.rom(rows.numbers, self.sum(first, at))
 
-    def _rom(self, numbers: Table, at: _Value) -> _Value:
-        words: tuple[int, ...] = numbers  # type: ignore[assignment]
-        rom = self._roms.setdefault(words, len(self._roms))
-        return self._add(Op.ROM, min(words), max(words), at.step, v=rom)
-
-    def _slice(self, node: Slice, scope: _Scope) -> _Value:
+    def _slice(self, node: Slice, scope: _Scope) -> Value:
         base = self.value(node.base, scope)
         high, low = (self._constant(part, scope, "the number of a bit") for part in (node.high, node.low))
         if base.low < 0:
@@ -315,120 +231,50 @@ class _Writer:
             raise ExpressionError(node.high.position, f"the value has bits 0 to {width - 1}, not {high}")
         if not 0 <= low <= high:
             raise ExpressionError(node.low.position, f"expected a bit from 0 to {high}, not {low}")
-        self._at = node.position
-        found = self._modulo(self._divide(base, 1 << low), 1 << high - low + 1)
-        return self._folded(found, base)
+        self.at = node.position
+        found = self.modulo(self.divide(base, 1 << low), 1 << high - low + 1)
+        return self.folded(found, base)
 
-    def _folded(self, found: _Value, *operands: _Value) -> _Value:
-        """Return an operation on constants as a constant."""
-        if not all(operand.constant for operand in operands):
-            return found._replace(constant=False)
-        step = self._steps[found.step]
-        if step.op == Op.CONST:
-            return found._replace(constant=True)
-        return self.constant(self._computed(step))
-
-    def _computed(self, step: Step) -> int:
-        a, b = (self._steps[each].low if each >= 0 else 0 for each in (step.a, step.b))
-        results = {
-            Op.ADD: a + b, Op.SUB: a - b, Op.MUL: a * b, Op.EQ: int(a == b), Op.LT: int(a < b), Op.AND: a & b,
-            Op.OR: a | b, Op.NOT: 1 - a, Op.SHIFT: a << step.v,
-        }  # fmt: skip
-        if step.op == Op.DIV:
-            return a // step.v
-        return a % step.v if step.op == Op.MOD else results[step.op]
-
-    def _sum(self, a: _Value, b: _Value) -> _Value:
-        return self._folded(self._add(Op.ADD, a.low + b.low, a.high + b.high, a.step, b.step), a, b)
-
-    def _difference(self, a: _Value, b: _Value) -> _Value:
-        return self._folded(self._add(Op.SUB, a.low - b.high, a.high - b.low, a.step, b.step), a, b)
-
-    def _multiply(self, a: _Value, b: _Value) -> _Value:
-        corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-        return self._folded(self._add(Op.MUL, min(corners), max(corners), a.step, b.step), a, b)
-
-    def _not(self, a: _Value) -> _Value:
-        return self._folded(self._add(Op.NOT, 1 - a.high, 1 - a.low, a.step), a)
-
-    def _equal(self, a: _Value, b: _Value) -> _Value:
-        apart = a.high < b.low or b.high < a.low
-        return self._folded(self._add(Op.EQ, 0, int(not apart), a.step, b.step), a, b)
-
-    def _less(self, a: _Value, b: _Value) -> _Value:
-        found = self._add(Op.LT, int(a.high < b.low), int(a.low < b.high), a.step, b.step)
-        return self._folded(found, a, b)
-
-    def _select(self, condition: _Value, a: _Value, b: _Value) -> _Value:
-        if a.step == b.step:
-            return a._replace(constant=False)
-        low, high = min(a.low, b.low), max(a.high, b.high)
-        return self._add(Op.SELECT, low, high, condition.step, a.step, b.step)
-
-    def _both(self, a: _Value, b: _Value) -> _Value:
-        return self._folded(self._add(Op.AND, a.low & b.low, a.high & b.high, a.step, b.step), a, b)
-
-    def _either(self, a: _Value, b: _Value) -> _Value:
-        return self._folded(self._add(Op.OR, a.low | b.low, a.high | b.high, a.step, b.step), a, b)
-
-    def _extreme(self, function: str, a: _Value, b: _Value) -> _Value:
-        least = function == "min"
-        if a.constant and b.constant:
-            return self.constant(min(a.low, b.low) if least else max(a.low, b.low))
-        found = self._select(self._less(a, b), *((a, b) if least else (b, a)))
-        choose = min if least else max
-        low, high = choose(a.low, b.low), choose(a.high, b.high)
-        if (low, high) == (found.low, found.high):
-            return found
-        # the range of a choice is wider than that of the less or the greater
-        return self._narrowed(found, low, high)
-
-    def _narrowed(self, found: _Value, low: int, high: int) -> _Value:
-        step = self._steps[found.step]
-        if step.op == Op.SELECT:
-            self._steps[found.step] = step._replace(low=low, high=high)
-        return found._replace(low=low, high=high)
-
-    def _unary(self, node: Unary, scope: _Scope) -> _Value:
+    def _unary(self, node: Unary, scope: _Scope) -> Value:
         if node.operator == "not":
             operand = self._truth(node.operand, scope)
-            self._at = node.position
-            return self._not(operand)
+            self.at = node.position
+            return self.negation(operand)
         operand = self.value(node.operand, scope)
-        self._at = node.position
-        return self._difference(self.constant(0), operand)
+        self.at = node.position
+        return self.difference(self.constant(0), operand)
 
-    def _binary(self, node: Binary, scope: _Scope) -> _Value:
+    def _binary(self, node: Binary, scope: _Scope) -> Value:
         operator = node.operator
         take = self._truth if operator in ("and", "or") else self.value
         left, right = take(node.left, scope), take(node.right, scope)
-        self._at = node.position
+        self.at = node.position
         match operator:
             case "+":
-                return self._sum(left, right)
+                return self.sum(left, right)
             case "-":
-                return self._difference(left, right)
+                return self.difference(left, right)
             case "*":
-                return self._multiply(left, right)
+                return self.multiply(left, right)
             case "/" | "%":
                 return self._division(operator, node, left, right)
             case "==":
-                return self._equal(left, right)
+                return self.equal(left, right)
             case "!=":
-                return self._not(self._equal(left, right))
+                return self.negation(self.equal(left, right))
             case "<":
-                return self._less(left, right)
+                return self.less(left, right)
             case ">":
-                return self._less(right, left)
+                return self.less(right, left)
             case "<=":
-                return self._not(self._less(right, left))
+                return self.negation(self.less(right, left))
             case ">=":
-                return self._not(self._less(left, right))
+                return self.negation(self.less(left, right))
             case "and":
-                return self._both(left, right)
-        return self._either(left, right)
+                return self.both(left, right)
+        return self.either(left, right)
 
-    def _division(self, operator: str, node: Binary, left: _Value, right: _Value) -> _Value:
+    def _division(self, operator: str, node: Binary, left: Value, right: Value) -> Value:
         if not right.constant:
             raise ExpressionError(
                 node.right.position, f"expected a constant after {operator!r}, not a value of {right.range}"
@@ -437,18 +283,18 @@ class _Writer:
             raise ExpressionError(node.position, "division by 0")
         if right.low < 0:
             raise ExpressionError(node.right.position, f"expected a number of at least 1, not {right.low}")
-        found = self._divide(left, right.low) if operator == "/" else self._modulo(left, right.low)
-        return self._folded(found, left)
+        found = self.divide(left, right.low) if operator == "/" else self.modulo(left, right.low)
+        return self.folded(found, left)
 
-    def _if(self, node: If, scope: _Scope) -> _Value:
+    def _if(self, node: If, scope: _Scope) -> Value:
         condition = self._truth(node.condition, scope)
         if condition.constant:
             return self.value(node.chosen if condition.low else node.other, scope)
         chosen, other = self.value(node.chosen, scope), self.value(node.other, scope)
-        self._at = node.position
-        return self._select(condition, chosen, other)
+        self.at = node.position
+        return self.select(condition, chosen, other)
 
-    def _search(self, node: Search, scope: _Scope) -> _Value:
+    def _search(self, node: Search, scope: _Scope) -> Value:
         count = self._constant(node.count, scope, f"the limit of {node.kind!r}")
         if not 0 <= count <= MAX_COUNT:
             raise ExpressionError(
@@ -457,8 +303,8 @@ class _Writer:
         if node.index in INPUTS:
             raise ExpressionError(node.position, f"{node.index!r} is no name for an index; it has a value already")
         wanted = 0 if node.kind == "all" else 1
-        decided: list[tuple[_Value, _Value]] = []  # conditions, in order, and what follows from them
-        rest: _Value | None = None
+        decided: list[tuple[Value, Value]] = []  # conditions, in order, and what follows from them
+        rest: Value | None = None
         for index in reversed(range(count)) if node.kind == "last" else range(count):
             inside = {**scope, node.index: self.constant(index)}
             condition = self._truth(node.condition, inside)
@@ -468,15 +314,15 @@ class _Writer:
             if condition.constant:
                 rest = follows
                 break
-            decided.append((condition if wanted else self._not(condition), follows))
+            decided.append((condition if wanted else self.negation(condition), follows))
         if rest is None:
             rest = self.constant(1 - wanted) if node.other is None else self.value(node.other, scope)
-        self._at = node.position
+        self.at = node.position
         for condition, follows in reversed(decided):
-            rest = self._select(condition, follows, rest)
+            rest = self.select(condition, follows, rest)
         return rest
 
-    def _concat(self, node: Concat, scope: _Scope) -> _Value:
+    def _concat(self, node: Concat, scope: _Scope) -> Value:
         word = self.constant(0)
         for part, size in node.fields:
             field = self.value(part, scope)
@@ -490,14 +336,14 @@ class _Writer:
                 raise ExpressionError(
                     part.position, f"a value of {field.range} needs {need} bits, more than its width {width}"
                 )
-            self._at = node.position
-            shifted = self._folded(
-                self._add(Op.SHIFT, word.low << width, word.high << width, word.step, v=width), word
+            self.at = node.position
+            shifted = self.folded(
+                self.add(Op.SHIFT, word.low << width, word.high << width, word.step, v=width), word
             )
-            word = self._sum(shifted, field)
+            word = self.sum(shifted, field)
         return word
 
-    def _bits(self, node: Node, scope: _Scope) -> _Value:
+    def _bits(self, node: Node, scope: _Scope) -> Value:
         match node:
             case Index(base=Name(name=name)) if isinstance(base := scope.get(name), _Digits):
                 index = self._constant(node.index, scope, "the number of a digit")

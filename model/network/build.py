@@ -125,6 +125,7 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     s["va_kind"], s["sa_kind"] = VC_ALLOCATORS[router.va], ALLOCATORS[router.sa]
     s["matrix"], s["switching_mode"] = router.arbiter == "matrix", SWITCHING[router.switching]
     s["release_credits"], s["rc_cycles"] = router.vc_release == "credits", router.rc_cycles
+    s["lookahead"] = router.lookahead
     s["head_credits"] = router.va == "free_queue"
     s["router_credit_delay"], s["deadlock_cycles"] = router.credit_delay_cycles, router.deadlock_cycles
 

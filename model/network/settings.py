@@ -42,6 +42,7 @@ class RouterParameters:
     buffer_flits: int = 8
     switching: str = "wormhole"
     rc_cycles: int = 0
+    lookahead: bool = False
     va: str = "output_first"
     sa: str = "output_first"
     arbiter: str = "round_robin"

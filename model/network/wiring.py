@@ -54,6 +54,7 @@ def wired_records(
     credit_time = np.zeros(NP, np.int64)
     _connect_routers(topology, records, V)
     here, there = _channels(topology)
+    input_port["carried"][there] = router.lookahead
     credit_time[there] = 1 + flat_latency[here] + back
     if topology.hosts:
         ports = topology.host_router.astype(np.int64) * P + topology.host_port

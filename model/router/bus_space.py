@@ -15,6 +15,7 @@ from hopforge.model.router.csr import (
 )
 from hopforge.model.router.interrupts import INTERRUPT_WORD_BITS, interrupt_map
 from hopforge.model.router.params import RouterParams
+from hopforge.model.router.stream_params import STREAM_PAGE, stream_map
 
 __all__ = ["WRITABLE", "AddressSpace", "Place", "Window", "lookup_space", "native_read_cycles", "router_space"]
 
@@ -122,8 +123,11 @@ def lookup_space(params: LookupParams) -> AddressSpace:
     return AddressSpace(CSR_ADDR_BITS, (window,), ("drop", *busy, "link_change"))
 
 
-def router_space(params: RouterParams) -> AddressSpace:
-    """Return what a bus of a router reaches; in the order of `model.router.csr.address_space`."""
+def router_space(params: RouterParams, stream_ports: tuple[int, ...] = ()) -> AddressSpace:
+    """Return what a bus of a router reaches; in the order of `model.router.csr.address_space`.
+
+    `stream_ports`: ports with an AXI-Stream adapter, whose counters come last.
+    """
     windows = [Window(name="", page=0, page_bits=CSR_ADDR_BITS + 1, registers=router_csr_map(params))]
     sources = ["drop"]
     if params.lookup is not None:
@@ -136,4 +140,7 @@ def router_space(params: RouterParams) -> AddressSpace:
         ]
         sources += ["overrun"] if params.lookup.tcam_kind == "sram" else []
         sources += ["link_change"]
+    if stream_ports:
+        counters = stream_map(stream_ports)
+        windows.append(Window(name="", page=STREAM_PAGE, page_bits=CSR_ADDR_BITS, registers=counters))
     return AddressSpace(ROUTER_CSR_ADDR_BITS, tuple(windows), tuple(sources))

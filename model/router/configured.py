@@ -10,6 +10,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.network.settings import router_parameters
 from hopforge.model.router.links import Link, topology_links
+from hopforge.model.router.next_routes import with_next_routes
 from hopforge.model.router.params import RouterParams, Rule
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.topology import Topology
@@ -103,4 +104,4 @@ def network_params(
             )
         except ValueError as error:
             raise UserError(f"router: {str(error).replace('width_bits', 'flit_bits', 1)}") from error
-    return tuple(result)
+    return with_next_routes(result, topology) if router.lookahead else tuple(result)

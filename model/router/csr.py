@@ -93,6 +93,8 @@ def _constants(params: RouterParams) -> Iterator[Register]:
         fields.append(_const(name, lsb, width, known.index(getattr(params, name)), text))
         lsb += width
     fields.append(_const("speculation", lsb, 1, int(params.speculation), "heads ask for the switch ahead of their VC"))
+    if params.lookahead is not None:
+        fields.append(_const("lookahead", lsb + 1, 1, 1, "heads bring their route along"))
     yield Register(name="PARAMS", address=0x01, description="What the router was built with.", fields=tuple(fields))
     sizes = (
         ("buffer_flits", 0, 11, "flits of buffer of a virtual channel"),

@@ -208,7 +208,7 @@ class RouterModel:
         for i, of_port in enumerate(self.inputs):
             for v, vc in enumerate(of_port):
                 if i in popped and popped[i][0] == v and popped[i][1].is_tail:
-                    self._begin(vc)
+                    self._begin(i, vc)
                 else:
                     self._advance(i, v, before[i][v])
         self._count(inputs, outputs, clear_counters)
@@ -222,10 +222,14 @@ class RouterModel:
         if clear:
             self.flits_in, self.flits_out, self.drops = ([0] * self.params.ports for _ in range(3))
 
-    @property
-    def _held(self) -> bool:
-        """Whether heads in VA wait because there RC and VA are one stage."""
-        return not self._enabled and self.params.rc == "table" and self.params.rc_cycles == 0
+    def _held(self, i: int) -> bool:
+        """Whether heads of input i in VA wait because there RC and VA are one stage."""
+        return not self._enabled and self._at_once(i)
+
+    def _at_once(self, i: int) -> bool:
+        """Whether heads of input i have no cycle of RC."""
+        p = self.params
+        return p.rc == "table" and (p.rc_cycles == 0 or p.carries(i))
 
     # Decisions: what the state at the start of the cycle leads to.
 
@@ -239,7 +243,7 @@ class RouterModel:
         requests = {}
         for i, of_port in enumerate(self.inputs):
             for v, vc in enumerate(of_port):
-                if vc.state is _State.VA and not self._held:
+                if vc.state is _State.VA and not self._held(i):
                     if not vc.candidates:  # r = 0: evaluated in the first VA cycle
                         vc.candidates = self._table(i, v)
                     chosen = self._choose(vc)
@@ -348,6 +352,8 @@ class RouterModel:
         assert vc.output is not None
         w = vc.output[1]
         flit = vc.fifo.popleft()
+        if self.params.lookahead is not None and flit.is_head:
+            flit = self._with_next_route(flit, self.params.lookahead.next_routes)
         self._crossing[o] = flit._replace(vc=w)
         out = self.outputs[o][w]
         out.credits -= 1
@@ -356,6 +362,14 @@ class RouterModel:
         elif flit.is_tail:
             out.tail_sent = True
         return flit
+
+    def _with_next_route(self, head: Flit, routes: Sequence[int]) -> Flit:
+        """Return a head with the route that it needs in the next router."""
+        p = self.params
+        dst = head.data & (1 << p.address_bits) - 1
+        ahead = routes[dst] if dst < len(routes) else 0
+        field_mask = (1 << p.route_bits) - 1
+        return head._replace(data=head.data & ~(field_mask << p.route_at) | ahead << p.route_at)
 
     def _return_credit(self, o: int, w: int | None) -> None:
         line = self._late_credits[o]
@@ -368,9 +382,9 @@ class RouterModel:
             if vc.tail_sent and vc.credits == depth:
                 vc.free, vc.tail_sent = True, False
 
-    def _begin(self, vc: _InputVc) -> None:
+    def _begin(self, i: int, vc: _InputVc) -> None:
         """Enter the state that IDLE would reach from what is in the FIFO."""
-        first = _State.VA if self.params.rc == "table" and self.params.rc_cycles == 0 else _State.RC
+        first = _State.VA if self._at_once(i) else _State.RC
         vc.state = first if vc.fifo else _State.IDLE
         vc.cycles, vc.asked, vc.candidates, vc.output = 0, False, [], None
 
@@ -378,18 +392,20 @@ class RouterModel:
         """Move a VC whose packet has not ended in this cycle; `before` is its state at the start."""
         p, vc = self.params, self.inputs[i][v]
         if before is _State.IDLE:
-            self._begin(vc)
+            self._begin(i, vc)
         elif before is _State.RC and p.rc == "table" and self._enabled:
             vc.cycles += 1
             if vc.cycles == p.rc_cycles:
                 vc.candidates = self._table(i, v)
                 vc.state = _State.VA if vc.candidates else _State.DRAIN
-        elif before is _State.VA and not vc.candidates and not self._held:
+        elif before is _State.VA and not vc.candidates and not self._held(i):
             vc.state = _State.DRAIN
 
     def _table(self, i: int, v: int) -> list[_Candidate]:
         """Return the candidates of the head of a VC."""
         p = self.params
+        if p.carries(i):
+            return self._brought(i, v)
         dst = self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
         if dst >= len(p.routes):
             return []
@@ -399,6 +415,13 @@ class RouterModel:
             mask = p.escape_mask(route.route_class, i, v, route.escape)
             candidates += [_Candidate(route.escape, mask, 1)] if mask else []
         return candidates
+
+    def _brought(self, i: int, v: int) -> list[_Candidate]:
+        """Return the candidates that the head of a VC has brought along."""
+        p = self.params
+        value = self.inputs[i][v].fifo[0].data >> p.route_at & (1 << p.route_bits) - 1
+        port = value & (1 << p.ports.bit_length()) - 1
+        return self._candidates(i, v, 1 << port if port < p.ports else 0, value >> p.ports.bit_length())
 
     def _candidates(self, i: int, v: int, ports: int, route_class: int) -> list[_Candidate]:
         p = self.params

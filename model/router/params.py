@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from hopforge.model.config.router import hidden_cycles_problem
 from hopforge.model.lookup.params import LookupParams
 
-__all__ = ["CLASS_BITS", "INPUT_VCS_MAX", "PORT_BITS", "Route", "RouterParams", "check_input_vcs"]
+__all__ = ["CLASS_BITS", "INPUT_VCS_MAX", "PORT_BITS", "LookAhead", "Route", "RouterParams", "check_input_vcs"]
 
 PORT_BITS = 6
 """Bits of a looked-up output that are the port (``output_kind: port``)."""
@@ -91,6 +92,22 @@ class Route:
     escape: int | None = None
 
 
+@dataclass(frozen=True)
+class LookAhead:
+    """What a router knows of the routers behind it (docs/definitions/router.md, Look-ahead).
+
+    Parameters
+    ----------
+    carried_inputs : int
+        Mask of the inputs where heads bring their route along.
+    next_routes : tuple of int
+        Field `route` of heads that leave, by destination (`RouterParams.route_field`); 0 behind its end.
+    """
+
+    carried_inputs: int = 0
+    next_routes: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class RouterParams:
     """One router, everything decided (docs/definitions/router.md).
@@ -109,6 +126,8 @@ class RouterParams:
         ``table`` or ``lookup``.
     rc_cycles : int
         Cycles of RC in mode table.
+    lookahead : LookAhead, optional
+        Mode table: heads bring their route along, and leave with that of the next router.
     va, sa : str
         ``input_first``, ``output_first`` or ``wavefront``; va also ``free_queue``: no VC allocator.
     arbiter : str
@@ -146,6 +165,7 @@ class RouterParams:
     switching: Literal["wormhole", "vct"] = "wormhole"
     rc: Literal["table", "lookup"] = "table"
     rc_cycles: int = 0
+    lookahead: LookAhead | None = None
     va: Literal["input_first", "output_first", "wavefront", "free_queue"] = "output_first"
     sa: Literal["input_first", "output_first", "wavefront"] = "output_first"
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
@@ -170,7 +190,35 @@ class RouterParams:
     @property
     def header_bits(self) -> int:
         """Bits of a head that mean something to routers and hosts."""
+        return self.route_at + self.route_bits
+
+    @property
+    def route_at(self) -> int:
+        """Lowest bit of field `route` of a head."""
         return 2 * self.address_bits + self.tag_bits + (self.length_bits if self.switching == "vct" else 0)
+
+    @property
+    def route_bits(self) -> int:
+        """Bits of field `route` of a head; 0 without look-ahead."""
+        return 0 if self.lookahead is None else self.port_field_bits + CLASS_BITS
+
+    @property
+    def port_field_bits(self) -> int:
+        """Bits of the port in field `route`: the numbers of the ports, and one more for none."""
+        return self.ports.bit_length()
+
+    def route_field(self, route: Route) -> int:
+        """Field `route` that stands for an entry of one port or none."""
+        port = route.ports.bit_length() - 1 if route.ports else self.ports
+        return port | route.route_class << self.port_field_bits
+
+    def rc_cycles_at(self, port: int) -> int:
+        """Cycles of RC in mode table of heads that come to an input port."""
+        return 0 if self.carries(port) else self.rc_cycles
+
+    def carries(self, port: int) -> bool:
+        """Whether heads bring their route along to an input port."""
+        return self.lookahead is not None and bool(self.lookahead.carried_inputs >> port & 1)
 
     @property
     def classes(self) -> int:
@@ -195,10 +243,11 @@ class RouterParams:
 
         Parts of routers with the same structure differ only by their own routes, rules and credits.
         """
-        own = {"routes", "vc_rule", "escape_rule", "neighbour_flits"}
+        own = {"routes", "lookahead", "vc_rule", "escape_rule", "neighbour_flits"}
         common = tuple(getattr(self, field.name) for field in fields(self) if field.name not in own)
         deepest = max(self.credits(port) for port in range(self.ports))
-        return (*common, self.adaptive, self.escapes, self.classes, deepest)
+        carried = None if self.lookahead is None else self.lookahead.carried_inputs
+        return (*common, self.adaptive, self.escapes, self.classes, deepest, carried)
 
     def credits(self, port: int) -> int:
         """Depth behind an output, in flits."""
@@ -226,6 +275,7 @@ class RouterParams:
             value = getattr(self, name)
             if value not in known:
                 yield f"{name} must be one of {', '.join(known)}, not {value!r}"
+        yield from self._lookahead_problems()
         if self.va == "free_queue" and self.speculation:
             yield "speculation must be False with va='free_queue' (heads ask for the switch anyway), not True"
         if self.neighbour_flits and len(self.neighbour_flits) != self.ports:
@@ -242,6 +292,26 @@ class RouterParams:
             yield from self._table_problems()
         else:
             yield from self._lookup_problems()
+
+    def _lookahead_problems(self) -> Iterator[str]:
+        ahead = self.lookahead
+        if ahead is None:
+            return
+        if self.rc == "lookup":
+            yield "lookahead must be None with rc='lookup'"
+            return
+        if not 0 <= ahead.carried_inputs < 1 << self.ports:
+            yield f"lookahead.carried_inputs must be below 2**ports={1 << self.ports}, not {ahead.carried_inputs}"
+        hidden = hidden_cycles_problem(self.rc_cycles, self.va, self.speculation)
+        if hidden:
+            yield f"rc_cycles {hidden}"
+        if self.adaptive or self.escapes:
+            yield "routes must have one port and no escape with lookahead"
+        if len(ahead.next_routes) > len(self.routes):
+            yield f"lookahead.next_routes must be at most {len(self.routes)}, as routes, not {len(ahead.next_routes)}"
+        for dst, value in enumerate(ahead.next_routes):
+            if not 0 <= value < 1 << self.route_bits:
+                yield f"lookahead.next_routes[{dst}] must be below {1 << self.route_bits}, not {value}"
 
     def _rule_problems(self, name: str) -> Iterator[str]:
         rule = getattr(self, name)

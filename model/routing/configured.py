@@ -4,6 +4,7 @@ from hopforge.model.config import Config
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.routing import prepare_routing
 from hopforge.model.routing.aggregation import aggregated_plan
+from hopforge.model.routing.lookahead import refuse_unknown_next
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
@@ -21,6 +22,8 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     options = routing.model_dump(exclude={"algorithm", "file", "check"})
     options |= {"tables": config.tables, "seed": config.seed, "router": config.router}
     plan = prepare_routing(routing_network(topology), config.router.vcs, algorithm, options)
+    if config.router.lookahead:
+        refuse_unknown_next(plan, routing.algorithm)
     return over_members(config, topology, plan)
 
 

@@ -15,8 +15,10 @@ from hopforge.model.network.core.records import ACTIVE, VA, WORMHOLE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.every_answer import NotCoveredError
 from hopforge.model.routing.fields_read import FieldsRead, fields_read
+from hopforge.model.routing.interpreted_reachable import InterpretedExploration
 from hopforge.model.routing.plan import RoutingPlan
-from hopforge.model.routing.reachable import (
+from hopforge.model.routing.reachable import Exploration, Stop, packet_lengths
+from hopforge.model.routing.reachable_kernel import (
     BAD_COUNT,
     BAD_PHASE,
     BAD_PORT,
@@ -25,10 +27,6 @@ from hopforge.model.routing.reachable import (
     MAX_DRAWS,
     MAX_EVALUATIONS,
     NO_OUTPUT,
-    Exploration,
-    InterpretedExploration,
-    Stop,
-    packet_lengths,
 )
 from hopforge.model.topology import Topology
 

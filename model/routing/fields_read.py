@@ -39,7 +39,7 @@ WRITABLE = ("phase", "via", "user0", "user1")
 #: fields of records that never change during a run
 _FIXED = {
     "routers", "ports", "vcs", "buffer", "hosts", "input_vcs", "output_vcs", "max_candidates", "table",
-    "switching_mode", "release_credits", "rc_cycles", "input_vc", "output_vc", "input_port", "output_port",
+    "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
     "router", "host", "router_rng",
     "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
     "flit_time", "return_time", "inject_mask",

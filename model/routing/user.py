@@ -170,24 +170,24 @@ class UserFile:
 
 @contextmanager
 def _ctrl_c_noted(pressed: threading.Event) -> Iterator[None]:
-    """Tell Ctrl-C from a ``raise KeyboardInterrupt`` of the user's."""
-    ours = threading.current_thread() is threading.main_thread() and (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if not ours:  # somebody else takes care of Ctrl-C
-        pressed.set()
+    """Tell Ctrl-C, and what else ends a command, from a ``raise KeyboardInterrupt`` of the user's."""
+    if threading.current_thread() is not threading.main_thread():  # a signal never comes here
         yield
         return
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in found.items() if callable(handler)}
 
     def note(number: int, frame: FrameType | None) -> None:
         pressed.set()
-        signal.default_int_handler(number, frame)
+        handlers[signal.Signals(number)](number, frame)
 
-    signal.signal(signal.SIGINT, note)
+    for number in handlers:
+        signal.signal(number, note)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -20,8 +20,12 @@ import numpy as np
 from hopforge.model.config.base import SHIPPED
 from hopforge.model.input_file import largest_bytes, open_input
 from hopforge.model.kernel.program_cache import user_folder
+from hopforge.model.workload import read_trace as reader
 from hopforge.model.workload import trace as trace_module
-from hopforge.model.workload.trace import Trace, TraceError, format_action, parsed, read_trace
+from hopforge.model.workload import trace_files, trace_line
+from hopforge.model.workload.read_trace import parsed, read_trace
+from hopforge.model.workload.trace import Trace, TraceError
+from hopforge.model.workload.trace_line import format_action
 
 #: smaller traces are read again
 LEAST_BYTES = 1 << 16
@@ -84,7 +88,8 @@ def _digest(path: Path, names: list[str]) -> str:
 @cache
 def _parser() -> bytes:
     """Digest of the program that parses and keeps."""
-    files = (Path(str(trace_module.__file__)), Path(__file__))
+    modules = (trace_module, trace_line, trace_files, reader)
+    files = (*(Path(str(module.__file__)) for module in modules), Path(__file__))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).digest()
 
 

@@ -232,6 +232,8 @@ def _payload(
     fields.append((of_source, params.tag_bits))
     if params.switching == "vct":
         fields.append((length, params.length_bits))
+    if params.lookahead is not None:  # a host may write what it likes; what it gets is 0
+        fields.append((np.zeros_like(length), params.route_bits))
     heads, lsb = data[first[:-1]], 0
     for values, width in fields:
         _put(heads, lsb, width, values.astype(np.uint64))

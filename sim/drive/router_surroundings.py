@@ -39,7 +39,7 @@ STUCK_CYCLES = 1 << 15
 
 # integers of the surroundings
 (CYCLES, DONE, CLOSING, QUIET, SERIAL, LONGEST, WIDTH, ADDRESS, TAG, LENGTH, LAST_MOVE, ROUTES, CLEAR,
- ENABLE, COUNT) = range(15)  # fmt: skip
+ ENABLE, ROUTE, PORT, CLASSES, COUNT) = range(18)  # fmt: skip
 # of a sender's port
 (_PHASE, _WHERE, _TARGET, _LENGTHS, _IN_COUNT) = range(5)
 # of an input VC: packet being sent, its length, flits of it that are sent, credits
@@ -57,7 +57,7 @@ class Around(NamedTuple):
     Per port ``senders``, ``rates`` (of packets and of flits), ``receivers`` (cycles left of the phase, VCs that get no
     credit), ``kindness``; per input VC ``vcs``; per output VC credits ``owed``; by record of the pool ``packets``,
     ``heads`` (data words); ``visible`` flits, their VCs and credits on the outputs; ``addresses`` of destinations;
-    the share of ``unroutable`` packets.
+    the share of ``unroutable`` packets; ``ahead``: field `route` of heads that leave, by destination.
     """
 
     integers: NDArray[np.int64]
@@ -73,6 +73,7 @@ class Around(NamedTuple):
     visible: NDArray[np.int64]
     addresses: NDArray[np.int64]
     unroutable: float
+    ahead: NDArray[np.uint64]
 
 
 def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Around:
@@ -85,11 +86,13 @@ def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Aro
     for name, value in (
         (CYCLES, traffic.cycles), (LONGEST, longest), (WIDTH, p.width_bits), (ADDRESS, p.address_bits),
         (TAG, p.tag_bits), (LENGTH, p.length_bits if p.switching == "vct" else 0), (ROUTES, len(p.routes)),
-        (CLEAR, traffic.clear_cycles), (ENABLE, 1),
+        (CLEAR, traffic.clear_cycles), (ENABLE, 1), (ROUTE, p.route_bits), (PORT, p.port_field_bits),
+        (CLASSES, p.classes),
     ):  # fmt: skip
         integers[name] = value
     vcs = np.zeros((p.ports * p.vcs, _VC_COUNT), np.int64)
     vcs[:, _PACKET], vcs[:, _CREDITS] = -1, p.buffer_flits
+    ahead = () if p.lookahead is None else p.lookahead.next_routes
     known = np.random.default_rng((traffic.seed, 12)).integers(0, 1 << p.address_bits, traffic.pool)
     known[::2] &= 0xFF
     return Around(
@@ -106,6 +109,7 @@ def surroundings(params: RouterParams, traffic: RouterTraffic, pool: int) -> Aro
         visible=np.zeros((3, p.ports), np.int64),
         addresses=known if p.rc == "lookup" else np.arange(max(1, len(p.routes))),
         unroutable=traffic.unroutable,
+        ahead=np.array([*ahead, *[0] * (len(p.routes) - len(ahead) + 1)], np.uint64),
     )
 
 
@@ -125,6 +129,30 @@ def _put(words, position, width, value):  # type: ignore[no-untyped-def]
         value = value >> uint64(part) if part < WORD_BITS else uint64(0)
         position += part
         width -= part
+
+
+@njit
+def _replace(row, position, width, value):  # type: ignore[no-untyped-def]
+    """Set bits of the data of a flit."""
+    while width > 0:
+        at, shift = position // WORD_BITS, position % WORD_BITS
+        part = min(width, WORD_BITS - shift)
+        bits = mask_below(part) << uint64(shift)
+        row[at] = int64((uint64(row[at]) & ~bits) | ((value & mask_below(part)) << uint64(shift)))
+        value = value >> uint64(part) if part < WORD_BITS else uint64(0)
+        position += part
+        width -= part
+
+
+@njit
+def _bring(net, a, packet, head, position):  # type: ignore[no-untyped-def]
+    """Let a head bring a route along: one in as many as there are ports has none, a few have an unknown class."""
+    s = a.integers
+    packet.user0 = next_below(a.streams, 0, net.ports + 1)
+    packet.user1 = next_below(a.streams, 0, s[CLASSES])
+    if next_float(a.streams, 0) < a.unroutable:
+        packet.user1 = next_below(a.streams, 0, 1 << (s[ROUTE] - s[PORT]))
+    _put(head, position, s[ROUTE], uint64(packet.user0 | packet.user1 << s[PORT]))
 
 
 @njit
@@ -185,6 +213,9 @@ def _new_packet(net, a, sender):  # type: ignore[no-untyped-def]
     used = 2 * s[ADDRESS] + s[TAG]
     _put(head, used, s[LENGTH], uint64(length))
     used += s[LENGTH]
+    if s[ROUTE] > 0:
+        _bring(net, a, packet, head, used)
+        used += s[ROUTE]
     while used < s[WIDTH]:
         part = min(32, s[WIDTH] - used)
         _put(head, used, part, next_word(streams, 0))
@@ -269,6 +300,10 @@ def _observe(net, a, seen, now):  # type: ignore[no-untyped-def]
             slot, kind = flits[o] >> 2, flits[o] & 3
             row[O_VALID], row[O_KIND], row[O_VC] = 1, kind, flit_vcs[o]
             _data(a, slot, a.packets[slot, _OUT], row[O_DATA:])
+            if kind & 1 and a.integers[ROUTE] > 0:
+                s, dst = a.integers, packet_at(net, slot).dst
+                next_route = a.ahead[dst] if dst >= 0 else uint64(0)
+                _replace(row[O_DATA:], 2 * s[ADDRESS] + s[TAG] + s[LENGTH], s[ROUTE], next_route)
             a.packets[slot, _OUT] += 1
             a.owed[o * net.vcs + flit_vcs[o]] += 1
             if kind & 2:

@@ -1,11 +1,12 @@
 """Routers of all kinds, drawn at random: what the benches of the router run on."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from hopforge.model.lookup.params import LookupParams
-from hopforge.model.router.params import CLASS_BITS, PORT_BITS, Route, RouterParams, Rule
+from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, Route, RouterParams, Rule
 
 __all__ = ["draw_routes", "draw_rule", "router_variant"]
 
@@ -49,7 +50,7 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     seed : int
         The same seed gives the same router.
     **given
-        Parameters of `RouterParams` that are not drawn.
+        Parameters of `RouterParams` that are not drawn; ``lookahead=True`` draws one, and a table that goes with it.
     """
     rng = np.random.default_rng((seed, 10))
     # from a generator of its own, so that all else is drawn as without it
@@ -67,6 +68,8 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     buffer_flits = choose("buffer_flits", 1, 2, 3, 4, 5, 8)
     rc = choose("rc", "table", "table", "table", "lookup")
     adaptive, escape, rules = bool(rng.integers(2)), bool(rng.integers(2)), bool(rng.integers(2))
+    ahead = given.pop("lookahead", False)
+    adaptive, escape = adaptive and not ahead, escape and not ahead
     classes = int(rng.integers(1, 4)) if rules else 1
     drawn: dict[str, Any] = {
         "ports": ports,
@@ -99,7 +102,13 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     else:
         drawn["output_kind"] = "port_set" if adaptive and not rules else "port"
         drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), max(1, (vcs - 1).bit_length()))
-    return RouterParams(**(drawn | given))
+    if not ahead:
+        return RouterParams(**(drawn | given))
+    at_once = (drawn | given)["va"] == "free_queue" or (drawn | given)["speculation"]
+    drawn |= {"rc_cycles": 1 if at_once else int(rng.integers(1, 3)), "lookahead": LookAhead()}
+    params = RouterParams(**(drawn | given))
+    fields = rng.integers(0, 1 << params.route_bits, int(rng.integers(6, 12)))
+    return replace(params, lookahead=LookAhead(int(rng.integers(1, 1 << params.ports)), tuple(fields.tolist())))
 
 
 def _engine(rng: np.random.Generator, output_bits: int, request_tag_bits: int) -> LookupParams:

@@ -70,7 +70,7 @@ def single_router(params: RouterParams) -> NetState:
             vcs=p.vcs, buffer_flits=p.buffer_flits, switching=p.switching,
             rc_cycles=1 if p.rc == "lookup" else p.rc_cycles, va=p.va, sa=p.sa, arbiter=p.arbiter,
             speculation=p.speculation, vc_release=p.vc_release, credit_delay_cycles=p.credit_delay_cycles,
-            deadlock_cycles=1 << 62,
+            deadlock_cycles=1 << 62, lookahead=p.lookahead is not None,
         ),
         SourceParameters(),
         Tables(routing=_table(p), max_candidates=p.ports + 1),
@@ -84,6 +84,7 @@ def single_router(params: RouterParams) -> NetState:
     state["output_port"]["flit_time"] = 2
     state["output_port"]["free_mask"] = (1 << p.vcs) - 1
     state["output_port"]["connected"] = 1
+    state["input_port"]["carried"] = [p.carries(i) for i in range(p.ports)]
     pool = 2 * len(vcs) * (p.buffer_flits + 3) + 64
     state.put("packet", np.zeros(pool, PACKET))
     state.put("free_packet", np.arange(pool - 1, -1, -1, dtype=np.int32))
@@ -136,7 +137,13 @@ def candidates_of(
 def table_route(
     _router: int, in_port: int, in_vc: int, packet: Any, net: Net, table: Any, _memory: Any, out: Any
 ) -> int:
-    """Route by the table; ``packet.dst`` is a row of it or -1."""
+    """Route by the table; ``packet.dst`` is a row of it or -1.
+
+    With look-ahead heads bring their port and class along in ``packet.user0`` and ``user1``.
+    """
+    if net.lookahead != 0 and input_port(net, in_port).carried != 0:
+        ports = int64(1) << packet.user0 if packet.user0 < net.ports else int64(0)
+        return int(candidates_of(net, table, ports, int64(packet.user1), -1, in_port, in_vc, out))
     if packet.dst < 0 or packet.dst >= table[_ENTRIES]:
         return 0
     row = _FIRST + _WORDS * packet.dst

@@ -140,7 +140,8 @@ def program_workload(config: Config) -> ProgramWorkload:
     """
     if not isinstance(config.workload, ProgramWorkload):
         raise ApplicationError(
-            "workload: a program is needed (kind: npb, matrix_product, bfs, himeno, training, collective or trace)"
+            "workload: a program is needed "
+            "(kind: npb, matrix_product, bfs, himeno, dpsnn, training, collective or trace)"
         )
     return config.workload
 
@@ -179,9 +180,9 @@ def sized_router(config: Config) -> Config:
 def packet_config(config: Config) -> Config:
     """Return the configuration with which the router simulator runs the program in the times of `timing` and `app`.
 
-    A hop takes 3 + rc_cycles + L cycles and a host link L' (router.md): L and L' are chosen so that a route through n
-    routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link. Input-output-queued
-    routers keep the times in ns of section `router`.
+    A hop takes 3 + rc_cycles + L cycles (look-ahead: 3 + L) and a host link L' (router.md): L and L' are chosen so that
+    a route through n routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link.
+    Input-output-queued routers keep the times in ns of section `router`.
 
     Raises
     ------
@@ -193,8 +194,10 @@ def packet_config(config: Config) -> Config:
     if queued and app.lookup != "hit":
         raise ApplicationError(f"app.lookup: must be hit with router.model=input_output_queued, not {app.lookup}")
     in_caches = app.lookup == "cache"
+    if in_caches and config.router.lookahead:
+        raise ApplicationError("app.lookup: must be hit with router.lookahead, not cache")
     route = config.lookup.pipeline_depth + 1 if in_caches else config.router.rc_cycles
-    inside = 3 + route
+    inside = 3 + (0 if config.router.lookahead else route)
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
     traffic = config.traffic.model_copy(update={

@@ -13,7 +13,8 @@ from hopforge.model.config.workload import CollectivesConfig, ProgramWorkload
 from hopforge.model.topology import Topology
 from hopforge.model.workload.operations import COMPUTE, POST, SEND, SLEEP
 from hopforge.model.workload.program import OPERATIONS, Program
-from hopforge.model.workload.trace import COLLECTIVES, Action, Trace, write_trace
+from hopforge.model.workload.read_trace import write_trace
+from hopforge.model.workload.trace import COLLECTIVES, Action, Trace
 from hopforge.sim.programs.simgrid import simgrid_text
 from hopforge.sim.programs.smpi_command import Progress, check_hosts, run_smpi, settings
 from hopforge.sim.traffic.placed import PlacedProgram

@@ -186,6 +186,34 @@ def build_queues(
     NetworkError
         More than 64 ports, or packets of several flits.
     """
+    _check_packets(source)
+    router = RouterParameters(vcs=parameters.vcs, deadlock_cycles=parameters.deadlock_cycles)
+    state = QueuedState(build_net(topology, router, source, tables, seed))
+    while len(state["packet"]) < PACKETS_PER_HOST * topology.hosts:
+        state.grow_packets()
+    for name, array in gather({name: state[name] for name in ("packet", "free_packet")}).items():
+        state.put(name, array)
+    wires = _find_wires(topology, parameters, alone=_hosts_alone(source))
+    _fill_record(state, parameters, source, wires)
+    arrays = _queue_arrays(state, parameters, wires)
+    sizes = {
+        "requests": topology.routers * wires.words, "blocked": wires.queues * wires.words,
+        "following": len(state["packet"]), "places": wires.window, "slice": 1, "order": wires.per_router,
+        "age": wires.per_router, "granted": 64, "departures": topology.hosts * parameters.nic_packets,
+    }  # fmt: skip
+    for name, size in sizes.items():
+        arrays[name] = np.zeros(max(size, 1), ARRAYS[name])
+    arrays |= _part_arrays(wires.parts, wires.ports, len(wires.delays))
+    _fill_calendars(state, arrays["nic"], wires.parts, arrays["calendar"])
+    _place(state, arrays, _delay_lines(arrays, parameters, wires, notes=tables.feedback is not None))
+    if len(wires.parts) > 1:
+        state.queue_record["slices"] = len(SLICES)
+        state.put_queue("slice", _slices(state, wires.parts, wires.window // parameters.match_cycles))
+    return state
+
+
+def _check_packets(source: SourceParameters) -> None:
+    """Refuse packets of several flits."""
     program = source.program
     if program is not None and program.full_flits != 1:
         raise NetworkError(
@@ -194,115 +222,178 @@ def build_queues(
         )
     if source.longest != 1:
         raise NetworkError(f"packets must have 1 flit in input-output-queued routers, not {source.longest}")
-    R, P, V, H = topology.routers, topology.max_ports, parameters.vcs, topology.hosts
-    deep, out_deep = parameters.input_packets, parameters.output_packets
-    state = QueuedState(
-        build_net(topology, RouterParameters(vcs=V, deadlock_cycles=parameters.deadlock_cycles), source, tables, seed)
-    )
-    while len(state["packet"]) < PACKETS_PER_HOST * H:
-        state.grow_packets()
-    for name, array in gather({name: state[name] for name in ("packet", "free_packet")}).items():
-        state.put(name, array)
-    NI = R * P * V
-    words = (P * V + 63) // 64
+
+
+def _hosts_alone(source: SourceParameters) -> bool:
+    """Whether hosts create packets without looking at one another, so that parts can run for themselves."""
+    return source.kind in (BERNOULLI, ON_OFF, INTERVAL) and source.message_packets == 1
+
+
+@dataclass(frozen=True)
+class _Wires:
+    """Links, and the delay line that each uses: there is one for each delay and part of the network.
+
+    Attributes
+    ----------
+    ports, vcs : int
+        Of each router.
+    here, there : ndarray, int64[link]
+        Port (router · ports + number) at the beginning of a link, and at its end.
+    hosts : ndarray, int64[host]
+        Port of each host.
+    delays : ndarray, int64
+        The different delays in cycles, the longest first.
+    kind, part_of : ndarray, int64[port]
+        Which of them the link at a port has, and the part that its router is in.
+    parts : Parts
+        The parts of the network.
+    """
+
+    ports: int
+    vcs: int
+    here: NDArray[np.int64]
+    there: NDArray[np.int64]
+    hosts: NDArray[np.int64]
+    delays: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    part_of: NDArray[np.int64]
+    parts: Parts
+
+    @property
+    def per_router(self) -> int:
+        """Queues of a router."""
+        return self.ports * self.vcs
+
+    @property
+    def queues(self) -> int:
+        """Queues of all routers."""
+        return len(self.kind) * self.vcs
+
+    @property
+    def words(self) -> int:
+        """Words of 64 bits for a mask of a router's queues."""
+        return (self.per_router + 63) // 64
+
+    @property
+    def window(self) -> int:
+        """Cycles that a part runs for itself."""
+        return int(self.parts.far_cycles) if len(self.parts) > 1 else 1
+
+    def line(self, part_at: NDArray[np.int64], link_at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of the delay line that ports of a part use for links at ports."""
+        found: NDArray[np.int64] = self.part_of[part_at] * len(self.delays) + self.kind[link_at]
+        return found
+
+
+def _find_wires(topology: Topology, parameters: QueueParameters, *, alone: bool) -> _Wires:
+    R, P, V = topology.routers, topology.max_ports, parameters.vcs
     flights = np.broadcast_to(np.asarray(parameters.flight_cycles, np.int64), (R, P))
     flight = flights.reshape(-1)
     peer = topology.peer_router.reshape(-1).astype(np.int64) * P + topology.peer_port.reshape(-1)
     here = np.flatnonzero(topology.peer_router.reshape(-1) >= 0)
-    there = peer[here]
-    host_port = topology.host_router.astype(np.int64) * P + topology.host_port
-    alone = source.kind in (BERNOULLI, ON_OFF, INTERVAL) and source.message_packets == 1
-    delays = np.unique(np.concatenate([flight[here], flight[host_port]]))[::-1]
+    hosts = topology.host_router.astype(np.int64) * P + topology.host_port
+    delays = np.unique(np.concatenate([flight[here], flight[hosts]]))[::-1]
     if not len(delays):
         delays = np.ones(1, np.int64)
-    least = max(parameters.part_queues, NI * len(delays) // MAX_LINES) if alone else NI
+    queues = R * P * V
+    least = max(parameters.part_queues, queues * len(delays) // MAX_LINES) if alone else queues
     parts = find_parts(topology, flights, P * V, least)
-    kind = np.searchsorted(-delays, -flight).clip(max=len(delays) - 1)  # of a port's link, by falling delay
-    part_of = np.repeat(parts.of_router, P)  # of a port
+    kind = np.searchsorted(-delays, -flight).clip(max=len(delays) - 1)
+    return _Wires(P, V, here, peer[here], hosts, delays, kind, np.repeat(parts.of_router, P), parts)
 
+
+def _fill_record(state: QueuedState, parameters: QueueParameters, source: SourceParameters, wires: _Wires) -> None:
     record = state.queue_record[0]
     record["packet_cycles"], record["match_cycles"] = parameters.packet_cycles, parameters.match_cycles
-    record["input_depth"], record["output_depth"], record["words"] = deep, out_deep, words
-    record["wake_late"] = parameters.wake_late
+    record["input_depth"], record["output_depth"] = parameters.input_packets, parameters.output_packets
+    record["words"], record["wake_late"] = wires.words, parameters.wake_late
     record["nic_depth"], record["calendar_mask"] = parameters.nic_packets, CALENDAR_SLOTS - 1
     record["bin_cycles"] = max(parameters.packet_cycles // BINS_PER_PACKET, 1)
-    record["lines"], record["parts"] = len(delays), len(parts)
-    record["window"] = window = parts.far_cycles if len(parts) > 1 else 1
-    record["reserve"] = H * (window // parameters.packet_cycles + 1)
+    record["lines"], record["parts"] = len(wires.delays), len(wires.parts)
+    record["window"] = wires.window
+    record["reserve"] = len(wires.hosts) * (wires.window // parameters.packet_cycles + 1)
     # credits and links may be busy for so long after the last packet
-    state.record["wheel_mask"] = int(delays[0]) + parameters.packet_cycles
+    state.record["wheel_mask"] = int(wires.delays[0]) + parameters.packet_cycles
     if isinstance(source, IntervalSource):
         state.record["source_kind"] = INTERVAL
         state.set_interval(source.interval_packets)
         low, high = source.round_packets
         record["round_low"], record["round_span"] = low, high - low + 1
 
-    inputs, outputs = np.zeros(NI, INPUT_QUEUE), np.zeros(NI, OUTPUT_QUEUE)
-    number = np.arange(NI)
-    inputs["router"], inputs["port"], inputs["vc"] = number // (P * V), number // V % P, number % V
-    inputs["stamp"], inputs["output"] = number % (P * V) - P * V, -1
+
+def _queue_arrays(state: QueuedState, parameters: QueueParameters, wires: _Wires) -> dict[str, NDArray[Any]]:
+    """Return the queues at inputs, at outputs and in hosts, with their neighbours and delay lines."""
+    V, H, each, here, there = wires.vcs, len(wires.hosts), wires.per_router, wires.here, wires.there
+    deep = parameters.input_packets
+    inputs, outputs = np.zeros(wires.queues, INPUT_QUEUE), np.zeros(wires.queues, OUTPUT_QUEUE)
+    number = np.arange(wires.queues)
+    inputs["router"], inputs["port"], inputs["vc"] = number // each, number // V % wires.ports, number % V
+    inputs["stamp"], inputs["output"] = number % each - each, -1
     outputs["target"], outputs["credits"] = -1, deep
-    outputs["port"], outputs["router"], outputs["vc"] = number // V, number // (P * V), number % V
-    outputs["number"] = number // V % P
+    outputs["port"], outputs["router"], outputs["vc"] = number // V, number // each, number % V
+    outputs["number"] = number // V % wires.ports
     nic = np.zeros(max(H, 1), NIC)
     nic["next"], nic["credits"] = -1, deep
-    nic["packet_line"][:H] = nic["credit_line"][:H] = part_of[host_port] * len(delays) + kind[host_port]
+    nic["packet_line"][:H] = nic["credit_line"][:H] = wires.line(wires.hosts, wires.hosts)
     for v in range(V):
         outputs["target"][here * V + v] = there * V + v
-        outputs["packet_line"][here * V + v] = part_of[there] * len(delays) + kind[here]
+        outputs["packet_line"][here * V + v] = wires.line(there, here)
         inputs["credit_to"][there * V + v] = here * V + v
-        inputs["credit_line"][there * V + v] = part_of[here] * len(delays) + kind[here]
-        outputs["target"][host_port * V + v] = NI + (np.arange(H) << HOST_VC_BITS) + v
-        inputs["credit_to"][host_port * V + v] = NI + np.arange(H)
-        outputs["packet_line"][host_port * V + v] = part_of[host_port] * len(delays) + kind[host_port]
-        inputs["credit_line"][host_port * V + v] = part_of[host_port] * len(delays) + kind[host_port]
+        inputs["credit_line"][there * V + v] = wires.line(here, here)
+        host = wires.hosts * V + v
+        outputs["target"][host] = wires.queues + (np.arange(H) << HOST_VC_BITS) + v
+        inputs["credit_to"][host] = wires.queues + np.arange(H)
+        outputs["packet_line"][host] = inputs["credit_line"][host] = wires.line(wires.hosts, wires.hosts)
     allowed = state["host"]["inject_mask"][:H].astype(np.int64)
     lowest = np.array([(int(mask) & -int(mask)).bit_length() - 1 for mask in allowed], np.int64)
-    nic["target"][:H], nic["output_vc"][:H] = host_port * V + lowest, host_port * V
+    nic["target"][:H], nic["output_vc"][:H] = wires.hosts * V + lowest, wires.hosts * V
     # what routing algorithms read: free places behind an output VC, in its queue and in the buffer at the other end
-    state["output_vc"]["depth"] = state["output_vc"]["credits"] = deep + out_deep
+    state["output_vc"]["depth"] = state["output_vc"]["credits"] = deep + parameters.output_packets
     state["output_port"]["free_mask"] = 0
     state["output_port"]["busy_until"] = -1
+    return {"input_queue": inputs, "output_queue": outputs, "nic": nic}
 
-    arrays: dict[str, NDArray[Any]] = {"input_queue": inputs, "output_queue": outputs, "nic": nic}
-    sizes = {
-        "requests": R * words, "blocked": NI * words, "following": len(state["packet"]), "places": window, "slice": 1,
-        "order": P * V, "age": P * V, "granted": 64, "departures": H * parameters.nic_packets,
-    }  # fmt: skip
-    for name, size in sizes.items():
-        arrays[name] = np.zeros(max(size, 1), ARRAYS[name])
-    arrays |= _part_arrays(parts, P, len(delays))
-    _fill_calendars(state, nic, parts, arrays["calendar"])
-    count, lines = len(parts), len(delays)
-    both = np.bincount(part_of[host_port] * lines + kind[host_port], minlength=count * lines) * 2  # to and from hosts
-    packets = both + np.bincount(part_of[there] * lines + kind[here], minlength=count * lines)
-    credits = both + np.bincount(part_of[here] * lines + kind[here], minlength=count * lines)
-    for name, size in (("packet_line", count * lines), ("credit_line", count * lines), ("free_line", count)):
+
+def _delay_lines(
+    arrays: dict[str, NDArray[Any]], parameters: QueueParameters, wires: _Wires, *, notes: bool
+) -> dict[tuple[str, int], dict[str, NDArray[Any]]]:
+    """Add the delay lines to the arrays; return the arrays of each, large enough for all that can be on its way."""
+    parts, delays = wires.parts, wires.delays
+    count = len(parts) * len(delays)
+
+    def users(part_at: NDArray[np.int64], link_at: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.bincount(wires.line(part_at, link_at), minlength=count)
+
+    both = 2 * users(wires.hosts, wires.hosts)  # to and from hosts
+    packets, credits = both + users(wires.there, wires.here), both + users(wires.here, wires.here)
+    for name, size in (("packet_line", count), ("credit_line", count), ("free_line", len(parts))):
         arrays[name] = np.zeros(size, LINE)
     found: dict[tuple[str, int], dict[str, NDArray[Any]]] = {}
-    notes = tables.feedback is not None
-    for k in range(count * lines):
-        delay = int(delays[k % lines])
-        far = count > 1 and delay == parts.far_cycles
+    for k in range(count):
+        delay = int(delays[k % len(delays)])
+        far = len(parts) > 1 and delay == parts.far_cycles
         most = int(packets[k]) * (delay // parameters.packet_cycles + 2)
         found["packet_line", k] = _line_arrays(arrays["packet_line"][k : k + 1], delay, most, far=far)
-        most = int(credits[k]) * min(delay // parameters.match_cycles + 2, V * deep)
+        most = int(credits[k]) * min(delay // parameters.match_cycles + 2, wires.vcs * parameters.input_packets)
         found["credit_line", k] = _line_arrays(arrays["credit_line"][k : k + 1], delay, most, far=far, notes=notes)
-    for k in range(count):
-        most = 2 * P * int(np.diff(parts.first_router)[k])
+    for k, routers in enumerate(np.diff(parts.first_router).tolist()):
+        most = 2 * wires.ports * routers
         found["free_line", k] = _line_arrays(arrays["free_line"][k : k + 1], parameters.packet_cycles, most)
-    flat = {f"{name} {k} {field}": array for (name, k), own in found.items() for field, array in own.items()}
+    return found
+
+
+def _place(
+    state: QueuedState, arrays: dict[str, NDArray[Any]], lines: dict[tuple[str, int], dict[str, NDArray[Any]]]
+) -> None:
+    """Put all arrays into one block of memory, and their addresses into the records."""
+    flat = {f"{name} {k} {field}": array for (name, k), own in lines.items() for field, array in own.items()}
     block = gather(arrays | flat)
     for name in arrays:
         state.put_queue(name, block[name])
-    for (name, k), own in found.items():
+    for (name, k), own in lines.items():
         state.put_line(name, k, {field: block[f"{name} {k} {field}"] for field in own})
     for name in ("asking", "pending", "due_hosts", "calendar"):
         state.queues["part"][name] = state.queues[name].ctypes.data + state.queues["part"][name]
-    if count > 1:
-        state.queue_record["slices"] = len(SLICES)
-        state.put_queue("slice", _slices(state, parts, window // parameters.match_cycles))
-    return state
 
 
 def _slices(state: QueuedState, parts: Parts, steps: int) -> NDArray[np.int64]:

@@ -17,11 +17,19 @@ from hopforge.sim.run.simulation import Simulation
 
 _P, _A = 4, 4
 #: (links of a router to other groups, groups)
-_SHAPES = ((4, 3), (2, 5), (4, 5), (4, 9))
+_SHAPES = ((4, 3), (2, 5), (4, 5), (2, 9), (4, 9))
 _RULES = ("own_first", "destination", "hash", "adaptive")
 _UNIFORM, _SHIFT, _ALL = "uniform", "shift", "all-to-all"
 #: bytes of a message, times that it is sent, virtual channels, load and cycles of uniform traffic
 _SHIFT_BYTES, _REPEATS, _PAIR_BYTES, _VCS, _LOAD, _CYCLES = 65536, 4, 4096, 16, 0.3, 12000
+#: flits of the smaller buffers, beside those that `app` takes by itself
+_BUFFER = 24
+#: column, engine, what the router has besides its VCs
+_ENGINES = (
+    ("flow_s", "flow, backend: embedded", ""),
+    ("packet_s", "packet", ""),
+    ("small_buffers_s", "packet", f", buffer_flits: {_BUFFER}"),
+)
 
 
 def _points(options: Options) -> list[Point]:
@@ -34,11 +42,11 @@ def _points(options: Options) -> list[Point]:
     ]
 
 
-def _config(point: Point, seed: int, more: str = "", vcs: int = 2) -> Config:
+def _config(point: Point, seed: int, more: str = "", router: str = "vcs: 2") -> Config:
     return parse_config(
         f"name: links\nseed: {seed}\n"
         f"topology: {{kind: dragonfly, p: {_P}, a: {_A}, h: {integer(point, 'h')}, g: {integer(point, 'g')}}}\n"
-        f"routing: {{algorithm: dragonfly_min, links: {point['links']}}}\nrouter: {{vcs: {vcs}}}\n{more}"
+        f"routing: {{algorithm: dragonfly_min, links: {point['links']}}}\nrouter: {{{router}}}\n{more}"
     )
 
 
@@ -75,9 +83,9 @@ def _measure(point: Point, options: Options) -> list[Row]:
             workload = (
                 f"{{kind: collective, operation: alltoall, bytes: {_PAIR_BYTES}, collectives: {{alltoall: ring}}}}"
             )
-        for engine, words in (("flow", "flow, backend: embedded"), ("packet", "packet")):
+        for column, words, router in _ENGINES:
             more = f"workload: {workload}\napp: {{engine: {words}}}\n"
-            row[f"{engine}_s"] = run_app(_config(point, options.seed, more, _VCS)).found.makespan_s
+            row[column] = run_app(_config(point, options.seed, more, f"vcs: {_VCS}{router}")).found.makespan_s
     return [row]
 
 
@@ -92,7 +100,10 @@ def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
             said = "largest over mean load of the links of a pair of groups; must be at most 1.15"
             found.append(Comparison(_title(row), "", None, row["largest_over_mean"], said, claim="at most 1.15"))
             continue
-        said = f"packet over flow {row['packet_s'] / row['flow_s']:.3f}"
+        said = (
+            f"packet over flow {row['packet_s'] / row['flow_s']:.3f};"
+            f" with {_BUFFER} flits a buffer {row['small_buffers_s'] / row['flow_s']:.3f}"
+        )
         found.append(Comparison(_title(row), "µs", 1e6 * row["flow_s"], 1e6 * row["packet_s"], said))
     return found
 
@@ -124,6 +135,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
             f"p = {_P}, a = {_A}, dragonfly_min; uniform traffic of load {_LOAD} for {_CYCLES} cycles with 2 VCs",
             f"shift: {_REPEATS} messages of {_SHIFT_BYTES} bytes from each host to that of the same number in the next"
             f" group; all-to-all: a ring of {_PAIR_BYTES} bytes for each pair; {_VCS} VCs",
+            f"buffers as `app` sizes them (a power of two of flits), and of {_BUFFER} flits",
             "--full: the rules hash and adaptive, too; engine flow knows no adaptive routing",
         ),
         points=_points,

@@ -18,7 +18,7 @@ from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.numbers.address import AddressFormat
 from hopforge.model.topology import build
 from hopforge.model.workload.program import compile_program, interleave
-from hopforge.model.workload.trace import read_trace
+from hopforge.model.workload.read_trace import read_trace
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.traffic.placed import build_workload
 

@@ -10,7 +10,7 @@ import pytest
 
 from hopforge import cli
 from hopforge.model.config import parse_config
-from hopforge.model.workload.trace import read_trace
+from hopforge.model.workload.read_trace import read_trace
 from hopforge.sim.hits import replay as cache_replay
 from hopforge.sim.programs import app_setup, application
 from hopforge.sim.programs.application import app_rows, run_app

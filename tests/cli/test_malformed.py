@@ -276,9 +276,10 @@ def play(
         os.chdir(place)
         try:
             there, quick = files(place), (name, words[0]) in used and not any(file.endswith(".py") for file in contents)
-            limit_s = CPU_S if quick else COMPILE_S
             used.add((name, words[0]))
-            reason = wrong(start(words), there, place, limit_s)
+            run = start(words)
+            limit_s = CPU_S if quick and run.status != 0 else COMPILE_S  # what is accepted may need another kernel
+            reason = wrong(run, there, place, limit_s)
         finally:
             os.chdir(before)
         count += 1

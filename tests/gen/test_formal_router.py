@@ -11,6 +11,7 @@ from hopforge.gen.formal_router import (
     prove_output,
     prove_queue,
 )
+from hopforge.model.router.params import LookAhead
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,7 @@ from hopforge.gen.formal_router import (
     [
         {},
         {"rc_cycles": 2},
+        {"rc_cycles": 2, "lookahead": LookAhead(0b01), "width_bits": 11},
         {"speculation": True},
         {"switching": "vct", "width_bits": 8, "length_bits": 3},
         {"vcs": 1, "buffer_flits": 1},

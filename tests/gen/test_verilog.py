@@ -126,6 +126,16 @@ def test_names_and_comments() -> None:
     assert "always_ff @(posedge clk) begin\n    if (begin_) begin\n      held <= " in text
 
 
+def test_ports_stand_as_declared() -> None:
+    component = small_router()
+    text = to_verilog(component, "router")
+    top = text[text.index("module router(") :].split(");")[0]
+    ports = re.findall(r"^  (?:input|output) \w+ (?:\[\d+:0\] )?(\w+)", top, re.MULTILINE)
+    declared = ["__".join(map(str, path)) for path, _, _ in component.signature.flatten(component)]
+    assert len(ports) > 5
+    assert ports == ["clk", "rst", *(name for name in declared if name in ports)]
+
+
 def test_the_text_is_the_same_everywhere(tmp_path: Path) -> None:
     """Other hash seeds, folders and places of the package; nothing of them is in the text."""
     program = (

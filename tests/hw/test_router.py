@@ -14,7 +14,7 @@ from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInputs, PortOutputs, RouterModel
-from hopforge.model.router.params import Route, RouterParams
+from hopforge.model.router.params import LookAhead, Route, RouterParams
 
 
 @dataclass
@@ -44,6 +44,9 @@ class Neighbours:
         length = int(rng.integers(1, longest + 1))
         dst = int(rng.integers(self.destinations))
         header = dst | number << p.address_bits | length << 2 * p.address_bits + p.tag_bits
+        if p.lookahead is not None:
+            brought = int(rng.integers(p.ports + 1)) | int(rng.integers(p.classes + 1)) << p.port_field_bits
+            header = header & (1 << p.route_at) - 1 | brought << p.route_at
         kinds = [SINGLE] if length == 1 else [HEAD] + [BODY] * (length - 2) + [TAIL]
         filling = [int(rng.integers(1 << 16)) | number << p.address_bits for _ in kinds]
         flits = [
@@ -183,11 +186,16 @@ def check_packets(outside: Neighbours, drops: int, looked_up: dict[int, int] | N
         number = flits[0].data >> p.address_bits & (1 << p.address_bits) - 1
         assert number not in arrived
         arrived.add(number)
-        assert [flit._replace(vc=0) for flit in flits] == [flit._replace(vc=0) for flit in outside.sent[number]]
+        sent = list(outside.sent[number])
         dst = flits[0].data & (1 << p.address_bits) - 1
         i, v = outside.origin[number]
+        brought = sent[0].data >> p.route_at
+        if p.lookahead is not None:
+            ahead = dict(enumerate(p.lookahead.next_routes)).get(dst, 0)
+            sent[0] = sent[0]._replace(data=sent[0].data & (1 << p.route_at) - 1 | ahead << p.route_at)
+        assert [flit._replace(vc=0) for flit in flits] == [flit._replace(vc=0) for flit in sent]
         if looked_up is None:
-            route = p.routes[dst]
+            route = Route(1 << brought % 4, brought // 4) if p.carries(i) else p.routes[dst]
             usual = route.ports >> o & 1 and p.vc_mask(route.route_class, i, v, o) >> w & 1
             escape = route.escape == o and p.escape_mask(route.route_class, i, v, o) >> w & 1
             assert usual or escape
@@ -226,7 +234,13 @@ def random_routes(
 
 
 def some_params(
-    rng: np.random.Generator, *, adaptive: bool = False, escape: bool = False, rules: bool = False, **given
+    rng: np.random.Generator,
+    *,
+    adaptive: bool = False,
+    escape: bool = False,
+    rules: bool = False,
+    carried: int | None = None,
+    **given,
 ) -> RouterParams:
     ports, vcs = given["ports"], given["vcs"]
     classes = 3 if rules else 1
@@ -236,7 +250,12 @@ def some_params(
             "vc_rule": random_rule(rng, classes, ports, vcs),
             "escape_rule": random_rule(rng, classes, ports, vcs),
         }
-    return RouterParams(routes=random_routes(rng, ports, classes, adaptive, escape), **given)
+    routes = random_routes(rng, ports, classes, adaptive, escape)
+    if carried is not None:  # 4 ports take 2 bits and "none" a third: 3 ports are enough here
+        assert ports == 3
+        fields = tuple(int(port) | int(k) << 2 for port, k in zip(*rng.integers(0, [[4], [16]], (2, 8)), strict=True))
+        given |= {"lookahead": LookAhead(carried, fields), "width_bits": 36}
+    return RouterParams(routes=routes, **given)
 
 
 ROUTERS = {
@@ -275,6 +294,14 @@ ROUTERS = {
     },
     "free queue, cut-through": {
         "ports": 3, "vcs": 2, "buffer_flits": 4, "va": "free_queue", "switching": "vct", "rc_cycles": 0,
+    },
+    "look-ahead": {"ports": 3, "vcs": 2, "buffer_flits": 3, "carried": 0b110, "rc_cycles": 2, "rules": True},
+    "look-ahead, free queue": {
+        "ports": 3, "vcs": 2, "buffer_flits": 2, "carried": 0b101, "rc_cycles": 1, "va": "free_queue", "rules": True,
+    },
+    "look-ahead, cut-through": {
+        "ports": 3, "vcs": 2, "buffer_flits": 4, "carried": 0b111, "rc_cycles": 1, "switching": "vct",
+        "speculation": True, "sa": "input_first", "va": "input_first",
     },
 }  # fmt: skip
 
@@ -334,6 +361,8 @@ def test_lookup_engine_in_every_port(kind: str, depth: int) -> None:
 @pytest.mark.parametrize(
     ("given", "latency"),
     [
+        ({"rc_cycles": 2, "lookahead": LookAhead(1)}, 4),
+        ({"rc_cycles": 1, "lookahead": LookAhead(1), "va": "free_queue"}, 3),
         ({"rc_cycles": 0}, 4),
         ({"rc_cycles": 1}, 5),
         ({"rc_cycles": 2}, 6),
@@ -343,7 +372,10 @@ def test_lookup_engine_in_every_port(kind: str, depth: int) -> None:
     ],
 )
 def test_latency_of_an_empty_router(given: dict, latency: int) -> None:
-    """A head on the input in cycle y is on the output in y + 4 + r (docs/definitions/router.md, stages of a flit)."""
+    """A head on the input in cycle y is on the output in y + 4 + r (docs/definitions/router.md, stages of a flit).
+
+    With look-ahead r does not count.
+    """
     params = RouterParams(ports=2, vcs=1, buffer_flits=2, routes=(Route(2),), **given)
     dut = Router(params=params)
     seen = []
@@ -351,7 +383,7 @@ def test_latency_of_an_empty_router(given: dict, latency: int) -> None:
     async def bench(ctx):
         for cycle in range(10):
             ctx.set(dut.port[0].in_valid, cycle == 1)
-            ctx.set(dut.port[0].in_flit, {"kind": SINGLE, "vc": 0, "data": 0})
+            ctx.set(dut.port[0].in_flit, {"kind": SINGLE, "vc": 0, "data": 1 << 56})  # look-ahead: port 1
             if ctx.get(dut.port[1].out_valid):
                 seen.append(cycle - 1)
             await ctx.tick()

@@ -22,7 +22,8 @@ from hopforge.model.irregular.files import read_layers, read_next_hops
 from hopforge.model.routing.user import load_user_file
 from hopforge.model.topology import build
 from hopforge.model.topology.graph_file import READERS
-from hopforge.model.workload.trace import TraceError, read_trace
+from hopforge.model.workload.read_trace import read_trace
+from hopforge.model.workload.trace import TraceError
 from hopforge.sim.traffic.placed import map_ranks
 
 ROOT = Path(__file__).parents[2]
@@ -157,7 +158,7 @@ OWN_FILES = {
     "model/output/results.py": "a folder, for its lock",
     "model/workload/kept_traces.py": "parsed traces, in the cache",
     "sim/programs/record_communicators.py": "what the recorder wrote, in a temporary folder",
-    "model/workload/trace.py": "traces that come with hopforge",
+    "model/workload/trace_files.py": "traces that come with hopforge",
     "sim/pages/find.py": "results, checked there: what cannot be read is named on the page",
     "sim/pages/report.py": "templates that come with hopforge",
     "sim/reproduce/pages.py": "results of ours in docs/results/data",

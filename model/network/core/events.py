@@ -132,6 +132,8 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         ask_route(net, int64(vc.port), int64(vc.vc))
         return
     wait = net.rc_cycles
+    if net.lookahead != 0 and input_port(net, int64(vc.port)).carried != 0:
+        wait = 0
     if wait == 0 and vc.candidates > 0:
         enter(net, n)
         return

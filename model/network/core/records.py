@@ -83,6 +83,7 @@ INPUT_PORT = np.dtype(
         ("q", "u1"),  # representing VC pointer
         ("a", "u1"),  # A[i]
         ("spec_a", "u1"),
+        ("carried", "u1"),  # heads that come here bring their route along (lookahead)
         ("drops", "i8"),
     ],
     align=True,
@@ -223,6 +224,7 @@ _SETTINGS = [
     ("release_credits", "i8"),
     ("head_credits", "i8"),  # of an output VC that a head may be given (va: free_queue)
     ("rc_cycles", "i8"),
+    ("lookahead", "i8"),  # heads bring their route along where ``input_port.carried``
     ("router_credit_delay", "i8"),
     ("deadlock_cycles", "i8"),
     ("source_kind", "i8"),

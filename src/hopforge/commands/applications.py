@@ -123,7 +123,7 @@ def workload(
 
     hopforge workload configs/app_mg_torus.yml
     """
-    from hopforge.model.workload.trace import write_trace
+    from hopforge.model.workload.read_trace import write_trace
     from hopforge.sim.programs.application import trace_rows
     from hopforge.sim.start.preparation import prepare
 

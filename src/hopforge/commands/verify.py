@@ -133,7 +133,7 @@ def prove(
         str | None,
         typer.Argument(
             metavar="[SUBJECT]",
-            help="reduction, expression, member, crc, lookup, allocators, flits, q_table; default: all.",
+            help="reduction, expression, member, crc, lookup, allocators, flits, q_table, streams; default: all.",
         ),
     ] = None,
     *,

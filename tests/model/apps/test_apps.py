@@ -10,6 +10,7 @@ import pytest
 
 from hopforge.model.apps import npb_cg, npb_dt, npb_is, npb_lu, npb_mg
 from hopforge.model.apps.calls import AppError
+from hopforge.model.apps.dpsnn import dpsnn_trace, spikes_between
 from hopforge.model.apps.graph_search import frontier_messages, graph_search_trace, kronecker_edges
 from hopforge.model.apps.himeno import himeno_trace
 from hopforge.model.apps.matrix_product import matrix_product_trace
@@ -20,7 +21,9 @@ from hopforge.model.config import parse_config
 from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.topology import build
 from hopforge.model.workload.program import compile_program
-from hopforge.model.workload.trace import Trace, format_action, read_trace
+from hopforge.model.workload.read_trace import read_trace
+from hopforge.model.workload.trace import Trace
+from hopforge.model.workload.trace_line import format_action
 from hopforge.sim.traffic.placed import program_trace
 
 #: digests of the calls (compute left out) of runs recorded with SimGrid, made from the recordings
@@ -285,6 +288,36 @@ def test_search_reaches_what_a_plain_search_reaches():
     compile_program(graph_search_trace(scale, 16, ranks, 3), CollectivesConfig())
 
 
+def test_spikes_are_as_many_as_poisson_says():
+    mean, steps, ranks = 2500 * 0.089, 200, 6
+    spikes = spikes_between(89.0, 2500, steps, ranks, seed=1)
+    apart = spikes[:, ~np.eye(ranks, dtype=bool)]
+    assert (spikes[:, range(ranks), range(ranks)] == 0).all()
+    error = np.sqrt(mean / apart.size)  # of the mean; a variance of n numbers is uncertain by √(2/n)
+    assert abs(apart.mean() - mean) < 4 * error
+    assert abs(apart.var() / mean - 1) < 4 * np.sqrt(2 / apart.size)
+    assert (spikes_between(89.0, 2500, steps, ranks, seed=1) == spikes).all()
+    assert (spikes_between(89.0, 2500, steps, ranks, seed=2) != spikes).any()
+
+
+def test_spikes_arrive_and_cost_what_the_file_says():
+    trace = dpsnn_trace(
+        rate_hz=47.0, neurons=2500, steps=3, spike_bytes=12, flops_per_spike=7.0, ranks=5, seed=4
+    )  # fmt: skip
+    spikes = spikes_between(47.0, 2500, 3, 5, seed=4)
+    program = compile_program(trace, CollectivesConfig(alltoall="pairwise"))
+    spike = program.size_bytes >= 12  # the barrier's messages are smaller
+    sent = np.zeros((5, 5), int)
+    np.add.at(sent, (program.source[spike], program.destination[spike]), program.size_bytes[spike])
+    assert (sent == 12 * spikes.sum(axis=0)).all()
+    assert flops(trace) == 7 * spikes.sum()
+    assert [a.name for a in trace.actions[0]] == ["init", *3 * ["alltoallv", "compute", "barrier"], "finalize"]
+    silent = dpsnn_trace(rate_hz=47.0, neurons=2500, steps=3, spike_bytes=12, flops_per_spike=0, ranks=5, seed=4)
+    assert flops(silent) == 0
+    with pytest.raises(AppError, match=r"workload.steps: 64 ranks can take at most 4096 steps, not 4097"):
+        dpsnn_trace(rate_hz=1, neurons=1, steps=4097, spike_bytes=1, flops_per_spike=0, ranks=64, seed=1)
+
+
 def test_training_steps():
     data = data_parallel_trace(parameters=1000, value_bytes=2, buckets=4, tokens=10, steps=3, ranks=5)
     assert Counter(a.name for a in data.actions[0])["allreduce"] == 12
@@ -321,6 +354,7 @@ def test_training_steps():
         ("{kind: matrix_product, order: 64}", "matrix_product.64.16", 16),
         ("{kind: bfs, scale: 6}", "bfs.6.16", 16),
         ("{kind: himeno, size: XS, iterations: 1}", "himeno.XS.16", 16),
+        ("{kind: dpsnn, steps: 2}", "dpsnn.21.16", 16),
         ("{kind: training, parallelism: data}", "training.data.16", 16),
         ("{kind: training, parallelism: expert}", "training.expert.16", 16),
         ("{kind: training, parallelism: pipeline}", "training.pipeline.16", 16),

@@ -205,6 +205,21 @@ def test_good_file_and_its_defaults() -> None:
         ),
         (
             "seed: 7",
+            "router: {lookahead: true}",
+            "x.yml:2: router.rc_cycles: must be 1 to 2 with lookahead (beside VA and SA), not 0",
+        ),
+        (
+            "seed: 7",
+            "router: {lookahead: true, rc_cycles: 2, va: free_queue}",
+            "x.yml:2: router.rc_cycles: must be 1 with lookahead (where heads ask for the switch at once), not 2",
+        ),
+        (
+            "seed: 7",
+            "router: {lookahead: true, route_computation: lookup}",
+            "x.yml:2: router.lookahead: is for route_computation=table only, not lookup",
+        ),
+        (
+            "seed: 7",
             "simulation: {min_cycles: 5000, max_cycles: 1000}",
             "x.yml:2: simulation.min_cycles: must be at most max_cycles=1000, not 5000",
         ),

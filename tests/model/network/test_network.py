@@ -50,6 +50,19 @@ def test_zero_load_latency_is_the_formula(topology: str, latency: int, flits: in
         assert log[log.kind == 3].cycle.max() - 10 == expected
 
 
+@pytest.mark.parametrize(("rc", "va"), [(2, "output_first"), (1, "free_queue")])
+def test_zero_load_latency_with_look_ahead(rc: int, va: str) -> None:
+    """Routes are computed in the first router only."""
+    checked = config(TORUS, f"router: {{link_latency_cycles: 2, rc_cycles: {rc}, va: {va}, lookahead: true}}")
+    run = Simulation(checked, 0.1, 1)
+    for source, target in [(0, 0), (3, 7)]:
+        log = deliver(checked, script((source, 10, target, 4)))
+        routers = int(distances(run.topology)[source, target]) + 1
+        stages = 2 if va == "free_queue" else 3
+        expected = rc + stages * routers + 2 * (routers - 1) + 3 + (4 - 1)
+        assert log[log.kind == 3].cycle.max() - 10 == expected
+
+
 @pytest.mark.parametrize("va", ["input_first", "output_first", "wavefront"])
 @pytest.mark.parametrize("sa", ["input_first", "output_first", "wavefront"])
 @pytest.mark.parametrize("arbiter", ["round_robin", "matrix"])

@@ -7,6 +7,7 @@ from hopforge.model.config import parse_config
 from hopforge.model.router.golden import PortInputs, RouterModel
 from hopforge.model.router.links import End, topology_hosts, topology_links
 from hopforge.model.router.network import HostModel, NetworkModel, Packet
+from hopforge.model.router.next_routes import with_next_routes
 from hopforge.model.router.params import Route, RouterParams
 from hopforge.model.topology import Topology
 from hopforge.sim.run.simulation import Simulation
@@ -65,14 +66,18 @@ def run_both(settings: dict, *, seed: int, adaptive: bool, load: float, latency:
     full = (1 << vcs) - 1
     rule = ((((full, *[full & ~1] * (ports - 1)),) * vcs,) * ports,)
     escape = ((((1,) * ports,) * vcs,) * ports,)
+    ahead = settings.get("lookahead", False)
+    of_router = {key: value for key, value in settings.items() if key != "lookahead"}
     params = [
         RouterParams(
-            ports=ports, tag_bits=16, width_bits=72, routes=mesh_routes(topology, r, adaptive),
+            ports=ports, tag_bits=16, width_bits=80 if ahead else 72, routes=mesh_routes(topology, r, adaptive),
             vc_rule=rule if adaptive else (),
-            escape_rule=escape, **(settings | {"speculation": bool(settings.get("speculation"))}),
+            escape_rule=escape, **(of_router | {"speculation": bool(settings.get("speculation"))}),
         )
         for r in range(topology.routers)
     ]  # fmt: skip
+    if ahead:
+        params = with_next_routes(params, topology)
     network = NetworkModel(params, topology_links(topology, latency))
     queues: list[list[Packet]] = [[] for _ in range(hosts)]
     for host, created, target, flits in zip(*(column.tolist() for column in script), strict=True):
@@ -118,6 +123,11 @@ ROUTERS = {
         "credit_delay_cycles": 2,
     },
     "free queue, one VC": {"va": "free_queue", "vcs": 1, "buffer_flits": 1},
+    "look-ahead": {"lookahead": True, "rc_cycles": 2, "va": "input_first", "sa": "input_first"},
+    "look-ahead, free queue": {"lookahead": True, "rc_cycles": 1, "va": "free_queue", "vc_release": "credits"},
+    "look-ahead, speculation, cut-through": {
+        "lookahead": True, "rc_cycles": 1, "speculation": True, "switching": "vct", "buffer_flits": 6,
+    },
 }  # fmt: skip
 
 

@@ -24,7 +24,8 @@ from hopforge.model.network.core.user_code import UserCodeError
 from hopforge.model.routing import RoutingPlan, Topology
 from hopforge.model.routing.deadlock import DeadlockError, check_routing
 from hopforge.model.routing.fields_read import fields_read
-from hopforge.model.routing.reachable import Exploration, InterpretedExploration
+from hopforge.model.routing.interpreted_reachable import InterpretedExploration
+from hopforge.model.routing.reachable import Exploration
 from hopforge.model.topology.configured import network_topology
 from hopforge.sim.run.simulation import Simulation
 

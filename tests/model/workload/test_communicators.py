@@ -9,7 +9,8 @@ import pytest
 
 from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.workload.program import Program, compile_program, interleave
-from hopforge.model.workload.trace import TraceError, read_trace, write_trace
+from hopforge.model.workload.read_trace import read_trace, write_trace
+from hopforge.model.workload.trace import TraceError
 
 #: every block goes straight to its place, so that a list of messages is easy to write down
 STRAIGHT = CollectivesConfig(

@@ -12,7 +12,8 @@ import pytest
 from hopforge.model import input_file
 from hopforge.model.workload import kept_traces
 from hopforge.model.workload.kept_traces import kept_trace
-from hopforge.model.workload.trace import Trace, TraceError, read_trace
+from hopforge.model.workload.read_trace import read_trace
+from hopforge.model.workload.trace import Trace, TraceError
 
 RANKS, LINES = 3, 9000
 

@@ -8,7 +8,8 @@ import pytest
 from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.workload.operations import RECEIVE, SEND
 from hopforge.model.workload.program import compile_program, interleave
-from hopforge.model.workload.trace import TraceError, read_trace
+from hopforge.model.workload.read_trace import read_trace
+from hopforge.model.workload.trace import TraceError
 
 PLAIN = CollectivesConfig()
 

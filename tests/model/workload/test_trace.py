@@ -6,17 +6,10 @@ import tarfile
 import numpy as np
 import pytest
 
-from hopforge.model.workload.trace import (
-    _LAYOUT,
-    _TEXT,
-    DATATYPES,
-    Action,
-    TraceError,
-    format_action,
-    read_trace,
-    shipped_traces,
-    write_trace,
-)
+from hopforge.model.workload.read_trace import read_trace, write_trace
+from hopforge.model.workload.trace import DATATYPES, Action, TraceError
+from hopforge.model.workload.trace_files import shipped_traces
+from hopforge.model.workload.trace_line import _LAYOUT, _TEXT, format_action
 
 EVERY_ACTION = [  # as SimGrid 3.32 writes them, on 3 ranks
     ("init", Action("init")),

@@ -11,7 +11,7 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.workload.program import compile_program
-from hopforge.model.workload.trace import read_trace
+from hopforge.model.workload.read_trace import read_trace
 from hopforge.sim.programs.application import run_app
 from hopforge.sim.programs.record_communicators import CommunicatorError, add_communicators, recorder
 from hopforge.sim.programs.smpi_execution import execution_rows, run_executable, write_execution

@@ -38,7 +38,7 @@ _WORKLOADS: list[Data] = [
     {"kind": "npb", "benchmark": "is", "class": "S"}, {"kind": "npb", "benchmark": "cg", "class": "S", "iterations": 2},
     {"kind": "npb", "benchmark": "ep", "class": "S"}, {"kind": "matrix_product", "order": 128},
     {"kind": "himeno", "size": "XS", "iterations": 2}, {"kind": "bfs", "scale": 6},
-    {"kind": "training", "parallelism": "data", "parameters": 100000},
+    {"kind": "dpsnn", "rate_hz": 21.0, "steps": 3}, {"kind": "training", "parallelism": "data", "parameters": 100000},
     {"kind": "training", "parallelism": "expert", "tokens": 16, "hidden": 64},
     {"kind": "training", "parallelism": "pipeline", "parameters": 100000},
 ]  # fmt: skip

@@ -1,0 +1,34 @@
+"""Which routing algorithms look-ahead takes: the next router has to be known before anything is allocated."""
+
+from collections.abc import Iterator
+
+from hopforge.model.routing.fields_read import fields_read
+from hopforge.model.routing.plan import RoutingError, RoutingPlan
+
+
+def refuse_unknown_next(plan: RoutingPlan, algorithm: str) -> None:
+    """Refuse a routing algorithm whose next router, or route there, is not known in this one.
+
+    Raises
+    ------
+    RoutingError
+        Naming the algorithm and the first reason (docs/definitions/router.md, Look-ahead).
+    """
+    for reason in _reasons(plan):
+        raise RoutingError(f"router.lookahead: routing.algorithm {algorithm} {reason}")
+
+
+def _reasons(plan: RoutingPlan) -> Iterator[str]:
+    if plan.random:
+        yield "draws random numbers, which the next router would draw later"
+    if plan.uses_via:
+        yield "sends packets over a router drawn at the source, which a router does not know"
+    if plan.memory.size > 1 or plan.feedback is not None:
+        yield "learns, and what the next router has learned is not known here"
+    if plan.by_source:
+        yield "chooses among parallel links by the source (routing.links: hash), which a router does not know"
+    if plan.max_candidates > 1:
+        yield "gives several ports for a destination, so the next router is not known before allocation"
+    changing = fields_read((plan.unguarded or plan).route).changing
+    if changing:
+        yield f"reads {changing[0]}, which in the next router is not known here"

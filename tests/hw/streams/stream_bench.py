@@ -1,0 +1,114 @@
+"""Bench of a router with AXI-Stream adapters at all ports, run by cocotb inside of the simulator."""
+
+import json
+import os
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
+from stream_designs import ROUTES, STREAMS
+
+from hopforge.model.router.bus_space import router_space
+
+SETTING = json.loads(os.environ["STREAM_SETTING"])
+PARAMS = STREAMS[SETTING["design"]]
+ROUTER = PARAMS[0].router
+
+
+def pauses(rng: random.Random, share: float) -> Iterator[bool]:
+    """Yield whether a stream pauses, cycle by cycle: long rests and single cycles."""
+    while True:
+        rest = rng.random() < share / 4
+        for _ in range(rng.randint(5, 60) if rest else 1):
+            yield rest or rng.random() < share
+
+
+def random_frame(rng: random.Random) -> tuple[AxiStreamFrame, str]:
+    """Return a packet, and what becomes of it: arrives, unroutable, long, malformed."""
+    size, longest = PARAMS[0].bytes, PARAMS[0].beats * PARAMS[0].bytes
+    length = rng.choice([1, size, longest, longest + 1, rng.randint(1, longest), rng.randint(1, longest)])
+    dest, user = rng.randrange(len(ROUTES)), rng.getrandbits(PARAMS[0].user_bits)
+    frame = AxiStreamFrame(rng.randbytes(length), tdest=dest, tuser=user)
+    if length > longest:
+        return frame, "long"
+    if length > 1 and rng.random() < 0.1:
+        frame.tkeep = [1] * length
+        frame.tkeep[rng.randrange(length - 1)] = 0
+        return frame, "malformed"
+    if length > size and rng.random() < 0.05:
+        frame.tdest = [dest] * size + [dest ^ 1] * (length - size)
+        return frame, "malformed"
+    return frame, "arrives" if ROUTES[dest].ports else "unroutable"
+
+
+async def started(dut: Any, busy: float) -> tuple[list[AxiStreamSource], list[AxiStreamSink], AxiLiteMaster]:
+    """Reset the design; return the bus models."""
+    rng = random.Random(SETTING["seed"])
+    for handle in dut:
+        if handle._name in SETTING["inputs"]:
+            handle.value = 0
+    cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
+    dut.rst.value = 1
+    await RisingEdge(dut.clk)
+    sources, sinks = [], []
+    for stream in PARAMS:
+        sources.append(AxiStreamSource(AxiStreamBus.from_prefix(dut, f"s_axis_{stream.port}"), dut.clk, dut.rst))
+        sinks.append(AxiStreamSink(AxiStreamBus.from_prefix(dut, f"m_axis_{stream.port}"), dut.clk, dut.rst))
+    for end in (*sources, *sinks):
+        end.log.setLevel("WARNING")
+        end.set_pause_generator(pauses(random.Random(rng.random()), 1 - busy))
+    master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
+    for part in (master.write_if, master.read_if):
+        part.log.setLevel("WARNING")
+    for _ in range(3):
+        await RisingEdge(dut.clk)
+    dut.rst.value = 0
+    await RisingEdge(dut.clk)
+    return sources, sinks, master
+
+
+@cocotb.test(timeout_time=600, timeout_unit="us")
+@cocotb.parametrize(busy=[1.0, 0.6])
+async def packets(dut: Any, busy: float) -> None:
+    """Packets from all hosts to all: each whole one arrives once, in order, unchanged; the others are counted."""
+    rng = random.Random(SETTING["seed"] + int(10 * busy))
+    sources, sinks, master = await started(dut, busy)
+    wanted = defaultdict(list)
+    counted = {stream.port: {"unroutable": 0, "long": 0, "malformed": 0} for stream in PARAMS}
+    for _ in range(SETTING["packets"]):
+        for stream, source in zip(PARAMS, sources, strict=True):
+            frame, fate = random_frame(rng)
+            source.send_nowait(frame)
+            if fate == "arrives":
+                wanted[stream.own, frame.tdest].append((bytes(frame.tdata), frame.tuser))
+            else:
+                counted[stream.port][fate] += 1
+    found = defaultdict(list)
+    for stream, sink in zip(PARAMS, sinks, strict=True):
+        for _ in range(sum(len(frames) for (_, dest), frames in wanted.items() if dest == stream.own)):
+            frame = await sink.recv()
+            assert frame.tdest == stream.own
+            found[frame.tid, frame.tdest].append((bytes(frame.tdata), frame.tuser))
+    for source in sources:
+        await source.wait()
+    for _ in range(200):
+        await RisingEdge(dut.clk)
+    assert all(sink.empty() for sink in sinks)
+    assert len(wanted) == len(PARAMS) ** 2
+    if ROUTER.vcs > 1:  # packets of a pair overtake each other on different VCs
+        wanted, found = ({pair: sorted(frames) for pair, frames in each.items()} for each in (wanted, found))
+    assert found == wanted
+    at = {place.name: 4 * place.address for place in router_space(ROUTER, tuple(s.port for s in PARAMS)).places()}
+    for stream in PARAMS:
+        expected = counted[stream.port]
+        assert min(expected.values()) > 0, "the packets must have every fault"
+        for name, fate in (("DROPS", "unroutable"), ("STREAM_LONG", "long"), ("STREAM_MALFORMED", "malformed")):
+            assert await master.read_dword(at[f"{name}{stream.port}"]) == expected[fate], (name, stream.port)
+    assert await master.read_dword(at["INT_STATUS"]) == 1
+    await master.write_dword(at["CTRL"], 0b11)
+    assert await master.read_dword(at["STREAM_LONG0"]) == await master.read_dword(at["STREAM_MALFORMED1"]) == 0
