@@ -11,10 +11,8 @@ from hopforge.gen.lookup import top_name
 from hopforge.gen.verilog import to_verilog
 from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.model.config import Config
-from hopforge.model.errors import UserError
 from hopforge.model.topology import build
 from hopforge.sim.benches.lookup import lookup_replay
-from hopforge.sim.cosim.lookup_variants import VariantsReport, cosim_variants
 from hopforge.sim.cosim.prepared import engine_setup, prepare_engine
 from hopforge.sim.cosim.run import chosen_simulator, play, report_in
 from hopforge.sim.drive.replay import Progress, ReplayResult
@@ -83,12 +81,11 @@ def cosim(
     *,
     simulator: SimulatorName | None = None,
     lookups: int | None = None,
-    variants: int | None = None,
     seed: int | None = None,
     waves: bool = False,
     output: Path,
     progress: Progress | None = None,
-) -> CosimReport | VariantsReport:
+) -> CosimReport:
     """Compare the Verilog of the configured engine with the golden engine, every output in every cycle.
 
     Random traffic with idle cycles and back-pressure, flushes, invalidations, TCAM writes, changes of the configuration
@@ -103,8 +100,6 @@ def cosim(
         ``icarus`` (with cocotb) or ``verilator`` (a loop in C++, for long runs); default from the configuration.
     lookups : int, optional
         Requests; default from the configuration.
-    variants : int, optional
-        As many engines drawn at random instead of the configured one, see `hopforge.sim.cosim.lookup_variants`.
     seed : int, optional
         Of the traffic; default from the configuration.
     waves : bool
@@ -116,19 +111,13 @@ def cosim(
 
     Returns
     -------
-    CosimReport or VariantsReport
+    CosimReport
 
     Raises
     ------
     UserError
-        If the hardware cannot do what the configuration wants, or a tool is missing or fails; waves of variants.
+        If the hardware cannot do what the configuration wants, or a tool is missing or fails.
     """
-    if variants is not None:
-        if waves:
-            raise UserError("--waves is for one engine, not for --variants")
-        return cosim_variants(
-            config, variants, simulator=simulator, lookups=lookups, seed=seed, output=output, progress=progress
-        )
     simulator = chosen_simulator(config, simulator)
     folder = output
     (params, registers), top = prepare_engine(config), top_name(config)

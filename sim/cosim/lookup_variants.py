@@ -11,16 +11,18 @@ from hopforge.gen.design import engine_parameters
 from hopforge.gen.verilog import to_verilog
 from hopforge.hw.lookup_engine import is_deep, lookup_engine
 from hopforge.model.config import Config
+from hopforge.model.errors import UserError
 from hopforge.model.output.destination import check_destination
 from hopforge.model.output.results import check_writable
 from hopforge.sim.benches.lookup import lookup_replay
+from hopforge.sim.cosim.lookup import CosimReport, cosim
 from hopforge.sim.cosim.run import chosen_simulator, play, report_in
 from hopforge.sim.drive.engine_variants import engine_variant
 from hopforge.sim.drive.replay import Progress
 from hopforge.sim.drive.runner import SimulatorName
 from hopforge.sim.drive.stimulus import Traffic, stimulus
 
-__all__ = ["EngineRun", "VariantsReport", "cosim_variants"]
+__all__ = ["EngineRun", "VariantsReport", "cosim_engines", "cosim_variants"]
 
 _LEDGER = "runs.jsonl"
 _POOLS = (12, 64, 256)
@@ -97,6 +99,37 @@ class VariantsReport:
         yield "time", f"{self.seconds:.1f} s"
         wrong = [run for run in self.runs if run.mismatches]
         yield "mismatches", "0" if not wrong else f"variant {wrong[0].variant}, seed {wrong[0].seed}: {wrong[0].first}"
+
+
+def cosim_engines(
+    config: Config,
+    *,
+    simulator: SimulatorName | None = None,
+    lookups: int | None = None,
+    variants: int | None = None,
+    seed: int | None = None,
+    waves: bool = False,
+    output: Path,
+    progress: Progress | None = None,
+) -> CosimReport | VariantsReport:
+    """Compare the configured engine, or `variants` engines drawn at random, with the golden engine.
+
+    The other parameters and the errors are those of `hopforge.sim.cosim.lookup.cosim`.
+
+    Raises
+    ------
+    UserError
+        Waves of variants.
+    """
+    if variants is None:
+        return cosim(
+            config, simulator=simulator, lookups=lookups, seed=seed, waves=waves, output=output, progress=progress
+        )
+    if waves:
+        raise UserError("--waves is for one engine, not for --variants")
+    return cosim_variants(
+        config, variants, simulator=simulator, lookups=lookups, seed=seed, output=output, progress=progress
+    )
 
 
 def cosim_variants(

@@ -454,8 +454,13 @@ def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[
     ]  # fmt: skip
     kinds = [
         Traffic(
-            lookups=600, seed=seed, quiet_cycles=15, pool=3 * params.entries, addresses=network,
-            count_from=_ENGINE_COUNT_FROM, thorough=True,
+            lookups=600,
+            seed=seed,
+            quiet_cycles=15,
+            pool=3 * params.entries,
+            addresses=network,
+            count_from=_ENGINE_COUNT_FROM,
+            thorough=True,
         ),
         *near,
         Traffic(

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.config.lookup import POLICIES
+from hopforge.model.config.lookup import POLICIES, Policy
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["engine_variant"]
@@ -34,7 +34,7 @@ def engine_variant(seed: int, *, deep: bool) -> LookupParams:
     chunk_bits = tuple(sorted({choose(2, 3, 4), choose(3, 4, 6)}))
     skewed = bool(rng.random() < 0.2)
     ways = choose(2, 3, 4) if skewed else choose(1, 2, 3, 4, 4, 8)
-    policy = "random" if skewed else choose(*(name for name in POLICIES if _fits(name, ways)))
+    policy: Policy = "random" if skewed else choose(*(name for name in POLICIES if _fits(name, ways)))
     tcam = choose("external", "external", "flops", "sram")
     return LookupParams(
         address_bits=address_bits,

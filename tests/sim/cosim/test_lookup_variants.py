@@ -8,7 +8,7 @@ import pytest
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.sim.cosim import lookup_variants as module
-from hopforge.sim.cosim.lookup import cosim
+from hopforge.sim.cosim.lookup_variants import cosim_engines
 from hopforge.sim.drive.engine_variants import engine_variant
 from hopforge.sim.drive.replay import Replay, ReplayResult
 from hopforge.sim.drive.runner import SimulatorRun
@@ -46,17 +46,17 @@ def test_engines_of_all_kinds_are_drawn(deep: bool, depths: set[int]) -> None:
 
 
 def test_finished_runs_are_kept(tmp_path: Path, played: list[int]) -> None:
-    report = cosim(DEEP, variants=2, lookups=40, output=tmp_path)
+    report = cosim_engines(DEEP, variants=2, lookups=40, output=tmp_path)
     assert report.passed
     assert len(played) == 2
     assert dict(report.rows())["lookups"].startswith("80: ")
     assert dict(report.rows())["engines"].startswith("2 drawn at random, depths 6, 7")
     with (tmp_path / "runs.jsonl").open("a") as ledger:
         ledger.write('{"variant": 3, "se')  # stopped in the middle
-    assert cosim(DEEP, variants=2, lookups=40, output=tmp_path).runs == report.runs  # type: ignore[union-attr]
+    assert cosim_engines(DEEP, variants=2, lookups=40, output=tmp_path).runs == report.runs  # type: ignore[union-attr]
     assert len(played) == 2
-    cosim(DEEP, variants=1, lookups=41, output=tmp_path)
-    cosim(DEEP, variants=1, lookups=40, seed=5, output=tmp_path)
+    cosim_engines(DEEP, variants=1, lookups=41, output=tmp_path)
+    cosim_engines(DEEP, variants=1, lookups=40, seed=5, output=tmp_path)
     assert len(played) == 4
 
 
@@ -73,7 +73,7 @@ def test_a_difference_is_told_and_not_kept(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(module, "play", play)
     for _ in range(2):
-        report = cosim(DEEP, variants=1, lookups=30, output=tmp_path)
+        report = cosim_engines(DEEP, variants=1, lookups=30, output=tmp_path)
         assert not report.passed
         assert dict(report.rows())["mismatches"] == "variant 1, seed 1: cycle 4: resp_hit"
     assert len(calls) == 2
@@ -81,4 +81,4 @@ def test_a_difference_is_told_and_not_kept(tmp_path: Path, monkeypatch: pytest.M
 
 def test_no_waves_of_many_engines(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--waves is for one engine, not for --variants"):
-        cosim(DEEP, variants=2, waves=True, output=tmp_path)
+        cosim_engines(DEEP, variants=2, waves=True, output=tmp_path)
