@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hopforge.gen.design import router_design, stream_design
+from hopforge.gen.litex_module import litex_files
 from hopforge.gen.lookup import lookup_parameters_as_data
 from hopforge.gen.package import (
     Package,
@@ -98,7 +99,12 @@ def router_package(config: Config, *, router: int = 0) -> Package:
         "registers": registers_as_data(router_csr_map(params)),
     }
     description = f"Router {router} of the network {config.name}"
-    more = register_map_files(name, f"{description}.", space, bus=bus)
+    component = (
+        router_with_streams(params, streams)
+        if bus == "native"
+        else RouterOnBus(params=params, bus=bus, streams=streams)
+    )
+    more = register_map_files(name, f"{description}.", space, bus=bus) | litex_files(name, component, space, bus)
     if params.lookup is not None:
         manifest["engines"] = engine_pages_as_data(params)
         more["_program.json"] = program_text([design.program(router)])
@@ -106,9 +112,7 @@ def router_package(config: Config, *, router: int = 0) -> Package:
         name=name,
         kind="router",
         description=description,
-        component=router_with_streams(params, streams)
-        if bus == "native"
-        else RouterOnBus(params=params, bus=bus, streams=streams),
+        component=component,
         manifest=manifest,
         through=bus_paths(bus),
         period_ns=ROUTER_PERIOD_NS,
