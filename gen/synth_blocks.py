@@ -1,13 +1,8 @@
 """What can be synthesized: a block, and the blocks of a lookup engine."""
 
 import dataclasses
-<<<<<<< HEAD
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-=======
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
->>>>>>> next
 from functools import partial
 
 from amaranth.hdl import Module, Signal, Value
