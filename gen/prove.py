@@ -25,6 +25,7 @@ from hopforge.gen.formal_router import (
     OUTPUT_MUTANTS,
     QUEUE_MUTANTS,
     REQUEST_MUTANTS,
+    TURN_MUTANTS,
     prove_crossbar,
     prove_output,
     prove_queue,
@@ -120,6 +121,7 @@ def _flits(wide: bool) -> Iterator[Task]:
         (", virtual cut-through", {"switching": "vct", "width_bits": 8, "length_bits": 3}),
         (", one flit", {"vcs": 1, "buffer_flits": 1}),
         (", no VC allocator", {"va": "free_queue"}),
+        (", inputs that choose ahead", {"va": "free_queue", "sa": "input_ahead"}),
         (", no VC allocator, routes computed in 2 cycles", {"va": "free_queue", "rc_cycles": 2}),
     )
     for name, changes in variants:
@@ -137,6 +139,9 @@ def _flits(wide: bool) -> Iterator[Task]:
         yield Task("flits", f"no proof if {mutant}", partial(_fails, partial(prove_output, mutant=mutant)))
     for mutant in REQUEST_MUTANTS:
         attempt = partial(prove_queue, va="free_queue", mutant=mutant)
+        yield Task("flits", f"no proof if {mutant}", partial(_fails, attempt))
+    for mutant in TURN_MUTANTS:
+        attempt = partial(prove_queue, va="free_queue", sa="input_ahead", mutant=mutant)
         yield Task("flits", f"no proof if {mutant}", partial(_fails, attempt))
     for mutant in OFFER_MUTANTS:
         attempt = partial(prove_output, va="free_queue", mutant=mutant)

@@ -1,6 +1,7 @@
 """Input side of a port: buffers, routing and the state of its virtual channels."""
 
 from collections.abc import Callable
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -9,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, ceil_log2
 
 from hopforge.hw.flit_buffer import FlitBuffer
+from hopforge.hw.foreseen_request import ForeseenRequest
 from hopforge.hw.free_queue import first_from, offered_masks, offers_ahead
 from hopforge.hw.lookup import LookupBase, lookup_ports
 from hopforge.hw.lookup_engine import lookup_engine
@@ -17,6 +19,7 @@ from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
 from hopforge.hw.switch_request import SwitchRequest
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
+from hopforge.hw.vc_turn import VcTurn
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 
@@ -87,6 +90,8 @@ class InputUnit(wiring.Component):
     ----------
     nonempty, active, pop : Signal
         For proofs: of each VC, whether it has a flit, has an output VC, loses a flit.
+    turns : VcTurn, optional
+        With ``sa`` input_ahead: what chooses the VC that may ask.
     asks_head, draining : Signal
         For proofs: of each VC, whether a head without an output VC may ask for the switch (``va`` free_queue), and
         whether its packet is unroutable.
@@ -115,6 +120,7 @@ class InputUnit(wiring.Component):
     sa_request: Signal
     guess_request: Signal
     guess_confirmed: Signal
+    turn: Signal
     sa_grant: Signal
     label: Signal
     at_or_after: Signal
@@ -151,6 +157,8 @@ class InputUnit(wiring.Component):
         if p.va == "free_queue":
             self.masks = tuple(offered_masks(p, o) for o in range(p.ports)) if offers_ahead(p) else ()
             members |= {name: In(pairs) for name in ("at_or_after", "stays", "follows")}
+            if p.sa == "input_ahead":
+                members["turn"] = Out(p.vcs)
             offers = sum(len(of_output) for of_output in self.masks)
             members |= {"offers": In(p.vcs * offers), "offered": In(offers)}
             self.out_port = Signal(p.vcs * p.ports)
@@ -181,6 +189,7 @@ class InputUnit(wiring.Component):
         self.draining = Signal(p.vcs)
         vcs, depth = range(p.vcs), p.buffer_flits
         self.pop = Signal(p.vcs)
+        self.turns = VcTurn(vcs=p.vcs) if p.sa == "input_ahead" else None
         self.count = [Signal(range(depth + 1), name=f"count{v}") for v in vcs]
         self.several = [Signal(name=f"several{v}") for v in vcs]
         self.write = [Signal(range(depth), name=f"write{v}") for v in vcs]
@@ -470,11 +479,14 @@ class InputUnit(wiring.Component):
         """Know the requests of the next cycle, and with them what a head of it takes."""
         p = self.params
         arrives = Cat(self.in_valid & (self.in_flit.vc == v if p.vcs > 1 else 1) for v in range(p.vcs))
+        units: list[Any] = []
         for v, request in enumerate(requests):
             route = View(route_layout(p), self.front[v].route)
             m.d.comb += [request.ports.eq(route.ports), request.route_class.eq(route.route_class)]
             drained = Signal(name=f"drained{v}")
-            unit = SwitchRequest(ports=p.ports, vcs=p.vcs)
+            kind = ForeseenRequest if p.sa == "input_ahead" else SwitchRequest
+            unit = kind(ports=p.ports, vcs=p.vcs)
+            units.append(unit)
             offers = [self._offer(m, v, o, route.route_class) for o in range(p.ports)]
             place(
                 m, f"switch_request{v}", unit, platform, p.ports, p.vcs,
@@ -492,6 +504,22 @@ class InputUnit(wiring.Component):
                 self._of(self.sa_request, v, p.ports).eq(unit.request),
                 self._of(self.label, v, label_bits(p)).eq(Cat(unit.vc, self.front[v].kind[_TAIL], unit.asks_head)),
             ]
+        if p.sa == "input_ahead":
+            self._take_turns(m, units)
+
+    def _take_turns(self, m: Module, units: list[Any]) -> None:
+        """Choose the VC that may ask in the next cycle."""
+        assert self.turns is not None
+        m.submodules.turns = turns = self.turns
+        m.d.comb += [
+            self.turn.eq(turns.turn),
+            turns.asks.eq((turns.turn & Cat(unit.request.any() for unit in units)).any()),
+            turns.granted.eq(self.sa_grant.any()),
+            turns.drains.eq(lowest_one(self.draining & self.nonempty)),
+            turns.next_granted.eq(Cat(unit.next_granted for unit in units)),
+            turns.next_kept.eq(Cat(unit.next_kept for unit in units)),
+            turns.next_drained.eq(Cat(unit.next_drained for unit in units)),
+        ]
 
     def _offer(self, m: Module, v: int, o: int, route_class: Value) -> tuple[Value, Value]:
         """Return what output `o` has for a head of input VC `v`, and whether it has anything."""

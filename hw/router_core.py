@@ -106,6 +106,8 @@ class RouterCore(wiring.Component):
             sa.requests.eq(Cat(unit.sa_request for unit in self.inputs)),
             sa.labels.eq(Cat(unit.label for unit in self.inputs)),
         ]
+        if p.sa == "input_ahead":
+            m.d.comb += sa.turns.eq(Cat(unit.turn for unit in self.inputs))
         if p.speculation:
             m.d.comb += [
                 sa.speculative.eq(Cat(unit.guess_request for unit in self.inputs)),

@@ -87,7 +87,8 @@ def _constants(params: RouterParams) -> Iterator[Register]:
     shape = [("ports", 0, 7, "ports"), ("vcs", 8, 5, "virtual channels of a port")]
     lsb = 16
     fields = [_const(name, at, width, getattr(params, name), text) for name, at, width, text in shape]
-    for name, known in _CHOICES.items():
+    for name, usual in _CHOICES.items():
+        known = usual if getattr(params, name) in usual else (*usual, getattr(params, name))
         width = (len(known) - 1).bit_length()
         text = ", ".join(f"{number} {choice}" for number, choice in enumerate(known))
         fields.append(_const(name, lsb, width, known.index(getattr(params, name)), text))

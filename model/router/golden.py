@@ -167,6 +167,7 @@ class RouterModel:
         if self._queued:
             for n, members in requests.items():
                 asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
+        passed = self._choose_ahead(asked) if p.sa == "input_ahead" else {}
         sends = self._switch(self._sa, asked)
         if self._queued:
             allocated = self._next_vcs(requests, sends)
@@ -187,6 +188,8 @@ class RouterModel:
         self._visible = self._crossing
         self._crossing = [None] * p.ports
         self._credit = [None] * p.ports
+        for i, v in passed.items():
+            self._vc_pointer[i] = (v + 1) % p.vcs
         popped: dict[int, tuple[int, Flit]] = {}
         for i, (o, v) in (sends | late).items():
             self._vc_pointer[i] = (v + 1) % p.vcs
@@ -290,13 +293,31 @@ class RouterModel:
             for of_port in self.inputs
         ]
 
+    def _choose_ahead(self, asked: list[dict[int, int]]) -> dict[int, int]:
+        """Leave the VC that each input picks among those in turn (input_ahead).
+
+        Returns, for each input whose VC requests nothing, that VC.
+        """
+        p = self.params
+        passed = {}
+        for i, of_port in enumerate(self.inputs):
+            heads = [v for v, vc in enumerate(of_port) if vc.state is _State.VA and not self._held(i)]
+            turn = sorted({*asked[i], *heads})
+            if not turn:
+                continue
+            v = first_at_or_after(self._vc_pointer[i], turn, p.vcs)
+            if v not in asked[i]:
+                passed[i] = v
+            asked[i] = {v: asked[i][v]} if v in asked[i] else {}
+        return passed
+
     def _switch(self, allocator, requests: list[dict[int, int]]) -> dict[int, tuple[int, int]]:  # type: ignore[no-untyped-def]
         """Return (output, VC) of each matched input."""
         p = self.params
         representing: list[dict[int, int]] = []  # per input: the VC for each output
         for i, asked in enumerate(requests):
             pointer = self._vc_pointer[i]
-            if p.sa == "input_first":
+            if p.sa in ("input_first", "input_ahead"):
                 v = first_at_or_after(pointer, asked, p.vcs) if asked else None
                 representing.append({} if v is None else {asked[v]: v})
             else:

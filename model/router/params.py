@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from hopforge.model.config.limits import asker_bits
-from hopforge.model.config.router import hidden_cycles_problem
+from hopforge.model.config.router import choice_ahead_problem, hidden_cycles_problem
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["CLASS_BITS", "INPUT_VCS_MAX", "PORT_BITS", "LookAhead", "Route", "RouterParams", "check_input_vcs"]
@@ -34,7 +34,7 @@ _CHOICES = {
     "switching": ("wormhole", "vct"),
     "rc": ("table", "lookup"),
     "va": ("input_first", "output_first", "wavefront", "free_queue"),
-    "sa": ("input_first", "output_first", "wavefront"),
+    "sa": ("input_first", "output_first", "wavefront", "input_ahead"),
     "arbiter": ("round_robin", "matrix"),
     "vc_release": ("tail", "credits"),
     "output_kind": ("port", "port_set"),
@@ -131,7 +131,8 @@ class RouterParams:
     lookahead : LookAhead, optional
         Mode table: heads bring their route along, and leave with that of the next router.
     va, sa : str
-        ``input_first``, ``output_first`` or ``wavefront``; va also ``free_queue``: no VC allocator.
+        ``input_first``, ``output_first`` or ``wavefront``; va also ``free_queue``: no VC allocator, and with it sa
+        also ``input_ahead``: inputs choose a cycle ahead.
     arbiter : str
         ``round_robin`` or ``matrix``.
     speculation : bool
@@ -171,7 +172,7 @@ class RouterParams:
     rc_cycles: int = 0
     lookahead: LookAhead | None = None
     va: Literal["input_first", "output_first", "wavefront", "free_queue"] = "output_first"
-    sa: Literal["input_first", "output_first", "wavefront"] = "output_first"
+    sa: Literal["input_first", "output_first", "wavefront", "input_ahead"] = "output_first"
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     speculation: bool = False
     vc_release: Literal["tail", "credits"] = "tail"
@@ -291,6 +292,12 @@ class RouterParams:
             if value not in known:
                 yield f"{name} must be one of {', '.join(map(str, known))}, not {value!r}"
         yield from self._lookahead_problems()
+        if self.sa == "input_ahead":
+            problem = choice_ahead_problem(self.va, self.rc, self.rc_cycles, self.switching)
+            if problem:
+                yield f"sa: {problem}"
+            if self.adaptive or self.escapes:
+                yield "routes must have one port and no escape with sa='input_ahead'"
         if self.va == "free_queue" and self.speculation:
             yield "speculation must be False with va='free_queue' (heads ask for the switch anyway), not True"
         if self.neighbour_flits and len(self.neighbour_flits) != self.ports:

@@ -70,7 +70,8 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     rc = choose("rc", "table", "table", "table", "lookup")
     adaptive, escape, rules = bool(rng.integers(2)), bool(rng.integers(2)), bool(rng.integers(2))
     ahead = given.pop("lookahead", False)
-    adaptive, escape = adaptive and not ahead, escape and not ahead
+    one_port = ahead or given.get("sa") == "input_ahead"
+    adaptive, escape = adaptive and not one_port, escape and not one_port
     classes = int(rng.integers(1, 4)) if rules else 1
     drawn: dict[str, Any] = {
         "ports": ports,

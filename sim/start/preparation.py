@@ -59,6 +59,8 @@ COMMANDS: dict[str, Command] = {
     "mutate": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "synth": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "timing": Command(f"{_DESIGN}:engine_parameters", hardware=True),
+    "fpga engine": Command("hopforge.gen.board_design:engine_on_board_parameters", hardware=True),
+    "fpga network": Command("hopforge.gen.board_design:network_on_board_design", hardware=True),
     "demo": Command("hopforge.sim.start.demo_variants:prepare_demo", hardware=True, asked_by="workload"),
 }
 """Command, with its part → what prepares it."""

@@ -14,6 +14,7 @@ from hopforge import __version__, interrupts
 from hopforge.commands import (
     applications,
     bench,
+    boards,
     gate_energy,
     generate,
     networks,
@@ -134,6 +135,12 @@ gen_app.command("router")(with_force(generate.gen_router))
 gen_app.command("network")(with_force(generate.gen_network))
 gen_app.command("tables")(with_force(generate.gen_tables))
 gen_app.command("q-table")(with_force(generate.gen_q_table))
+
+fpga_app = typer.Typer(cls=boards.BoardCommands, no_args_is_help=True)
+app.add_typer(fpga_app, name="fpga", rich_help_panel="From gates")
+fpga_app.callback()(boards.fpga)
+fpga_app.command("build")(with_force(boards.build))
+fpga_app.command("run")(with_force(boards.run))
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure the speed of hopforge on this machine.")
 app.add_typer(bench_app, name="bench", rich_help_panel="To networks")
