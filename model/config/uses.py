@@ -74,6 +74,7 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed"},
     "cosim q_table": lambda config: _MACHINE | {"cosim"},
     "lint": lambda config: _routers(config) | _KEYS | {"csr"},
+    "prove": _engine,
     "mutate": _engine,
     "synth": _engine,
     "timing": lambda config: _KEYS | {"csr"},
@@ -81,7 +82,7 @@ USES: dict[str, Callable[[Config], Sections]] = {
 }
 """Command, with its part → the sections that it uses in a configuration, beside name, seed and topology."""
 
-_WITH_KEYS = {"hits", "gen lookup", "gen tables", "cosim lookup", "lint", "mutate", "synth", "timing", "demo"}
+_WITH_KEYS = {"hits", "gen lookup", "gen tables", "cosim lookup", "lint", "prove", "mutate", "synth", "timing", "demo"}
 
 
 def uses_keys(config: Config, command: str) -> bool:

@@ -54,6 +54,7 @@ COMMANDS: dict[str, Command] = {
     "cosim network": Command(f"{_COSIM}:prepare_network", hardware=True),
     "cosim q_table": Command("hopforge.model.router.q_table:QTableParams.from_config", hardware=True),
     "lint": Command("hopforge.sim.start.preparation:prepare_lint"),
+    "prove": Command("hopforge.gen.prove:configured_tasks", asked_by="lookup"),
     "mutate": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "synth": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "timing": Command(f"{_DESIGN}:engine_parameters", hardware=True),
