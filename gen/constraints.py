@@ -1,6 +1,7 @@
 """Synopsys design constraints of a generated package: one clock, and what lies outside of the ports."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 __all__ = ["constraints_as_data", "constraints_text"]
@@ -21,7 +22,7 @@ def constraints_text(
     ports: Sequence[Mapping[str, Any]],
     period_ns: float,
     through: Sequence[tuple[str, str]] = (),
-    two_periods: Sequence[str] = (),
+    many_periods: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """Return the constraints of a package; each port and each bus is named once, as it is there.
 
@@ -35,8 +36,8 @@ def constraints_text(
         Of the clock.
     through : sequence of (str, str)
         Inputs and outputs with a combinational path from one to the other.
-    two_periods : sequence of str
-        Instances in the top module through which a path may take two periods.
+    many_periods : mapping of str to int
+        Instances in the top module through which a path may take several periods, and how many.
     """
     figures = constraints_as_data(period_ns, through)
     ends = {port for path in through for port in path}
@@ -58,11 +59,11 @@ def constraints_text(
         crossed = [port for port in ports if port["direction"] == direction and port["name"] in ends]
         if crossed:
             lines.append(_delay(direction, figures["combinational"][0]["outside_ns"], crossed))
-    for instance in two_periods:
+    for instance, periods in many_periods.items():
         lines += [
-            f"# what {instance} reads has not changed for two periods when its results are taken",
-            f"set_multicycle_path -setup 2 -through [get_cells {instance}]",
-            f"set_multicycle_path -hold 1 -through [get_cells {instance}]",
+            f"# what {instance} reads has not changed for {periods} periods when its results are taken",
+            f"set_multicycle_path -setup {periods} -through [get_cells {instance}]",
+            f"set_multicycle_path -hold {periods - 1} -through [get_cells {instance}]",
         ]
     return "\n".join([*lines, ""])
 

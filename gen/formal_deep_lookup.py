@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from amaranth.hdl import Assert, Cat, Const, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib.data import View
 
 from hopforge.gen.formal import at_most_one
 from hopforge.gen.formal_lookup import ABOUT_A, MARKED, LookupProof
 from hopforge.hw.deep_lookup import DeepLookup
+from hopforge.hw.plus_one import low_half
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["DEEP_MUTANTS", "DeepLookupProof"]
@@ -66,13 +67,7 @@ class DeepLookupProof(LookupProof):
             with m.If(dut.resp_ready | ~queue.held[i]):
                 m.d.sync += then.eq(follower)
         hit_on_a = dut.resp_valid & dut.resp_hit & dut.resp_tag[ABOUT_A]
-        first = self.then[0]
-        m.d.comb += [
-            Assert(~hit_on_a | (first[0] & (dut.resp_output == first[1:]))),
-            Assert(~self.given | self.pending),
-        ]
-        if self.no_hit:
-            m.d.comb += Assert(~hit_on_a)
+        self._claim_at_ports(hit_on_a, self.then[0])
 
     def _all_invariants(self) -> Iterator[Value]:
         yield from super()._all_invariants()
@@ -89,6 +84,10 @@ class DeepLookupProof(LookupProof):
         yield epoch.ended == (epoch.flush_wait & ~epoch.active)
         yield epoch.in_debt == epoch.debt.all()
         yield epoch.last_row == (epoch.row == self.params.sets - 1)
+        yield epoch.epoch_low_full == low_half(epoch.epoch).all()
+        yield epoch.debt_low_full == low_half(epoch.debt).all()
+        if self.params.sets > 1:
+            yield epoch.row_low_full == low_half(epoch.row).all()
         if self.params.sets == 1:
             yield epoch.row == 0
 
@@ -110,10 +109,18 @@ class DeepLookupProof(LookupProof):
     def _of_bubbles(self) -> Iterator[Value]:
         first, second, missed = self.dut.compared, self.dut.acting, self.dut.missed
         kinds = [Cat(op.lookup, op.fill, op.invalidate, op.scrub) for op in (first, second)]
-        for kind, op in zip(kinds, (first, second), strict=True):
+        for kind in kinds:
             yield at_most_one(kind)
-            yield op.writes == kind[1:].any()
-            yield op.answers == kind[:2].any()
+        answers = [kind[:2].any() for kind in kinds]
+        yield first.writes == kinds[0][1:].any()
+        yield first.answers == answers[0]
+        yield self.dut.writers == (kinds[0][1:].any() | kinds[1][1:].any())
+        yield self.dut.some_answer == (answers[0] | answers[1])
+        yield self.dut.both_answer == (answers[0] & answers[1])
+        match = second.dst[self.params.output_bits]
+        yield self.dut.usable == (self.dut.control.active_enable & ~self.dut.epoch.flush_wait & second.fresh)
+        yield self.dut.may_fill == (self.dut.usable & second.fill & match)
+        yield ~missed.usable | missed.fresh
         yield at_most_one(Cat(missed.miss, missed.invalidate))
         yield ~kinds[1][1:].any() | ~kinds[0].any()
         yield ~missed.invalidate | ~(kinds[0].any() | kinds[1].any())
@@ -134,9 +141,8 @@ class DeepLookupProof(LookupProof):
         missed, first, second = dut.missed, dut.compared, dut.acting
         N = p.mshrs
         states = (mshrs.free, mshrs.wait_issue, mshrs.issued, mshrs.wait_primary, mshrs.done, mshrs.injected)
-        in_key = [Mux(mshrs.written_before[i], mshrs.follows_same, mshrs.equal_key[i]) for i in range(N)]
+        same_key = mshrs.equal_key | (mshrs.written_before & mshrs.follows_same.replicate(N))
         yield at_most_one(mshrs.answered_entry)
-        yield Cat(~mshrs.answered_entry[i] | (mshrs.answered_id == i) for i in range(N)).all()
         yield at_most_one(mshrs.merged_before)
         yield at_most_one(mshrs.merged_with) & (~mshrs.merged_before.any() | mshrs.merged_with.any())
         for i in range(N):
@@ -158,7 +164,7 @@ class DeepLookupProof(LookupProof):
             arrived = self._right(mshrs.answer[-1], mshrs.answer[:-1])
             yield ~(trusted & mshrs.issued[i] & ~mshrs.stale[i] & mshrs.answered_entry[i]) | arrived
             yield ~(trusted & self.outstanding[i] & ~mshrs.stale[i]) | ~self.changed[i]
-            yield ~(used & (missed.miss | missed.invalidate)) | (in_key[i] == (mshrs.keys[i] == missed.key))
+            yield ~(used & (missed.miss | missed.invalidate)) | (same_key[i] == (fresh & (mshrs.keys[i] == missed.key)))
             yield from self._of_primary(i)
         yield at_most_one(mshrs.target) & ~(mshrs.target & ~mshrs.free).any()
         yield ~missed.miss | mshrs.target.any()
@@ -186,6 +192,7 @@ class DeepLookupProof(LookupProof):
             has_result = mshrs.done[j] | mshrs.injected[j] | mshrs.free[j]
             right = self._right(mshrs.results[j][-1], mshrs.results[j][:-1])
             about_a = mshrs.destinations[i] == self.address
+            yield ~mine | merged | (mshrs.answered_primary[i] == mshrs.answered_entry[j])
             yield ~mine | (on_its_way & same) | (merged & has_result)
             yield ~(mine & merged & ~mshrs.free[j]) | same
             yield ~(mine & merged & mshrs.free[j]) | ~self.dut.missed.invalidate
@@ -232,9 +239,9 @@ class DeepLookupProof(LookupProof):
             kind = keys.kinds["selected"]
             yield ~(kind.lookup | kind.invalidate) | (keys.selected_key == keys.destinations["selected"])
         yield ~(keys.lookup & keys.invalidate)
-        full = keys.full[0]
+        full = ~keys.go[0]
         yield ~full | keys.second_kind.lookup | keys.second_kind.invalidate
-        yield Cat(keys.full) == full.replicate(len(keys.full))
+        yield Cat(keys.go) == keys.go[0].replicate(len(keys.go))
         yield ~full | keys.lookup | keys.invalidate
         head = keys.lookup | keys.invalidate
         yield keys.writing == (keys.reading ^ (head & ~full))
@@ -295,8 +302,8 @@ class DeepLookupProof(LookupProof):
             dead_first = ~cache.live[way] & cache.live[:way].all() if way else ~cache.live[way]
             yield ~here | (cache.first_dead[way] == dead_first)
 
-    def _places(self) -> Value:
-        """Count the places that hold the marked request."""
+    def _places(self) -> list[Value]:
+        """Return a bit for each place that may hold the marked request."""
         p, dut, keys = self.params, self.dut, self.dut.keys
         places: list[Value] = [~dut.mshrs.free[i] & dut.mshrs.tags[i][MARKED] for i in range(p.mshrs)]
         places += [
@@ -304,6 +311,6 @@ class DeepLookupProof(LookupProof):
         ]
         places += [op.lookup & op.tag[MARKED] for op in (dut.compared, dut.acting)]
         places.append(dut.missed.miss & dut.missed.tag[MARKED])
-        places += [keys.lookup & keys.tag[MARKED], keys.full[0] & keys.second_kind.lookup & self._second().tag[MARKED]]
+        places += [keys.lookup & keys.tag[MARKED], ~keys.go[0] & keys.second_kind.lookup & self._second().tag[MARKED]]
         places += [kind.lookup & kind.tag[MARKED] for kind in keys.kinds.values()]
-        return _count(places)
+        return places

@@ -16,7 +16,7 @@ from hopforge.gen.package import (
 )
 from hopforge.gen.register_bus import bus_as_data, bus_introduction, bus_paths, interrupt_sections
 from hopforge.gen.register_map import register_map_files
-from hopforge.hw.lookup_engine import is_deep, lookup_engine, two_periods
+from hopforge.hw.lookup_engine import is_deep, lookup_engine, many_periods
 from hopforge.hw.lookup_on_bus import LookupOnBus
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
@@ -85,7 +85,7 @@ def lookup_package(config: Config) -> Package:
         description=_DESCRIPTION,
         component=component,
         through=(() if is_deep(params) else _THROUGH) + bus_paths(bus),
-        two_periods=two_periods(params),
+        many_periods=many_periods(params),
         manifest={
             "definition": "docs/definitions/lookup-engine.md",
             "parameters": lookup_parameters_as_data(params),

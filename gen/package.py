@@ -60,8 +60,8 @@ class Package:
         Further files: what follows the name, and the text.
     through : tuple of (str, str)
         Inputs and outputs with a combinational path from one to the other.
-    two_periods : tuple of str
-        Instances in the top module through which a path may take two periods.
+    many_periods : mapping of str to int
+        Instances in the top module through which a path may take several periods, and how many.
     period_ns : float
         Clock period of the constraints unless another one is asked for: what is kept at 45 nm.
     """
@@ -74,7 +74,7 @@ class Package:
     documentation: str
     more: Mapping[str, str] = field(default_factory=dict)
     through: tuple[tuple[str, str], ...] = ()
-    two_periods: tuple[str, ...] = ()
+    many_periods: Mapping[str, int] = field(default_factory=dict)
     period_ns: float = 1.0
 
 
@@ -128,7 +128,7 @@ def package_constraints(package: Package, *, period_ns: float | None = None) -> 
     if not (period_ns > 0 and math.isfinite(period_ns)):
         raise UserError(f"the clock period must be above 0 ns and finite, not {period_ns:g}")
     ports = component_ports(package.component)
-    return constraints_text(package.name, ports, period_ns, package.through, package.two_periods)
+    return constraints_text(package.name, ports, period_ns, package.through, package.many_periods)
 
 
 def write_package(files: Mapping[str, str], folder: Path) -> list[Path]:

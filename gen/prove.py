@@ -82,8 +82,10 @@ def _lookup(wide: bool) -> Iterator[Task]:
         yield Task("lookup", f"a hit is the TCAM's answer, depth {depth}", partial(prove_lookup, depth))
     for mutant in MUTANTS:
         yield Task("lookup", f"no proof if {mutant}", partial(_fails, partial(prove_lookup, 3, mutant)))
-    for mutant in DEEP_MUTANTS:
-        yield Task("lookup", f"no proof at depth 5 if {mutant}", partial(_fails, partial(prove_lookup, 5, mutant)))
+    for depth in (5, 8):
+        for mutant in DEEP_MUTANTS:
+            name = f"no proof at depth {depth} if {mutant}"
+            yield Task("lookup", name, partial(_fails, partial(prove_lookup, depth, mutant)))
 
 
 def _allocators(wide: bool) -> Iterator[Task]:

@@ -22,7 +22,7 @@ from hopforge.gen.synth_q_table import q_table_blocks
 from hopforge.gen.synth_recipes import EFFORTS, RECIPES
 from hopforge.gen.synth_result import SynthResult
 from hopforge.gen.synth_router import allocator_blocks, router_blocks
-from hopforge.gen.synth_timing import abc_path, timed
+from hopforge.gen.synth_timing import OUTSIDE_NS, abc_path, timed
 from hopforge.gen.verilog import to_rtlil, tool_versions
 from hopforge.gen.yosys import YosysError, run_yosys
 from hopforge.model.config import Config
@@ -41,11 +41,10 @@ table of Q-adaptive."""
 COPY = "_copy"
 """Part of the name of a register that is equal to another one and must stay, to drive a part of its load."""
 
-_TWO_PERIODS = (
-    "strash; if -g -K 6 -C 8; strash; dch -f; if -g; strash; dch -f; map -B 0.9; topo; buffer -c; upsize -D 650; "
-    "dnsize -D 650; stime -p"
+_MANY_PERIODS = (
+    "strash; ifraig; scorr; dc2; dc2; dc2; dch -f; map -a; topo; buffer -c; upsize -D 850; dnsize -D 850; stime -p"
 )
-"""Script of abc for what has two periods."""
+"""Script of abc for what has several periods."""
 
 _GATED_REGISTERS_MIN = 3
 """A clock gate replaces the enables of at least so many registers; one of Nangate has the area of two multiplexers."""
@@ -58,6 +57,7 @@ def synthesize(
     recipes: Sequence[str] | None = None,
     folder: Path | None = None,
     timeout_s: float = 300,
+    memory_ns: float = OUTSIDE_NS,
 ) -> list[SynthResult]:
     """Map a block with each recipe; best first.
 
@@ -76,6 +76,8 @@ def synthesize(
         Receives netlists and reports, by default nothing is kept.
     timeout_s : float
         Limit of one recipe, s of processor time.
+    memory_ns : float
+        From a clock edge to what a memory outside of a clocked block reads, ns.
 
     Raises
     ------
@@ -98,7 +100,7 @@ def synthesize(
         for recipe in recipes or block.recipes:
             for effort in EFFORTS if aimed and "{ps}" in RECIPES[recipe] else (0.9,):
                 try:
-                    results.append(_map(block, top, recipe, effort, library, place, timeout_s))
+                    results.append(_map(block, top, recipe, effort, library, place, timeout_s, memory_ns))
                 except YosysError as error:
                     problems.append(f"{recipe}: {error}")
         if not results:
@@ -147,7 +149,7 @@ def _prepare(block: Block, top: str, folder: Path, timeout_s: float, *, outside:
     widths = re.findall(r"^  cell \$dlatch .*?WIDTH (\d+)", text, re.MULTILINE | re.DOTALL)
     (folder / "gates.txt").write_text("\n".join([str(max(map(int, widths), default=0)), *gates]))
     lines = ["read_rtlil design.il", f"hierarchy -top {top}", "proc"]
-    lines += [f"setattr -mod -set keep_hierarchy 1 {top}_{name}" for name in block.two_periods]
+    lines += [f"setattr -mod -set keep_hierarchy 1 {top}_{name}" for name in block.many_periods]
     if re.search(rf"wire .*{COPY}", text):
         lines.append(f"setattr -set keep 1 w:*{COPY}* %ci1 t:$dff %i")  # else equal registers would be merged
     lines += [f"blackbox {name}" for name in memories + gates]
@@ -199,8 +201,9 @@ def _generic(block: Block, top: str, folder: Path, timeout_s: float) -> SynthRes
 
 
 def _map(
-    block: Block, top: str, recipe: str, effort: float, library: Library, folder: Path, timeout_s: float
-) -> SynthResult:
+    block: Block, top: str, recipe: str, effort: float, library: Library, folder: Path, timeout_s: float,
+    memory_ns: float = OUTSIDE_NS,
+) -> SynthResult:  # fmt: skip
     """Map with one recipe and time the result."""
     wanted = int(1000 * ((block.aim_ns or 0.43) * effort - (0.13 if block.clocked else 0.0)))
     script = RECIPES[recipe].format(ps=wanted)
@@ -211,10 +214,10 @@ def _map(
     constraints = " -constr drive.constr" if block.clocked and weak else ""
     (folder / "drive.constr").write_text("set_driving_cell BUF_X2\nset_load 2.0\n")
     (folder / f"{recipe}.abc").write_text("\n".join(script.split("; ")) + "\n")
-    (folder / "two_periods.abc").write_text("\n".join(_TWO_PERIODS.split("; ")) + "\n")
+    (folder / "many_periods.abc").write_text("\n".join(_MANY_PERIODS.split("; ")) + "\n")
     abc = f"abc -liberty cells.lib{constraints} -script"
-    apart = [f"{top}_{name}" for name in block.two_periods]
-    mapping = [f"{abc} {recipe}.abc {top if apart else ''}", *(f"{abc} two_periods.abc {name}" for name in apart)]
+    apart = [f"{top}_{name}" for name in block.many_periods]
+    mapping = [f"{abc} {recipe}.abc {top if apart else ''}", *(f"{abc} many_periods.abc {name}" for name in apart)]
     log = run_yosys(
         "read_liberty -lib -ignore_miss_func cells.lib\n"
         f"read_rtlil prepared.il\n{_gate_clocks(block, library, folder)}dfflibmap -liberty cells.lib{weak}\n"
@@ -224,7 +227,7 @@ def _map(
         folder, name=recipe, timeout_s=timeout_s,
     )  # fmt: skip
     area = re.findall(r"Chip area for (?:top )?module .*?:\s*([\d.]+)", log)
-    own_log = log.partition("two_periods.abc")[0]
+    own_log = log.partition("many_periods.abc")[0]
     delay = re.findall(r"Delay =\s*([\d.]+) ps", own_log)
     instances = re.findall(r"^  (\w+) (?:\\\S+ |\w+) ?\($", (folder / f"{recipe}.v").read_text(), re.MULTILINE)
     instances = [cell for cell in instances if cell not in {"module", *apart}]
@@ -235,7 +238,7 @@ def _map(
         delay_ns=float(delay[-1]) / 1000 if delay else None,
         cells=len(instances) - flops, flops=flops, path=tuple(abc_path(own_log)),
     )  # fmt: skip
-    return timed(block, top, result, folder)
+    return timed(block, top, result, folder, memory_ns=memory_ns)
 
 
 def _keep(block: Block, result: SynthResult, place: Path, folder: Path) -> None:
@@ -256,6 +259,7 @@ def synthesize_config(
     recipes: Sequence[str] | None = None,
     folder: Path,
     timeout_s: float = 300,
+    memory_ns: float = OUTSIDE_NS,
     progress: Callable[[str], None] = lambda name: None,
 ) -> list[list[SynthResult]]:
     """Synthesize the blocks of a configuration and write ``synth.csv`` and ``synth.json``.
@@ -276,6 +280,8 @@ def synthesize_config(
         For all files.
     timeout_s : float
         Limit of one recipe on one block, s of processor time.
+    memory_ns : float
+        As for `synthesize`.
     progress : callable
         Called with the name of each block before it is begun.
 
@@ -298,7 +304,11 @@ def synthesize_config(
     with staged(folder) as scratch:
         for name in names or (block.name for block in every.values() if not block.on_request):
             progress(name)
-            found.append(synthesize(every[name], library, recipes=recipes, folder=scratch, timeout_s=timeout_s))
+            found.append(
+                synthesize(
+                    every[name], library, recipes=recipes, folder=scratch, timeout_s=timeout_s, memory_ns=memory_ns
+                )
+            )
         table = pd.DataFrame(_row(every[results[0].block], result) for results in found for result in results)
         table.to_csv(scratch / "synth.csv", index=False)
         content = {
@@ -306,6 +316,7 @@ def synthesize_config(
             "library": None if library is None else {"name": library.name, "corner": library.corner},
             "versions": tool_versions(),
             "wires": "ideal",
+            "memory_ns": memory_ns,
             "recipes": RECIPES,
             "config": config.model_dump(mode="json"),
             "results": [[dataclasses.asdict(result) for result in results] for results in found],

@@ -1,8 +1,9 @@
 """What can be synthesized: a block, and the blocks of a lookup engine."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib.data import View
@@ -10,7 +11,7 @@ from amaranth.lib.wiring import Component, In, Out
 
 from hopforge.gen.synth_recipes import QUICK, RECIPES
 from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.lookup_engine import lookup_engine, two_periods
+from hopforge.hw.lookup_engine import lookup_engine, many_periods
 from hopforge.hw.node_reduction import (
     NodeReduction,
     ReductionCompare,
@@ -134,9 +135,9 @@ class Block:
         Whether registers with a common enable get a clock gate instead of multiplexers.
     on_request : bool
         Only synthesized when named: a recipe takes longer than the limit.
-    two_periods : tuple of str
-        Submodules that have two periods: what they read changes no later than that before their results are taken.
-        They are mapped apart, for area.
+    many_periods : mapping of str to int
+        Submodules that have several periods, and how many: what they read changes no later than that before their
+        results are taken. They are mapped apart, for area.
     """
 
     name: str
@@ -149,7 +150,7 @@ class Block:
     efforts: bool = True
     clock_gates: bool = False
     on_request: bool = False
-    two_periods: tuple[str, ...] = ()
+    many_periods: Mapping[str, int] = field(default_factory=dict)
 
 
 def lookup_blocks(params: LookupParams) -> dict[str, Block]:
@@ -233,13 +234,20 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
             build=lambda: lookup_engine(params=pipelined), recipes=QUICK,
         )
     )  # fmt: skip
-    deep = dataclasses.replace(pipelined, pipeline_depth=params.pipeline_depth if params.pipeline_depth > 4 else 8)
-    found.append(
-        Block(
-            name="engine_deep", what=f"deep engine, depth {deep.pipeline_depth}, SRAM and TCAM outside", clocked=True,
-            aim_ns=0.43,
-            build=lambda: lookup_engine(params=deep), recipes=QUICK, two_periods=two_periods(deep),
-            on_request=True,
-        )
-    )  # fmt: skip
+    found += _deep_blocks(params)
     return {block.name: block for block in found}
+
+
+def _deep_blocks(params: LookupParams) -> Iterator[Block]:
+    """Deep engines; only synthesized when named."""
+    inside = dataclasses.replace(params, pipeline_depth=params.pipeline_depth if params.pipeline_depth > 4 else 8)
+    outside = dataclasses.replace(inside, tcam_kind="external")
+    kinds = [("engine_deep", "SRAM and TCAM outside", outside), ("engine_deep_gated", "the same, clock gates", outside)]
+    if params.tcam_kind != "external":
+        kinds.append(("engine_deep_tcam", "SRAM outside, TCAM inside", inside))
+    for name, what, deep in kinds:
+        yield Block(
+            name=name, what=f"deep engine, depth {deep.pipeline_depth}, {what}", clocked=True, aim_ns=0.43,
+            build=partial(lookup_engine, params=deep), recipes=QUICK, many_periods=many_periods(deep),
+            clock_gates=name == "engine_deep_gated", on_request=True,
+        )  # fmt: skip

@@ -17,7 +17,7 @@ DEEP_STAGES: tuple[tuple[str, str], ...] = (
     ("M: MSHRs, TCAM port", r"mshrs\.|tcam_|answer|issue|fill|id_in"),
     ("epoch", r"epoch"),
     ("registers, bus, counters", r"control\.|csr_|requested"),
-    ("setup: two periods", r"setup|active"),
+    ("setup: share of three periods", r"setup|active"),
 )
 """Stage of a deep engine, and names of the registers and ports in which its paths end; the first that fits counts."""
 

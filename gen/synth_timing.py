@@ -12,8 +12,8 @@ from hopforge.gen.synth_result import SynthResult
 
 __all__ = ["abc_path", "netlist_ports", "timed"]
 
-TWO_PERIODS = "TWO_PERIODS_"
-"""Begins the report of paths that have two periods."""
+MANY_PERIODS = "MANY_PERIODS_"
+"""Begins the report of paths that have several periods."""
 
 
 def abc_path(log: str) -> Iterator[str]:
@@ -26,7 +26,13 @@ def abc_path(log: str) -> Iterator[str]:
         yield ends[-1][3]
 
 
-def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthResult:
+OUTSIDE_NS = 0.1
+"""After the clock edge the inputs of a clocked block change; so do by default the words that memories read."""
+
+
+def timed(
+    block: Block, top: str, result: SynthResult, folder: Path, *, memory_ns: float = OUTSIDE_NS
+) -> SynthResult:  # fmt: skip
     """Add what OpenSTA says, if there is one.
 
     A path ends at a register, an output or the enable of a clock gate. Latches are passed through: what arrives while
@@ -40,15 +46,21 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
     of_top = netlist[netlist.index(f"module {top}(") :].partition("endmodule")[0]
     inputs = netlist_ports(of_top, "input")
     outputs = {name for name in netlist_ports(of_top, "output") if not name.endswith(".clk")}
+    words = sorted(name for name in inputs if "." in name)
+    memories = [words] if words and memory_ns != OUTSIDE_NS else []
     lines = ["read_liberty cells.lib", f"read_verilog {result.recipe}.v", f"link_design {top}"]
     if block.clocked:
         # What lies outside are registers and memories: their outputs come after a clock edge, too.
         lines += [
             f"create_clock -name clk -period {period} [get_ports clk]",
-            f"set_input_delay 0.1 -clock clk [get_ports {{{' '.join(sorted(inputs - {'clk'}))}}}]",
+            f"set_input_delay {OUTSIDE_NS} -clock clk [get_ports {{{' '.join(sorted(inputs - {'clk'}))}}}]",
+            *(f"set_input_delay {memory_ns} -clock clk [get_ports {{{' '.join(memory)}}}]" for memory in memories),
             f"set_output_delay 0.04 -clock clk [get_ports {{{' '.join(sorted(outputs))}}}]",
             *(["set_false_path -from [get_ports rst]"] if "rst" in inputs else []),
-            *(f"set_multicycle_path -setup 2 -through [get_cells {name}]" for name in block.two_periods),
+            *(
+                f"set_multicycle_path -setup {periods} -through [get_cells {name}]"
+                for name, periods in block.many_periods.items()
+            ),
         ]
     else:
         lines += [
@@ -68,8 +80,8 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
         f"report_checks -path_delay max{ends} -format end -digits 4 -group_count 100000 -endpoint_count 1",
         *(
             line
-            for name in block.two_periods
-            for line in (f"puts {TWO_PERIODS}{name}", f"report_checks -through [get_cells {name}] -digits 4")
+            for name in block.many_periods
+            for line in (f"puts {MANY_PERIODS}{name}", f"report_checks -through [get_cells {name}] -digits 4")
         ),
         "exit",
     ]
@@ -86,23 +98,23 @@ def timed(block: Block, top: str, result: SynthResult, folder: Path) -> SynthRes
     if slack is None:
         return result
     report, _, endpoints = done.stdout.partition("ENDPOINTS")
-    endpoints, *slow = endpoints.split(TWO_PERIODS)
-    halves = {part.split()[0]: _half(part, period) for part in slow}
+    endpoints, *slow = endpoints.split(MANY_PERIODS)
+    shares = {part.split()[0]: _share(part, period, block.many_periods[part.split()[0]]) for part in slow}
     path = re.findall(r"[\^v] (\S+)(?: \((\w+)\))?", report)
     return dataclasses.replace(
         result,
-        sta_ns=max(round(period - float(slack[1]), 4), *halves.values(), 0.0),
+        sta_ns=max(round(period - float(slack[1]), 4), *shares.values(), 0.0),
         path=tuple(
             f"{cell}" if cell and not cell.startswith(("in", "out")) else pin for pin, cell in path if pin != "input"
         ),
-        stages_ns=_by_submodule(endpoints, netlist, period) | halves if block.clocked else {},
+        stages_ns=_by_submodule(endpoints, netlist, period) | shares if block.clocked else {},
     )
 
 
-def _half(report: str, period: float) -> float:
-    """Return the shortest period for the worst path of `report`, which has two of them."""
+def _share(report: str, period: float, periods: int) -> float:
+    """Return the shortest period for the worst path of `report`, which has as many of them."""
     slack = re.search(r"^\s*(-?[\d.]+)\s+slack", report, re.MULTILINE)
-    return 0.0 if slack is None else round(period - float(slack[1]) / 2, 4)
+    return 0.0 if slack is None else round(period - float(slack[1]) / periods, 4)
 
 
 def netlist_ports(netlist: str, direction: str) -> set[str]:

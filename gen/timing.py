@@ -141,7 +141,7 @@ def check_timing(
     constraints = package_constraints(package, period_ns=period_ns)
     block = Block(
         name=package.name, what=part, clocked=True, build=lambda: package.component, aim_ns=period_ns, efforts=False,
-        two_periods=package.two_periods,
+        many_periods=package.many_periods,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() if folder is None else staged(folder) as scratch:
         place = Path(scratch)

@@ -68,18 +68,21 @@ class DeepLookup(LookupBase):
             index_masks=masks, index_constant=constant,
         )  # fmt: skip
         self.responses = ResponseQueue(places=PLACES, width_bits=p.request_tag_bits + p.output_bits + 2)
-        names = ("lookup", "fill", "invalidate", "scrub", "fresh", "writes", "answers")
-        kinds = {name: unsigned(1) for name in names}
-        layout = StructLayout(
-            kinds
-            | {
-                "key": unsigned(p.key_bits),
-                "index": unsigned(self.index_width),
-                "tag": unsigned(p.request_tag_bits),
-                "dst": unsigned(max(p.address_bits, p.output_bits + 1)),  # of a FILL: output, and above it match
-            }
-        )
+        kinds = {name: unsigned(1) for name in ("lookup", "fill", "invalidate", "scrub", "fresh")}
+        fields = {
+            "key": unsigned(p.key_bits),
+            "index": unsigned(self.index_width),
+            "tag": unsigned(p.request_tag_bits),
+            "dst": unsigned(max(p.address_bits, p.output_bits + 1)),  # of a FILL: output, and above it match
+        }
+        layout = StructLayout(kinds | {"writes": unsigned(1), "answers": unsigned(1)} | fields)
+        self.writers = Signal()  # C1 or C2 holds a FILL, an INVALIDATE or a SCRUB
+        self.some_answer = Signal()  # C1 or C2 holds a LOOKUP or a FILL
+        self.both_answer = Signal()
+        self.usable = Signal()  # of the operation in C2: enabled, no flush waits, fresh
+        self.may_fill = Signal()  # a FILL in C2 that is usable and has an answer
         self.compared = View(layout, Signal(layout.size, name="compared"))
+        layout = StructLayout(kinds | fields)
         self.acting = View(layout, Signal(layout.size, name="acting"))
         layout = StructLayout(
             {
@@ -127,7 +130,7 @@ class DeepLookup(LookupBase):
         return m
 
     def _loaded_registers(self, m: Module, reduction: ReductionParameters) -> Value:
-        """Load what `ReductionSetup` makes of the shadows, two periods after they have changed."""
+        """Load what `ReductionSetup` makes of the shadows, several periods after they have changed."""
         setup = self._setup(m, reduction, self.control)
         active = Signal(reduction.active_layout)
         with m.If(self.control.load):
@@ -137,7 +140,7 @@ class DeepLookup(LookupBase):
     def _choose(self, m: Module) -> None:
         """Stage B: choose the next operation, see whether there is place for it, and read the arrays for it."""
         keys, mshrs, epoch, cache = self.keys, self.mshrs, self.epoch, self.cache
-        first, second, held = self.compared, self.acting, self.responses.held
+        first, held = self.compared, self.responses.held
         scrubbed_last = Signal()
         scrub_first = Signal()
         waits = Signal()
@@ -151,15 +154,14 @@ class DeepLookup(LookupBase):
             scrub_first.eq(epoch.flush_wait & epoch.active & ~scrubbed_last),
             waits.eq(keys.lookup | keys.invalidate),
             scrub.eq(epoch.active & (scrub_first | ~(mshrs.fill_valid | waits))),
-            opened.eq(~(first.writes | second.writes)),
-            place.eq(
-                ~(held[3] | (held[2] & (first.answers | second.answers)) | (held[1] & first.answers & second.answers))
-            ),
+            opened.eq(~self.writers),
+            place.eq(~(held[3] | (held[2] & self.some_answer) | (held[1] & self.both_answer))),
             take_fill.eq(opened & mshrs.fill_valid & ~scrub_first & place),
             take_invalidate.eq(opened & keys.invalidate & ~mshrs.fill_valid & ~scrub_first),
             take_lookup.eq(opened & keys.lookup & ~mshrs.fill_valid & ~scrub_first & place & mshrs.room),
             take_scrub.eq(opened & scrub),
             keys.taken.eq(take_lookup | take_invalidate),
+            mshrs.fill_may_be_taken.eq(opened),
             mshrs.promise.eq(take_lookup),
             mshrs.fill_taken.eq(take_fill),
             cache.read.eq(Cat(taken).any()),
@@ -174,11 +176,20 @@ class DeepLookup(LookupBase):
         with m.If(Cat(taken).any()):
             m.d.sync += scrubbed_last.eq(take_scrub)
         fill = mshrs.fill_valid
+        lives = ~(first.fill & epoch.event)
+        writes, answers = Signal(), Signal()
+        m.d.comb += [
+            writes.eq((take_fill & ~mshrs.fill_killed) | take_invalidate | take_scrub),
+            answers.eq((take_fill & ~mshrs.fill_killed) | take_lookup),
+        ]
         m.d.sync += [
+            self.writers.eq(writes | (first.writes & lives)),
+            self.some_answer.eq(answers | (first.answers & lives)),
+            self.both_answer.eq(answers & first.answers & lives),
             first.lookup.eq(take_lookup),
             first.fill.eq(take_fill & ~mshrs.fill_killed),
-            first.writes.eq((take_fill & ~mshrs.fill_killed) | take_invalidate | take_scrub),
-            first.answers.eq((take_fill & ~mshrs.fill_killed) | take_lookup),
+            first.writes.eq(writes),
+            first.answers.eq(answers),
             first.invalidate.eq(take_invalidate),
             first.scrub.eq(take_scrub),
             first.fresh.eq((scrub | Mux(fill, mshrs.fill_fresh, keys.fresh)) & ~epoch.event),
@@ -193,18 +204,22 @@ class DeepLookup(LookupBase):
         control, epoch, cache, mshrs = self.control, self.epoch, self.cache, self.mshrs
         first, op, missed = self.compared, self.acting, self.missed
         m.d.sync += [
-            op.eq(first),
+            *(getattr(op, name).eq(getattr(first, name)) for name in op.shape().members),
             op.fresh.eq(first.fresh & ~epoch.event),
             op.fill.eq(first.fill & ~epoch.event),
-            op.writes.eq(first.writes & ~(first.fill & epoch.event)),
-            op.answers.eq(first.answers & ~(first.fill & epoch.event)),
         ]
         fill_output, match = op.dst[: self.params.output_bits], op.dst[self.params.output_bits]
-        usable = Signal()
+        usable, may_fill = self.usable, self.may_fill
+        usable_next = Signal()
         hit = Signal()
         busy = Signal()
+        # Whether a flush waits changes only with an event, after which nothing is fresh.
+        m.d.comb += usable_next.eq(control.next_enable & ~epoch.flush_wait & first.fresh & ~epoch.event)
+        m.d.sync += [
+            usable.eq(usable_next),
+            may_fill.eq(usable_next & first.fill & first.dst[self.params.output_bits]),
+        ]
         m.d.comb += [
-            usable.eq(control.active_enable & ~epoch.flush_wait & op.fresh),
             hit.eq(cache.present & usable),
             busy.eq(op.lookup | op.fill | op.invalidate | op.scrub),
             cache.compare_key.eq(first.key),
@@ -215,7 +230,7 @@ class DeepLookup(LookupBase):
             cache.index_before.eq(missed.index),
             cache.busy_before.eq(missed.busy),
             cache.lookup.eq(op.lookup & usable),
-            cache.fill.eq(op.fill & usable & match),
+            cache.fill.eq(may_fill),
             cache.invalidate.eq(op.invalidate),
             cache.scrub.eq(op.scrub & op.fresh),
             cache.fill_output.eq(fill_output),
@@ -264,7 +279,7 @@ class DeepLookup(LookupBase):
             missed.miss.eq(op.lookup & ~hit),
             missed.invalidate.eq(op.invalidate),
             missed.fresh.eq(op.fresh & ~epoch.event),
-            missed.usable.eq(usable),
+            missed.usable.eq(usable & ~epoch.event),
             missed.busy.eq(busy),
             missed.key.eq(op.key),
             missed.index.eq(op.index),

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from hopforge.hw.deep_lookup import LEAST_DEPTH, DeepLookup
 from hopforge.hw.lookup import Lookup, LookupBase
+from hopforge.hw.registered_csr import SETUP_PERIODS
 from hopforge.hw.sram import Sram
 from hopforge.model.lookup.params import LookupParams
 
-__all__ = ["is_deep", "lookup_engine", "two_periods"]
+__all__ = ["is_deep", "lookup_engine", "many_periods"]
 
 
 def is_deep(params: LookupParams) -> bool:
@@ -15,9 +16,9 @@ def is_deep(params: LookupParams) -> bool:
     return params.pipeline_depth >= LEAST_DEPTH
 
 
-def two_periods(params: LookupParams) -> tuple[str, ...]:
-    """Names of the submodules through which a path may take two periods."""
-    return ("setup",) if is_deep(params) and params.functions != ("arbitrary",) else ()
+def many_periods(params: LookupParams) -> dict[str, int]:
+    """Submodules through which a path may take several periods, and how many."""
+    return {"setup": SETUP_PERIODS} if is_deep(params) and params.functions != ("arbitrary",) else {}
 
 
 def lookup_engine(*, params: LookupParams, memory: Callable[..., Sram] = Sram) -> LookupBase:

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hopforge.hw.round_robin import RoundRobin, lowest_one, select
+from hopforge.hw.round_robin import LateRoundRobin, lowest_one, select
 
 
 def _number(one_hot: Value, width_bits: int) -> Value:
@@ -24,10 +24,12 @@ class PipelinedMshrFile(wiring.Component):
 
     - From stage C2: ``next_key``, compared with all keys; in the next cycle it is in M. ``release``: a FILL completes.
     - From stage M: ``miss``: a LOOKUP that did not hit, with ``key``, ``index``, ``dst``, ``tag``, ``fresh``, and
-      ``may_merge``; ``invalidate``: an INVALIDATE. Whether M has the key of an MSHR is known here.
-    - To stage B: ``fill_valid`` and the fields of the FILL in F, taken with ``fill_taken``; ``fill_killed``: it is
-      killed in this cycle, even if it is taken. ``room``: there are more FREE MSHRs than LOOKUPs between B and the
-      decision; ``promise`` takes one, ``give_back`` returns it (a hit).
+      ``may_merge`` (never without ``fresh``); ``invalidate``: an INVALIDATE. Whether M has the key of an MSHR is known
+      here.
+    - To stage B: ``fill_valid`` and the fields of the FILL in F, taken with ``fill_taken``, and that only with
+      ``fill_may_be_taken``: nothing taken before is still between B and ``release``; ``fill_killed``: it is killed in
+      this cycle, even if it is taken. ``room``: there are more FREE MSHRs than LOOKUPs between B and the decision;
+      ``promise`` takes one, ``give_back`` returns it (a hit).
     - TCAM: ``issue_*`` is held until ``issue_ready``; ``answer_*`` is always accepted.
     - Events to count: ``merged``, ``retried``.
 
@@ -60,6 +62,7 @@ class PipelinedMshrFile(wiring.Component):
     promise: Signal
     give_back: Signal
     fill_valid: Signal
+    fill_may_be_taken: Signal
     fill_taken: Signal
     fill_killed: Signal
     fill_key: Signal
@@ -117,6 +120,7 @@ class PipelinedMshrFile(wiring.Component):
                 "promise": In(1),
                 "give_back": In(1),
                 "fill_valid": Out(1),
+                "fill_may_be_taken": In(1),
                 "fill_taken": In(1),
                 "fill_killed": Out(1),
                 "fill_key": Out(key_bits),
@@ -155,9 +159,9 @@ class PipelinedMshrFile(wiring.Component):
         self.places = Signal(N, init=(1 << N) - 1)  # FREE ones that nobody may need, as a thermometer code
         self.returned = Signal()  # one more than the code says
         self.target = Signal(N)  # T
-        self.equal_key = Signal(N)  # M's key is that of the entry, as it was a cycle ago
+        self.equal_key = Signal(N)  # M's key is that of a fresh entry, as it was a cycle ago
         self.follows_same = Signal()  # M's key is that of the operation before it
-        self.written_before = Signal(N)  # what that operation allocated
+        self.written_before = Signal(N)  # what that operation allocated, if it is fresh
         self.merged_before = Signal(N)  # what has been allocated in the last cycle and has merged
         self.merged_with = Signal(N)  # its primary
         self.chosen_fill = Signal(N)  # P
@@ -167,7 +171,7 @@ class PipelinedMshrFile(wiring.Component):
         self.issue_entry = Signal(N)  # at the port
         self.issue_full = Signal()
         self.answered_entry = Signal(N)
-        self.answered_id = Signal(self.id_bits, reset_less=True)
+        self.answered_primary = Signal(N)  # entries whose primary has an answer, as it was a cycle ago
         self.answer = Signal(1 + output_bits)
 
     def elaborate(self, platform: object) -> Module:
@@ -194,26 +198,31 @@ class PipelinedMshrFile(wiring.Component):
         written = Signal(N)
         invalidated = Signal(N)
         m.d.comb += [
-            same_key.eq(
-                fresh
-                & ((self.equal_key & ~self.written_before) | (self.written_before & self.follows_same.replicate(N)))
-            ),
+            same_key.eq(self.equal_key | (self.written_before & self.follows_same.replicate(N))),
             written.eq(target & self.miss.replicate(N)),
             invalidated.eq(same_key & self.invalidate.replicate(N)),
         ]
         m.d.sync += [
-            self.equal_key.eq(Cat(key == self.next_key for key in self.keys)),
+            self.equal_key.eq(
+                Cat(key == self.next_key for key in self.keys) & fresh & ~target & ~self.flush.replicate(N)
+            ),
             self.follows_same.eq(self.next_key == self.key),
-            self.written_before.eq(written),
+            self.written_before.eq(written & (self.fresh & ~self.flush).replicate(N)),
         ]
 
         # --- merge
         mergeable = Signal(N)
+        used = Signal(N)
         merge = Signal()
         merge_with = Signal(N)
         m.d.comb += [
-            mergeable.eq(same_key & (wait_issue | issued | done | injected)),
-            merge.eq(mergeable.any() & self.may_merge & self.fresh),
+            used.eq(~free & ~wait_primary),
+            mergeable.eq(same_key & used),
+            # `follows_same` drives much: what does not wait for it is found out beside it.
+            merge.eq(
+                self.may_merge
+                & ((self.equal_key & used).any() | (self.follows_same & (self.written_before & used).any()))
+            ),
             self.merged.eq(self.miss & merge),
             merge_with.eq(lowest_one(mergeable)),
         ]
@@ -256,13 +265,7 @@ class PipelinedMshrFile(wiring.Component):
             of_primary = Signal(name=f"of_primary{i}")
             resolved = Signal(name=f"resolved{i}")
             m.d.comb += [
-                of_primary.eq(
-                    Mux(
-                        self.merged_before[i],
-                        merged_answered,
-                        self.answered_entry.any() & (primaries[i] == self.answered_id),
-                    )
-                ),
+                of_primary.eq(Mux(self.merged_before[i], merged_answered, self.answered_primary[i])),
                 resolved.eq(((wait_primary[i] & of_primary & current) | copied[i]) & ~invalidated[i]),
             ]
             with m.If(self.merged_before[i]):
@@ -295,7 +298,13 @@ class PipelinedMshrFile(wiring.Component):
         usable_answer = Signal(N)
         m.d.sync += [
             self.answered_entry.eq(Cat(self.answer_valid & (self.answer_id == i) for i in range(N))),
-            self.answered_id.eq(self.answer_id),
+            self.answered_primary.eq(
+                Cat(
+                    self.answer_valid
+                    & (Mux(self.merged_before[i], _number(self.merged_with, self.id_bits), primary) == self.answer_id)
+                    for i, primary in enumerate(self.primaries)
+                )
+            ),
             self.answer.eq(Cat(self.answer_output & self.answer_match.replicate(self.output_bits), self.answer_match)),
         ]
         m.d.comb += [
@@ -308,14 +317,14 @@ class PipelinedMshrFile(wiring.Component):
     def _issue(self, m: Module) -> Value:
         """Choose, fetch, offer; entries that are accepted in this cycle."""
         N = self.entries
-        m.submodules.issue_choice = choice = RoundRobin(width=N)
+        m.submodules.issue_choice = choice = LateRoundRobin(width=N)
         accepted = Signal(N)
         taken = Signal()
         choosing = Signal()
         m.d.comb += [
             choice.requests.eq(self.wait_issue),
             choosing.eq(~self.chosen_issue.any() & ~self.issue_full),
-            choice.advance.eq(choosing & self.wait_issue.any()),
+            choice.behind.eq(self.chosen_issue),
             self.issue_valid.eq(self.issue_full & ~self.hold),
             taken.eq(self.issue_valid & self.issue_ready),
             accepted.eq(self.issue_entry & taken.replicate(N)),
@@ -324,8 +333,9 @@ class PipelinedMshrFile(wiring.Component):
         with m.If(taken):
             m.d.sync += self.issue_full.eq(0)
         with m.If(self.chosen_issue.any()):
+            m.d.sync += self.issue_full.eq(1)
+        with m.If(~self.issue_full):
             m.d.sync += [
-                self.issue_full.eq(1),
                 self.issue_entry.eq(self.chosen_issue),
                 self.issue_dst.eq(select(self.chosen_issue, self.destinations)),
                 self.issue_id.eq(_number(self.chosen_issue, self.id_bits)),
@@ -335,24 +345,27 @@ class PipelinedMshrFile(wiring.Component):
     def _fill(self, m: Module, invalidated: Value) -> Value:
         """Choose and fetch the next FILL; entries that are chosen in this cycle."""
         N = self.entries
-        m.submodules.fill_choice = choice = RoundRobin(width=N)
+        m.submodules.fill_choice = choice = LateRoundRobin(width=N)
         choosing = Signal()
         waiting = Signal(N)
         injection = Signal(N)
         m.d.comb += [
             choice.requests.eq(self.done),
             choosing.eq(~self.chosen_fill.any() & ~self.fill_valid),
-            choice.advance.eq(choosing & self.done.any()),
+            choice.behind.eq(self.chosen_fill),
             injection.eq(choice.grant & choosing.replicate(N)),
             waiting.eq(self.chosen_fill | (self.fill_entry & self.fill_valid.replicate(N))),
             self.fill_killed.eq(self.flush | (waiting & invalidated).any()),
         ]
         m.d.sync += self.chosen_fill.eq(injection & ~invalidated & ~self.flush.replicate(N))
+        with m.If(self.fill_may_be_taken):
+            m.d.sync += self.taken_entry.eq(self.fill_entry)
         with m.If(self.fill_taken):
-            m.d.sync += [self.fill_valid.eq(0), self.taken_entry.eq(self.fill_entry)]
+            m.d.sync += self.fill_valid.eq(0)
         with m.If(self.chosen_fill.any()):
+            m.d.sync += self.fill_valid.eq(1)
+        with m.If(~self.fill_valid):
             m.d.sync += [
-                self.fill_valid.eq(1),
                 self.fill_entry.eq(self.chosen_fill),
                 self.fill_key.eq(select(self.chosen_fill, self.keys)),
                 self.fill_index.eq(select(self.chosen_fill, self.indices)),

@@ -9,15 +9,18 @@ from hopforge.hw.sliced_counter import sliced_counter
 from hopforge.model.lookup.csr import COUNTERS, WORD_BITS
 from hopforge.model.lookup.params import LookupParams
 
+SETUP_PERIODS = 3
+"""Clock periods for what is computed of the configuration."""
+
 
 class RegisteredControlStatus(ControlStatus):
     """`ControlStatus` behind a register (``docs/definitions/lookup-engine.md``, *Control of a deep engine*).
 
     - What the bus and ``link_change`` say in a cycle acts in the next one. ``csr_rdata`` shows a register three cycles
       after ``csr_re``.
-    - ``load``: the active registers of the engine take what is computed of the shadows. These have not changed for two
-      cycles then, so that the computation may take two periods. The flush is requested beside it.
-    - ``active_enable`` is 1 when ``enable`` was so in both cycles before.
+    - ``load``: the active registers of the engine take what is computed of the shadows. These have not changed for
+      `SETUP_PERIODS` cycles then, so that the computation may take as many periods. The flush is requested beside it.
+    - ``active_enable`` is 1 when ``enable`` was so in both cycles before; ``next_enable`` is its next value.
     - ``events`` are counted a cycle later.
 
     Parameters
@@ -27,6 +30,7 @@ class RegisteredControlStatus(ControlStatus):
     """
 
     load: Signal
+    next_enable: Signal
 
     def __init__(self, *, params: LookupParams):
         super().__init__(params=params)
@@ -35,7 +39,7 @@ class RegisteredControlStatus(ControlStatus):
 
     def more_ports(self) -> dict[str, wiring.Member]:
         """Ports besides those of `ControlStatus`."""
-        return {"load": Out(1)}
+        return {"load": Out(1), "next_enable": Out(1)}
 
     def _bus(self, m: Module) -> None:
         wdata = Signal(WORD_BITS, name="bus_wdata")
@@ -64,24 +68,25 @@ class RegisteredControlStatus(ControlStatus):
 
     def _activation(self, m: Module, topology_change: Value, configured: Value, switched_on: Value) -> None:
         changed = Signal()
-        changed_before = Signal()
+        changed_before = Signal(SETUP_PERIODS - 1)  # lowest bit: in the cycle before
         enabled_before, requested = self.enabled_before, self.requested
         m.d.comb += [
             changed.eq(configured | topology_change),
             self.flush_request.eq(requested | self.load),
+            self.next_enable.eq(self.enable & enabled_before),
         ]
         m.d.sync += [
-            changed_before.eq(changed),
-            self.load.eq(changed_before & ~changed),
+            changed_before.eq(Cat(changed, changed_before)),
+            self.load.eq(changed_before[-1] & ~(changed | changed_before[:-1].any())),
             enabled_before.eq(self.enable),
-            self.active_enable.eq(self.enable & enabled_before),
+            self.active_enable.eq(self.next_enable),
             requested.eq(self._write_bit("CTRL", "flush") | (self._write_bit("CTRL", "enable") & ~self.enable)),
         ]
 
     def _counters(self, m: Module) -> None:
-        clear = Signal(name="clear_counters")
-        m.d.comb += clear.eq(self._write_bit("CTRL", "clear_counters"))
         for number, (name, _) in enumerate(COUNTERS):
+            clear = Signal(name=f"clear_copy{number}")
+            m.d.sync += clear.eq(self._write_bit("CTRL", "clear_counters"))
             self._contents[f"COUNT_{name.upper()}"] = sliced_counter(m, name, self.events[number], clear)
 
     def _read(self, m: Module) -> None:

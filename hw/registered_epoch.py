@@ -1,8 +1,9 @@
 """Epoch of the cache lines in a deep engine: flush events come from registers."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Signal
 
 from hopforge.hw.epoch import EpochControl
+from hopforge.hw.plus_one import count_in_halves
 
 
 class RegisteredEpochControl(EpochControl):
@@ -20,6 +21,10 @@ class RegisteredEpochControl(EpochControl):
         self.ended = Signal()  # the scrub that a flush has waited for
         self.last_row = Signal(init=rows == 1)
         self.in_debt = Signal()  # no flush more
+        # The lower half of the bits is full.
+        self.row_low_full = Signal()
+        self.epoch_low_full = Signal()
+        self.debt_low_full = Signal()
 
     def elaborate(self, platform: object) -> Module:
         """Build the counters of epochs, open flushes and rows."""
@@ -28,31 +33,33 @@ class RegisteredEpochControl(EpochControl):
         last_row, in_debt = self.last_row, self.in_debt
         ends = Signal()
         defer = Signal()
+        restart = Signal()  # begin or defer
         m.d.comb += [
             ends.eq(self.flush_wait & self.scrubbed & last_row),
             self.begin.eq(ended | (requested & ~self.flush_wait & ~in_debt)),
             defer.eq(requested & ~self.flush_wait & in_debt),
+            restart.eq(ended | (requested & ~self.flush_wait)),
         ]
         m.d.sync += [
             requested.eq(self.request),
             ended.eq(ends),
             self.event.eq(self.request | ends),
         ]
-        with m.If(self.begin):
-            m.d.sync += [
-                self.epoch.eq(self.epoch + 1),
-                debt.eq(debt + 1),
-                in_debt.eq((debt + 1)[: len(debt)].all()),
-                self.active.eq(1),
-                self.row.eq(0),
-                last_row.eq(self.rows == 1),
-                self.flush_wait.eq(0),
-            ]
-        with m.Elif(defer):
-            m.d.sync += [self.flush_wait.eq(1), self.row.eq(0), last_row.eq(self.rows == 1)]
+        # Behind the last row comes 0; behind the last epoch, too.
+        finished = Signal()
+        m.d.comb += finished.eq(self.scrubbed & last_row)
+        if self.rows > 1:
+            count_in_halves(m, self.row, self.row_low_full, self.scrubbed, restart)
+        count_in_halves(m, self.epoch, self.epoch_low_full, self.begin, Const(0))
+        count_in_halves(m, debt, self.debt_low_full, self.begin, finished & ~restart)
+        with m.If(restart):
+            m.d.sync += last_row.eq(self.rows == 1)
         with m.Elif(self.scrubbed):
-            with m.If(last_row):
-                m.d.sync += [self.row.eq(0), last_row.eq(self.rows == 1), self.active.eq(0), debt.eq(0), in_debt.eq(0)]
-            with m.Else():
-                m.d.sync += [self.row.eq(self.row + 1), last_row.eq(self.row == self.rows - 2)]
+            m.d.sync += last_row.eq(self.row == (self.rows - 2) % self.rows)
+        with m.If(self.begin):
+            m.d.sync += [in_debt.eq(debt == (1 << len(debt)) - 2), self.active.eq(1), self.flush_wait.eq(0)]
+        with m.Elif(defer):
+            m.d.sync += self.flush_wait.eq(1)
+        with m.Elif(finished):
+            m.d.sync += [self.active.eq(0), in_debt.eq(0)]
         return m

@@ -84,10 +84,12 @@ class RoundRobin(wiring.Component):
                 "first_preferred": Out(width),
                 "first": Out(width),
                 "any_preferred": Out(1),
-                "advance": In(1),
-                "stay": In(1),
             }
+            | self._pointer_ports()
         )
+
+    def _pointer_ports(self) -> dict[str, wiring.Member]:
+        return {"advance": In(1), "stay": In(1)}
 
     def select(self, words: Sequence[Value]) -> Value:
         """Return the granted one of `words`, faster than a multiplexer behind ``grant`` would.
@@ -111,9 +113,34 @@ class RoundRobin(wiring.Component):
             self.any_preferred.eq(preferred.any()),
             self.grant.eq(Mux(self.any_preferred, self.first_preferred, self.first)),
         ]
-        # No bit set means the same as all set: pointer 0.
+        self._move_pointer(m, at_or_after)
+        return m
+
+    def _move_pointer(self, m: Module, at_or_after: Signal) -> None:
+        """Set the pointer; no bit set means the same as all set: 0."""
         with m.If(self.advance):
-            m.d.sync += at_or_after.eq(Cat(self.grant[:i].any() if i else 0 for i in range(self.width)))
+            m.d.sync += at_or_after.eq(self._after(self.grant))
         with m.Elif(self.stay):
             m.d.sync += at_or_after.eq(Cat(self.grant[: i + 1].any() for i in range(self.width)))
-        return m
+
+    def _after(self, one_hot: Value) -> Value:
+        return Cat(one_hot[:i].any() if i else 0 for i in range(self.width))
+
+
+class LateRoundRobin(RoundRobin):
+    """`RoundRobin` whose pointer moves to the number after ``behind`` (one-hot, or 0), a register with what was chosen.
+
+    Parameters
+    ----------
+    width : int
+        Number of requesters.
+    """
+
+    behind: Signal
+
+    def _pointer_ports(self) -> dict[str, wiring.Member]:
+        return {"behind": In(self.width)}
+
+    def _move_pointer(self, m: Module, at_or_after: Signal) -> None:
+        with m.If(self.behind.any()):
+            m.d.sync += at_or_after.eq(self._after(self.behind))

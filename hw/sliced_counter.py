@@ -2,19 +2,28 @@
 
 from itertools import pairwise
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-__all__ = ["sliced_counter"]
+from hopforge.hw.plus_one import prefixes_all
+
+__all__ = ["sliced_counter", "slices"]
 
 _LOW_BITS = 4
-_UPPER_SHARES = (1, 1, 1)
-"""Relative widths of the slices above the low bits."""
+_UPPER_SLICES = 4
+"""Slices above the low bits."""
+
+
+def slices(width_bits: int = 32) -> list[tuple[int, int]]:
+    """First bit of each slice of a counter, and of what follows it; the register is ``count_NAME_atFIRST``."""
+    upper_bits = width_bits - _LOW_BITS
+    ends = [upper_bits * number // _UPPER_SLICES for number in range(_UPPER_SLICES + 1)]
+    return [(start + _LOW_BITS, end + _LOW_BITS) for start, end in pairwise(ends)]
 
 
 def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bits: int = 32) -> Value:
     """Count the cycles with `event`, each a cycle later; the value wraps around, and `clear` beats the event of before.
 
-    There are three slices above the low bits. That a slice steps is found out beside the event, so that
+    There are four slices above the low bits. That a slice steps is found out beside the event, so that
     no carry runs through the counter. Reset: 0.
 
     Parameters
@@ -28,28 +37,28 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
     clear : Value
         One bit, from a register.
     width_bits : int
-        Width of the counter, at least 7.
+        Width of the counter, at least 8.
     """
-    uppers = len(_UPPER_SHARES)
-    upper_bits = width_bits - _LOW_BITS
-    ends = [upper_bits * sum(_UPPER_SHARES[:number]) // sum(_UPPER_SHARES) for number in range(uppers + 1)]
     low = Signal(_LOW_BITS, name=f"count_{name}_low")
-    slices = [Signal(end - start, name=f"count_{name}_at{start + _LOW_BITS}") for start, end in pairwise(ends)]
-    steps = [Signal(name=f"count_{name}_steps{number}") for number in range(uppers)]
+    upper = [Signal(end - start, name=f"count_{name}_at{start}") for start, end in slices(width_bits)]
+    # All bits of the slices up to this one are 1. They change so seldom (the low bits have to be counted through) that
+    # what is known a cycle late for each slice is right when the next one may step.
+    full = [Signal(name=f"count_{name}_full{number}") for number in range(_UPPER_SLICES - 1)]
     happened = Signal(name=f"count_{name}_happened")
-    carries = Signal(name=f"count_{name}_carries")  # an event of this cycle finds the low bits full
+    steps = Signal(name=f"count_{name}_steps")
     most = (1 << _LOW_BITS) - 1
-    m.d.comb += carries.eq(Mux(happened, low == most - 1, low == most) & ~clear)
+    carries = Mux(happened, low == most - 1, low == most) & ~clear  # an event of this cycle finds the low bits full
     m.d.sync += [
         happened.eq(event),
-        *(step.eq(event & carries & Cat(*slices[:i]).all()) for i, step in enumerate(steps)),
+        steps.eq(event & carries),
+        *(flag.eq(below & part.all()) for flag, below, part in zip(full, [Const(1), *full], upper, strict=False)),
+        low.eq(_stepped(low, happened, clear)),
+        *(part.eq(_stepped(part, steps & below, clear)) for part, below in zip(upper, [Const(1), *full], strict=True)),
     ]
-    with m.If(clear):
-        m.d.sync += [value.eq(0) for value in (low, *slices)]
-    with m.Else():
-        with m.If(happened):
-            m.d.sync += low.eq(low + 1)
-        for value, step in zip(slices, steps, strict=True):
-            with m.If(step):
-                m.d.sync += value.eq(value + 1)
-    return Cat(low, *slices)
+    return Cat(low, *upper)
+
+
+def _stepped(value: Value, step: Value, clear: Value) -> Value:
+    """Next value of a part of the counter."""
+    toggles = Cat(step & below for below in prefixes_all(value))
+    return (value ^ toggles) & ~clear.replicate(len(value))

@@ -49,7 +49,7 @@ def _arcs(pins: str, kind: str = "", delay: float = 0.001) -> str:
 
 def library(delay: float = 0.001) -> Library:
     """A library of gates of `delay` ns."""
-    scalar = "(scalar) { values (\"0.01\"); }"
+    scalar = '(scalar) { values ("0.01"); }'
     text = f"""library (tiny) {{
   delay_model : table_lookup; time_unit : "1ns"; voltage_unit : "1V"; current_unit : "1mA";
   capacitive_load_unit (1, ff); nom_voltage : 1.1; nom_temperature : 25;
@@ -82,7 +82,7 @@ def test_every_name_is_there_and_every_end_constrained(part, tmp_path):
 def test_what_is_wrong_is_found(tmp_path, monkeypatch):
     """The constraints of before: bits of ports of one bit, half of the period on both sides; and a port left out."""
 
-    def before(name, ports, period_ns, through=(), two_periods=()):
+    def before(name, ports, period_ns, through=(), many_periods=()):
         text = constraints_text(name, ports, period_ns, ())
         return re.sub(r" csr_we ", " ", text.replace("0.35", "0.5").replace("resp_ready", "resp_ready resp_ready[*]"))
 

@@ -70,7 +70,10 @@ def write_word(state, address, data):  # type: ignore[no-untyped-def]
         return
     if kind == at.K_CTRL:
         if data & 8:
-            state.counters[:] = 0
+            if state.params[at.P_DEPTH] > at.SHALLOW_DEPTHS:
+                s[at.S_LATE_CLEAR] = 1
+            else:
+                state.counters[:] = 0
         if data & 1:
             s[at.S_HOLD] = 0
             s[at.S_PENDING] = 0

@@ -66,7 +66,7 @@ def deep_quiet(state):  # type: ignore[no-untyped-def]
     """Return whether no operation is under way, and nothing that acts a cycle later."""
     s, late = state.regs, state.late_inputs
     busy = s[at.S_RESPONSES] | s[at.S_LATE_REQUEST] | s[at.S_LATE_ANSWER]
-    busy |= s[at.S_CONFIGURED] | s[at.S_CONFIGURED_BEFORE]
+    busy |= s[at.S_CONFIGURED] | s[at.S_CONFIGURED_BEFORE] | s[at.S_LATE_CLEAR]
     busy |= late[at.I_CSR_WE] | late[at.I_LINK_CHANGE]
     for stage in range(at.DEEP_TAKEN):
         busy |= state.operations[stage, at.F_KIND]
@@ -219,9 +219,8 @@ def _move_fills(state, picked):  # type: ignore[no-untyped-def]
         fill[at.F_MSHR] = s[at.S_TO_FILL] - 1
         fill[at.F_MATCH] = mshr[at.M_MATCH]
         fill[at.F_OUTPUT] = mshr[at.M_OUTPUT]
+        s[at.S_FILL_POINTER] = s[at.S_TO_FILL] % state.mshrs.shape[0]
     s[at.S_TO_FILL] = picked + 1
-    if picked >= 0:
-        s[at.S_FILL_POINTER] = (picked + 1) % state.mshrs.shape[0]
 
 
 @inner
@@ -278,13 +277,17 @@ def _registers(state, i, read_data, invalidated):  # type: ignore[no-untyped-def
         note_read(state, late[at.I_CSR_ADDR])
     count_events(state, state.late_events)
     copy_row(state.late_events, state.events)
+    if s[at.S_LATE_CLEAR]:
+        state.counters[:] = 0
+        s[at.S_LATE_CLEAR] = 0
     s[at.S_ENABLE_2] = s[at.S_ENABLE_1]
     s[at.S_ENABLE_1] = state.shadow[state.addresses.ctrl]
-    load = s[at.S_CONFIGURED_BEFORE] == 1 and s[at.S_CONFIGURED] == 0
+    changes = s[at.S_CONFIGURED_BEFORE] << 1 | s[at.S_CONFIGURED]  # one bit a cycle, the cycle before lowest
+    load = changes == 1 << at.SETUP_PERIODS - 1
     if load:
         take_shadow(state)
     s[at.S_LATE_REQUEST] = flush_request(state) or load
-    s[at.S_CONFIGURED_BEFORE] = s[at.S_CONFIGURED]
+    s[at.S_CONFIGURED_BEFORE] = changes & (1 << at.SETUP_PERIODS - 1) - 1
     take_bus(state, late)
     if invalidated:
         s[at.S_INV_BUSY] = 0  # after the write, which this cycle still ignores

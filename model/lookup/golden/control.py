@@ -165,7 +165,7 @@ class EngineControl:
 
     def _write_ctrl(self, fields: dict[str, int]) -> None:
         if fields["clear_counters"]:
-            self.counters = {name: 0 for name in self.counters}
+            self._clear_counters()
         if fields["enable"]:
             self._hold = self._pending = False
             self._flush_request |= not self._shadow["CTRL"]
@@ -173,6 +173,9 @@ class EngineControl:
         self._flush_request |= bool(fields["flush"])
         if fields["topology_change"]:
             self._topology_change()
+
+    def _clear_counters(self) -> None:
+        self.counters = {name: 0 for name in self.counters}
 
     def _topology_change(self) -> None:
         self._configured = True

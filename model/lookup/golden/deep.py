@@ -10,6 +10,7 @@ from hopforge.model.lookup.golden.tcam import TcamResult
 
 _RESPONSES = 4
 _Q_PLACES = 2
+_SETUP_PERIODS = 3
 
 
 class DeepLookupEngine(EngineControl):
@@ -52,7 +53,8 @@ class DeepLookupEngine(EngineControl):
         self._late_request = False
         self._late_counts: dict[str, int] = {}
         self._late_read: int | None = None
-        self._configured_before = False  # two cycles ago; `_configured`: in the cycle before
+        self._configured_before = [False] * (_SETUP_PERIODS - 1)  # two cycles ago …; `_configured`: in the cycle before
+        self._late_clear = False
         self._enables = 0, 0  # CTRL.enable one and two cycles ago
 
     @property
@@ -60,7 +62,7 @@ class DeepLookupEngine(EngineControl):
         """Whether no lookup is anywhere in the engine and nothing is going on in the background."""
         stages = (*self._a, self._c1, self._c2, self._m)
         late = self._late_answer is not None or self._late_request
-        bus = self._before.csr_we or self._before.link_change or self._configured_before
+        bus = self._before.csr_we or self._before.link_change or any(self._configured_before) or self._late_clear
         empty = not (any(stages) or self._q or self._out)
         return empty and not (late or bus or any(self._late_counts.values())) and self._quiet
 
@@ -319,9 +321,8 @@ class DeepLookupEngine(EngineControl):
             self._f = Operation(
                 Kind.FILL, mshr.fresh, mshr.key, mshr.dst, mshr.tag, self._to_fill, result=mshr.result
             )  # fmt: skip
+            self._mshrs.fill_pointer = (self._to_fill + 1) % self.params.mshrs
         self._to_fill = picked
-        if picked is not None:
-            self._mshrs.fill_pointer = (picked + 1) % self.params.mshrs
 
     def _move_requests(self, inputs: LookupInputs, taken: Operation | None) -> None:
         """Move stages A and Q."""
@@ -365,6 +366,9 @@ class DeepLookupEngine(EngineControl):
 
     # ---- registers at the end of the cycle
 
+    def _clear_counters(self) -> None:
+        self._late_clear = True
+
     def _registers(self, inputs: LookupInputs, events: CycleEvents, read_data: int) -> None:
         """Take the bus signals of the cycle before, which act in this one."""
         if self._late_read is not None:
@@ -374,12 +378,16 @@ class DeepLookupEngine(EngineControl):
             self._note_read(self._before.csr_addr)
         self._count(self._late_counts)
         self._late_counts = events.counts
+        if self._late_clear:
+            super()._clear_counters()
+            self._late_clear = False
         self._enables = self._shadow["CTRL"], self._enables[0]
-        load = self._configured_before and not self._configured
+        *later, longest_ago = (self._configured, *self._configured_before)
+        load = longest_ago and not any(later)
         if load:
             self._active = self._from_shadow()
         self._late_request = self._flush_request or self._row_flushes() or load
-        self._configured_before = self._configured
+        self._configured_before = later
         self._bus(self._before)
         if events.completed is not None:
             self._invalidate_busy = False  # after the write, which this cycle still ignores

@@ -70,6 +70,9 @@ def synth(
     timeout_s: Annotated[
         float, typer.Option("--timeout-s", min=1, help="Limit of processor time of one recipe on one block.")
     ] = 300,
+    memory_ns: Annotated[
+        float, typer.Option("--memory-ns", min=0, help="From a clock edge to what a memory outside reads, ns.")
+    ] = 0.1,
     stages: Annotated[
         bool, typer.Option("--stages", help="Show the shortest period of each stage of a deep engine (needs OpenSTA).")
     ] = False,
@@ -89,14 +92,14 @@ def synth(
     from hopforge.gen.synth import synthesize_config
     from hopforge.model.errors import UserError
 
-    if stages and (liberty is None or "engine_deep" not in (block or ())):
+    if stages and (liberty is None or not any(name.startswith("engine_deep") for name in block or ())):
         raise UserError("--stages is for --block engine_deep with --liberty")
     checked = read(config, "synth" if blocks == "lookup" else _GENERATED.get(blocks, "gen q-table"))
     status = Console(stderr=True).status("")
     with status:
         found = synthesize_config(
             checked, liberty, blocks=blocks, names=block, recipes=recipe,
-            folder=output_folder(output, "synth", config), timeout_s=timeout_s,
+            folder=output_folder(output, "synth", config), timeout_s=timeout_s, memory_ns=memory_ns,
             progress=lambda name: status.update(f"synthesizing {name}"),
         )  # fmt: skip
     table = Table(box=None, pad_edge=False)
@@ -129,7 +132,7 @@ def _show_stages(console: "Console", found: "list[list[SynthResult]]") -> None:
     from hopforge.gen.synth_stages import by_stage
     from hopforge.model.errors import UserError
 
-    deep = [results for results in found if results[0].block == "engine_deep" and results[0].stages_ns]
+    deep = [results for results in found if results[0].block.startswith("engine_deep") and results[0].stages_ns]
     if not deep:
         raise UserError("--stages needs OpenSTA (sta), which is missing: apt-get install opensta")
     for results in deep:
