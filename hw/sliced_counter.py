@@ -2,15 +2,15 @@
 
 from itertools import pairwise
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from hopforge.hw.plus_one import prefixes_all
 
 __all__ = ["sliced_counter"]
 
 _LOW_BITS = 4
-_UPPER_SLICES = 4
-"""Slices above the low bits."""
+_UPPER_SHARES = (1, 1, 1, 1)
+"""Relative widths of the slices above the low bits."""
 
 
 def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bits: int = 32) -> Value:
@@ -32,13 +32,13 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
     width_bits : int
         Width of the counter, at least 8.
     """
+    uppers = len(_UPPER_SHARES)
     upper_bits = width_bits - _LOW_BITS
-    ends = [upper_bits * number // _UPPER_SLICES for number in range(_UPPER_SLICES + 1)]
+    ends = [upper_bits * sum(_UPPER_SHARES[:number]) // sum(_UPPER_SHARES) for number in range(uppers + 1)]
     low = Signal(_LOW_BITS, name=f"count_{name}_low")
     slices = [Signal(end - start, name=f"count_{name}_at{start + _LOW_BITS}") for start, end in pairwise(ends)]
-    # All bits of the slices up to this one are 1. They change so seldom (the low bits have to be counted through) that
-    # what is known a cycle late for each slice is right when the next one may step.
-    full = [Signal(name=f"count_{name}_full{number}") for number in range(_UPPER_SLICES - 1)]
+    # A slice changes so seldom that what is known of it a cycle late is right when the next one may step.
+    full = [Signal(name=f"count_{name}_full{number}") for number in range(uppers - 1)]
     happened = Signal(name=f"count_{name}_happened")
     steps = Signal(name=f"count_{name}_steps")
     most = (1 << _LOW_BITS) - 1
@@ -46,9 +46,9 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
     m.d.sync += [
         happened.eq(event),
         steps.eq(event & carries),
-        *(flag.eq(below & part.all()) for flag, below, part in zip(full, [Const(1), *full], slices, strict=False)),
+        *(flag.eq(part.all()) for flag, part in zip(full, slices, strict=False)),
         low.eq(_stepped(low, happened, clear)),
-        *(part.eq(_stepped(part, steps & below, clear)) for part, below in zip(slices, [Const(1), *full], strict=True)),
+        *(part.eq(_stepped(part, steps & Cat(*full[:i]).all(), clear)) for i, part in enumerate(slices)),
     ]
     return Cat(low, *slices)
 
