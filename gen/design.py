@@ -161,6 +161,7 @@ def router_design(config: Config, *, router: int = 0) -> NetworkDesign:
         raise UserError(f"--router must be below {len(design.params)}, the routers of the network, not {router}")
     if design.params[router].lookup is not None:
         design.program(router)  # keys that do not fit the routes are found here
+    stream_design(config, design, router)
     return design
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, ClockDomain, Elaboratable, Module, Signal, Value
 
-from hopforge.gen.yosys import run_yosys
+from hopforge.gen.yosys import YosysError, run_yosys
 
-__all__ = ["Proof", "at_most_one", "induction_log", "prove"]
+__all__ = ["Proof", "at_most_one", "induction_log", "prove", "prove_in_parts"]
 
 
 def at_most_one(word: Value) -> Value:
@@ -24,9 +24,12 @@ class Proof(Elaboratable):
     ----------
     inputs : list of Signal
         Free inputs, the clock first; a proof adds its own.
+    claims : list of Signal
+        What is claimed, once the design is elaborated.
     """
 
     def __init__(self) -> None:
+        self.claims: list[Signal] = []
         self.domain = ClockDomain("sync", reset_less=True)
         self.inputs: list[Signal] = [self.domain.clk]
 
@@ -38,9 +41,10 @@ class Proof(Elaboratable):
 
     def claim(self, m: Module, claims: Iterable[Value]) -> None:
         """Assert each of `claims`, by a signal of its own so that a failed proof can name it."""
-        for number, claim in enumerate(claims):
-            holds = Signal(name=f"claim{number}")
+        for claim in claims:
+            holds = Signal(name=f"claim{len(self.claims)}", attrs={"keep": 1})
             m.d.comb += [holds.eq(claim), Assert(holds)]
+            self.claims.append(holds)
 
 
 def prove(
@@ -92,6 +96,72 @@ def induction_log(
 
     The other parameters and the errors are those of `prove`.
     """
+    text = rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False)
+    return _solve(text, [f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof"], mutant, timeout_s)
+
+
+def prove_in_parts(
+    proof: Proof,
+    inputs: Sequence[Signal],
+    *,
+    part: int = 20,
+    mutant: tuple[str, str] | None = None,
+    timeout_s: float = 120,
+) -> bool:
+    """Prove the claims of a design from reset for all time, by induction over one cycle, some of them at a time.
+
+    In the state after reset all hold. From any state in which all hold, `part` of them hold in the next cycle, then the
+    next `part`. Small problems take much less time than one of all claims. All of the design must be claimed by
+    `Proof.claim`; an ``Assert`` elsewhere is not looked at.
+
+    Parameters
+    ----------
+    proof : Proof
+        Not elaborated yet.
+    part : int
+        Claims of a problem.
+    inputs, mutant, timeout_s
+        As for `prove`; the limit is for all parts together.
+
+    Returns
+    -------
+    bool
+        Whether every part was proved.
+
+    Raises
+    ------
+    YosysError
+        If yosys fails otherwise, or takes too long.
+    """
+    text = rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False)
+    names = [claim.name for claim in proof.claims]
+    assert names, "nothing is claimed"
+    sat = "sat -verify -set-assumes"
+    before = " ".join(f"-set-at 1 {name} 1" for name in names)
+    script = [
+        f"{sat} -seq 1 {_wanted(names)} proof",
+        "setattr -unset init w:*",  # any state, not the one after reset
+        "select -assert-none a:init",
+    ]
+    script += [
+        f"{sat} -seq 2 {before} -prove-skip 1 {_wanted(names[at : at + part])} proof"
+        for at in range(0, len(names), part)
+    ]
+    try:
+        log = _solve(text, script, mutant, timeout_s)
+    except YosysError as failed:
+        if "proof did fail" in str(failed):
+            return False
+        raise
+    return log.count("no model found: SUCCESS") == 1 + -(-len(names) // part)
+
+
+def _wanted(names: Sequence[str]) -> str:
+    return " ".join(f"-prove {name} 1" for name in names)
+
+
+def _solve(text: str, commands: Sequence[str], mutant: tuple[str, str] | None, timeout_s: float) -> str:
+    """Flatten the module ``proof`` of an RTLIL text, plant a fault, run the commands, and return the log."""
     script = [
         "read_rtlil proof.il",
         "hierarchy -top proof",
@@ -105,9 +175,9 @@ def induction_log(
         "async2sync",
         "opt -full",
         "opt_clean -purge",
-        f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof",
+        *commands,
     ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        (path / "proof.il").write_text(rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False))
+        (path / "proof.il").write_text(text)
         return run_yosys("\n".join(script) + "\n", path, name="proof", timeout_s=timeout_s)

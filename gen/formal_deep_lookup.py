@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from amaranth.hdl import Assert, Cat, Const, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib.data import View
 
 from hopforge.gen.formal import at_most_one
@@ -67,13 +67,7 @@ class DeepLookupProof(LookupProof):
             with m.If(dut.resp_ready | ~queue.held[i]):
                 m.d.sync += then.eq(follower)
         hit_on_a = dut.resp_valid & dut.resp_hit & dut.resp_tag[ABOUT_A]
-        first = self.then[0]
-        m.d.comb += [
-            Assert(~hit_on_a | (first[0] & (dut.resp_output == first[1:]))),
-            Assert(~self.given | self.pending),
-        ]
-        if self.no_hit:
-            m.d.comb += Assert(~hit_on_a)
+        self._claim_at_ports(hit_on_a, self.then[0])
 
     def _all_invariants(self) -> Iterator[Value]:
         yield from super()._all_invariants()
@@ -308,8 +302,8 @@ class DeepLookupProof(LookupProof):
             dead_first = ~cache.live[way] & cache.live[:way].all() if way else ~cache.live[way]
             yield ~here | (cache.first_dead[way] == dead_first)
 
-    def _places(self) -> Value:
-        """Count the places that hold the marked request."""
+    def _places(self) -> list[Value]:
+        """Return a bit for each place that may hold the marked request."""
         p, dut, keys = self.params, self.dut, self.dut.keys
         places: list[Value] = [~dut.mshrs.free[i] & dut.mshrs.tags[i][MARKED] for i in range(p.mshrs)]
         places += [
@@ -319,4 +313,4 @@ class DeepLookupProof(LookupProof):
         places.append(dut.missed.miss & dut.missed.tag[MARKED])
         places += [keys.lookup & keys.tag[MARKED], keys.full[0] & keys.second_kind.lookup & self._second().tag[MARKED]]
         places += [kind.lookup & kind.tag[MARKED] for kind in keys.kinds.values()]
-        return _count(places)
+        return places

@@ -1,6 +1,6 @@
 """Proofs about small lookup engines of every depth: `hopforge.gen.formal_lookup` says what is proved."""
 
-from hopforge.gen.formal import induction_log, prove
+from hopforge.gen.formal import induction_log, prove_in_parts
 from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS, DeepLookupProof
 from hopforge.gen.formal_lookup import MUTANTS, LookupProof
 from hopforge.hw.lookup_engine import is_deep
@@ -37,7 +37,7 @@ def _proof(pipeline_depth: int, **options: bool) -> tuple[LookupProof, dict[str,
 
 
 def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
-    """Prove the small engine by induction over one cycle; with a mutant, try to.
+    """Prove the small engine by induction over one cycle, some claims at a time; with a mutant, try to.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_
         If yosys fails otherwise, or takes too long.
     """
     proof, mutants = _proof(pipeline_depth)
-    return prove(proof, proof.inputs, mutant=mutants[mutant] if mutant else None, timeout_s=timeout_s)
+    return prove_in_parts(proof, proof.inputs, mutant=mutants[mutant] if mutant else None, timeout_s=timeout_s)
 
 
 def refute_lookup(

@@ -14,7 +14,7 @@ The proof is by induction over one cycle, with the invariants below; `MUTANTS` a
 from collections.abc import Iterator
 from typing import Any
 
-from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Assume, Cat, Const, Module, Mux, Signal, Value
 
 from hopforge.gen.formal import Proof, at_most_one
 from hopforge.hw.crc_hash import CrcHash
@@ -191,12 +191,13 @@ class LookupProof(Proof):
         with m.If(~dut.resp_valid | dut.resp_ready):
             m.d.sync += then.eq(self.answer)
         hit_on_a = dut.resp_valid & dut.resp_hit & dut.resp_tag[ABOUT_A]
-        m.d.comb += [
-            Assert(~hit_on_a | (then[0] & (dut.resp_output == then[1:]))),
-            Assert(~self.given | self.pending),  # no response twice, none that nobody asked for
-        ]
+        self._claim_at_ports(hit_on_a, then)
+
+    def _claim_at_ports(self, hit_on_a: Value, right: Value) -> None:
+        """Claim that a hit about a is the answer `right`, and that each request has one response."""
+        self.claim(self._m, [~hit_on_a | (right[0] & (self.dut.resp_output == right[1:])), ~self.given | self.pending])
         if self.no_hit:
-            m.d.comb += Assert(~hit_on_a)
+            self.claim(self._m, [~hit_on_a])
 
     def _all_invariants(self) -> Iterator[Value]:
         yield from self._of_control()
@@ -204,7 +205,10 @@ class LookupProof(Proof):
         yield from self._of_mshrs()
         yield from self._of_operations()
         yield ~self.pending | self.marked
-        yield self._places() == self.pending  # nothing is lost, nothing is there twice
+        places = self._places()
+        yield Cat(places).any() == self.pending  # nothing is lost
+        for number in range(1, len(places)):
+            yield ~(places[number] & Cat(places[:number]).any())  # nothing is there twice
 
     def _of_control(self) -> Iterator[Value]:
         control, epoch = self.dut.control, self.dut.epoch
@@ -311,8 +315,8 @@ class LookupProof(Proof):
             seen = Mux(cache.bypassed[way], cache.bypass_line, memory.r_data)
             yield ~(kinds.any() & (op.index == self.row)) | (seen == memory.word)
 
-    def _places(self) -> Value:
-        """Count the places that hold the marked request."""
+    def _places(self) -> list[Value]:
+        """Return a bit for each place that may hold the marked request."""
         p, dut, op = self.params, self.dut, self.dut.op
         places: list[Value] = [~dut.mshrs.free[i] & dut.mshrs.tags[i][MARKED] for i in range(p.mshrs)]
         places.append(dut.resp_valid & dut.resp_tag[MARKED])
@@ -322,4 +326,4 @@ class LookupProof(Proof):
             places.append(dut.keys.lookup & dut.keys.tag[MARKED])
         if p.pipeline_depth == 4:
             places.append(dut.keys.first.lookup & dut.keys.first.tag[MARKED])
-        return sum(places, start=Const(0, 1))
+        return places

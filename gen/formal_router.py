@@ -33,6 +33,7 @@ from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.free_queue import first_from
 from hopforge.hw.input_unit import InputUnit
 from hopforge.hw.output_unit import OutputUnit
+from hopforge.hw.vc_turn import VcTurn
 from hopforge.model.router.params import Route, RouterParams
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "OUTPUT_MUTANTS",
     "QUEUE_MUTANTS",
     "REQUEST_MUTANTS",
+    "TURN_MUTANTS",
     "prove_crossbar",
     "prove_output",
     "prove_queue",
@@ -67,6 +69,13 @@ REQUEST_MUTANTS = {
     "a route is taken from a body": ("dut.written", "5'b11101"),
 }
 """Faults of the same input unit with ``va`` free_queue."""
+
+TURN_MUTANTS = {
+    "a head that cannot leave keeps its turn": ("dut.turns.asks", "1'b1"),
+    "what drains is in turn as if it stayed": ("dut.turns.drains", "2'b00"),
+    "the choice behind a grant is that without it": ("dut.turns.granted", "1'b0"),
+}
+"""Faults of the same input unit with ``sa`` input_ahead."""
 
 OFFER_MUTANTS = {
     "a VC is offered though none is left": ("dut.queue.taken", "2'b01"),
@@ -157,6 +166,8 @@ class _QueueProof(Proof):
             m.d.comb += Assume(~dut.va_granted[v] | dut.va_port[v * p.ports : (v + 1) * p.ports].any())
         sender = [Signal(range(p.buffer_flits + 1), init=p.buffer_flits, name=f"sender{v}") for v in range(p.vcs)]
         arrives = [dut.in_valid & (dut.in_flit.vc == v) for v in range(p.vcs)]
+        if dut.turns is not None:
+            m.d.comb += Assume((dut.sa_grant & ~dut.turn) == 0)
         for v, credits in enumerate(sender):
             returned = dut.credit_valid & (dut.credit_vc == v)
             m.d.comb += Assume(~arrives[v] | (credits > 0))
@@ -221,6 +232,7 @@ class _QueueProof(Proof):
             yield ~dut.asks_head[v] | (dut.nonempty[v] & ~dut.active[v] & ~dut.draining[v])
         if not dut.masks:
             return
+        turn: list[Value] = []
         for v in range(p.vcs):
             ports = dut.front[v].route[: p.ports]
             viable = ports.any()
@@ -246,6 +258,19 @@ class _QueueProof(Proof):
             offered = Cat(dut.offered[o] & ports[o] for o in range(p.ports))  # one set of VCs behind each output
             body = dut.active[v] & dut.nonempty[v] & own
             yield asked == Mux(dut.active[v], ports & body.replicate(p.ports), offered & waits.replicate(p.ports))
+            turn.append(Mux(dut.active[v], body, waits))
+        if dut.turns is not None:
+            yield from self._turns(m, dut.turns, Cat(turn))
+
+    def _turns(self, m: Module, turns: VcTurn, waiting: Value) -> Iterator[Value]:
+        """Whose turn it is, with ``sa`` input_ahead: the first of those that could ask, from the pointer on."""
+        dut, p = self.dut, self.params
+        pointer = Signal(p.vcs)
+        asks = Cat(dut.turn[v] & dut.sa_request[v * p.ports : (v + 1) * p.ports].any() for v in range(p.vcs)).any()
+        with m.If(dut.turn.any() & (dut.sa_grant.any() | ~asks)):
+            m.d.sync += pointer.eq(Cat(dut.turn[:v].any() if v else 0 for v in range(p.vcs)))
+        yield turns.pointer == pointer
+        yield dut.turn == first_from(waiting, pointer)
 
 
 def _at(word: Value, ports: Value, vcs: Value) -> Value:
@@ -346,7 +371,7 @@ def prove_queue(*, mutant: str | None = None, timeout_s: float = 300, **changes:
     Parameters
     ----------
     mutant : str, optional
-        Key of `QUEUE_MUTANTS` or `REQUEST_MUTANTS`: a fault with which the proof must fail.
+        Key of `QUEUE_MUTANTS`, `REQUEST_MUTANTS` or `TURN_MUTANTS`: a fault with which the proof must fail.
     timeout_s : float
         Limit in seconds.
 
@@ -356,7 +381,7 @@ def prove_queue(*, mutant: str | None = None, timeout_s: float = 300, **changes:
         Whether the proof succeeded.
     """
     proof = _QueueProof(_router(**changes))
-    fault = (QUEUE_MUTANTS | REQUEST_MUTANTS)[mutant] if mutant else None
+    fault = (QUEUE_MUTANTS | REQUEST_MUTANTS | TURN_MUTANTS)[mutant] if mutant else None
     return prove(proof, proof.inputs, mutant=fault, timeout_s=timeout_s)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hopforge.gen.design import engine_parameters
+from hopforge.gen.litex_module import litex_files
 from hopforge.gen.package import (
     Package,
     package_files,
@@ -77,11 +78,12 @@ def lookup_package(config: Config) -> Package:
     if is_deep(params) and bus != "native":
         raise UserError(f"{config.name}: csr.bus must be native with lookup.pipeline_depth above 4, not {bus}")
     registers = csr_map(params)
+    component = lookup_engine(params=params) if bus == "native" else LookupOnBus(params=params, bus=bus)
     return Package(
         name=name,
         kind="lookup",
         description=_DESCRIPTION,
-        component=lookup_engine(params=params) if bus == "native" else LookupOnBus(params=params, bus=bus),
+        component=component,
         through=(() if is_deep(params) else _THROUGH) + bus_paths(bus),
         many_periods=many_periods(params),
         manifest={
@@ -97,7 +99,10 @@ def lookup_package(config: Config) -> Package:
             "registers": registers_as_data(registers),
         },
         documentation=_documentation(name, params, registers, bus),
-        more=register_map_files(name, _DESCRIPTION + ".", space, bus=bus),
+        more={
+            **register_map_files(name, _DESCRIPTION + ".", space, bus=bus),
+            **litex_files(name, component, space, bus),
+        },
     )
 
 

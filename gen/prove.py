@@ -25,10 +25,12 @@ from hopforge.gen.formal_router import (
     OUTPUT_MUTANTS,
     QUEUE_MUTANTS,
     REQUEST_MUTANTS,
+    TURN_MUTANTS,
     prove_crossbar,
     prove_output,
     prove_queue,
 )
+from hopforge.gen.formal_shared_lookup import SHARING_MUTANTS, prove_sharing
 from hopforge.gen.formal_streams import STREAM_MUTANTS, prove_stream
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
@@ -80,8 +82,10 @@ def _lookup(wide: bool) -> Iterator[Task]:
         yield Task("lookup", f"a hit is the TCAM's answer, depth {depth}", partial(prove_lookup, depth))
     for mutant in MUTANTS:
         yield Task("lookup", f"no proof if {mutant}", partial(_fails, partial(prove_lookup, 3, mutant)))
-    for mutant in DEEP_MUTANTS:
-        yield Task("lookup", f"no proof at depth 5 if {mutant}", partial(_fails, partial(prove_lookup, 5, mutant)))
+    for depth in (5, 8):
+        for mutant in DEEP_MUTANTS:
+            name = f"no proof at depth {depth} if {mutant}"
+            yield Task("lookup", name, partial(_fails, partial(prove_lookup, depth, mutant)))
 
 
 def _allocators(wide: bool) -> Iterator[Task]:
@@ -94,6 +98,10 @@ def _allocators(wide: bool) -> Iterator[Task]:
     for kind in ("input_first", "output_first", "wavefront"):
         yield Task("allocators", f"{kind} allocator", partial(prove_allocator, kind))
         yield Task("allocators", f"{kind} switch allocator", partial(prove_switch_allocator, kind))
+    for ports in (2, 4):
+        yield Task("allocators", f"{ports} ports share a lookup engine fairly, no loss", partial(prove_sharing, ports))
+    for mutant in SHARING_MUTANTS:
+        yield Task("allocators", f"no proof if {mutant}", partial(_fails, partial(prove_sharing, 4, mutant=mutant)))
     for mutant, fault in ARBITER_MUTANTS.items():
         attempt = partial(prove_arbiter, fault[0], mutant=mutant)
         yield Task("allocators", f"no proof if {mutant}", partial(_fails, attempt))
@@ -115,6 +123,7 @@ def _flits(wide: bool) -> Iterator[Task]:
         (", virtual cut-through", {"switching": "vct", "width_bits": 8, "length_bits": 3}),
         (", one flit", {"vcs": 1, "buffer_flits": 1}),
         (", no VC allocator", {"va": "free_queue"}),
+        (", inputs that choose ahead", {"va": "free_queue", "sa": "input_ahead"}),
         (", no VC allocator, routes computed in 2 cycles", {"va": "free_queue", "rc_cycles": 2}),
     )
     for name, changes in variants:
@@ -132,6 +141,9 @@ def _flits(wide: bool) -> Iterator[Task]:
         yield Task("flits", f"no proof if {mutant}", partial(_fails, partial(prove_output, mutant=mutant)))
     for mutant in REQUEST_MUTANTS:
         attempt = partial(prove_queue, va="free_queue", mutant=mutant)
+        yield Task("flits", f"no proof if {mutant}", partial(_fails, attempt))
+    for mutant in TURN_MUTANTS:
+        attempt = partial(prove_queue, va="free_queue", sa="input_ahead", mutant=mutant)
         yield Task("flits", f"no proof if {mutant}", partial(_fails, attempt))
     for mutant in OFFER_MUTANTS:
         attempt = partial(prove_output, va="free_queue", mutant=mutant)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hopforge.gen.design import router_design, stream_design
+from hopforge.gen.litex_module import litex_files
 from hopforge.gen.lookup import lookup_parameters_as_data
 from hopforge.gen.package import (
     Package,
@@ -98,7 +99,12 @@ def router_package(config: Config, *, router: int = 0) -> Package:
         "registers": registers_as_data(router_csr_map(params)),
     }
     description = f"Router {router} of the network {config.name}"
-    more = register_map_files(name, f"{description}.", space, bus=bus)
+    component = (
+        router_with_streams(params, streams)
+        if bus == "native"
+        else RouterOnBus(params=params, bus=bus, streams=streams)
+    )
+    more = register_map_files(name, f"{description}.", space, bus=bus) | litex_files(name, component, space, bus)
     if params.lookup is not None:
         manifest["engines"] = engine_pages_as_data(params)
         more["_program.json"] = program_text([design.program(router)])
@@ -106,9 +112,7 @@ def router_package(config: Config, *, router: int = 0) -> Package:
         name=name,
         kind="router",
         description=description,
-        component=router_with_streams(params, streams)
-        if bus == "native"
-        else RouterOnBus(params=params, bus=bus, streams=streams),
+        component=component,
         manifest=manifest,
         through=bus_paths(bus),
         period_ns=ROUTER_PERIOD_NS,
@@ -141,9 +145,10 @@ def _neighbours(topology: Topology, router: int) -> list[str | None]:
 def engine_pages_as_data(params: RouterParams) -> dict[str, Any]:
     """Return registers of the lookup engines and where they lie on the bus of the router."""
     assert params.lookup is not None
-    return {
+    shared = {} if params.ports_per_engine == 1 else {"ports_per_engine": params.ports_per_engine}
+    return shared | {
         "all_word_address": all_engines_address(0),
-        "port_0_word_address": engine_address(0, 0),
+        "port_0_word_address" if not shared else "engine_0_word_address": engine_address(0, 0),
         "stride_words": 1 << CSR_ADDR_BITS,
         "registers": registers_as_data(csr_map(params.lookup)),
     }
@@ -207,13 +212,21 @@ def engine_sections(params: RouterParams) -> list[str]:
     """Lines of the documentation on the registers of lookup engines; none in mode table."""
     if params.lookup is None:
         return []
+    whose, number = "Each input port has an engine of its own; its", "port"
+    if params.ports_per_engine > 1:
+        groups = (params.engine_ports(engine) for engine in range(params.engines))
+        served = "; ".join(
+            f"engine {engine}: {f'ports {ports[0]} to {ports[-1]}' if len(ports) > 1 else f'port {ports[0]}'}"
+            for engine, ports in enumerate(groups)
+        )
+        whose, number = f"Input ports share engines ({served}). Their", "engine"
     lines = [
         "",
         "## Lookup engines",
         "",
-        f"Each input port has an engine of its own; its registers are at 0x{engine_address(0, 0):04X} + port · "
+        f"{whose} registers are at 0x{engine_address(0, 0):04X} + {number} · "
         f"0x{1 << CSR_ADDR_BITS:X} + the word below. A write at 0x{all_engines_address(0):04X} + word goes to the "
-        "engines of all ports; reads there give 0.",
+        f"engines of all ports; reads there give 0.",
         "",
         "| word | register | reset | what |",
         "|---|---|---|---|",

@@ -29,7 +29,7 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.output.results import command_words, staged
 
-__all__ = ["BLOCK_SETS", "synthesize", "synthesize_config"]
+__all__ = ["BLOCK_SETS", "map_with_memories", "synthesize", "synthesize_config"]
 
 SLOT_BITS = 84 * 8
 """Bits of the smallest Ethernet packet with preamble and gap."""
@@ -118,8 +118,29 @@ def _rank(block: Block, result: SynthResult) -> tuple[bool, float]:
     return (not within, (result.area_um2 or 0.0) if within else delay)
 
 
-def _prepare(block: Block, top: str, folder: Path, timeout_s: float) -> None:
-    """Write ``prepared.il``: generic gates, memories outside as ports, clock gates as modules."""
+def map_with_memories(block: Block, library: Library, recipe: str, folder: Path, timeout_s: float = 300) -> SynthResult:
+    """Map a block, with its memories as instances; leave ``RECIPE.v`` and ``memories.v`` in `folder`.
+
+    Raises
+    ------
+    UserError
+        An unknown recipe.
+    YosysError
+        If yosys fails or takes too long.
+    """
+    if recipe not in RECIPES:
+        raise UserError(f"unknown recipe {recipe!r}; there are {', '.join(RECIPES)}")
+    top = f"block_{block.name}"
+    (folder / "cells.lib").write_text(library.text)
+    _prepare(block, top, folder, timeout_s, outside=False)
+    return _map(block, top, recipe, 0.9, library, folder, timeout_s)
+
+
+def _prepare(block: Block, top: str, folder: Path, timeout_s: float, *, outside: bool = True) -> None:
+    """Write ``prepared.il``: generic gates, memories outside as ports, clock gates as modules.
+
+    If memories are not to be `outside` they stay instances, whose modules are written as ``memories.v``.
+    """
     text = to_rtlil(block.build(), top)
     (folder / "design.il").write_text(text)
     bodies = re.findall(r"^module (\\\S+)\n(.*?)^end$", text, re.MULTILINE | re.DOTALL)
@@ -133,7 +154,13 @@ def _prepare(block: Block, top: str, folder: Path, timeout_s: float) -> None:
         lines.append(f"setattr -set keep 1 w:*{COPY}* %ci1 t:$dff %i")  # else equal registers would be merged
     lines += [f"blackbox {name}" for name in memories + gates]
     lines += [f"synth -top {top} -noshare -flatten -noabc", "opt -full", "simplemap"]
-    lines += [f"expose -evert t:{name}" for name in memories]
+    if outside:
+        lines += [f"expose -evert t:{name}" for name in memories]
+    else:
+        lines = [
+            "read_rtlil design.il", "proc", "select -none", *(f"select -add {name}" for name in memories),
+            "write_verilog -noattr -selected memories.v", "select -clear", "design -reset", *lines,
+        ]  # fmt: skip
     lines += ["opt_clean -purge", "check -assert", "write_rtlil prepared.il"]
     run_yosys("\n".join(lines) + "\n", folder, name="prepare", timeout_s=timeout_s)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import largest_bytes, read_input, too_large
 
-__all__ = ["GateCell", "Library", "gate_cell", "read_library", "reset_map"]
+__all__ = ["GateCell", "Library", "cell_bodies", "gate_cell", "read_library", "reset_map"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,11 @@ class GateCell:
         """Return Verilog of an instance for a techmap."""
         pins = {self.enable: enable, self.clock: clock, self.gated: gated, **dict.fromkeys(self.low, "1'b0")}
         return f"{self.name} _TECHMAP_REPLACE_ ({', '.join(f'.{pin}({net})' for pin, net in pins.items())});"
+
+
+def cell_bodies(library: Library) -> dict[str, str]:
+    """Return what stands in the group of each cell, by name."""
+    return _groups(library.text, "cell")
 
 
 def gate_cell(library: Library, latches: int) -> GateCell | None:

@@ -36,7 +36,7 @@ def tcam_signature(params: LookupParams) -> wiring.Signature:
 
 
 def has_tcam_ports(params: RouterParams) -> bool:
-    """Whether each input port of the router has a port to a TCAM outside."""
+    """Whether each lookup engine of the router has a port to a TCAM outside."""
     return params.rc == "lookup" and params.lookup is not None and params.lookup.tcam_kind == "external"
 
 
@@ -52,7 +52,7 @@ class ControlledRouter(wiring.Component):
     - ``number``: number of the router in its network, to be read as NUMBER.
     - ``dropped`` (with `events`): an input is about to count a packet with an unroutable destination.
     - Mode lookup: ``link_change`` (a pulse) begins a topology change in all engines; with a TCAM outside, ``tcam[i]``
-      is its port for input i.
+      is its port for engine i (that of input i, unless inputs share engines).
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class ControlledRouter(wiring.Component):
         if p.rc == "lookup" and p.lookup is not None:
             members["link_change"] = In(1)
             if has_tcam_ports(p):
-                members["tcam"] = Out(tcam_signature(p.lookup)).array(p.ports)
+                members["tcam"] = Out(tcam_signature(p.lookup)).array(p.engines)
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:

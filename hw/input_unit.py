@@ -1,6 +1,7 @@
 """Input side of a port: buffers, routing and the state of its virtual channels."""
 
 from collections.abc import Callable
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -9,18 +10,20 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, ceil_log2
 
 from hopforge.hw.flit_buffer import FlitBuffer
+from hopforge.hw.foreseen_request import ForeseenRequest
 from hopforge.hw.free_queue import first_from, offered_masks, offers_ahead
-from hopforge.hw.lookup import lookup_ports
+from hopforge.hw.lookup import LookupBase, lookup_ports
 from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
 from hopforge.hw.switch_request import SwitchRequest
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
+from hopforge.hw.vc_turn import VcTurn
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 
-__all__ = ["DROP_BITS", "InputUnit", "control_signature", "flit_layout", "label_bits"]
+__all__ = ["DROP_BITS", "InputUnit", "asking_signature", "control_signature", "flit_layout", "label_bits"]
 
 DROP_BITS = 32
 """Width of a drop counter; it wraps around."""
@@ -42,6 +45,25 @@ def control_signature(params: LookupParams) -> wiring.Signature:
     """Ports of a lookup engine that software and a TCAM outside use."""
     ports = lookup_ports(params)
     return wiring.Signature({name: port for name, port in ports.items() if not name.startswith(("req_", "resp_"))})
+
+
+def asking_signature(params: RouterParams) -> wiring.Signature:
+    """Return requests and responses of a shared engine, seen from an input unit; a tag is the number of a VC."""
+    assert params.lookup is not None
+    tag_bits = max(1, ceil_log2(params.vcs))
+    return wiring.Signature(
+        {
+            "req_valid": Out(1),
+            "req_ready": In(1),
+            "req_dst": Out(params.address_bits),
+            "req_tag": Out(tag_bits),
+            "resp_valid": In(1),
+            "resp_ready": Out(1),
+            "resp_tag": In(tag_bits),
+            "resp_output": In(params.lookup.output_bits),
+            "resp_match": In(1),
+        }
+    )
 
 
 class InputUnit(wiring.Component):
@@ -68,6 +90,8 @@ class InputUnit(wiring.Component):
     ----------
     nonempty, active, pop : Signal
         For proofs: of each VC, whether it has a flit, has an output VC, loses a flit.
+    turns : VcTurn, optional
+        With ``sa`` input_ahead: what chooses the VC that may ask.
     asks_head, draining : Signal
         For proofs: of each VC, whether a head without an output VC may ask for the switch (``va`` free_queue), and
         whether its packet is unroutable.
@@ -96,6 +120,7 @@ class InputUnit(wiring.Component):
     sa_request: Signal
     guess_request: Signal
     guess_confirmed: Signal
+    turn: Signal
     sa_grant: Signal
     label: Signal
     at_or_after: Signal
@@ -132,6 +157,8 @@ class InputUnit(wiring.Component):
         if p.va == "free_queue":
             self.masks = tuple(offered_masks(p, o) for o in range(p.ports)) if offers_ahead(p) else ()
             members |= {name: In(pairs) for name in ("at_or_after", "stays", "follows")}
+            if p.sa == "input_ahead":
+                members["turn"] = Out(p.vcs)
             offers = sum(len(of_output) for of_output in self.masks)
             members |= {"offers": In(p.vcs * offers), "offered": In(offers)}
             self.out_port = Signal(p.vcs * p.ports)
@@ -148,7 +175,10 @@ class InputUnit(wiring.Component):
         if p.speculation:
             members |= {"guess_request": Out(p.vcs * p.ports), "guess_confirmed": Out(p.vcs)}
         if self.looks_up and p.lookup is not None:
-            members["control"] = Out(control_signature(p.lookup))
+            if p.ports_per_engine > 1:
+                members["asking"] = Out(asking_signature(p))
+            else:
+                members["control"] = Out(control_signature(p.lookup))
         else:
             members["route"] = In(route_layout(p).size)
         super().__init__(members)
@@ -159,6 +189,7 @@ class InputUnit(wiring.Component):
         self.draining = Signal(p.vcs)
         vcs, depth = range(p.vcs), p.buffer_flits
         self.pop = Signal(p.vcs)
+        self.turns = VcTurn(vcs=p.vcs) if p.sa == "input_ahead" else None
         self.count = [Signal(range(depth + 1), name=f"count{v}") for v in vcs]
         self.several = [Signal(name=f"several{v}") for v in vcs]
         self.write = [Signal(range(depth), name=f"write{v}") for v in vcs]
@@ -181,7 +212,7 @@ class InputUnit(wiring.Component):
 
     @property
     def looks_up(self) -> bool:
-        """Whether a lookup engine is in it."""
+        """Whether it asks a lookup engine, its own or (with ``asking``) one that it shares."""
         return self.params.rc == "lookup"
 
     def elaborate(self, platform: object) -> Module:
@@ -357,16 +388,21 @@ class InputUnit(wiring.Component):
                     cycle.eq(Mux(last, 0, cycle + 1)),
                 ]
 
+    def _engine(self, m: Module) -> LookupBase:
+        """Put in an engine of its own."""
+        assert self.params.lookup is not None
+        m.submodules.engine = lookup = lookup_engine(params=self.params.lookup)
+        for name, member in self.control.signature.members.items():  # type: ignore[attr-defined]
+            outside, inside = getattr(self.control, name), getattr(lookup, name)  # type: ignore[attr-defined]
+            m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)
+        return lookup
+
     def _looked_up(self, m: Module, requests: list[VcRequest], va: Value, draining: Value, ended: Value) -> None:
         """Ask the engine, one VC after the other."""
         p = self.params
         enabled = self._enabled(m)
-        assert p.lookup is not None
-        m.submodules.engine = lookup = lookup_engine(params=p.lookup)
+        lookup = self.asking if p.ports_per_engine > 1 else self._engine(m)  # type: ignore[attr-defined]
         m.submodules.turn = turn = RoundRobin(width=p.vcs)
-        for name, member in self.control.signature.members.items():  # type: ignore[attr-defined]
-            outside, inside = getattr(self.control, name), getattr(lookup, name)  # type: ignore[attr-defined]
-            m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)
         accepted = Signal()
         m.d.comb += [
             lookup.req_valid.eq(turn.requests.any()),
@@ -443,11 +479,14 @@ class InputUnit(wiring.Component):
         """Know the requests of the next cycle, and with them what a head of it takes."""
         p = self.params
         arrives = Cat(self.in_valid & (self.in_flit.vc == v if p.vcs > 1 else 1) for v in range(p.vcs))
+        units: list[Any] = []
         for v, request in enumerate(requests):
             route = View(route_layout(p), self.front[v].route)
             m.d.comb += [request.ports.eq(route.ports), request.route_class.eq(route.route_class)]
             drained = Signal(name=f"drained{v}")
-            unit = SwitchRequest(ports=p.ports, vcs=p.vcs)
+            kind = ForeseenRequest if p.sa == "input_ahead" else SwitchRequest
+            unit = kind(ports=p.ports, vcs=p.vcs)
+            units.append(unit)
             offers = [self._offer(m, v, o, route.route_class) for o in range(p.ports)]
             place(
                 m, f"switch_request{v}", unit, platform, p.ports, p.vcs,
@@ -465,6 +504,22 @@ class InputUnit(wiring.Component):
                 self._of(self.sa_request, v, p.ports).eq(unit.request),
                 self._of(self.label, v, label_bits(p)).eq(Cat(unit.vc, self.front[v].kind[_TAIL], unit.asks_head)),
             ]
+        if p.sa == "input_ahead":
+            self._take_turns(m, units)
+
+    def _take_turns(self, m: Module, units: list[Any]) -> None:
+        """Choose the VC that may ask in the next cycle."""
+        assert self.turns is not None
+        m.submodules.turns = turns = self.turns
+        m.d.comb += [
+            self.turn.eq(turns.turn),
+            turns.asks.eq((turns.turn & Cat(unit.request.any() for unit in units)).any()),
+            turns.granted.eq(self.sa_grant.any()),
+            turns.drains.eq(lowest_one(self.draining & self.nonempty)),
+            turns.next_granted.eq(Cat(unit.next_granted for unit in units)),
+            turns.next_kept.eq(Cat(unit.next_kept for unit in units)),
+            turns.next_drained.eq(Cat(unit.next_drained for unit in units)),
+        ]
 
     def _offer(self, m: Module, v: int, o: int, route_class: Value) -> tuple[Value, Value]:
         """Return what output `o` has for a head of input VC `v`, and whether it has anything."""

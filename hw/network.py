@@ -65,7 +65,7 @@ class Network(wiring.Component):
             members["link_change"] = In(len(self.routers))
         for number, params in enumerate(self.routers):
             if has_tcam_ports(params) and params.lookup is not None:
-                members[f"router{number}_tcam"] = Out(tcam_signature(params.lookup)).array(params.ports)
+                members[f"router{number}_tcam"] = Out(tcam_signature(params.lookup)).array(params.engines)
         super().__init__(members)
 
     def _problems(self) -> Iterator[str]:

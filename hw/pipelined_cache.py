@@ -1,6 +1,6 @@
 """Arrays of the routing cache in a deep engine: read, compare and act, one cycle each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -11,6 +11,17 @@ from hopforge.hw.replacement import Replacement, check_policy, state_bits
 from hopforge.hw.routing_cache import RESERVED_BITS
 from hopforge.hw.sram import Sram
 
+_PART_BITS = 2
+"""Bits of two words that a table of an FPGA with four inputs compares."""
+
+
+def _equal_parts(m: Module, first: Value, second: Value, name: str) -> Signal:
+    """Return a register with a bit for each part of two words: the parts were equal."""
+    starts = range(0, len(first), _PART_BITS)
+    equal = Signal(len(starts), name=name)
+    m.d.sync += equal.eq(Cat(first[at : at + _PART_BITS] == second[at : at + _PART_BITS] for at in starts))
+    return equal
+
 
 class PipelinedCache(wiring.Component):
     """Set-associative or skewed cache (lines and parameters as in `RoutingCache`) that takes three cycles.
@@ -19,6 +30,9 @@ class PipelinedCache(wiring.Component):
     2. In the next cycle ``compare_key`` and ``compare_index`` are what was read for; the lines are compared.
     3. In the cycle after it, with ``key`` and ``index`` the same again, at most one command: ``lookup``, ``fill``,
        ``invalidate``, ``scrub`` as for `RoutingCache`; ``present`` and ``output`` describe what was found.
+
+    Behind memories with ``late_output`` one step of the comparison is in cycle 2, the rest in cycle 3; what happens is
+    the same.
 
     Lines are not forwarded: behind a command other than ``lookup`` nothing may be read for two cycles. The replacement
     state is: ``busy`` says that cycle 3 belongs to an operation, ``index_before`` and ``busy_before`` what was there a
@@ -145,22 +159,16 @@ class PipelinedCache(wiring.Component):
 
         # --- compare
         write = Signal(W)
-        found = Signal(W)
         first_dead, all_live, outputs = self.first_dead, self.all_live, self.outputs
-        alive = Signal(W)
         for way in range(W):
             m.submodules[f"way{way}"] = memory = self.memories[way]
             self._access(memory, m, way)
             m.d.comb += [memory.w_en.eq(write[way]), memory.w_data.eq(new_line)]
             line = memory.r_data
-            m.d.comb += [
-                alive[way].eq(line[valid_at] & (line[epoch_at : epoch_at + self.epoch_bits] == self.epoch)),
-                found[way].eq(alive[way] & (line[: self.key_bits] == self.compare_key)),
-            ]
             m.d.sync += [valid[way].eq(line[valid_at]), outputs[way].eq(line[output_at:epoch_at])]
-        m.d.sync += [match.eq(found), live.eq(alive), all_live.eq(alive.all())]
-        for way in range(W):
-            m.d.sync += first_dead[way].eq(~alive[way] & alive[:way].all() if way else ~alive[way])
+        lines = [memory.r_data for memory in self.memories]
+        compare = self._compare_late if self.memories[0].late_output else self._compare
+        compare(m, [Cat(line[epoch_at : epoch_at + self.epoch_bits], line[valid_at]) for line in lines], lines)
 
         # --- act
         m.submodules.replacement = replacement = Replacement(policy=self.policy, ways=W, seed=self.seed)
@@ -184,6 +192,36 @@ class PipelinedCache(wiring.Component):
         if self.policy_memory is not None:
             self._connect_state(m, self.policy_memory, replacement, victim)
         return m
+
+    def _compare(self, m: Module, epochs: Sequence[Value], lines: Sequence[Value]) -> None:
+        """Compare in the cycle of the memories; the results are registers.
+
+        ``epochs``: epoch and valid bit of each line.
+        """
+        W = self.ways
+        found = Signal(W)
+        alive = Signal(W)
+        for way, (epoch, line) in enumerate(zip(epochs, lines, strict=True)):
+            m.d.comb += [
+                alive[way].eq(epoch[-1] & (epoch[:-1] == self.epoch)),
+                found[way].eq(alive[way] & (line[: self.key_bits] == self.compare_key)),
+            ]
+        m.d.sync += [self.match.eq(found), self.live.eq(alive), self.all_live.eq(alive.all())]
+        for way in range(W):
+            m.d.sync += self.first_dead[way].eq(~alive[way] & alive[:way].all() if way else ~alive[way])
+
+    def _compare_late(self, m: Module, epochs: Sequence[Value], lines: Sequence[Value]) -> None:
+        """Do the same with one step of logic behind the memories; what is left follows the registers."""
+        live = self.live
+        for way, (epoch, line) in enumerate(zip(epochs, lines, strict=True)):
+            same_epoch = _equal_parts(m, epoch[:-1], self.epoch, f"same_epoch{way}")
+            same_key = _equal_parts(m, line[: self.key_bits], self.compare_key, f"same_key{way}")
+            m.d.comb += [
+                live[way].eq(self.valid[way] & same_epoch.all()),
+                self.match[way].eq(live[way] & same_key.all()),
+                self.first_dead[way].eq(~live[way] & live[:way].all() if way else ~live[way]),
+            ]
+        m.d.comb += self.all_live.eq(live.all())
 
     def _connect_state(self, m: Module, memory: Sram, replacement: Replacement, victim: Signal) -> None:
         """Read-modify-write of the replacement state; the two operations ahead are forwarded."""

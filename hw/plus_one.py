@@ -29,7 +29,7 @@ def plus_one(number: Value) -> Value:
     number : Value
         Any width.
     """
-    return Cat(bit ^ below for bit, below in zip(number, prefixes_all(number), strict=True))
+    return Cat(number[i] ^ below for i, below in enumerate(prefixes_all(number)))
 
 
 def low_half(number: Value) -> Value:

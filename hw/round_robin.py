@@ -53,6 +53,11 @@ class RoundRobin(wiring.Component):
     width : int
         Number of requesters.
 
+    Attributes
+    ----------
+    at_or_after : Signal
+        For proofs: the pointer, as the numbers at or after it.
+
     Raises
     ------
     ValueError
@@ -71,6 +76,7 @@ class RoundRobin(wiring.Component):
         if width < 1:
             raise ValueError(f"width must be at least 1, not {width}")
         self.width = width
+        self.at_or_after = Signal(width)
         super().__init__(
             {
                 "requests": In(width),
@@ -98,7 +104,7 @@ class RoundRobin(wiring.Component):
         if self.width == 1:
             m.d.comb += [self.grant.eq(self.requests), self.first.eq(self.requests)]
             return m
-        at_or_after = Signal(self.width)
+        at_or_after = self.at_or_after
         preferred = Signal(self.width)
         m.d.comb += [
             preferred.eq(self.requests & at_or_after),

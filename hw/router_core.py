@@ -13,6 +13,7 @@ from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
+from hopforge.hw.shared_lookup import SharedLookup
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
 from hopforge.model.router.params import RouterParams
@@ -48,7 +49,7 @@ def router_members(params: RouterParams) -> dict[str, wiring.Member]:
         "dropped": Out(params.ports),
     }
     if params.rc == "lookup" and params.lookup is not None:
-        members["control"] = Out(control_signature(params.lookup)).array(params.ports)
+        members["control"] = Out(control_signature(params.lookup)).array(params.engines)
     return members
 
 
@@ -105,6 +106,8 @@ class RouterCore(wiring.Component):
             sa.requests.eq(Cat(unit.sa_request for unit in self.inputs)),
             sa.labels.eq(Cat(unit.label for unit in self.inputs)),
         ]
+        if p.sa == "input_ahead":
+            m.d.comb += sa.turns.eq(Cat(unit.turn for unit in self.inputs))
         if p.speculation:
             m.d.comb += [
                 sa.speculative.eq(Cat(unit.guess_request for unit in self.inputs)),
@@ -124,6 +127,8 @@ class RouterCore(wiring.Component):
             self._input(m, i, unit, sa.granted_vc)
             if p.rc == "table":
                 m.d.comb += unit.route.eq(self.route[i])
+        if p.rc == "lookup":
+            self._lookups(m, platform)
         for o, output in enumerate(self.outputs):
             m.submodules[f"output{o}"] = shared(output, platform, p.structure, p.credits(o), output.masks)
             self._output(m, o, output, sa.label)
@@ -162,8 +167,20 @@ class RouterCore(wiring.Component):
             self.dropped[i].eq(unit.dropped),
             unit.sa_grant.eq(granted_vc[i * p.vcs : (i + 1) * p.vcs]),
         ]
-        if p.rc == "lookup":
-            wiring.connect(m, wiring.flipped(self.control[i]), unit.control)  # type: ignore[attr-defined]
+
+    def _lookups(self, m: Module, platform: object) -> None:
+        """Lead the control ports to the engines: those in the input units, or those that input units share."""
+        p = self.params
+        for g, control in enumerate(self.control):
+            units = [self.inputs[i] for i in p.engine_ports(g)]
+            if p.ports_per_engine == 1:
+                wiring.connect(m, wiring.flipped(control), units[0].control)  # type: ignore[attr-defined]
+                continue
+            engine = SharedLookup(params=p, members=len(units))
+            m.submodules[f"lookup{g}"] = shared(engine, platform, p.structure, len(units))
+            wiring.connect(m, wiring.flipped(control), engine.control)
+            for unit, member in zip(units, engine.member, strict=True):
+                wiring.connect(m, unit.asking, member)  # type: ignore[attr-defined]
 
     def _output(self, m: Module, o: int, output: OutputUnit, label: Value) -> None:
         p, port = self.params, self.port[o]

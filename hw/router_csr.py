@@ -87,9 +87,9 @@ class RouterCsr(wiring.Component):
         if p.rc == "lookup":
             members |= {
                 "engine_addr": Out(CSR_ADDR_BITS),
-                "engine_we": Out(p.ports),
-                "engine_re": Out(p.ports),
-                "engine_rdata": In(p.ports * WORD_BITS),
+                "engine_we": Out(p.engines),
+                "engine_re": Out(p.engines),
+                "engine_rdata": In(p.engines * WORD_BITS),
             }
         super().__init__(members)
 
@@ -172,17 +172,17 @@ class RouterCsr(wiring.Component):
             if name in self.map:
                 with m.If(self._written(name)):
                     m.d.comb += [own.eq(1), self.engine_addr.eq(registers[name].address)]
-        chosen = Signal(p.ports)
+        chosen = Signal(p.engines)
         everyone = (page == ALL_ENGINES_PAGE) | own
         m.d.comb += [
-            chosen.eq(Cat(page == ENGINE_PAGE + port for port in range(p.ports))),
-            self.engine_we.eq((chosen | everyone.replicate(p.ports)) & bus.we.replicate(p.ports)),
-            self.engine_re.eq(chosen & bus.re.replicate(p.ports)),
+            chosen.eq(Cat(page == ENGINE_PAGE + engine for engine in range(p.engines))),
+            self.engine_we.eq((chosen | everyone.replicate(p.engines)) & bus.we.replicate(p.engines)),
+            self.engine_re.eq(chosen & bus.re.replicate(p.engines)),
         ]
-        source = Signal(p.ports)
+        source = Signal(p.engines)
         with m.If(bus.re):
             m.d.sync += source.eq(chosen)
-        words = [self.engine_rdata[port * WORD_BITS : (port + 1) * WORD_BITS] for port in range(p.ports)]
+        words = [self.engine_rdata[engine * WORD_BITS : (engine + 1) * WORD_BITS] for engine in range(p.engines)]
         m.d.comb += bus.rdata.eq(Mux(source.any(), select(source, words), held))
 
 

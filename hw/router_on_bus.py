@@ -49,16 +49,16 @@ class RouterOnBus(OnBus):
             return found
         found["link_change"] = self.router.link_change
         if lookup.tcam_kind == "sram":
-            register, bus, ports = csr_map(lookup)["TCAM_WRITE"], self.router.csr, self.params.ports
+            register, bus, engines = csr_map(lookup)["TCAM_WRITE"], self.router.csr, self.params.engines
             page = bus.addr[CSR_ADDR_BITS:]
             written = Signal()
-            m.submodules.watch = watch = RowWriteWatch(engines=ports, rows=lookup.tcam_rows)
+            m.submodules.watch = watch = RowWriteWatch(engines=engines, rows=lookup.tcam_rows)
             m.d.comb += [
                 written.eq(bus.we & (bus.addr[:CSR_ADDR_BITS] == register.address)),
                 watch.row.eq(bus.wdata[register.field("row").lsb :]),
                 watch.commit.eq(
-                    Cat((page == ALL_ENGINES_PAGE) | (page == ENGINE_PAGE + port) for port in range(ports))
-                    & written.replicate(ports)
+                    Cat((page == ALL_ENGINES_PAGE) | (page == ENGINE_PAGE + engine) for engine in range(engines))
+                    & written.replicate(engines)
                 ),
             ]
             found["overrun"] = watch.overrun

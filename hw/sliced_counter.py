@@ -6,11 +6,18 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from hopforge.hw.plus_one import prefixes_all
 
-__all__ = ["sliced_counter"]
+__all__ = ["sliced_counter", "slices"]
 
 _LOW_BITS = 4
-_UPPER_SHARES = (1, 1, 1, 1)
-"""Relative widths of the slices above the low bits."""
+_UPPER_SLICES = 4
+"""Slices above the low bits."""
+
+
+def slices(width_bits: int = 32) -> list[tuple[int, int]]:
+    """First bit of each slice of a counter, and of what follows it; the register is ``count_NAME_atFIRST``."""
+    upper_bits = width_bits - _LOW_BITS
+    ends = [upper_bits * number // _UPPER_SLICES for number in range(_UPPER_SLICES + 1)]
+    return [(start + _LOW_BITS, end + _LOW_BITS) for start, end in pairwise(ends)]
 
 
 def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bits: int = 32) -> Value:
@@ -32,13 +39,10 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
     width_bits : int
         Width of the counter, at least 8.
     """
-    uppers = len(_UPPER_SHARES)
-    upper_bits = width_bits - _LOW_BITS
-    ends = [upper_bits * sum(_UPPER_SHARES[:number]) // sum(_UPPER_SHARES) for number in range(uppers + 1)]
     low = Signal(_LOW_BITS, name=f"count_{name}_low")
-    slices = [Signal(end - start, name=f"count_{name}_at{start + _LOW_BITS}") for start, end in pairwise(ends)]
+    upper = [Signal(end - start, name=f"count_{name}_at{start}") for start, end in slices(width_bits)]
     # A slice changes so seldom that what is known of it a cycle late is right when the next one may step.
-    full = [Signal(name=f"count_{name}_full{number}") for number in range(uppers - 1)]
+    full = [Signal(name=f"count_{name}_full{number}") for number in range(_UPPER_SLICES - 1)]
     happened = Signal(name=f"count_{name}_happened")
     steps = Signal(name=f"count_{name}_steps")
     most = (1 << _LOW_BITS) - 1
@@ -46,11 +50,11 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
     m.d.sync += [
         happened.eq(event),
         steps.eq(event & carries),
-        *(flag.eq(part.all()) for flag, part in zip(full, slices, strict=False)),
+        *(flag.eq(part.all()) for flag, part in zip(full, upper, strict=False)),
         low.eq(_stepped(low, happened, clear)),
-        *(part.eq(_stepped(part, steps & Cat(*full[:i]).all(), clear)) for i, part in enumerate(slices)),
+        *(part.eq(_stepped(part, steps & Cat(*full[:i]).all(), clear)) for i, part in enumerate(upper)),
     ]
-    return Cat(low, *slices)
+    return Cat(low, *upper)
 
 
 def _stepped(value: Value, step: Value, clear: Value) -> Value:

@@ -52,6 +52,7 @@ class SwitchAllocator(wiring.Component):
     label: Signal
     speculative: Signal
     confirmed: Signal
+    turns: Signal
 
     def __init__(
         self,
@@ -63,8 +64,9 @@ class SwitchAllocator(wiring.Component):
         speculation: bool = False,
         label_bits: int = 0,
     ):
-        if kind not in ALLOCATORS:
-            raise ValueError(f"sa must be one of {', '.join(ALLOCATORS)}, not {kind!r}")
+        kinds = (*ALLOCATORS, "input_ahead")
+        if kind not in kinds:
+            raise ValueError(f"sa must be one of {', '.join(kinds)}, not {kind!r}")
         if arbiter not in ARBITERS:
             raise ValueError(f"arbiter must be one of {', '.join(ARBITERS)}, not {arbiter!r}")
         for name, value in (("ports", ports), ("vcs", vcs)):
@@ -83,6 +85,8 @@ class SwitchAllocator(wiring.Component):
             "labels": In(ports * vcs * label_bits),
             "label": Out(ports * label_bits),
         }
+        if kind == "input_ahead":
+            members["turns"] = In(ports * vcs)
         if speculation:
             members |= {"speculative": In(ports * vcs * ports), "confirmed": In(ports * vcs)}
         super().__init__(members)
@@ -90,6 +94,9 @@ class SwitchAllocator(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build one matching, or two with the second in the gaps of the first."""
         m = Module()
+        if self.kind == "input_ahead":
+            self._of_turns(m, platform)
+            return m
         ports = self.ports
         at_or_after = [Signal(self.vcs, name=f"vc_at_or_after{i}") for i in range(ports)]
         grants, picks, labels = self._matching(m, platform, "regular", self.requests, at_or_after, None)
@@ -131,6 +138,29 @@ class SwitchAllocator(wiring.Component):
             with m.If(granted.any()):
                 m.d.sync += pointer.eq(Cat(granted[:v].any() if v else 0 for v in range(self.vcs)))
         return m
+
+    def _of_turns(self, m: Module, platform: object) -> None:
+        """Match inputs that have chosen their VC: bit i·vcs + v of ``turns``."""
+        ports, vcs, bits = self.ports, self.vcs, self.label_bits
+        m.submodules.regular = inner = SeparableAllocator(
+            inputs=ports, outputs=ports, first="input", arbiter=self.arbiter, single_requests=True, refusable=False
+        )
+        labels: list[Value] = []
+        pairs, granted = [], []
+        for i in range(ports):
+            turn = self.turns[i * vcs : (i + 1) * vcs]
+            first = i * vcs
+            words = [self.requests[(first + v) * ports : (first + v + 1) * ports] for v in range(vcs)]
+            told = [self.labels[(first + v) * bits : (first + v + 1) * bits] for v in range(vcs)]
+            pairs.append(select(turn, words))
+            granted.append(turn & inner.row_granted[i].replicate(vcs))
+            labels.append(Cat(*[select(turn, told)] * ports) if bits else Const(0, 0))
+        m.d.comb += [
+            inner.requests.eq(Cat(pairs)),
+            self.grants.eq(inner.grants),
+            self.granted_vc.eq(Cat(granted)),
+            self.label.eq(self._sent(m, platform, "sent", inner.grants, labels)),
+        ]
 
     def _sent(self, m: Module, platform: object, name: str, matched: Value, labels: list[Value]) -> Value:
         """Return the label that each output is given, of those that each pair would bring."""

@@ -54,11 +54,24 @@ class SwitchRequest(wiring.Component):
         members |= {name: In(ports * vcs) for name in ("offered", "stays", "follows")}
         members |= {"ports": In(ports), "offered_any": In(ports), "request": Out(ports)}
         members |= {"asks_head": Out(1), "active": Out(1), "vc": Out(vcs), "out_vc": Out(vcs)}
-        super().__init__(members)
+        super().__init__(members | self._more_members())
+
+    def _more_members(self) -> dict[str, wiring.Member]:
+        """Return the ports that a subclass has besides."""
+        return {}
 
     def elaborate(self, platform: object) -> Module:
         """Prepare the requests of the next cycle."""
         m = Module()
+        self._request(m)
+        return m
+
+    def _request(self, m: Module) -> tuple[Value, Value, Value, Value]:
+        """Build the registers; returns what a subclass needs of the next cycle.
+
+        Whether a flit is there with and without a pop, and whether it is a body with a credit if the VC is granted, and
+        one with a credit or a head if it stays as it is.
+        """
         asks_body, credit_kept, credit_left = Signal(), Signal(), Signal()
         left, waits = Signal(), Signal()  # a flit is there in the next cycle, with and without a pop
         m.d.comb += [
@@ -79,7 +92,7 @@ class SwitchRequest(wiring.Component):
                 Mux(self.pop, self.tail & left & self.enable, ~self.active & waits & ~unroutable & self.enable)
             ),
         ]
-        return m
+        return left, waits, credit_left, Mux(self.active, credit_kept, ~unroutable & self.enable)
 
     def _of_port(self, word: Value) -> Value:
         """Return the part of a word that belongs to the output of the packet."""

@@ -235,6 +235,11 @@ def _digits(key: str, digits: int, address: AddressConfig) -> Iterator[Problem]:
         )
 
 
+def asker_bits(vcs: int, ports: int) -> int:
+    """Return the bits of a tag that names a VC and, if several ports share an engine, its port."""
+    return (vcs - 1).bit_length() + (ports - 1).bit_length()
+
+
 def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Iterator[Problem]:
     """Return what of the traffic the router model cannot carry; keys are from the root of the file."""
     if router.model == "input_output_queued":
@@ -272,9 +277,12 @@ def route_computation_problems(router: RouterConfig, address: AddressConfig, loo
             f"is for router.route_computation=table only, not lookup (a hit takes lookup.pipeline_depth + 1 = "
             f"{lookup.pipeline_depth + 1} cycles)",
         )
-    if router.vcs > 1 << lookup.request_tag_bits:
+    tag_bits = asker_bits(router.vcs, lookup.ports_per_engine)
+    if tag_bits > lookup.request_tag_bits:
+        whose = f" of lookup.ports_per_engine={lookup.ports_per_engine} ports" if lookup.ports_per_engine > 1 else ""
         yield Problem(
-            "lookup.request_tag_bits", f"must number router.vcs={router.vcs}, not {lookup.request_tag_bits} bits"
+            "lookup.request_tag_bits",
+            f"must number router.vcs={router.vcs}{whose}, not {lookup.request_tag_bits} bits",
         )
     if lookup.cache.second_level is not None:
         yield Problem("lookup.cache.second_level", "is not in the engines of router.route_computation=lookup")

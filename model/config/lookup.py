@@ -186,6 +186,8 @@ class LookupConfig(Section):
     """Width of the tag that leads an answer back to its request."""
     pipeline_depth: Literal[1, 2, 3, 4, 5, 6, 7, 8] = 3
     """Cycles from a request to its answer on a hit."""
+    ports_per_engine: Literal[1, 2, 4] = 1
+    """Input ports of a router that share an engine, its cache and TCAM; the last engine serves what is left over."""
     tcam: TcamConfig = TcamConfig()
     """Ternary CAM."""
 

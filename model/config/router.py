@@ -38,6 +38,19 @@ def hidden_cycles_problem(rc_cycles: int, va: str, speculation: bool) -> str | N
     return f"must be 1{'' if most == 1 else f' to {most}'} with lookahead ({where}), not {rc_cycles}"
 
 
+def choice_ahead_problem(va: str, route_computation: str, rc_cycles: int, switching: str) -> str | None:
+    """Return why inputs cannot choose a cycle ahead (`sa: input_ahead`), None if they can."""
+    for key, needed, given in (
+        ("va", "free_queue", va),
+        ("route_computation", "table", route_computation),
+        ("rc_cycles", 0, rc_cycles),
+        ("switching", "wormhole", switching),
+    ):
+        if given != needed:
+            return f"input_ahead needs {key}={needed}, not {given}"
+    return None
+
+
 class RouterConfig(Section):
     """Every router of the network (docs/definitions/router.md, docs/definitions/router-models.md)."""
 
@@ -63,8 +76,9 @@ class RouterConfig(Section):
     va: Allocator | Literal["free_queue"] = "output_first"
     """Allocator of virtual channels; `islip` is another name of `output_first`. `free_queue`: none; the head that the
     switch grants takes the next free virtual channel of its output, and a hop is a cycle shorter."""
-    sa: Allocator = "output_first"
-    """Switch allocator; `islip` is another name of `output_first`."""
+    sa: Allocator | Literal["input_ahead"] = "output_first"
+    """Switch allocator; `islip` is another name of `output_first`. `input_ahead`, with `va: free_queue` only: as
+    `input_first`, but inputs choose a cycle ahead, before it is known which output virtual channels are free."""
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     """Arbiters of the separable allocators; `matrix` = least recently granted."""
     speculation: bool | Literal["shared"] = False
@@ -128,6 +142,10 @@ class RouterConfig(Section):
         if self.va == "free_queue" and self.speculation is not False:
             limit = "must be false with va=free_queue (heads ask for the switch anyway)"
             yield Problem("speculation", f"{limit}, not {self.speculation}")
+        if self.sa == "input_ahead" and self.model == "input_queued":
+            problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
+            if problem:
+                yield Problem("sa", problem)
         if self.lookahead and self.model == "input_queued":
             yield from self._lookahead_problems()
         if self.model == "input_output_queued":

@@ -73,15 +73,30 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "cosim router": lambda config: _routers(config) | {"cosim"},
     "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed"},
     "cosim q_table": lambda config: _MACHINE | {"cosim"},
+    "energy lookup": lambda config: _KEYS | {"timing"},
+    "energy router": lambda config: _routers(config) | {"energy"},
     "lint": lambda config: _routers(config) | _KEYS | {"csr"},
     "mutate": _engine,
     "synth": _engine,
     "timing": lambda config: _KEYS | {"csr"},
+    "fpga engine": _engine,
+    "fpga network": _routers,
     "demo": lambda config: _hits(config) | _network(config) | {"cosim"},
 }
 """Command, with its part → the sections that it uses in a configuration, beside name, seed and topology."""
 
-_WITH_KEYS = {"hits", "gen lookup", "gen tables", "cosim lookup", "lint", "mutate", "synth", "timing", "demo"}
+_WITH_KEYS = {
+    "hits",
+    "gen lookup",
+    "gen tables",
+    "cosim lookup",
+    "lint",
+    "mutate",
+    "synth",
+    "timing",
+    "fpga engine",
+    "demo",
+}
 
 
 def uses_keys(config: Config, command: str) -> bool:

@@ -12,6 +12,7 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, SCRIPT
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
+from hopforge.model.network.parts.chosen_ahead import match_chosen
 from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.lookup_build import attach_lookup
@@ -22,7 +23,7 @@ from hopforge.model.network.parts.speculation import speculate
 from hopforge.model.network.parts.switch_match import switch_match
 from hopforge.model.network.parts.wavefront import match_wavefront
 from hopforge.model.network.settings import (
-    ALLOCATORS,
+    SWITCH_ALLOCATORS,
     SWITCHING,
     VC_ALLOCATORS,
     RouterParameters,
@@ -122,7 +123,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
 def _set_router(state: NetState, router: RouterParameters) -> None:
     """Write the parameters of the routers into the record."""
     s = state.record[0]
-    s["va_kind"], s["sa_kind"] = VC_ALLOCATORS[router.va], ALLOCATORS[router.sa]
+    s["va_kind"], s["sa_kind"] = VC_ALLOCATORS[router.va], SWITCH_ALLOCATORS[router.sa]
     s["matrix"], s["switching_mode"] = router.arbiter == "matrix", SWITCHING[router.switching]
     s["release_credits"], s["rc_cycles"] = router.vc_release == "credits", router.rc_cycles
     s["lookahead"] = router.lookahead
@@ -142,8 +143,10 @@ def _put_router_parts(state: NetState, router: RouterParameters) -> None:
     if router.va == "free_queue":
         state.put_function("vc_match", ask_with_heads)
         state.put_function("vc_queue", give_vcs)
-    own_match = router.arbiter == "matrix" or ALLOCATORS[router.sa] != OUTPUT_FIRST
-    if router.speculation != "shared" and own_match:
+    own_match = router.arbiter == "matrix" or SWITCH_ALLOCATORS[router.sa] != OUTPUT_FIRST
+    if router.sa == "input_ahead":
+        state.put_function("switch_match", match_chosen)
+    elif router.speculation != "shared" and own_match:
         state.put_function("switch_match", switch_match)
 
 

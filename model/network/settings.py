@@ -18,6 +18,7 @@ from hopforge.model.topology.link_times import input_queued_cycles, port_values
 
 ALLOCATORS = {"input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT}
 VC_ALLOCATORS = ALLOCATORS | {"free_queue": FREE_QUEUE}
+SWITCH_ALLOCATORS = ALLOCATORS | {"input_ahead": INPUT_FIRST}
 SWITCHING = {"wormhole": 0, "vct": 1, "saf": 2}
 MAX_VCS = 16
 
@@ -61,7 +62,7 @@ class RouterParameters:
             ("buffer_flits", 1 <= self.buffer_flits <= 65535, "1..65535", self.buffer_flits),
             ("switching", self.switching in SWITCHING, "wormhole, vct or saf", self.switching),
             ("va", self.va in VC_ALLOCATORS, ", ".join(VC_ALLOCATORS), self.va),
-            ("sa", self.sa in ALLOCATORS, ", ".join(ALLOCATORS), self.sa),
+            ("sa", self.sa in SWITCH_ALLOCATORS, ", ".join(SWITCH_ALLOCATORS), self.sa),
             ("arbiter", self.arbiter in ("round_robin", "matrix"), "round_robin or matrix", self.arbiter),
             ("speculation", self.speculation in (False, True, "shared"), "false, true or shared", self.speculation),
             (

@@ -165,6 +165,8 @@ class Wavefront(Allocation):
 def allocation(kind: str, size: int, arbiter: str = "round_robin") -> Allocation:
     """Return the allocator of a name: ``input_first``, ``output_first``, ``islip`` (the same) or ``wavefront``.
 
+    ``input_ahead`` differs from ``input_first`` in what its inputs choose from, not in the matching.
+
     Raises
     ------
     ValueError
@@ -174,7 +176,7 @@ def allocation(kind: str, size: int, arbiter: str = "round_robin") -> Allocation
         raise ValueError(f"arbiter must be one of {', '.join(_ARBITRATIONS)}, not {arbiter!r}")
     if kind == "wavefront":
         return Wavefront(size)
-    if kind == "input_first":
+    if kind in ("input_first", "input_ahead"):
         return InputFirst(size, arbiter)
     if kind in ("output_first", "islip"):
         return OutputFirst(size, arbiter)

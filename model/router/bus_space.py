@@ -133,10 +133,10 @@ def router_space(params: RouterParams, stream_ports: tuple[int, ...] = ()) -> Ad
     if params.lookup is not None:
         engine = csr_map(params.lookup)
         written = CsrMap(tuple(r for r in engine if any(field.access in WRITABLE for field in r.fields)))
-        bits, ports = CSR_ADDR_BITS, params.ports
+        bits, engines = CSR_ADDR_BITS, params.engines
         windows += [
             Window(name="ENGINES", page=ALL_ENGINES_PAGE, page_bits=bits, registers=written, readable=False),
-            Window(name="ENGINE", page=ENGINE_PAGE, page_bits=bits, registers=engine, pages=ports),
+            Window(name="ENGINE", page=ENGINE_PAGE, page_bits=bits, registers=engine, pages=engines),
         ]
         sources += ["overrun"] if params.lookup.tcam_kind == "sram" else []
         sources += ["link_change"]

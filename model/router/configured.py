@@ -97,6 +97,7 @@ def network_params(
                     vc_rule=rule,
                     escape_rule=_as_rule(tables.escape_rule[number]) if escape else (),
                     lookup=lookup,
+                    ports_per_engine=config.lookup.ports_per_engine if lookup is not None else 1,
                     output_kind="port_set" if lookup is not None and tables.port_sets else "port",
                     **given,
                     **kinds,

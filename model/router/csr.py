@@ -29,10 +29,10 @@ ROUTER_CSR_ADDR_BITS = 14
 """Width of a word address within a router, whatever it holds."""
 
 ALL_ENGINES_PAGE = 2
-"""Page (of 2^CSR_ADDR_BITS words) whose writes go to the lookup engines of all input ports."""
+"""Page (of 2^CSR_ADDR_BITS words) whose writes go to all lookup engines."""
 
 ENGINE_PAGE = 4
-"""Page of the engine of input port 0; those of the others follow."""
+"""Page of engine 0 (of input port 0, or of the first ports that share one); those of the others follow."""
 
 NUMBER_BITS = 16
 """Width of a router's number in its network."""
@@ -60,9 +60,9 @@ def all_engines_address(register: int) -> int:
     return ALL_ENGINES_PAGE << CSR_ADDR_BITS | register
 
 
-def engine_address(port: int, register: int) -> int:
-    """Return the address in a router of a register of the lookup engine of an input port."""
-    return ENGINE_PAGE + port << CSR_ADDR_BITS | register
+def engine_address(engine: int, register: int) -> int:
+    """Return the address in a router of a register of a lookup engine: that of an input port, unless they share."""
+    return ENGINE_PAGE + engine << CSR_ADDR_BITS | register
 
 
 def router_csr_map(params: RouterParams) -> CsrMap:
@@ -87,7 +87,8 @@ def _constants(params: RouterParams) -> Iterator[Register]:
     shape = [("ports", 0, 7, "ports"), ("vcs", 8, 5, "virtual channels of a port")]
     lsb = 16
     fields = [_const(name, at, width, getattr(params, name), text) for name, at, width, text in shape]
-    for name, known in _CHOICES.items():
+    for name, usual in _CHOICES.items():
+        known = usual if getattr(params, name) in usual else (*usual, getattr(params, name))
         width = (len(known) - 1).bit_length()
         text = ", ".join(f"{number} {choice}" for number, choice in enumerate(known))
         fields.append(_const(name, lsb, width, known.index(getattr(params, name)), text))
@@ -161,7 +162,7 @@ def address_space(params: RouterParams) -> Iterator[tuple[int, str, Register]]:
     """Yield (address, name, register) of everything on the bus of a router, in address order.
 
     Registers of lookup engines are called ``ENGINES.name`` on the page of all of them and ``ENGINEi.name`` on that of
-    input port i.
+    engine i.
     """
     for register in router_csr_map(params):
         yield register.address, register.name, register
@@ -171,6 +172,6 @@ def address_space(params: RouterParams) -> Iterator[tuple[int, str, Register]]:
     for register in engine:
         if any(field.access in ("rw", "wo", "w1") for field in register.fields):
             yield all_engines_address(register.address), f"ENGINES.{register.name}", register
-    for port in range(params.ports):
+    for number in range(params.engines):
         for register in engine:
-            yield engine_address(port, register.address), f"ENGINE{port}.{register.name}", register
+            yield engine_address(number, register.address), f"ENGINE{number}.{register.name}", register

@@ -95,7 +95,7 @@ class RouterModel:
     Attributes
     ----------
     engines : list of GoldenEngine
-        In mode lookup, the engine of each input port.
+        In mode lookup, one for `ports_per_engine` input ports.
     flits_in, flits_out, drops : list of int
         For each port: flits that have come in, flits that have stood on the output, unroutable packets of the input
         that have been dropped.
@@ -107,8 +107,9 @@ class RouterModel:
         self.params = p = params
         self.inputs = [[_InputVc() for _ in range(p.vcs)] for _ in range(p.ports)]
         self.outputs = [[_OutputVc(p.credits(o)) for _ in range(p.vcs)] for o in range(p.ports)]
-        self.engines = [golden_engine(p.lookup) for _ in range(p.ports)] if p.lookup and p.rc == "lookup" else []
+        self.engines = [golden_engine(p.lookup) for _ in range(p.engines)] if p.lookup else []
         self._ask_pointer = [0] * p.ports
+        self._member_pointer = [0] * p.engines
         self._queued = p.va == "free_queue"
         self._va = allocation("output_first" if self._queued else p.va, p.ports * p.vcs, p.arbiter)
         self._next_vc = [0] * p.ports  # f
@@ -144,7 +145,7 @@ class RouterModel:
         inputs : sequence of PortInputs
             One per port.
         engines : sequence of LookupInputs
-            In mode lookup one per port; requests and ``resp_ready`` in them are replaced by the router's own.
+            In mode lookup one per engine; requests and ``resp_ready`` in them are replaced by the router's own.
         enable : bool
             0: from the next cycle on no packet begins RC.
         clear_counters : bool
@@ -166,6 +167,7 @@ class RouterModel:
         if self._queued:
             for n, members in requests.items():
                 asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
+        passed = self._choose_ahead(asked) if p.sa == "input_ahead" else {}
         sends = self._switch(self._sa, asked)
         if self._queued:
             allocated = self._next_vcs(requests, sends)
@@ -186,6 +188,8 @@ class RouterModel:
         self._visible = self._crossing
         self._crossing = [None] * p.ports
         self._credit = [None] * p.ports
+        for i, v in passed.items():
+            self._vc_pointer[i] = (v + 1) % p.vcs
         popped: dict[int, tuple[int, Flit]] = {}
         for i, (o, v) in (sends | late).items():
             self._vc_pointer[i] = (v + 1) % p.vcs
@@ -289,13 +293,31 @@ class RouterModel:
             for of_port in self.inputs
         ]
 
+    def _choose_ahead(self, asked: list[dict[int, int]]) -> dict[int, int]:
+        """Leave the VC that each input picks among those in turn (input_ahead).
+
+        Returns, for each input whose VC requests nothing, that VC.
+        """
+        p = self.params
+        passed = {}
+        for i, of_port in enumerate(self.inputs):
+            heads = [v for v, vc in enumerate(of_port) if vc.state is _State.VA and not self._held(i)]
+            turn = sorted({*asked[i], *heads})
+            if not turn:
+                continue
+            v = first_at_or_after(self._vc_pointer[i], turn, p.vcs)
+            if v not in asked[i]:
+                passed[i] = v
+            asked[i] = {v: asked[i][v]} if v in asked[i] else {}
+        return passed
+
     def _switch(self, allocator, requests: list[dict[int, int]]) -> dict[int, tuple[int, int]]:  # type: ignore[no-untyped-def]
         """Return (output, VC) of each matched input."""
         p = self.params
         representing: list[dict[int, int]] = []  # per input: the VC for each output
         for i, asked in enumerate(requests):
             pointer = self._vc_pointer[i]
-            if p.sa == "input_first":
+            if p.sa in ("input_first", "input_ahead"):
                 v = first_at_or_after(pointer, asked, p.vcs) if asked else None
                 representing.append({} if v is None else {asked[v]: v})
             else:
@@ -431,27 +453,36 @@ class RouterModel:
     def _lookups(self, asks: list[int | None], engines: Sequence[LookupInputs]) -> list[LookupOutputs]:
         """Let the engines go through the cycle, and the VCs in RC with their answers."""
         p = self.params
+        vc_bits = (p.vcs - 1).bit_length()
         answers = []
-        for i, engine in enumerate(self.engines):
-            given, v = engines[i], asks[i]
-            dst = 0 if v is None else self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
-            answer = engine.step(
-                given._replace(req_valid=int(v is not None), req_dst=dst, req_tag=v or 0, resp_ready=1)
-            )
+        for g, engine in enumerate(self.engines):
+            members = p.engine_ports(g)
+            asking = {member: asks[i] or 0 for member, i in enumerate(members) if asks[i] is not None}
+            request = {"req_valid": 0, "req_dst": 0, "req_tag": 0}
+            if asking:
+                member = first_at_or_after(self._member_pointer[g], asking, p.ports_per_engine)
+                i, v = members[member], asking[member]
+                dst = self.inputs[i][v].fifo[0].data & (1 << p.address_bits) - 1
+                request = {"req_valid": 1, "req_dst": dst, "req_tag": member << vc_bits | v}
+            answer = engine.step(engines[g]._replace(**request, resp_ready=1))
             answers.append(answer)
-            if v is not None and answer.req_ready:
+            if asking and answer.req_ready:
                 self.inputs[i][v].asked = True
                 self._ask_pointer[i] = (v + 1) % p.vcs
+                self._member_pointer[g] = (member + 1) % p.ports_per_engine
             if answer.resp_valid:
-                vc = self.inputs[i][answer.resp_tag]
-                vc.candidates = self._looked_up(i, answer) if answer.resp_match else []
-                vc.state = _State.VA if vc.candidates else _State.DRAIN
+                self._answered(members[answer.resp_tag >> vc_bits], answer.resp_tag & (1 << vc_bits) - 1, answer)
         return answers
 
-    def _looked_up(self, i: int, answer: LookupOutputs) -> list[_Candidate]:
+    def _answered(self, i: int, v: int, answer: LookupOutputs) -> None:
+        vc = self.inputs[i][v]
+        vc.candidates = self._looked_up(i, v, answer) if answer.resp_match else []
+        vc.state = _State.VA if vc.candidates else _State.DRAIN
+
+    def _looked_up(self, i: int, v: int, answer: LookupOutputs) -> list[_Candidate]:
         p, output = self.params, answer.resp_output
         if p.output_kind == "port_set":
-            return self._candidates(i, answer.resp_tag, output & (1 << p.ports) - 1, 0)
+            return self._candidates(i, v, output & (1 << p.ports) - 1, 0)
         port = output & (1 << PORT_BITS) - 1
         ports = 1 << port if port < p.ports else 0
-        return self._candidates(i, answer.resp_tag, ports, output >> PORT_BITS & (1 << CLASS_BITS) - 1)
+        return self._candidates(i, v, ports, output >> PORT_BITS & (1 << CLASS_BITS) - 1)

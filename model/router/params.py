@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from hopforge.model.config.router import hidden_cycles_problem
+from hopforge.model.config.limits import asker_bits
+from hopforge.model.config.router import choice_ahead_problem, hidden_cycles_problem
 from hopforge.model.lookup.params import LookupParams
 
 __all__ = ["CLASS_BITS", "INPUT_VCS_MAX", "PORT_BITS", "LookAhead", "Route", "RouterParams", "check_input_vcs"]
@@ -33,10 +34,11 @@ _CHOICES = {
     "switching": ("wormhole", "vct"),
     "rc": ("table", "lookup"),
     "va": ("input_first", "output_first", "wavefront", "free_queue"),
-    "sa": ("input_first", "output_first", "wavefront"),
+    "sa": ("input_first", "output_first", "wavefront", "input_ahead"),
     "arbiter": ("round_robin", "matrix"),
     "vc_release": ("tail", "credits"),
     "output_kind": ("port", "port_set"),
+    "ports_per_engine": (1, 2, 4),
     "flit_buffers": ("memory", "latches", "flip_flops"),
 }
 _NEIGHBOUR_FLITS = (1, 65535)
@@ -129,7 +131,8 @@ class RouterParams:
     lookahead : LookAhead, optional
         Mode table: heads bring their route along, and leave with that of the next router.
     va, sa : str
-        ``input_first``, ``output_first`` or ``wavefront``; va also ``free_queue``: no VC allocator.
+        ``input_first``, ``output_first`` or ``wavefront``; va also ``free_queue``: no VC allocator, and with it sa
+        also ``input_ahead``: inputs choose a cycle ahead.
     arbiter : str
         ``round_robin`` or ``matrix``.
     speculation : bool
@@ -146,9 +149,11 @@ class RouterParams:
         Mask of output VCs by class, input port, input VC, output port, for the ports of a route and for its
         escape; empty: one class, all VCs.
     lookup : LookupParams, optional
-        Engine of every input port in mode lookup.
+        Every lookup engine in mode lookup.
     output_kind : str
         What the engine answers: ``port`` or ``port_set``.
+    ports_per_engine : int
+        Input ports that share a lookup engine: 1, 2 or 4; the last engine serves what is left over.
     flit_buffers : str
         ``memory`` (macros, or flip-flops), ``latches`` or ``flip_flops`` (standard cells).
 
@@ -167,7 +172,7 @@ class RouterParams:
     rc_cycles: int = 0
     lookahead: LookAhead | None = None
     va: Literal["input_first", "output_first", "wavefront", "free_queue"] = "output_first"
-    sa: Literal["input_first", "output_first", "wavefront"] = "output_first"
+    sa: Literal["input_first", "output_first", "wavefront", "input_ahead"] = "output_first"
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     speculation: bool = False
     vc_release: Literal["tail", "credits"] = "tail"
@@ -181,6 +186,7 @@ class RouterParams:
     escape_rule: Rule = ()
     lookup: LookupParams | None = None
     output_kind: Literal["port", "port_set"] = "port"
+    ports_per_engine: Literal[1, 2, 4] = 1
     flit_buffers: Literal["memory", "latches", "flip_flops"] = "memory"
 
     def __post_init__(self) -> None:
@@ -224,6 +230,16 @@ class RouterParams:
     def classes(self) -> int:
         """Number of classes of routes."""
         return len(self.vc_rule) or 1
+
+    @property
+    def engines(self) -> int:
+        """Number of lookup engines; 0 in mode table."""
+        return -(-self.ports // self.ports_per_engine) if self.rc == "lookup" else 0
+
+    def engine_ports(self, engine: int) -> range:
+        """Return the input ports that a lookup engine serves, its members."""
+        first = engine * self.ports_per_engine
+        return range(first, min(first + self.ports_per_engine, self.ports))
 
     @property
     def adaptive(self) -> bool:
@@ -274,8 +290,14 @@ class RouterParams:
         for name, known in _CHOICES.items():
             value = getattr(self, name)
             if value not in known:
-                yield f"{name} must be one of {', '.join(known)}, not {value!r}"
+                yield f"{name} must be one of {', '.join(map(str, known))}, not {value!r}"
         yield from self._lookahead_problems()
+        if self.sa == "input_ahead":
+            problem = choice_ahead_problem(self.va, self.rc, self.rc_cycles, self.switching)
+            if problem:
+                yield f"sa: {problem}"
+            if self.adaptive or self.escapes:
+                yield "routes must have one port and no escape with sa='input_ahead'"
         if self.va == "free_queue" and self.speculation:
             yield "speculation must be False with va='free_queue' (heads ask for the switch anyway), not True"
         if self.neighbour_flits and len(self.neighbour_flits) != self.ports:
@@ -344,8 +366,9 @@ class RouterParams:
             return
         if self.lookup.address_bits != self.address_bits:
             yield f"lookup.address_bits must be address_bits={self.address_bits}, not {self.lookup.address_bits}"
-        if 1 << self.lookup.request_tag_bits < self.vcs:
-            yield f"lookup.request_tag_bits must number vcs={self.vcs}, not {self.lookup.request_tag_bits} bits"
+        if asker_bits(self.vcs, self.ports_per_engine) > self.lookup.request_tag_bits:
+            whose = f" of ports_per_engine={self.ports_per_engine} ports" if self.ports_per_engine > 1 else ""
+            yield f"lookup.request_tag_bits must number vcs={self.vcs}{whose}, not {self.lookup.request_tag_bits} bits"
         if self.output_kind == "port_set" and self.lookup.output_bits < self.ports:
             yield f"lookup.output_bits must be at least ports={self.ports} for port sets, not {self.lookup.output_bits}"
         if self.output_kind == "port" and 1 << self.lookup.output_bits < self.ports:

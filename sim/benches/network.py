@@ -106,9 +106,7 @@ class _Log:
     kind: NDArray[np.int64]
 
 
-def record_network(
-    config: Config, traffic: NetworkTraffic, setup: NetworkSetup | None = None
-) -> RecordedNetwork:
+def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup | None = None) -> RecordedNetwork:
     """Run the simulator with the configured traffic and derive the signals of hardware with the same packets.
 
     Parameters
@@ -189,7 +187,7 @@ def _run(
 
 
 def _engine_counts(run: Simulation) -> dict[str, NDArray[np.int64]]:
-    """Return the counters that the engines of all input ports have for lookups: int64[input port] by name."""
+    """Return the counters that all engines have for lookups: int64[engine] by name."""
     if run.state.lookup is None:
         return {"lookups": np.zeros(1, np.int64), "hits": np.zeros(1, np.int64)}
     counts = run.state.lookup.counts
@@ -298,8 +296,8 @@ class _Recorder:
         for name, counts in _engine_counts(run).items():
             register = registers[f"COUNT_{name.upper()}"].address
             for number, count in enumerate(counts.tolist()):
-                router, port = divmod(number, self.params.ports)
-                yield router << ROUTER_CSR_ADDR_BITS | engine_address(port, register), count
+                router, engine = divmod(number, self.params.engines)
+                yield router << ROUTER_CSR_ADDR_BITS | engine_address(engine, register), count
 
     def replay(self) -> Replay:
         """All signals."""

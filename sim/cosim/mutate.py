@@ -8,7 +8,7 @@ and that is not proved to be without effect at the ports, is a hole in the stimu
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,10 +22,11 @@ from hopforge.gen.design import NetworkDesign, engine_parameters, network_design
 from hopforge.gen.mutate import SELECTOR, Mutant, Netlist, write_netlist
 from hopforge.gen.verilator import run_verilator
 from hopforge.gen.verilog import tool_versions
-from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.hw.lookup_engine import is_deep, lookup_engine
 from hopforge.hw.network import Network
 from hopforge.hw.q_table import QTable
 from hopforge.hw.router import Router
+from hopforge.hw.sliced_counter import slices
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
@@ -81,6 +82,9 @@ _USED_CYCLES = 400
 COUNT_FROM = 2**32 - 1024
 """What counters begin with after reset, in the netlist and in the golden model: they would need 2^31 events for bits
 that are tested in no time when there are ones from the start and zeros after a clearing."""
+
+_ENGINE_COUNT_FROM = 2**32 - 64
+"""As `COUNT_FROM`, of a lookup engine by itself: some of its events are rare, and each must carry through all bits."""
 
 _EVENTS = {r"count_\w+_high": COUNT_FROM >> 2}  # of hw.event_counter, whose two lowest bits are apart
 _DROPS = {"drops": COUNT_FROM}  # of hw.input_unit
@@ -184,6 +188,8 @@ class Subject(NamedTuple):
         reset by itself, and no trace shows a register that the reset forgets.
     spared : str
         Modules that other benches test, see `hopforge.gen.mutate.write_netlist`.
+    used_masks : dict
+        Inputs of which only these bits are driven in these cycles.
     reset : dict
         Registers that the golden model lets begin elsewhere, see `hopforge.gen.mutate.write_netlist`.
     """
@@ -194,6 +200,7 @@ class Subject(NamedTuple):
     used_cycles: int = 0
     spared: str = ""
     reset: dict[str, int] = {}
+    used_masks: dict[str, int] = {}
 
 
 def mutate(
@@ -349,7 +356,12 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
         return q_table_subject(QTableParams.from_config(config), seed)
     params = engine_parameters(config)
     if block == "lookup":
-        return Subject(block, lookup_engine(params=params), [*_engine_traces(config, params, seed)], reset=_EVENTS)
+        replays = [*_engine_traces(config, params, seed)]
+        # Never enabled before the reset: the memories, which it does not clear, are then as at power-up.
+        return Subject(
+            block, lookup_engine(params=params), replays, _USED_CYCLES, reset=_event_counters(params),
+            used_masks={"csr_wdata": 0xFFFFFFFE},
+        )  # fmt: skip
     bench = node_reduction_bench if block == "node_reduction" else routing_cache_bench
     counts = [400, 4000, 20000]
 
@@ -358,8 +370,8 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
         Fragment.get(made.component, None)  # only its trace is wanted, but Amaranth warns of what is never elaborated
         return made.replay
 
-    replays = [lambda number=number, cycles=cycles: trace(number, cycles) for number, cycles in enumerate(counts)]
-    return Subject(block, bench(params, 2, np.random.default_rng(seed)).component, replays)  # type: ignore[arg-type]
+    made = [lambda number=number, cycles=cycles: trace(number, cycles) for number, cycles in enumerate(counts)]
+    return Subject(block, bench(params, 2, np.random.default_rng(seed)).component, made)  # type: ignore[arg-type]
 
 
 def router_subject(params: RouterParams, seed: int) -> Subject:
@@ -421,6 +433,13 @@ def q_table_subject(params: QTableParams, seed: int) -> Subject:
     return Subject(Q_TABLE, QTable(params=params), replays, _USED_CYCLES)
 
 
+def _event_counters(params: LookupParams) -> dict[str, int]:
+    """Return what the registers of an engine's counters begin with."""
+    if not is_deep(params):
+        return {name: _ENGINE_COUNT_FROM >> 2 for name in _EVENTS}
+    return {rf"count_\w+_at{start}": _ENGINE_COUNT_FROM >> start & (1 << end - start) - 1 for start, end in slices()}
+
+
 def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[Callable[[], Replay]]:
     """Yield traffic of different kinds, shortest first."""
     network = engine_traffic(config, 1000, seed).addresses
@@ -429,19 +448,26 @@ def _engine_traces(config: Config, params: LookupParams, seed: int) -> Iterator[
     near = [
         Traffic(
             lookups=4000, seed=seed + 10 + n, quiet_cycles=quiet, pool=pool, pool_lookups=often,
-            locality=1.0, centres=2, count_from=COUNT_FROM,
+            locality=1.0, centres=2, count_from=_ENGINE_COUNT_FROM, thorough=True,
         )
         for n, (quiet, pool, often) in enumerate(3 * shapes)
     ]  # fmt: skip
     kinds = [
         Traffic(
-            lookups=600, seed=seed, count_from=COUNT_FROM, quiet_cycles=15, pool=3 * params.entries, addresses=network
+            lookups=600,
+            seed=seed,
+            quiet_cycles=15,
+            pool=3 * params.entries,
+            addresses=network,
+            count_from=_ENGINE_COUNT_FROM,
+            thorough=True,
         ),
         *near,
         Traffic(
             lookups=2000,
             seed=seed + 1,
-            count_from=COUNT_FROM,
+            count_from=_ENGINE_COUNT_FROM,
+            thorough=True,
             quiet_cycles=4,
             pool=64,
             locality=1.0,
@@ -512,7 +538,7 @@ def judge_mutants(
         say(f"trace {trace}", len(verdicts))
         replay = make()
         if program is None:
-            program = _build(netlist, mutants, replay, subject.used_cycles)
+            program = _build(netlist, mutants, replay, subject.used_cycles, subject.used_masks)
             gates = {output.name: output.gate for output in replay.outputs if output.gate is not None}
         for number, cycle, signal in _play(program, replay, [0, *left]):
             if number == 0:
@@ -529,11 +555,17 @@ def judge_mutants(
     return [verdicts[mutant.number] for mutant in mutants]
 
 
-def _build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay, used_cycles: int = 0) -> Path:
+def _build(
+    netlist: Netlist,
+    mutants: Sequence[Mutant],
+    replay: Replay,
+    used_cycles: int = 0,
+    used_masks: Mapping[str, int] | None = None,
+) -> Path:
     """Compile the netlist with all mutants and the loop that plays a trace to some of them."""
     folder = netlist.folder.resolve()
     netlist.verilog(mutants)
-    (folder / "race.cpp").write_text(_race_source(netlist.top, replay, used_cycles))
+    (folder / "race.cpp").write_text(_race_source(netlist.top, replay, used_cycles, used_masks or {}))
     done = run_verilator(
         [
             "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style",
@@ -573,11 +605,16 @@ def _play(program: Path, replay: Replay, numbers: Sequence[int]) -> Iterator[tup
             left = left[1:]
 
 
-def _race_source(top: str, replay: Replay, used_cycles: int) -> str:
+def _race_source(top: str, replay: Replay, used_cycles: int, used_masks: Mapping[str, int]) -> str:
     """Return the C++ loop: the file of a trace and numbers of mutants as arguments, a line for each to stdout."""
     inputs, outputs = len(replay.inputs), len(replay.outputs)
     sets = "\n".join(
         f"            top->{member_name(name)} = row[{index}];" for index, name in enumerate(replay.inputs)
+    )
+    uses = "\n".join(
+        f"            top->{member_name(name)} = row[{index}]"
+        + (f" & {used_masks[name]}ull;" if name in used_masks else ";")
+        for index, name in enumerate(replay.inputs)
     )
     gets = "\n".join(
         f"            got[{index}] = top->{member_name(output.name)};" for index, output in enumerate(replay.outputs)
@@ -619,7 +656,7 @@ int main(int argc, char **argv) {{
         int signal = -1;
         const uint64_t *const used = trace.data() + std::min<size_t>(trace.size(), width * {used_cycles});
         for (const uint64_t *row = trace.data(); row < used; row += width) {{
-{sets}
+{uses}
             top->eval();
             {tick}
         }}

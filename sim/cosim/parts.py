@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.sim.cosim.lookup import cosim
+from hopforge.sim.cosim.lookup_variants import cosim_engines
 from hopforge.sim.cosim.network import cosim_network
 from hopforge.sim.cosim.q_table import cosim_q_table
 from hopforge.sim.cosim.router import cosim_router
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 PARTS: dict[str, Part] = {
-    "lookup": Part(cosim, ("lookups",)),
+    "lookup": Part(cosim_engines, ("lookups", "variants")),
     "router": Part(cosim_router, ("cycles", "variants")),
     "network": Part(cosim_network, ("load", "cycles")),
     "q_table": Part(cosim_q_table, ("cycles",)),

@@ -46,8 +46,8 @@ def play(
 
 
 @contextlib.contextmanager
-def report_in(folder: Path, config: Config) -> Iterator[dict[str, Any]]:
-    """Yield what ``cosim.json`` in `folder` will hold: to it come the versions of our tools and the configuration.
+def report_in(folder: Path, config: Config, name: str = "cosim.json") -> Iterator[dict[str, Any]]:
+    """Yield what `name` in `folder` will hold: to it come the versions of our tools and the configuration.
 
     Nothing is written if the body fails.
 
@@ -66,4 +66,4 @@ def report_in(folder: Path, config: Config) -> Iterator[dict[str, Any]]:
             **({"not_used": list(config.unused)} if config.unused else {}),
             "config": config.model_dump(mode="json"),
         }
-        (scratch / "cosim.json").write_text(json.dumps(content, indent=2) + "\n")
+        (scratch / name).write_text(json.dumps(content, indent=2) + "\n")

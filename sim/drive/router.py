@@ -38,9 +38,9 @@ def router_replay(stimulus: RouterStimulus) -> Replay:
     for port in range(stimulus.params.ports):
         ins += _inputs(stimulus, port)
         outs += _outputs(stimulus, port)
-        if stimulus.params.rc == "lookup":
-            ins += _engine(stimulus.params, f"control__{port}", INPUTS, stimulus.engine_inputs[:, port])
-            outs += _engine(stimulus.params, f"control__{port}", OUTPUTS, stimulus.engine_outputs[:, port])
+    for engine in range(stimulus.params.engines):
+        ins += _engine(stimulus.params, f"control__{engine}", INPUTS, stimulus.engine_inputs[:, engine])
+        outs += _engine(stimulus.params, f"control__{engine}", OUTPUTS, stimulus.engine_outputs[:, engine])
     dropped = stimulus.outputs[:, :, O_DROPPED] << np.arange(stimulus.params.ports)
     outs.append(("dropped", None, _bits(dropped.sum(axis=1))))
     return Replay(

@@ -35,13 +35,16 @@ from hopforge.sim.drive.stimulus import (
     drive_bus,
 )
 
+S_COUNTERS, S_PORT_SETS, S_MEMBERS, S_VC_BITS = range(4)
+
 
 class Engines(NamedTuple):
-    """Lookup engines, a row per port.
+    """Lookup engines, a row per engine.
 
     ``stack`` of states; ``program`` of all buses; ``around`` and ``rates`` of software and TCAM (`sim.drive.stimulus`);
     ``waiting`` requests of the TCAM; ``answers`` that lookups give; ``settings``: address of the counters, whether
-    answers are port sets; VCs that are ``asking``; whose ``turn`` it is.
+    answers are port sets, input ports of an engine, bits of a tag that are the VC; VCs that are ``asking``; whose
+    ``turn`` it is, of each port a VC and of each engine (``member_turn``) a port.
     """
 
     stack: EngineState
@@ -54,6 +57,7 @@ class Engines(NamedTuple):
     link_failures: float
     asking: NDArray[np.int64]
     turn: NDArray[np.int64]
+    member_turn: NDArray[np.int64]
     rng: np.random.Generator
 
 
@@ -63,7 +67,7 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
     assert lookup is not None
     registers = csr_map(lookup)
     rng = np.random.default_rng((traffic.seed, 13))
-    states = [engine_state(lookup) for _ in range(p.ports)]
+    states = [engine_state(lookup) for _ in range(p.engines)]
     for state in states:
         state.counters[:] = traffic.count_from
     stack: dict[str, Any] = {
@@ -76,21 +80,23 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
     if lookup.tcam_kind != "external":
         rows = program[:, 3] == registers["TCAM_OUTPUT_LO"].address
         program[rows, 4] = rng.choice(answers, int(rows.sum())) & 0xFFFFFFFF
-    around = np.zeros((p.ports, E_COUNT), np.int64)
+    around = np.zeros((p.engines, E_COUNT), np.int64)
     around[:, E_REPEAT], around[:, E_TARGET] = repeat_from, -1
     return Engines(
         stack=EngineState(**stack),
         program=program,
         around=around,
-        rates=np.ones((p.ports, R_COUNT)),
-        waiting=np.full((p.ports, lookup.mshrs, 3), -1, np.int64),
+        rates=np.ones((p.engines, R_COUNT)),
+        waiting=np.full((p.engines, lookup.mshrs, 3), -1, np.int64),
         answers=answers,
         settings=np.array([
             registers[f"COUNT_{COUNTERS[0][0].upper()}"].address, int(p.output_kind == "port_set"),
+            p.ports_per_engine, (p.vcs - 1).bit_length(),
         ]),
         link_failures=traffic.link_failures,
         asking=np.zeros(p.ports * p.vcs, np.int64),
         turn=np.zeros(p.ports, np.int64),
+        member_turn=np.zeros(p.engines, np.int64),
         rng=np.random.default_rng((traffic.seed, 14)),
     )  # fmt: skip
 
@@ -111,7 +117,7 @@ def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int
 
 @njit
 def engine_at(stack, i):  # type: ignore[no-untyped-def]
-    """Return the engine of input `i`."""
+    """Return engine `i`."""
     return EngineState(
         stack.params[i], stack.addresses, stack.regs[i], stack.config[i], stack.shadow[i], stack.csr_kind[i],
         stack.csr_mask[i], stack.csr_reset[i], stack.mshrs[i], stack.next_mshrs[i], stack.operations[i],
@@ -123,29 +129,45 @@ def engine_at(stack, i):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _ask(net, a, g, i, enabled, row):  # type: ignore[no-untyped-def]
-    """Let the first VC in RC at or after the turn ask, if ``enable`` was 1 in the cycle before; returns it or -1."""
-    row[lk.I_RESP_READY] = 1
-    if not enabled:
-        return -1
+def _chosen_vc(net, g, i):  # type: ignore[no-untyped-def]
+    """Return the first VC of input `i` in RC at or after its turn, -1: none asks."""
     for k in range(net.vcs):
         v = (g.turn[i] + k) % net.vcs
-        n = i * net.vcs + v
-        if g.asking[n]:
-            flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
-            row[lk.I_REQ_VALID], row[lk.I_REQ_TAG] = 1, v
-            row[lk.I_REQ_DST] = int64(a.heads[flit >> 2, 0] & mask_below(a.integers[ADDRESS]))
+        if g.asking[i * net.vcs + v]:
             return v
     return -1
 
 
 @njit
+def _ask(net, a, g, e, enabled, row):  # type: ignore[no-untyped-def]
+    """Let a VC of the first member at or after the turn ask engine `e`, if ``enable`` was 1 in the cycle before.
+
+    Returns the number of the input VC, -1: none asks.
+    """
+    row[lk.I_RESP_READY] = 1
+    if not enabled:
+        return -1
+    members, vc_bits = g.settings[S_MEMBERS], g.settings[S_VC_BITS]
+    for k in range(members):
+        member = (g.member_turn[e] + k) % members
+        i = e * members + member
+        v = _chosen_vc(net, g, i) if i < net.ports else -1
+        if v >= 0:
+            n = i * net.vcs + v
+            flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
+            row[lk.I_REQ_VALID], row[lk.I_REQ_TAG] = 1, member << vc_bits | v
+            row[lk.I_REQ_DST] = int64(a.heads[flit >> 2, 0] & mask_below(a.integers[ADDRESS]))
+            return n
+    return -1
+
+
+@njit
 def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-def]
-    """Go through one cycle of the engine of input `i`, its software and its TCAM."""
+    """Go through one cycle of engine `i`, its software and its TCAM."""
     state = engine_at(g.stack, i)
     s, e, rates, waiting, rng = a.integers, g.around[i], g.rates[i], g.waiting[i], g.rng
     now = state.regs[lk.S_CYCLE]
-    v = _ask(net, a, g, i, enabled, row)
+    asked = _ask(net, a, g, i, enabled, row)
     closing = s[CLOSING] != 0
     if closing and e[E_CLOSING] == 0 and e[E_OPERATION] >= e[E_REPEAT]:
         e[E_CLOSING] = 1
@@ -156,14 +178,17 @@ def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-d
     if e[E_CLOSING] == 0 and e[E_OPERATION] >= e[E_REPEAT] and rng.random() < g.link_failures:
         row[lk.I_LINK_CHANGE] = 1
         e[E_LINK] = now + 1 + rng.integers(0, 60)
-    drive_bus(state, e, g.program, g.settings[0], rng, row, now)
+    drive_bus(state, e, g.program, g.settings[S_COUNTERS], rng, row, now)
     answer_tcam(state, e, rates, waiting, rng, row, now, closing)
     if row[lk.I_TCAM_MATCH]:
         row[lk.I_TCAM_OUTPUT] = g.answers[row[lk.I_TCAM_OUTPUT] % len(g.answers)]
     cycle(state, row, seen)
-    if v >= 0 and seen[lk.O_REQ_READY]:
-        g.asking[i * net.vcs + v] = 0
-        g.turn[i] = (v + 1) % net.vcs
+    members, vc_bits = g.settings[S_MEMBERS], g.settings[S_VC_BITS]
+    if asked >= 0 and seen[lk.O_REQ_READY]:
+        port, v = asked // net.vcs, asked % net.vcs
+        g.asking[asked] = 0
+        g.turn[port] = (v + 1) % net.vcs
+        g.member_turn[i] = (port + 1) % members
         accepted(e, row[lk.I_REQ_DST])
         s[LAST_MOVE] = net.cycle
     if seen[lk.O_TCAM_VALID] and row[lk.I_TCAM_READY]:
@@ -175,8 +200,10 @@ def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-d
         e[E_ANSWERED] += 1
         output = seen[lk.O_RESP_OUTPUT] if seen[lk.O_RESP_MATCH] else 0
         ports, route_class = uint64(output), int64(0)
-        if g.settings[1] == 0:
+        if g.settings[S_PORT_SETS] == 0:
             ports = uint64(1) << uint64(output & 63)
             route_class = output >> PORT_BITS & 15
         ports &= mask_below(net.ports) if seen[lk.O_RESP_MATCH] else uint64(0)
-        routed(net, i * net.vcs + seen[lk.O_RESP_TAG], ports, route_class)
+        tag = seen[lk.O_RESP_TAG]
+        port = i * members + (tag >> vc_bits)
+        routed(net, port * net.vcs + (tag & (1 << vc_bits) - 1), ports, route_class)

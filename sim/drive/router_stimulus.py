@@ -67,7 +67,7 @@ def router_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimu
     blocks: list[tuple[NDArray[np.int64], ...]] = []
     while not around.integers[DONE]:
         rows, seen = (np.zeros((_BLOCK_CYCLES, p.ports, at + data_words(p)), np.int64) for at in (I_DATA, O_DATA))
-        count = p.ports if engines is not None else 0
+        count = p.engines
         engine_rows, engine_seen = (
             np.zeros((_BLOCK_CYCLES, count, len(ports)), np.int64) for ports in (lk.INPUTS, lk.OUTPUTS)
         )
@@ -114,9 +114,9 @@ def _play_lookup(  # type: ignore[no-untyped-def]
         take_routing(net, now, g.asking)
         enabled = a.integers[ENABLE]
         a.integers[ENABLE] = control[index, C_ENABLE] = a.integers[CLOSING] or _toggled(enabled, g.rng)
-        for i in range(net.ports):
-            engine_cycle(net, a, g, i, enabled, engine_inputs[index, i], engine_outputs[index, i])
-            rest = rest and g.around[i, E_READ] > 12
+        for e in range(g.around.shape[0]):
+            engine_cycle(net, a, g, e, enabled, engine_inputs[index, e], engine_outputs[index, e])
+            rest = rest and g.around[e, E_READ] > 12
         if rest:
             a.integers[DONE] = 1
             return index + 1

@@ -71,8 +71,8 @@ class RouterStimulus:
         int64[cycle, port, column]: columns ``I_…`` and ``O_…``, then the data of the flit in words of 64 bits as bit
         patterns, the lowest first.
     engine_inputs, engine_outputs : ndarray
-        int64[cycle, port, column] of the lookup engines (`INPUTS` and `OUTPUTS` of
-        `model.lookup.fast.layout`); no port without.
+        int64[cycle, engine, column] of the lookup engines (`INPUTS` and `OUTPUTS` of
+        `model.lookup.fast.layout`); none in mode table.
     control : ndarray
         int64[cycle, 2]: ``enable`` and ``clear_drops``.
     packets, drops : int

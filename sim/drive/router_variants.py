@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hopforge.model.config.limits import asker_bits
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, Route, RouterParams, Rule
 
@@ -69,7 +70,8 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     rc = choose("rc", "table", "table", "table", "lookup")
     adaptive, escape, rules = bool(rng.integers(2)), bool(rng.integers(2)), bool(rng.integers(2))
     ahead = given.pop("lookahead", False)
-    adaptive, escape = adaptive and not ahead, escape and not ahead
+    one_port = ahead or given.get("sa") == "input_ahead"
+    adaptive, escape = adaptive and not one_port, escape and not one_port
     classes = int(rng.integers(1, 4)) if rules else 1
     drawn: dict[str, Any] = {
         "ports": ports,
@@ -101,7 +103,10 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
             drawn["escape_rule"] = draw_rule(rng, classes, ports, vcs)
     else:
         drawn["output_kind"] = "port_set" if adaptive and not rules else "port"
-        drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), max(1, (vcs - 1).bit_length()))
+        # from a generator of its own, as above
+        sharing = (1, 2, 4)[int(np.random.default_rng((seed, 12)).integers(3))]
+        drawn["ports_per_engine"] = sharing = given.get("ports_per_engine", sharing)
+        drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), max(1, asker_bits(vcs, sharing)))
     if not ahead:
         return RouterParams(**(drawn | given))
     at_once = (drawn | given)["va"] == "free_queue" or (drawn | given)["speculation"]

@@ -43,6 +43,8 @@ _BUILD_TIMEOUT_S = 900
 # A source of at least this many characters is compiled without optimisation for runs of fewer cycles than these: the
 # 2x2 mesh then plays 3600 cycles a second (docs/guides/cosimulate.md).
 _LARGE_SOURCE = 200_000
+_SPLIT_SOURCE = 400_000
+"""Larger ones are cut into files, so that two of them can be compiled at a time."""
 _SHORT_RUN_CYCLES = 20_000
 _BLOCK_CYCLES = 1 << 16
 _POLL_S = 0.2
@@ -262,9 +264,11 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
     program = build / "obj_dir" / f"V{top}"
     if program.exists():
         return program
-    options = _build_options(quick=quick, blocks=bool(blocks))
+    options = _build_options(quick=quick, blocks=bool(blocks), whole=len(verilog) < _SPLIT_SOURCE)
     clear_folder(build)
     build.mkdir(parents=True)
+    if quick and not waves:
+        _lend_runtime(folder, build)
     (build / f"{top}.sv").write_text(verilog)
     (build / "player.cpp").write_text(loop)
     if blocks:
@@ -282,8 +286,18 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
     return program
 
 
-def _build_options(*, quick: bool, blocks: bool) -> list[str]:
+def _lend_runtime(folder: Path, build: Path) -> None:
+    """Copy what is the same in every model from one that was built in the same way; the compiler then leaves it out."""
+    (build / "obj_dir").mkdir()
+    for name in ("verilated.o", "verilated_threads.o"):
+        for built in sorted(folder.glob(f"player-*-quick/obj_dir/{name}"))[:1]:
+            shutil.copy(built, build / "obj_dir" / name)
+
+
+def _build_options(*, quick: bool, blocks: bool, whole: bool = False) -> list[str]:
     """Return how Verilator and the C++ compiler optimise; if the build is to be quick the compiler does not at all.
+
+    A design that is not `whole` is cut into many files.
 
     Without blocks Verilator's own optimisation makes more C++ of a large design than it saves; with blocks most of what
     is compiled is wires between them, and it removes these.
@@ -291,6 +305,8 @@ def _build_options(*, quick: bool, blocks: bool) -> list[str]:
     if not quick:
         return ["-O3", "-CFLAGS", "-O1"]
     compiler = [word for name in ("OPT_FAST", "OPT_SLOW", "OPT_GLOBAL") for word in ("-MAKEFLAGS", f"{name}=-O0")]
+    if whole and not blocks:
+        return ["-O3", "--output-split", "1000000", *compiler]
     own = ["-O3"] if blocks else ["-O0", "-fcombine"]
     return [*own, "--output-split", "20000", *compiler]
 

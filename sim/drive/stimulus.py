@@ -70,6 +70,9 @@ class Traffic:
         other.
     count_from : int
         What the counters of the engine begin with.
+    thorough : bool
+        More of what a fault needs to show: the switch becomes one of another network, software writes at addresses
+        beside registers, and reads all counters, also before anything happens.
     """
 
     lookups: int
@@ -83,6 +86,7 @@ class Traffic:
     addresses: tuple[int, ...] = ()
     centres: int = 0
     count_from: int = 0
+    thorough: bool = False
 
 
 @dataclass
@@ -240,7 +244,8 @@ def bus_program(
     """Return int64[operation, (cycles before, write, read, address, data, whose word)] and where to repeat from."""
     registers = csr_map(params)
     begin = list(_begin(params, registers, setup, rng, centres))
-    rows = [(0, 1, 0, registers[name].address, data, _OWN_WORD) for name, data in begin]
+    rows = [(0, *row) for row in _all_counters(registers)] if traffic.thorough else []
+    rows += [(0, 1, 0, registers[name].address, data, _OWN_WORD) for name, data in begin]
     repeat_from = len(rows)
     for number in range(_OPERATIONS):
         if number % _PERIOD_OPERATIONS == 0:
@@ -333,6 +338,9 @@ def _operation(
     weights = np.array([4.0, 4, 0.2, 2, 2, 2 * traffic.change_configuration, 0.7, 0.4, 0.3])
     if calm:
         weights[3:] = 0
+    if traffic.thorough:
+        kinds += ["counters", "beside", "switch"]
+        weights = np.append(weights, [0.5, 1.0, 0.0 if calm else 2.0 * traffic.change_configuration])
     kind = rng.choice(kinds, p=weights / weights.sum())
     if kind == "flush":
         yield write("CTRL", ctrl.encode(enable=1, flush=1))
@@ -370,10 +378,47 @@ def _operation(
         yield write("CTRL", ctrl.encode(enable=1))
     elif kind == "clear":
         yield write("CTRL", ctrl.encode(enable=1, clear_counters=1))
+    elif kind == "counters":
+        yield from _all_counters(registers)
+    elif kind == "beside":
+        yield from _beside(registers, rng)
+    elif kind == "switch":
+        for name, word in _switch(params, registers, rng, centres):
+            yield write(name, word)
     elif kind == "any":
         word = int(rng.integers(0, 1 << 32)) & ~ctrl.field("enable").mask
         yield 1, 1, int(rng.integers(0, 1 << CSR_ADDR_BITS)), word, _OWN_WORD
         yield write("CTRL", ctrl.encode(enable=1))
+
+
+def _all_counters(registers: CsrMap) -> Iterator[tuple[int, int, int, int, int]]:
+    for name, _ in COUNTERS:
+        yield 0, 1, registers[f"COUNT_{name.upper()}"].address, 0, _OWN_WORD
+
+
+def _beside(registers: CsrMap, rng: np.random.Generator) -> Iterator[tuple[int, int, int, int, int]]:
+    """Write and read where nothing is, one bit of the address away from a register that a write would change."""
+    taken = {register.address for register in registers}
+    for _ in range(4):
+        register = registers["CTRL"] if rng.random() < 0.2 else list(registers)[int(rng.integers(len(taken)))]
+        address = register.address ^ 1 << int(rng.integers(CSR_ADDR_BITS))
+        if address not in taken:
+            yield 1, 1, address, int(rng.integers(0, 1 << 32)), _OWN_WORD
+            yield 0, 1, register.address, 0, _OWN_WORD
+
+
+def _switch(
+    params: LookupParams, registers: CsrMap, rng: np.random.Generator, centres: np.ndarray
+) -> Iterator[tuple[str, int]]:
+    """Yield the registers of a switch of another network: radices as digits have values, so that bounds decide."""
+    chunk = int(rng.integers(len(params.chunk_bits)))
+    digits = params.digits(params.chunk_bits[chunk])
+    fields = registers["MODE"].decode(_configuration(params, registers, rng, "MODE", centres))
+    yield "MODE", registers["MODE"].encode(**{**fields, "chunk_select": chunk})
+    yield "LEVEL", registers["LEVEL"].encode(level=int(rng.integers(digits)), digits=int(rng.integers(1, digits + 1)))
+    yield "OWN_LO", _configuration(params, registers, rng, "OWN_LO", centres)
+    for index in range(min(digits, params.radices)):
+        yield f"RADIX{index}", int(rng.integers(1, (1 << params.chunk_bits[chunk]) + 2))
 
 
 @kernel

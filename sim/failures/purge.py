@@ -179,8 +179,8 @@ def remove_packets(state: NetState, gone: Bools) -> int:
     waits[stopped] = True
     _filter_wheel(state, "ready_event", "ready_events", lambda events: ~waits[events])
     if state.lookup is not None:
-        for port in routing.tolist():
-            restart_engine(state, port)
+        for engine in np.unique(state.lookup.arrays["engine_of"][routing]).tolist():
+            restart_engine(state, engine)
     free_records(state, np.flatnonzero(gone))
     refresh(state)
     return int(out_of_buffer.sum() + off_link.sum())
@@ -208,20 +208,23 @@ def _lose_message(state: NetState, packet: int) -> None:
         state.record["free_messages"] = free + 1
 
 
-def restart_engine(state: NetState, port: int) -> None:
-    """Let the VCs of an input port that are in RC ask their lookup engine anew; what was under way in it is dropped."""
+def restart_engine(state: NetState, number: int) -> None:
+    """Let the VCs in RC of the input ports of an engine ask it anew; what was under way in it is dropped."""
     assert state.lookup is not None
-    V, engine = int(state["vcs"]), state.lookup.arrays["engine"]
-    routing = np.flatnonzero(state["input_vc"]["state"][port * V : port * V + V] == RC)
+    arrays = state.lookup.arrays
+    V, engine = int(state["vcs"]), arrays["engine"]
+    first = int(engine["first_vc"][number])
+    ports = np.count_nonzero(arrays["engine_of"] == number)
+    routing = np.flatnonzero(state["input_vc"]["state"][first : first + ports * V] == RC)
     for name in ("used", "issue", "secondary", "resolved", "done", "queued", "queue_head"):
-        engine[name][port] = 0
-    engine["c_kind"][port], engine["a0"][port], engine["a1"][port] = NOTHING, NO_VC, NO_VC
-    engine["in_c"][port] = engine["wake"][port] = -1
-    engine["asking"][port] = sum(1 << int(v) for v in routing)
-    ends = routing + port * V
+        engine[name][number] = 0
+    engine["c_kind"][number], engine["a0"][number], engine["a1"][number] = NOTHING, NO_VC, NO_VC
+    engine["in_c"][number] = engine["wake"][number] = -1
+    engine["asking"][number] = sum(1 << int(v) for v in routing)
+    ends = routing + first
     _filter_wheel(state, "ready_event", "ready_events", lambda events: ~np.isin(events, ends))
     if len(routing):
-        state.lookup.arrays["active"][port >> 6] |= np.uint64(1) << np.uint64(port & 63)
+        arrays["active"][number >> 6] |= np.uint64(1) << np.uint64(number & 63)
 
 
 def refresh(state: NetState) -> None:

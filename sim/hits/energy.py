@@ -55,6 +55,11 @@ class SwitchShape:
         return self.bits + FLIT_CONTROL_BITS
 
 
+def _engines(config: Config, shape: SwitchShape) -> int:
+    """Return how many engines, with their caches, a switch has."""
+    return -(-shape.ports // config.lookup.ports_per_engine)
+
+
 def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[str, float]:
     """Area of each part of a switch in µm²; without caches neither lookup engines nor their memories.
 
@@ -62,15 +67,19 @@ def switch_areas(config: Config, shape: SwitchShape, *, cached: bool) -> dict[st
     """
     energy, lookup, p = config.energy, config.lookup, shape.ports
     in_latches = config.router.flit_buffers == "latches"
+    engines = _engines(config, shape)
     return {
-        "buffers": p * shape.vcs * shape.flits * shape.word
+        "buffers": p
+        * shape.vcs
+        * shape.flits
+        * shape.word
         * (energy.latch_um2_per_bit if in_latches else energy.buffer_um2_per_bit),
         "crossbar": p * p * shape.word * energy.crossbar_um2_per_bit,
         "VC allocator": 0.0 if config.router.va == "free_queue" else (p * shape.vcs) ** 2 * energy.vc_allocator_um2,
         "switch allocator": p * p * (energy.switch_allocator_um2 + shape.vcs * energy.switch_allocator_vc_um2),
         "port control": p * energy.port_um2,
-        "lookup engines": p * energy.engine_um2 if cached else 0.0,
-        "caches": p * lookup.cache.entries * LINE_BYTES * energy.cache_um2_per_byte if cached else 0.0,
+        "lookup engines": engines * energy.engine_um2 if cached else 0.0,
+        "caches": engines * lookup.cache.entries * LINE_BYTES * energy.cache_um2_per_byte if cached else 0.0,
         "TCAM": 0.0 if lookup.tcam.kind == "external" else lookup.tcam.rows * energy.tcam_um2_per_row,
     }
 
@@ -95,12 +104,13 @@ def switch_energy(
     """
     energy, timing, seconds = config.energy, config.timing, traffic.seconds
     bits = traffic.flits * shape.word
-    powers = LookupPowers(
-        timing.cache_energy_nj, timing.cache_power_mw, timing.tcam_energy_nj, timing.tcam_power_mw
+    powers = LookupPowers(timing.cache_energy_nj, timing.cache_power_mw, timing.tcam_energy_nj, timing.tcam_power_mw)
+    static_lookup_w = lookup_energy(
+        packets_per_second=0, miss_ratio=0, ports=_engines(config, shape), powers=powers, cached=cached
     )
-    static_lookup_w = lookup_energy(packets_per_second=0, miss_ratio=0, ports=shape.ports, powers=powers, cached=cached)
     lookup_j = (
-        traffic.packets * 1e-9
+        traffic.packets
+        * 1e-9
         * (timing.cache_energy_nj + timing.tcam_energy_nj * traffic.miss_share if cached else timing.tcam_energy_nj)
     )
     askers = shape.ports * shape.vcs
@@ -112,7 +122,8 @@ def switch_energy(
         "lookup": lookup_j,
         "buffers": 2e-12 * bits * energy.buffer_pj_per_bit,
         "crossbar": 1e-12 * bits * shape.ports * energy.crossbar_pj_per_bit,
-        "VC allocation": 0.0 if config.router.va == "free_queue"
+        "VC allocation": 0.0
+        if config.router.va == "free_queue"
         else 1e-12 * traffic.packets * askers * energy.vc_allocation_pj,
         "switch allocation": 1e-12 * traffic.flits * askers * energy.switch_allocation_pj,
         "static, caches and TCAM": switches * seconds * static_lookup_w,
@@ -137,7 +148,9 @@ def energy_rows(config: Config, shape: SwitchShape, switches: int, traffic: Traf
         found["all"] = sum(found.values())
     return [
         {
-            "part": part, "cache_j": cached[part], "conventional_j": conventional[part],
+            "part": part,
+            "cache_j": cached[part],
+            "conventional_j": conventional[part],
             "cache_nj_per_packet": cached[part] / visits * 1e9,
             "conventional_nj_per_packet": conventional[part] / visits * 1e9,
         }

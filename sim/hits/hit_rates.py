@@ -21,7 +21,7 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.port_class import port_classes
 from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
 from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
-from hopforge.sim.hits.replay import COUNTS, ReplayResult, send_all
+from hopforge.sim.hits.replay import COUNTS, ReplayResult, cache_classes, send_all
 from hopforge.sim.traffic.placed import PacketStream
 
 PORT_LOAD_GBPS = 200.0
@@ -110,11 +110,15 @@ def report(config: Config, topology: Topology, workload: PacketStream, result: R
     cached, two = config.lookup.cache.enabled, config.lookup.cache.second_level is not None
     classes = port_classes(topology)
     inputs = result.inputs
-    counts = pd.DataFrame({
-        "router": inputs.router, "port": inputs.port, "member": inputs.member,
-        "port_class": [classes[r][p] for r, p in zip(inputs.router.tolist(), inputs.port.tolist(), strict=True)],
-        **{name: getattr(result, name) for name in COUNTS},
-    })
+    counts = pd.DataFrame(
+        {
+            "router": inputs.router,
+            "port": inputs.port,
+            "member": inputs.member,
+            "port_class": cache_classes(inputs, classes),
+            **{name: getattr(result, name) for name in COUNTS},
+        }
+    )
     names = list(COUNTS)
 
     def figures(table: pd.DataFrame) -> pd.DataFrame:
@@ -124,8 +128,14 @@ def report(config: Config, topology: Topology, workload: PacketStream, result: R
     by_class = figures(counts.groupby("port_class", sort=False)[names].sum().reset_index())
     whole = figures(counts[names].sum().to_frame().T).iloc[0]
     return HitReport(
-        config=config, topology=topology, workload=workload, result=result, ports=figures(counts), switches=switches,
-        classes=by_class, totals=_totals(config, workload, result, {str(name): value for name, value in whole.items()}),
+        config=config,
+        topology=topology,
+        workload=workload,
+        result=result,
+        ports=figures(counts),
+        switches=switches,
+        classes=by_class,
+        totals=_totals(config, workload, result, {str(name): value for name, value in whole.items()}),
     )
 
 
@@ -133,9 +143,7 @@ def _totals(config: Config, workload: PacketStream, result: ReplayResult, whole:
     timing = config.timing
     ports = result.inputs.ports_of_a_switch
     load_gbps = PORT_LOAD_GBPS * ports
-    powers = LookupPowers(
-        timing.cache_energy_nj, timing.cache_power_mw, timing.tcam_energy_nj, timing.tcam_power_mw
-    )
+    powers = LookupPowers(timing.cache_energy_nj, timing.cache_power_mw, timing.tcam_energy_nj, timing.tcam_power_mw)
     lookups = whole["lookups"]
     miss = whole["tcam_lookups"] / lookups if lookups else 0.0
     rate = packet_rate(load_gbps=load_gbps, slot_bytes=timing.slot_bytes)
@@ -152,7 +160,11 @@ def _totals(config: Config, workload: PacketStream, result: ReplayResult, whole:
         "conventional_forwarding_gbps": line_rate_gbps(lookup_ns=timing.tcam_ns, slot_bytes=timing.slot_bytes),
         "switch_load_gbps": load_gbps,
         "switch_power_w": lookup_energy(
-            packets_per_second=rate, miss_ratio=miss, ports=ports, powers=powers, cached=cached
+            packets_per_second=rate,
+            miss_ratio=miss,
+            ports=result.inputs.caches_of_a_switch,
+            powers=powers,
+            cached=cached,
         ),
         "conventional_switch_power_w": lookup_energy(
             packets_per_second=rate, miss_ratio=1.0, ports=ports, powers=powers, cached=False
@@ -197,8 +209,13 @@ def draw_classes(found: HitReport) -> Figure:
     left = np.zeros(len(table))
     style_axes(axes, title=f"{found.workload.name} on {found.topology.name}", x_label="share of lookups, %", y_label="")
     axes.grid(visible=False)
-    parts = [("hits", 0, "hit"), ("compulsory", 5, "compulsory miss"), ("capacity", 4, "capacity miss"),
-             ("conflict", 1, "conflict miss"), ("unmatched", 3, "no TCAM row")]
+    parts = [
+        ("hits", 0, "hit"),
+        ("compulsory", 5, "compulsory miss"),
+        ("capacity", 4, "capacity miss"),
+        ("conflict", 1, "conflict miss"),
+        ("unmatched", 3, "no TCAM row"),
+    ]
     for column, color, label in parts:
         if column == "unmatched" and not table[column].any():
             continue
@@ -255,6 +272,11 @@ def write_report(found: HitReport, folder: Path) -> None:
         save_figure(draw_map(found), scratch / "hit_rate_map.png")
 
 
+def _whose(config: Config) -> str:
+    sharing = config.lookup.ports_per_engine
+    return "a port" if sharing == 1 else f"for {sharing} ports"
+
+
 def summary_rows(found: HitReport) -> list[tuple[str, str]]:
     """Return (subject, words) of a run, for people."""
     t = found.totals
@@ -273,8 +295,11 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
         ("keys", key_words(found.config, replayed=True)),
         ("lookups", f"{t['lookups']:,}"),
         ("hits", share("hits")),
-        ("misses", f"{share('misses')}: {t['compulsory']:,} compulsory, {t['capacity']:,} capacity,"
-                   f" {t['conflict']:,} conflict"),
+        (
+            "misses",
+            f"{share('misses')}: {t['compulsory']:,} compulsory, {t['capacity']:,} capacity,"
+            f" {t['conflict']:,} conflict",
+        ),
         ("evictions", f"{t['evictions']:,}"),
     ]
     if found.config.lookup.cache.second_level is not None:
@@ -284,11 +309,20 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
         rows.append(("no TCAM row", f"{t['unmatched']:,} lookups; {lost:,} packets dropped"))
     rows += [
         ("lookup", f"{t['lookup_ns']:.3g} ns on average; without cache {t['conventional_lookup_ns']:.3g} ns"),
-        ("forwarding", f"{t['forwarding_gbps']:,.0f} Gbps a port; without cache"
-                       f" {t['conventional_forwarding_gbps']:,.3g} Gbps"),
-        ("power", f"{t['switch_power_w']:.3g} W a switch at {t['switch_load_gbps']:,.0f} Gbps; without cache"
-                  f" {t['conventional_switch_power_w']:.3g} W"),
-        ("latency", f"{t['mean_latency_ns']:.4g} ns a packet at zero load; without cache"
-                    f" {t['conventional_mean_latency_ns']:.4g} ns ({100 * t['latency_reduction']:.3g} % less)"),
+        (
+            "forwarding",
+            f"{t['forwarding_gbps']:,.0f} Gbps {_whose(found.config)}; without cache"
+            f" {t['conventional_forwarding_gbps']:,.3g} Gbps",
+        ),
+        (
+            "power",
+            f"{t['switch_power_w']:.3g} W a switch at {t['switch_load_gbps']:,.0f} Gbps; without cache"
+            f" {t['conventional_switch_power_w']:.3g} W",
+        ),
+        (
+            "latency",
+            f"{t['mean_latency_ns']:.4g} ns a packet at zero load; without cache"
+            f" {t['conventional_mean_latency_ns']:.4g} ns ({100 * t['latency_reduction']:.3g} % less)",
+        ),
     ]
     return rows

@@ -46,14 +46,16 @@ class ReplayError(UserError, ValueError):
 class CacheInputs:
     """The caches of a network: one per input port that is in use, and per link-aggregation member of a link.
 
+    With ``lookup.ports_per_engine`` several ports of a switch have one cache.
+
     Attributes
     ----------
     router, port, member : ndarray, int32[cache]
-        Where a cache is.
+        Where a cache is; of several ports the first that is in use.
     first : ndarray, int64[router, port]
         Number of the cache of member 0; -1: the port is not in use.
-    ports_of_a_switch : int
-        Most caches that a switch has.
+    ports_of_a_switch, caches_of_a_switch : int
+        Most ports (and members) in use that a switch has, and most caches.
     """
 
     router: NDArray[np.int32]
@@ -61,6 +63,7 @@ class CacheInputs:
     member: NDArray[np.int32]
     first: NDArray[np.int64]
     ports_of_a_switch: int
+    caches_of_a_switch: int
 
     @property
     def caches(self) -> int:
@@ -68,16 +71,43 @@ class CacheInputs:
         return len(self.router)
 
 
-def cache_inputs(topology: Topology, members: int = 1) -> CacheInputs:
+def cache_inputs(topology: Topology, members: int = 1, ports_per_cache: int = 1) -> CacheInputs:
     """Give the caches of a network numbers, by router, port and member; host ports have one member."""
     count = np.where(topology.peer_router >= 0, members, np.where(topology.host_at >= 0, 1, 0))
+    most = int(count.sum(axis=1).max())
+    if ports_per_cache > 1:
+        return _shared_inputs(count > 0, ports_per_cache, most)
     router, port = (np.repeat(index.reshape(-1), count.reshape(-1)) for index in np.indices(count.shape))
     start = np.cumsum(count.reshape(-1)) - count.reshape(-1)
     member = np.arange(len(router)) - np.repeat(start, count.reshape(-1))
     return CacheInputs(
         router.astype(np.int32), port.astype(np.int32), member.astype(np.int32),
-        np.where(count > 0, start.reshape(count.shape), -1), int(count.sum(axis=1).max()),
+        np.where(count > 0, start.reshape(count.shape), -1), most, most,
     )  # fmt: skip
+
+
+def _shared_inputs(used: NDArray[np.bool_], ports_per_cache: int, most: int) -> CacheInputs:
+    """Give caches of several ports numbers; the last one of a switch serves what is left over."""
+    groups = -(-used.shape[1] // ports_per_cache)
+    router, port = np.nonzero(used)
+    group, start, number = np.unique(router * groups + port // ports_per_cache, return_index=True, return_inverse=True)
+    first = np.full(used.shape, -1, np.int64)
+    first[router, port] = number
+    caches = np.bincount(group // groups)
+    return CacheInputs(
+        router[start].astype(np.int32), port[start].astype(np.int32), np.zeros(len(group), np.int32), first, most,
+        int(caches.max()),
+    )  # fmt: skip
+
+
+def cache_classes(inputs: CacheInputs, of_port: Sequence[Sequence[str]]) -> list[str]:
+    """Return the class of the ports of every cache, from those of all ports; several are joined by ``+``."""
+    found: list[dict[str, None]] = [{} for _ in range(inputs.caches)]
+    for cache, router, port in zip(range(inputs.caches), inputs.router.tolist(), inputs.port.tolist(), strict=True):
+        found[cache][of_port[router][port]] = None
+    for router, port in np.argwhere(inputs.first >= 0).tolist():
+        found[int(inputs.first[router, port])][of_port[router][port]] = None
+    return ["+".join(names) for names in found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +254,13 @@ class Replay:
             config = config.model_copy(update={"lookup": config.lookup.model_copy(update={"reduction": False})})
         self.reduction = configured_reduction(config, topology)
         check_expression(config, self.reduction, self.routes)
-        self.inputs = cache_inputs(topology, config.lookup.lag.members)
+        members, sharing = config.lookup.lag.members, config.lookup.ports_per_engine
+        if members > 1 and sharing > 1:
+            raise ReplayError(
+                f"lookup.ports_per_engine: must be 1 for the replay of bundled links (lookup.lag.members: {members}), "
+                f"not {sharing}"
+            )
+        self.inputs = cache_inputs(topology, members, sharing)
         self._link_shift = _link_shift(config, topology, self.reduction)
         self.enabled = section.enabled
         self._first = _Level(RoutingCache.from_config(config), self.inputs.caches if section.enabled else 1)
@@ -255,9 +291,7 @@ class Replay:
         if self._silent is not None:
             working = ~(self._silent[sources] | self._silent[destinations])
             sources, destinations = sources[working], destinations[working]
-        pair, of_packet = np.unique(
-            np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True
-        )
+        pair, of_packet = np.unique(np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True)
         source, target = pair // hosts, pair % hosts
         paths = self.routes.paths(source, target)
         per_hop = np.repeat(target, paths.lengths)
@@ -325,7 +359,7 @@ def send_all(
     """Send all packets of a workload; `progress` is called with (packets done, packets in all) after every piece."""
     for sources, destinations in workload.chunks():
         for start in range(0, len(sources), PIECE_PACKETS):
-            network.send(sources[start:start + PIECE_PACKETS], destinations[start:start + PIECE_PACKETS])
+            network.send(sources[start : start + PIECE_PACKETS], destinations[start : start + PIECE_PACKETS])
             if progress is not None:
                 progress(network.packets, workload.packets)
     return network.result

@@ -31,9 +31,7 @@ class CacheUse:
     cached: bool
 
 
-def cache_use(
-    config: Config, topology: Topology, placed: PlacedProgram, caches: Replay | None = None
-) -> CacheUse:
+def cache_use(config: Config, topology: Topology, placed: PlacedProgram, caches: Replay | None = None) -> CacheUse:
     """Return the misses of a program under ``app.lookup``; ``cache`` replays its packets (`hopforge hits`).
 
     A hit in a second level costs ``timing.second_level_ns / tcam_ns`` of a miss. Empty `caches` may be given.
@@ -55,6 +53,9 @@ def cache_use(
     lookups = np.bincount(port, found.lookups, shape[0] * shape[1])
     paid = np.bincount(port, misses, shape[0] * shape[1])
     shares = np.divide(paid, lookups, out=np.zeros(len(paid)), where=lookups > 0)
+    if config.lookup.ports_per_engine > 1:  # every port pays the share of the cache that it asks
+        first = found.inputs.first
+        shares = np.where(first >= 0, shares[port[np.maximum(first, 0)]].reshape(shape), 0.0)
     return CacheUse(shares.reshape(shape), float(paid.sum() / max(lookups.sum(), 1)), config.lookup.cache.enabled)
 
 

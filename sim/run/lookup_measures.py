@@ -1,4 +1,4 @@
-"""What the routing caches of a simulated network did: counts per input port, and in all."""
+"""What the routing caches of a simulated network did: counts per engine, and in all."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,14 @@ CAUSES = ("compulsory", "capacity", "conflict", "unmatched")
 
 
 def lookup_table(topology: Topology, lookup: LookupState) -> "pd.DataFrame":
-    """Return the counts of every input port that is in use, since they were last set to zero.
+    """Return the counts of every engine of which an input port is in use, since they were last set to zero.
 
     Returns
     -------
     DataFrame
-        router, port, port_class; lookups = hits + merges + misses; misses by cause; fills, evictions and drops;
-        hit_rate (NaN without lookups).
+        router, port, port_class (where ports share engines: first port in use, how many, and the classes of all, joined
+        by ``+``); lookups = hits + merges + misses; misses by cause; fills, evictions and drops; hit_rate (NaN without
+        lookups).
     """
     import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
@@ -33,13 +34,23 @@ def lookup_table(topology: Topology, lookup: LookupState) -> "pd.DataFrame":
     if topology.aggregation is not None:
         classes = port_classes(topology.aggregation.logical)
         group = topology.aggregation.group[router, port]
-    columns = {name: column[used] for name, column in counts.items()}
+    of_port = [classes[r][p] for r, p in zip(router.tolist(), group.tolist(), strict=True)]
+    engines, first, of_engine, size = np.unique(
+        lookup.arrays["engine_of"][used], return_index=True, return_inverse=True, return_counts=True
+    )
+    names: list[dict[str, None]] = [{} for _ in engines]
+    for number, name in zip(of_engine.tolist(), of_port, strict=True):
+        names[number][name] = None
+    router, port = router[first], port[first]
+    sharing = {"ports": size} if int(lookup.record["members"][0]) > 1 else {}
+    columns = {name: column[engines] for name, column in counts.items()}
     misses = np.sum([columns[cause] for cause in CAUSES], axis=0)
     lookups = columns["hits"] + columns["merges"] + misses
     table = pd.DataFrame({
         "router": router,
         "port": port,
-        "port_class": [classes[r][p] for r, p in zip(router.tolist(), group.tolist(), strict=True)],
+        **sharing,
+        "port_class": ["+".join(of_engine) for of_engine in names],
         "lookups": lookups,
         "misses": misses,
         **columns,

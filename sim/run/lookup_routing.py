@@ -54,7 +54,7 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
 
 
 def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> RouteLookup:
-    """Return the lookup engines that sections `lookup` and `address` describe, for every input port of a network.
+    """Return the lookup engines that sections `lookup` and `address` describe.
 
     Parameters
     ----------
@@ -81,6 +81,7 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
         key=numbers.table,
         key_row=_key_rows(config, numbers.payloads),
         row=_rows_present(config, topology, plan),
+        ports_per_engine=config.lookup.ports_per_engine,
     )
 
 
@@ -120,6 +121,7 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
     keys = 1 if numbers.table is None else len(numbers.payloads)
     # first answer to each (input VC, key) and its host; whole addresses are keys of one host each
     known = np.full((inputs * keys, 2 + plan.max_candidates), -1, np.int64)
+    by_engine = SharedAnswers(config, topology, plan, keys) if numbers.table is not None else None
     for host in range(topology.hosts):
         if numbers.table is None:
             known[:, 0] = -1
@@ -134,6 +136,8 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
         row = n * keys + key[router[n]]
         columns = np.arange(plan.max_candidates) < count[reached, None]
         told = np.column_stack([count[reached], np.where(columns, answer[reached], 0)])
+        if by_engine is not None:
+            by_engine.check(host, n // vcs, key[router[n]], told)
         new = known[row, 0] < 0
         known[row[new], 0] = host
         known[row[new], 1:] = told[new]
@@ -149,13 +153,56 @@ def check_keys(config: Config, topology: Topology, plan: RoutingPlan, state: Net
                 )
             if config.lookup.expression is not None:
                 shared = int(reduction.keys(place // (topology.max_ports * vcs), topology.host_address[host]))
-                answers = [
-                    words[1 : 1 + words[0]].tolist() for words in (known[row[wrong[0]], 1:], told[wrong[0]])
-                ]
+                answers = [words[1 : 1 + words[0]].tolist() for words in (known[row[wrong[0]], 1:], told[wrong[0]])]
                 raise RoutingError(_different(config, at, (first, host), shared, answers))
             raise RoutingError(
                 f"lookup.reduction must be false for routing.algorithm {config.routing.algorithm}: in {at} hosts "
                 f"{first} and {host} have the same key and different routes{_key_hint(config)}"
+            )
+
+
+class SharedAnswers:
+    """What all input ports of an engine are told for each key, as far as it stands in a row: the output ports.
+
+    Parameters
+    ----------
+    config, topology, plan
+        The network.
+    keys : int
+        Number of keys.
+    """
+
+    def __init__(self, config: Config, topology: Topology, plan: RoutingPlan, keys: int) -> None:
+        self.sharing, self.ports, self.keys = config.lookup.ports_per_engine, topology.max_ports, keys
+        self.of_router = -(-topology.max_ports // self.sharing)
+        engines = topology.routers * self.of_router if self.sharing > 1 else 0
+        self.known = np.full((engines * keys, 2 + plan.max_candidates), -1, np.int64)  # host, number, ports in order
+
+    def check(self, host: int, port: NDArray[np.int64], key: NDArray[np.int64], told: NDArray[np.int64]) -> None:
+        """Note what input ports (numbered through the network) are told; two hosts of a key must agree.
+
+        Raises
+        ------
+        RoutingError
+            Naming router, engine, key and both hosts.
+        """
+        if self.sharing == 1:
+            return
+        router, local = np.divmod(port, self.ports)
+        row = (router * self.of_router + local // self.sharing) * self.keys + key
+        columns = np.arange(told.shape[1] - 1) < told[:, :1]
+        answers = np.column_stack([told[:, 0], np.sort(np.where(columns, told[:, 1:] & 255, 255), axis=1)])
+        new = self.known[row, 0] < 0
+        self.known[row[new], 0] = host
+        self.known[row[new], 1:] = answers[new]
+        wrong = np.flatnonzero((self.known[row, 1:] != answers).any(axis=1))
+        if len(wrong):
+            at = wrong[0]
+            first = int(self.known[row[at], 0])
+            engine = int(local[at]) // self.sharing
+            raise RoutingError(
+                f"lookup.ports_per_engine must be 1 for this routing, not {self.sharing}: in router {router[at]} the "
+                f"ports of engine {engine} send hosts {first} and {host}, which have the same key, different ways"
             )
 
 

@@ -53,10 +53,14 @@ COMMANDS: dict[str, Command] = {
     "cosim router": Command(f"{_DESIGN}:network_design", hardware=True),
     "cosim network": Command(f"{_COSIM}:prepare_network", hardware=True),
     "cosim q_table": Command("hopforge.model.router.q_table:QTableParams.from_config", hardware=True),
+    "energy lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
+    "energy router": Command(f"{_DESIGN}:network_design", hardware=True),
     "lint": Command("hopforge.sim.start.preparation:prepare_lint"),
     "mutate": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "synth": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "timing": Command(f"{_DESIGN}:engine_parameters", hardware=True),
+    "fpga engine": Command("hopforge.gen.board_design:engine_on_board_parameters", hardware=True),
+    "fpga network": Command("hopforge.gen.board_design:network_on_board_design", hardware=True),
     "demo": Command("hopforge.sim.start.demo_variants:prepare_demo", hardware=True, asked_by="workload"),
 }
 """Command, with its part → what prepares it."""

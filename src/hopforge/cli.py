@@ -14,6 +14,8 @@ from hopforge import __version__, interrupts
 from hopforge.commands import (
     applications,
     bench,
+    boards,
+    gate_energy,
     generate,
     networks,
     papers,
@@ -97,7 +99,15 @@ def hopforge(
 
 PANELS = {
     "Start here": (start.doctor, start.demo, start.check, start.schema),
-    "From gates": (verify.cosim, generate.lint, verify.mutate, synthesize.synth, synthesize.timing, verify.prove),
+    "From gates": (
+        verify.cosim,
+        generate.lint,
+        verify.mutate,
+        synthesize.synth,
+        gate_energy.energy,
+        synthesize.timing,
+        verify.prove,
+    ),
     "To networks": (
         simulate.hits,
         networks.topology,
@@ -125,6 +135,12 @@ gen_app.command("router")(with_force(generate.gen_router))
 gen_app.command("network")(with_force(generate.gen_network))
 gen_app.command("tables")(with_force(generate.gen_tables))
 gen_app.command("q-table")(with_force(generate.gen_q_table))
+
+fpga_app = typer.Typer(cls=boards.BoardCommands, no_args_is_help=True)
+app.add_typer(fpga_app, name="fpga", rich_help_panel="From gates")
+fpga_app.callback()(boards.fpga)
+fpga_app.command("build")(with_force(boards.build))
+fpga_app.command("run")(with_force(boards.run))
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure the speed of hopforge on this machine.")
 app.add_typer(bench_app, name="bench", rich_help_panel="To networks")

@@ -82,6 +82,8 @@ def test_every_command_in_the_documentation_exists_with_its_options() -> None:
         while words and hasattr(command, "commands"):
             if words[0].startswith("-"):
                 break
+            if command.name == "fpga" and words[0] not in command.commands:
+                words.insert(0, "build")  # the word may be left out
             assert words[0] in command.commands, f"{page}: {line}"
             command = command.commands[words.pop(0)]
         known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}

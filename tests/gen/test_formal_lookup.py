@@ -7,7 +7,7 @@ from hopforge.gen.formal_engines import prove_lookup, refute_lookup
 from hopforge.gen.formal_lookup import MUTANTS
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, *(pytest.param(deep, marks=pytest.mark.study) for deep in (4, 6, 7, 8)), 5])
+@pytest.mark.parametrize("depth", [1, 2, 3, 5, 8, *(pytest.param(deep, marks=pytest.mark.study) for deep in (4, 6, 7))])
 def test_a_hit_is_the_answer_of_the_current_epoch(depth: int) -> None:
     assert prove_lookup(depth)
 
@@ -17,10 +17,10 @@ def test_no_proof_of_a_mutant(mutant: str) -> None:
     assert not prove_lookup(3, mutant)
 
 
+@pytest.mark.parametrize("depth", [5, pytest.param(8, marks=pytest.mark.study)])
 @pytest.mark.parametrize("mutant", list(DEEP_MUTANTS))
-@pytest.mark.study
-def test_no_proof_of_a_deep_mutant(mutant: str) -> None:
-    assert not prove_lookup(5, mutant)
+def test_no_proof_of_a_deep_mutant(depth: int, mutant: str) -> None:
+    assert not prove_lookup(depth, mutant)
 
 
 @pytest.mark.parametrize("mutant", ["MSHRs do not hear of a flush", "an answer of before an invalidation is taken"])

@@ -7,6 +7,7 @@ from hopforge.gen.formal_router import (
     OUTPUT_MUTANTS,
     QUEUE_MUTANTS,
     REQUEST_MUTANTS,
+    TURN_MUTANTS,
     prove_crossbar,
     prove_output,
     prove_queue,
@@ -26,6 +27,8 @@ from hopforge.model.router.params import LookAhead
         {"vcs": 3, "buffer_flits": 4},
         {"va": "free_queue"},
         {"va": "free_queue", "rc_cycles": 2},
+        {"va": "free_queue", "sa": "input_ahead"},
+        {"va": "free_queue", "sa": "input_ahead", "vcs": 3},
         {"va": "free_queue", "switching": "vct", "width_bits": 8, "length_bits": 3},
     ],
     ids=str,
@@ -42,6 +45,11 @@ def test_faulty_queues_have_no_proof(mutant):
 @pytest.mark.parametrize("mutant", REQUEST_MUTANTS)
 def test_faulty_requests_have_no_proof(mutant):
     assert not prove_queue(va="free_queue", mutant=mutant)
+
+
+@pytest.mark.parametrize("mutant", TURN_MUTANTS)
+def test_faulty_turns_have_no_proof(mutant):
+    assert not prove_queue(va="free_queue", sa="input_ahead", mutant=mutant)
 
 
 @pytest.mark.parametrize("release", ["tail", "credits"])

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,7 @@ def random_bus(params: RouterParams, rng: np.random.Generator) -> BusInputs:
         (TABLE, 6),
         (RouterParams(**{**vars(TABLE), "rc_cycles": 0, "speculation": True}), 6),
         (LOOKUP, 16),
+        (replace(LOOKUP, ports_per_engine=2), 16),
     ],
 )
 def test_every_output_and_every_word_equals_the_golden_router(params: RouterParams, destinations: int) -> None:

@@ -295,6 +295,13 @@ ROUTERS = {
     "free queue, cut-through": {
         "ports": 3, "vcs": 2, "buffer_flits": 4, "va": "free_queue", "switching": "vct", "rc_cycles": 0,
     },
+    "inputs that choose ahead": {
+        "ports": 3, "vcs": 3, "buffer_flits": 2, "rc_cycles": 0, "va": "free_queue", "sa": "input_ahead", "rules": True,
+    },
+    "inputs that choose ahead, credits": {
+        "ports": 4, "vcs": 2, "buffer_flits": 3, "rc_cycles": 0, "va": "free_queue", "sa": "input_ahead",
+        "vc_release": "credits", "credit_delay_cycles": 1, "arbiter": "matrix", "neighbour_flits": (1, 2, 3, 4),
+    },
     "look-ahead": {"ports": 3, "vcs": 2, "buffer_flits": 3, "carried": 0b110, "rc_cycles": 2, "rules": True},
     "look-ahead, free queue": {
         "ports": 3, "vcs": 2, "buffer_flits": 2, "carried": 0b101, "rc_cycles": 1, "va": "free_queue", "rules": True,

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
 from hopforge.hw.plus_one import count_in_halves, plus_one
-from hopforge.hw.sliced_counter import sliced_counter
+from hopforge.hw.sliced_counter import sliced_counter, slices
 
 
 def simulate(m, bench):
@@ -77,3 +77,11 @@ def test_plus_one_wraps(width):
     simulator = Simulator(m)
     simulator.add_testbench(bench)
     simulator.run()
+
+
+@pytest.mark.parametrize("width", [8, 32])
+def test_slices_lie_side_by_side_up_to_the_top(width):
+    found = slices(width)
+    assert found[0][0] == 4
+    assert found[-1][1] == width
+    assert [end for _, end in found[:-1]] == [start for start, _ in found[1:]]

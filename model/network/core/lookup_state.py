@@ -1,4 +1,7 @@
-"""Layout of the lookup engines of a network: one per input port, all of the same kind (definitions/lookup-engine.md).
+"""Layout of the lookup engines of a network, all of the same kind (definitions/lookup-engine.md).
+
+There is one per input port, or one for several of a router (definitions/router.md, Shared engines). VCs of an engine
+have numbers: VC v of member m is m · VCs + v.
 
 Only what differs between two moments of an engine that is never held up at its response port is kept: an operation is
 the number of its VC or MSHR, a line is the number of its key. Keys have numbers that are the same in all routers
@@ -9,12 +12,13 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import int64, uint32, uint64
+from numba import int64, uint8, uint32, uint64
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.bits import bit_of, first_at_or_after
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.constant_record import constant_record
-from hopforge.model.kernel.memory import function_at, record_reader, words
+from hopforge.model.kernel.memory import function_at, int32s, record_reader, words
 from hopforge.model.network.core.records import NET_RECORD
 
 #: operation in stage C
@@ -33,7 +37,7 @@ MSHR = np.dtype(
     [
         ("due", "i8"),  # cycle of the TCAM's answer
         ("key", "i4"),
-        ("vc", "u1"),  # of the input port: whose lookup it is
+        ("vc", "u1"),  # of the engine: whose lookup it is
         ("primary", "u1"),  # while waiting for another one's answer
         ("row", "u1"),  # the TCAM has a row for the destination
         ("match", "u1"),  # answer
@@ -50,13 +54,16 @@ ENGINE = np.dtype(
         # all that a hit touches
         ("used", "u8"),  # MSHRs that are not free
         ("in_c", "i8"),  # cycle in which the last lookup that was looked up ahead is in stage C
-        ("asking", "u4"),  # VCs in RC that have not asked
+        ("asking", "u8"),  # VCs in RC that have not asked
+        ("first_vc", "u4"),  # input VC of the network that is VC 0 of the engine
+        ("router", "u4"),
+        ("ask_pointers", "u4"),  # VC at which the choice begins, a byte per member
         ("clock", "u4"),  # uses of the cache, modulo 2³²
         ("a0", "u1"),  # VC in the first register of stage A, NO_VC: empty
         ("a1", "u1"),  # ... in the second (depth 4)
         ("c_kind", "u1"),  # NOTHING, LOOKUP (of a VC) or FILL (of an MSHR)
         ("c_of", "u1"),
-        ("ask_pointer", "u1"),
+        ("member_pointer", "u1"),
         ("issue_pointer", "u1"),
         ("fill_pointer", "u1"),
         ("queue_head", "u1"),  # of the TCAM's pipeline
@@ -97,6 +104,7 @@ DEEP = np.dtype(
 #: what all engines have in common
 _SETTINGS = (
     "engines",
+    "members",  # input ports that share an engine: 1, 2 or 4
     "depth",
     "mshrs",
     "sets",
@@ -116,9 +124,10 @@ _SETTINGS = (
 
 #: arrays: name, element type, meaning
 LOOKUP_ARRAYS: dict[str, np.dtype[Any]] = {
-    "engine": ENGINE,  # ENGINE[input port]
+    "engine": ENGINE,  # ENGINE[engine]
+    "engine_of": np.dtype("int32"),  # int32[input port]
     "active": np.dtype("uint64"),  # bit per engine that has something to do
-    "deep": DEEP,  # DEEP[input port], if the depth is 5 or more
+    "deep": DEEP,  # DEEP[engine], if the depth is 5 or more
     "mshr": MSHR,  # MSHR[engine, mshr]
     "line": LINE,  # LINE[engine, set, way]
     "vc_key": np.dtype("int32"),  # int32[input VC]: key of its lookup under way
@@ -154,13 +163,13 @@ def lookups_of(net: Any) -> Any:
 
 @inlined
 def engine_at(lookups: Lookups, e: int) -> Any:
-    """Engine of global input port `e`."""
+    """Engine by its number in the network."""
     return _read_engine(lookups.engine, e)
 
 
 @inlined
 def deep_at(lookups: Lookups, e: int) -> Any:
-    """Return what the deep engine of global input port `e` has besides."""
+    """Return what deep engine `e` has besides."""
     return _read_deep(lookups.deep, e)
 
 
@@ -177,12 +186,41 @@ def line_at(lookups: Lookups, line: int) -> Any:
 
 
 @inner
-def ask_route(net: Any, e: int, v: int) -> None:
-    """VC `v` of input port `e` is in RC from this cycle on and wants to ask its engine."""
+def ask_route(net: Any, port: int, v: int) -> None:
+    """VC `v` of input port `port` is in RC from this cycle on and wants to ask its engine."""
     lookups = lookups_of(net)
+    e = int64(int32s(lookups.engine_of)[port])
     engine = engine_at(lookups, e)
-    engine.asking |= uint32(1) << uint32(v)
-    words(lookups.active)[e >> 6] |= uint64(1) << uint64(e & 63)
+    engine.asking |= bit_of(port * net.vcs + v - int64(engine.first_vc))
+    words(lookups.active)[e >> 6] |= bit_of(e)
+
+
+@inner
+def asking_vc(net: Any, lookups: Lookups, e: int) -> int:
+    """VC of engine `e` whose turn it is; some VC asks."""
+    engine = engine_at(lookups, e)
+    if lookups.members == 1:
+        return first_at_or_after(engine.asking, int64(engine.ask_pointers))
+    member = int64(engine.member_pointer)
+    while True:
+        first = member * net.vcs
+        mine = (engine.asking >> uint64(first)) & (bit_of(net.vcs) - uint64(1))
+        if mine != uint64(0):
+            return first + first_at_or_after(mine, int64((engine.ask_pointers >> uint32(8 * member)) & uint32(255)))
+        member = (member + 1) & (lookups.members - 1)
+
+
+@inner
+def accept_vc(net: Any, lookups: Lookups, e: int, v: int) -> None:
+    """Engine `e` accepts the request of VC `v`."""
+    engine = engine_at(lookups, e)
+    engine.asking &= ~bit_of(v)
+    member = v // net.vcs if lookups.members > 1 else 0
+    after = v - member * net.vcs + 1
+    shift = uint32(8 * member)
+    rest = engine.ask_pointers & ~(uint32(255) << shift)
+    engine.ask_pointers = rest | uint32(after if after < net.vcs else 0) << shift
+    engine.member_pointer = uint8((member + 1) & (lookups.members - 1))
 
 
 #: ``(address, net, cycle) -> 0``: all engines go through a cycle
@@ -190,7 +228,7 @@ step_lookups = function_at(int64(NET_RECORD, int64))
 
 
 class LookupState:
-    """The engines of a network: one per input port, connected or not.
+    """The engines of a network: one for every `members` input ports of a router, connected or not.
 
     Attributes
     ----------

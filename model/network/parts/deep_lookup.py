@@ -19,6 +19,8 @@ from hopforge.model.network.core.lookup_state import (
     NO_VC,
     NOTHING,
     Lookups,
+    accept_vc,
+    asking_vc,
     deep_at,
     engine_at,
     lookups_of,
@@ -30,6 +32,7 @@ from hopforge.model.network.parts.route_lookup import (
     count_miss,
     destination,
     find_way,
+    first_vc,
     has_row,
     key_number,
     reference,
@@ -91,7 +94,7 @@ def issue(lookups: Lookups, e: int, waiting: Any, now: int) -> None:
 def allocate(net: Net, lookups: Lookups, e: int, used: Any, secondary: Any) -> None:
     """Give the LOOKUP in M its MSHR; `used`, `secondary`: MSHRs at the start of the cycle."""
     engine, deep = engine_at(lookups, e), deep_at(lookups, e)
-    slot, n = int64(deep.t), e * net.vcs + int64(deep.m)
+    slot, n = int64(deep.t), first_vc(lookups, e) + int64(deep.m)
     key, row = int64(int32s(lookups.vc_key)[n]), has_row(net, lookups, n)
     entry = mshr_at(lookups, e, slot)
     entry.key = key
@@ -130,7 +133,7 @@ def complete(net: Net, lookups: Lookups, e: int, kind: int, of: int, now: int) -
     """Stage C2; returns whether a LOOKUP goes to M."""
     engine = engine_at(lookups, e)
     if kind == LOOKUP:
-        n = e * net.vcs + of
+        n = first_vc(lookups, e) + of
         key = int64(int32s(lookups.vc_key)[n])
         way = find_way(lookups, e, key) if lookups.enabled != 0 else -1
         if way < 0:
@@ -141,7 +144,7 @@ def complete(net: Net, lookups: Lookups, e: int, kind: int, of: int, now: int) -
         entry = mshr_at(lookups, e, of)
         engine.used &= ~bit_of(of)
         engine.resolved &= ~bit_of(of)
-        respond(net, e * net.vcs + int64(entry.vc), entry.match != 0, now + 2)
+        respond(net, first_vc(lookups, e) + int64(entry.vc), entry.match != 0, now + 2)
         if entry.match == 0:
             engine.drops += 1
         elif lookups.enabled != 0:
@@ -167,11 +170,11 @@ def move_requests(net: Net, lookups: Lookups, e: int, from_q: bool) -> None:
         else:
             deep.q1 = uint8(last)
     v = NO_VC
-    if engine.asking != uint32(0):
-        v = first_at_or_after(uint64(engine.asking), engine.ask_pointer)
-        int32s(lookups.vc_key)[e * net.vcs + v] = key_number(net, lookups, e, destination(net, e * net.vcs + v))
-        engine.asking &= ~(uint32(1) << uint32(v))
-        engine.ask_pointer = uint8(v + 1 if v + 1 < net.vcs else 0)
+    if engine.asking != uint64(0):
+        v = asking_vc(net, lookups, e)
+        n = first_vc(lookups, e) + v
+        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, n))
+        accept_vc(net, lookups, e, v)
     deep.a = uint32(deep.a << uint32(8)) | uint32(v)
 
 
@@ -226,7 +229,7 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
 def may_sleep(lookups: Lookups, e: int) -> bool:
     """Whether nothing can happen in the engine before a VC asks or the TCAM answers."""
     engine, deep = engine_at(lookups, e), deep_at(lookups, e)
-    if engine.asking != uint32(0) or engine.issue != uint64(0) or engine.done != uint64(0):
+    if engine.asking != uint64(0) or engine.issue != uint64(0) or engine.done != uint64(0):
         return False
     if deep.a != ~uint32(0) or deep.q0 != NO_VC or deep.m != NO_VC or deep.follower != NO_VC:
         return False

@@ -23,7 +23,7 @@ class LookupBuildError(UserError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class RouteLookup:
-    """Route computation by one lookup engine per input port.
+    """Route computation by one lookup engine for every `ports_per_engine` input ports of a router.
 
     Attributes
     ----------
@@ -41,6 +41,8 @@ class RouteLookup:
         Row of the cache in which each key may lie; one column unless the association is skewed.
     row : ndarray, uint8[router, host], optional
         Whether the TCAM of a router has a row for a host; by default all have all.
+    ports_per_engine : int
+        Input ports that share an engine: 1, 2 or 4 (docs/definitions/router.md, Shared engines).
     """
 
     params: LookupParams
@@ -50,10 +52,11 @@ class RouteLookup:
     key: NDArray[np.int32] | None
     key_row: NDArray[np.int32]
     row: NDArray[np.uint8] | None = None
+    ports_per_engine: int = 1
 
 
 def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: RouteLookup) -> None:
-    """Give every input port of a network an engine with an empty cache.
+    """Give the input ports of a network their engines, with empty caches.
 
     Raises
     ------
@@ -62,7 +65,9 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     """
     params = lookup.params
     deep = params.pipeline_depth > SHALLOW_DEPTHS
-    engines, hosts = routers * ports, lookup.hosts
+    members, hosts = lookup.ports_per_engine, lookup.hosts
+    of_router = -(-ports // members)
+    engines = routers * of_router
     keys = len(lookup.key_row)
     entries = params.entries if lookup.enabled else 0
     stacked = 0 < entries < keys
@@ -76,6 +81,7 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     found = LookupState()
     values = {
         "engines": engines,
+        "members": members,
         "depth": params.pipeline_depth,
         "mshrs": params.mshrs,
         "sets": params.sets,
@@ -98,9 +104,13 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     engine["in_c"] = engine["wake"] = -1
     engine["a0"] = engine["a1"] = NO_VC
     engine["lfsr"] = params.random_seed
+    router, number = np.divmod(np.arange(engines), of_router)
+    engine["router"], engine["first_vc"] = router, (router * ports + number * members) * vcs
+    engine_of = np.arange(routers)[:, None] * of_router + np.arange(ports) // members
     stacks = ReferenceStacks(engines if stacked else 1, entries).arrays
     arrays: dict[str, NDArray[Any]] = {
         "engine": engine,
+        "engine_of": engine_of.reshape(-1),
         "deep": _deep_engines(engines if deep else 1),
         "mshr": np.zeros(engines * params.mshrs, MSHR),
         "stack_head": stacks.head,
@@ -114,7 +124,7 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     sizes = {
         "active": (engines + 63) // 64,
         "line": engines * params.entries,
-        "vc_key": engines * vcs,
+        "vc_key": routers * ports * vcs,
         "wake_event": wheel * engines,
         "wake_events": wheel,
         "stack_newer": engines * keys if stacked else 1,

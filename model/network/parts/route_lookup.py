@@ -12,7 +12,7 @@ from typing import Any
 from numba import int64, uint8, uint16, uint32, uint64
 
 from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
-from hopforge.model.kernel.compile import c_kernel, inner
+from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
 from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random, note_fill, note_use
@@ -22,12 +22,20 @@ from hopforge.model.network.core.lookup_state import (
     NO_VC,
     NOTHING,
     Lookups,
+    accept_vc,
+    asking_vc,
     engine_at,
     line_at,
     lookups_of,
     mshr_at,
 )
 from hopforge.model.network.core.records import NET_RECORD, Net, input_port, input_vc, packet_at
+
+
+@inlined
+def first_vc(lookups: Lookups, e: int) -> int:
+    """Input VC of the network that is VC 0 of engine `e`."""
+    return int64(engine_at(lookups, e).first_vc)
 
 
 @inner
@@ -38,11 +46,11 @@ def destination(net: Net, n: int) -> int:
 
 
 @inner
-def key_number(net: Net, lookups: Lookups, e: int, host: int) -> int:
-    """Return the number of the key of `host` at the router of input port `e`."""
+def key_number(lookups: Lookups, e: int, host: int) -> int:
+    """Return the number of the key of `host` at the router of engine `e`."""
     if lookups.reduced == 0:
         return host
-    router = int64(input_port(net, e).router)
+    router = int64(engine_at(lookups, e).router)
     return int64(int32s(lookups.key)[router * lookups.hosts + host])
 
 
@@ -195,8 +203,8 @@ def look_ahead(net: Net, lookups: Lookups, e: int, v: int, now: int) -> bool:
     engine = engine_at(lookups, e)
     if lookups.mshrs == 1 and engine.in_c == now + max(lookups.depth - 2, 0) and lookups.depth > 1:
         return False  # in B it would meet a lookup in C, which may need the only MSHR
-    n = e * net.vcs + v
-    key = key_number(net, lookups, e, destination(net, n))
+    n = first_vc(lookups, e) + v
+    key = key_number(lookups, e, destination(net, n))
     way = find_way(lookups, e, key)
     if way < 0:
         return False
@@ -210,7 +218,7 @@ def look_ahead(net: Net, lookups: Lookups, e: int, v: int, now: int) -> bool:
 def complete_lookup(net: Net, lookups: Lookups, e: int, v: int, answered: int, now: int) -> None:
     """Stage C of a LOOKUP."""
     engine = engine_at(lookups, e)
-    n = e * net.vcs + v
+    n = first_vc(lookups, e) + v
     key = int64(int32s(lookups.vc_key)[n])
     if lookups.enabled != 0:
         way = find_way(lookups, e, key)
@@ -259,7 +267,7 @@ def complete_fill(net: Net, lookups: Lookups, e: int, i: int, now: int) -> None:
     bit = uint64(1) << uint64(i)
     engine.used &= ~bit
     engine.resolved &= ~bit
-    respond(net, e * net.vcs + int64(entry.vc), entry.match != 0, now + 2)
+    respond(net, first_vc(lookups, e) + int64(entry.vc), entry.match != 0, now + 2)
     if entry.match == 0:
         engine.drops += 1
     elif lookups.enabled != 0:
@@ -310,7 +318,7 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
     fill = first_at_or_after(engine.done, engine.fill_pointer) if engine.done != uint64(0) else -1
     in_c = 1 if (engine.c_kind == LOOKUP or (engine.in_c == now and depth > 1)) else 0
     room = free_mshrs(lookups, engine) > in_c
-    v = first_at_or_after(uint64(engine.asking), engine.ask_pointer) if engine.asking != uint32(0) else -1
+    v = asking_vc(net, lookups, e) if engine.asking != uint64(0) else -1
     last = NO_VC
     if depth == 3:
         last = int64(engine.a0)
@@ -330,10 +338,9 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
         ready = last == NO_VC or from_a or (depth == 4 and engine.a0 == NO_VC)
     accepts = ready and v >= 0
     if accepts:
-        n = e * net.vcs + v
-        int32s(lookups.vc_key)[n] = key_number(net, lookups, e, destination(net, n))
-        engine.asking &= ~(uint32(1) << uint32(v))
-        engine.ask_pointer = uint8(v + 1 if v + 1 < net.vcs else 0)
+        n = first_vc(lookups, e) + v
+        int32s(lookups.vc_key)[n] = key_number(lookups, e, destination(net, n))
+        accept_vc(net, lookups, e, v)
 
     # stage C
     kind, of = int64(engine.c_kind), int64(engine.c_of)
@@ -385,7 +392,7 @@ def may_sleep(lookups: Lookups, e: int) -> bool:
     engine = engine_at(lookups, e)
     if engine.c_kind != NOTHING or engine.issue != uint64(0) or engine.done != uint64(0):
         return False
-    asks, first, second = engine.asking != uint32(0), engine.a0 != NO_VC, engine.a1 != NO_VC
+    asks, first, second = engine.asking != uint64(0), engine.a0 != NO_VC, engine.a1 != NO_VC
     if not (asks or first or second):
         return True
     if free_mshrs(lookups, engine) > 0:
@@ -402,13 +409,12 @@ def serve(net: Net, lookups: Lookups, e: int, now: int) -> bool:
     engine = engine_at(lookups, e)
     quiet = engine.used == uint64(0) and engine.c_kind == NOTHING and engine.a0 == NO_VC and engine.a1 == NO_VC
     if quiet:
-        if engine.asking == uint32(0):
+        if engine.asking == uint64(0):
             return False
-        v = first_at_or_after(uint64(engine.asking), engine.ask_pointer)
+        v = asking_vc(net, lookups, e)
         if look_ahead(net, lookups, e, v, now):
-            engine.asking &= ~(uint32(1) << uint32(v))
-            engine.ask_pointer = uint8(v + 1 if v + 1 < net.vcs else 0)
-            return engine.asking != uint32(0)
+            accept_vc(net, lookups, e, v)
+            return engine.asking != uint64(0)
     step_engine(net, lookups, e, now)
     if not may_sleep(lookups, e):
         return True

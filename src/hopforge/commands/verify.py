@@ -28,7 +28,7 @@ def cosim(
         int | None, typer.Option(min=1, help="Other parts: cycles with traffic; default: the configuration's.")
     ] = None,
     variants: Annotated[
-        int | None, typer.Option(min=1, help="router: as many routers drawn at random; finished runs are kept.")
+        int | None, typer.Option(min=1, help="lookup, router: as many, drawn at random; finished runs are kept.")
     ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=MOST_SEED, help="Of the traffic; default: the configuration's.")
@@ -128,6 +128,9 @@ def mutate(
         raise typer.Exit(1)
 
 
+_NOT_AS_IT_SHOULD_BE = {"FAILED": "failed", "not proved": "without a verdict"}
+
+
 def prove(
     subject: Annotated[
         str | None,
@@ -142,22 +145,27 @@ def prove(
 ) -> None:
     """Prove by SAT, for all inputs, that the hardware is what the specification says.
 
-    Each proof is also run on hardware with a planted fault, where it must fail. Exit status 1 if anything is not as it
-    should be.
+    Each proof is also run on hardware with a planted fault, where it must fail. A proof that did not end is "not
+    proved". Exit status 1 if anything is not as it should be.
 
     Example:
 
     hopforge prove crc
     """
     from hopforge.gen.prove import configured_tasks, tasks
+    from hopforge.gen.yosys import YosysError
 
-    failed = 0
+    words: list[str] = []
     for task in tasks(subject, wide=wide) if config is None else configured_tasks(config):
         start = time.perf_counter()
-        passed = task.run()
-        failed += not passed
-        word = "proved" if passed else "FAILED"
-        typer.echo(f"{word} {time.perf_counter() - start:6.1f} s  {task.subject}: {task.name}")
-    if failed:
-        complain(f"{failed} of the proofs failed")
+        reason = ""
+        try:
+            word = "proved" if task.run() else "FAILED"
+        except YosysError as error:
+            word, reason = "not proved", f": {error}"
+        words.append(word)
+        typer.echo(f"{word} {time.perf_counter() - start:6.1f} s  {task.subject}: {task.name}{reason}")
+    counts = [f"{words.count(word)} {says}" for word, says in _NOT_AS_IT_SHOULD_BE.items() if word in words]
+    if counts:
+        complain(f"of {len(words)} proofs {' and '.join(counts)}")
         raise typer.Exit(1)

@@ -205,6 +205,16 @@ def test_good_file_and_its_defaults() -> None:
         ),
         (
             "seed: 7",
+            "router: {sa: input_ahead}",
+            "x.yml:2: router.sa: input_ahead needs va=free_queue, not output_first",
+        ),
+        (
+            "seed: 7",
+            "router: {sa: input_ahead, va: free_queue, lookahead: true, rc_cycles: 1}",
+            "x.yml:2: router.sa: input_ahead needs rc_cycles=0, not 1",
+        ),
+        (
+            "seed: 7",
             "router: {lookahead: true}",
             "x.yml:2: router.rc_cycles: must be 1 to 2 with lookahead (beside VA and SA), not 0",
         ),

@@ -22,7 +22,7 @@ from hopforge.model.router.program import engine_registers
 from hopforge.model.routing import RoutingError
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.run.lookup_measures import lookup_table
-from hopforge.sim.run.lookup_routing import engine_params, network_rows
+from hopforge.sim.run.lookup_routing import SharedAnswers, engine_params, network_rows
 from hopforge.sim.run.simulation import Simulation
 
 SENT, TAKEN = 2, 3  # kinds of the simulator's log
@@ -143,12 +143,12 @@ def compare(config: Config, packets: int = 40, last: int = 60, cycles: int = 700
     counts = run.state.lookup.counts
     ports = run.topology.max_ports
     for router, model in enumerate(network.routers):
-        for port, engine in enumerate(model.engines):
-            mine = {name: int(counts[name][router * ports + port]) for name in COUNTS}
+        for number, engine in enumerate(model.engines):
+            mine = {name: int(counts[name][router * len(model.engines) + number]) for name in COUNTS}
             misses = sum(mine[cause] for cause in ("compulsory", "capacity", "conflict", "unmatched"))
             mine |= {"misses": misses, "lookups": mine["hits"] + mine["merges"] + misses}
             same = ("lookups", "hits", "misses", "merges", "fills", "evictions", "drops")
-            assert [mine[name] for name in same] == [engine.counters[name] for name in same], (router, port)
+            assert [mine[name] for name in same] == [engine.counters[name] for name in same], (router, number)
         drops = [output.drops for output in model.visible()]
         assert drops == run.state["input_port"]["drops"][router * ports : (router + 1) * ports].tolist()
     return run
@@ -175,6 +175,14 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "five cycles": ("ring", {"vcs": 4}, {"pipeline_depth": 5, "cache": {"entries": 2, "ways": 2}}),
     "eight cycles": ("dragonfly", {"vcs": 3}, {"pipeline_depth": 8, "mshrs": 2, "cache": {"entries": 4, "ways": 2}}),
+    "two ports an engine": (
+        "ring",
+        {"vcs": 4},
+        {"ports_per_engine": 2, "mshrs": 1, "cache": {"entries": 2, "ways": 2}},
+    ),
+    "four ports an engine": ("torus", {"vcs": 3}, {"ports_per_engine": 4, "pipeline_depth": 1, "reduction": False}),
+    "a deep engine for two ports": ("dragonfly", {"vcs": 3}, {"ports_per_engine": 2, "pipeline_depth": 6}),
+    "four ports, port sets": ("adaptive tree", {"vcs": 2}, {"ports_per_engine": 4, "pipeline_depth": 4}),
     "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
 }
 
@@ -266,15 +274,19 @@ REPLAYED = {
 }
 
 
-@pytest.mark.parametrize("policy", ["lru", "random"])
-@pytest.mark.parametrize("reduction", [False, True])
+@pytest.mark.parametrize(
+    ("reduction", "policy", "sharing"),
+    [(False, "lru", 1), (False, "random", 1), (True, "lru", 1), (True, "random", 1), (False, "lru", 4)],
+)
 @pytest.mark.parametrize("network", list(REPLAYED))
-def test_without_load_the_counts_are_those_of_the_replay(network: str, reduction: bool, policy: str) -> None:
+def test_without_load_the_counts_are_those_of_the_replay(
+    network: str, reduction: bool, policy: str, sharing: int
+) -> None:
     topology, routing = REPLAYED[network]
     entries = 2 if reduction else 4
     config = parse_config(
         f"name: test\ntopology: {topology}\nrouting: {routing}\nrouter: {{route_computation: lookup}}\n"
-        f"lookup: {{reduction: {str(reduction).lower()}, tcam: {{kind: external}}, "
+        f"lookup: {{reduction: {str(reduction).lower()}, tcam: {{kind: external}}, ports_per_engine: {sharing}, "
         f"cache: {{entries: {entries}, ways: 2, policy: {policy}}}}}"
     )
     hosts = Simulation(config, 0.1, 1, check=False).topology.hosts
@@ -288,12 +300,44 @@ def test_without_load_the_counts_are_those_of_the_replay(network: str, reduction
     replay = Replay(config, run.topology)
     replay.send(sources, targets)
     found, want = run.state.lookup.counts, replay.result
-    number = want.inputs.router.astype(np.int64) * run.topology.max_ports + want.inputs.port
+    port = want.inputs.router.astype(np.int64) * run.topology.max_ports + want.inputs.port
+    number = run.state.lookup.arrays["engine_of"][port]
     for name in ("hits", "compulsory", "capacity", "conflict", "unmatched", "evictions"):
         assert (found[name][number] == getattr(want, name)).all(), name
         assert found[name].sum() == getattr(want, name).sum()
     assert want.capacity.sum() > 0 and want.evictions.sum() > 0
     assert found["merges"].sum() == 0
+
+
+@pytest.mark.parametrize("sharing", [2, 4])
+def test_counts_of_shared_engines_name_the_ports_that_they_serve(sharing: int) -> None:
+    config = configure("mesh", {"vcs": 2}, {"ports_per_engine": sharing})
+    run = Simulation(config, 0.2, 1)
+    run.advance(300)
+    table = lookup_table(run.topology, run.state.lookup)
+    topology = run.topology
+    used = ((topology.peer_router >= 0) | (topology.host_at >= 0)).sum()
+    assert table["ports"].sum() == used
+    assert table["ports"].max() <= sharing
+    places = set(zip(table["router"], table["port"] // sharing, strict=True))
+    assert topology.routers < len(places) == len(table) < used
+    assert run.state.lookup.counts["hits"].sum() == table["hits"].sum() > 0
+
+
+def test_hosts_of_one_key_must_go_the_same_way_from_all_ports_of_an_engine() -> None:
+    """What arrives at port 1 goes on through port 2, and the other way round: two caches, or a wrong answer."""
+    config = configure("mesh", {"vcs": 2}, {"ports_per_engine": 4})
+    run = Simulation(config, 0.1, 1)
+    key = np.zeros(1, np.int64)
+    for other, fits in ((1, True), (2, False), (5, True)):  # of router 0; port 5 is the first of router 1
+        shared = SharedAnswers(config, run.topology, run.plan, keys=1)
+        shared.check(0, np.array([1]), key, np.array([[1, 2 | 3 << 16]]))
+        told = np.array([[1, (2 if fits else 1) | 1 << 16]])
+        if fits:
+            shared.check(3, np.array([other]), key, told)
+            continue
+        with pytest.raises(RoutingError, match=r"must be 1 for this routing, not 4: in router 0 the ports of engine 0"):
+            shared.check(3, np.array([other]), key, told)
 
 
 def test_what_a_sweep_is_told() -> None:
@@ -313,6 +357,13 @@ def test_what_a_sweep_is_told() -> None:
     [
         ("mesh", "rc_cycles: 2", "", "router.rc_cycles: is for router.route_computation=table only, not lookup"),
         ("mesh", "vcs: 9", "request_tag_bits: 3", "lookup.request_tag_bits: must number router.vcs=9, not 3 bits"),
+        (
+            "mesh",
+            "vcs: 8",
+            "request_tag_bits: 4, ports_per_engine: 4",
+            "lookup.request_tag_bits: must number router.vcs=8 of lookup.ports_per_engine=4 ports, not 4 bits",
+        ),
+        ("mesh", "vcs: 2", "ports_per_engine: 3", "lookup.ports_per_engine: must be 1, 2 or 4, not 3"),
         ("mesh", "vcs: 2", "cache: {second_level: {}}", "lookup.cache.second_level: is not in the engines of"),
         ("mesh", "vcs: 2", "cache: {skewed: true}", "lookup.cache.policy: must be random with skewed association"),
     ],

@@ -123,6 +123,10 @@ ROUTERS = {
         "credit_delay_cycles": 2,
     },
     "free queue, one VC": {"va": "free_queue", "vcs": 1, "buffer_flits": 1},
+    "inputs that choose ahead": {"va": "free_queue", "sa": "input_ahead", "vcs": 3, "buffer_flits": 3},
+    "inputs that choose ahead, matrix": {
+        "va": "free_queue", "sa": "input_ahead", "arbiter": "matrix", "vc_release": "credits", "vcs": 2,
+    },
     "look-ahead": {"lookahead": True, "rc_cycles": 2, "va": "input_first", "sa": "input_first"},
     "look-ahead, free queue": {"lookahead": True, "rc_cycles": 1, "va": "free_queue", "vc_release": "credits"},
     "look-ahead, speculation, cut-through": {

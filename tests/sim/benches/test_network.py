@@ -253,7 +253,9 @@ def test_networks_on_verilator(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.study
-@pytest.mark.parametrize("name", ["lookup2x2", "lookup_tree8", "lookup_lag", "lookup_torus_keys", "lookup_tree_keys"])
+@pytest.mark.parametrize(
+    "name", ["lookup2x2", "lookup_tree8", "lookup_lag", "lookup_torus_keys", "lookup_tree_keys", "lookup_shared"]
+)
 def test_networks_of_lookup_engines_on_verilator(name: str, tmp_path: Path) -> None:
     """Caches smaller than the number of keys; flits and the counters of the engines."""
     config = load_config(CONFIGS / f"{name}.yml")

@@ -43,6 +43,7 @@ LONG = {
     "wavefront": {"va": "wavefront", "sa": "wavefront", "speculation": True, "vc_release": "credits", "rc_cycles": 0},
     "matrix": {"va": "input_first", "sa": "input_first", "arbiter": "matrix", "credit_delay_cycles": 2},
     "free queue": {"va": "free_queue", "sa": "input_first", "rc_cycles": 0, "speculation": False},
+    "choice ahead": {"va": "free_queue", "sa": "input_ahead", "rc_cycles": 0, "speculation": False},
     "look-ahead": {"lookahead": True, "speculation": False, "width_bits": 40},
     "lookup": {"rc": "lookup", "ports": 2, "vcs": 2},
 }

@@ -66,7 +66,7 @@ def test_the_kernels_are_the_golden_router(seed: int) -> None:
 
 
 def test_an_engine_is_one_row_of_all_fields() -> None:
-    stack = lookup_engines(router_variant(5, rc="lookup"), RouterTraffic(cycles=1, seed=5)).stack
+    stack = lookup_engines(router_variant(5, rc="lookup", ports_per_engine=1), RouterTraffic(cycles=1, seed=5)).stack
     one = engine_at.py_func(stack, 1)
     for name, field in stack._asdict().items():
         assert getattr(one, name) is stack.addresses if name == "addresses" else np.shares_memory(

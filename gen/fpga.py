@@ -1,0 +1,133 @@
+"""`hopforge fpga`: a bitstream for a board, and a report of what it takes."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from hopforge.gen.board_design import BoardDesign, board_design
+from hopforge.gen.fpga_boards import FpgaBoard
+from hopforge.gen.fpga_tools import Placed, placed, run_tools, tool_commands
+from hopforge.gen.fpga_top import FpgaTop
+from hopforge.gen.fpga_vivado import vivado_files
+from hopforge.model.board.registers import DesignKind
+from hopforge.model.config import Config
+from hopforge.model.output.results import write_text
+
+__all__ = ["BuildOptions", "BuildReport", "build_for_board"]
+
+_BITSTREAM = {"ecp5": ".bit", "ice40": ".bin"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """What is built.
+
+    Parameters
+    ----------
+    design : str
+        ``engine`` or ``network``.
+    mhz : float, optional
+        Clock; that of the board and the design by default.
+    baud : int
+        Rate of the serial line.
+    seed : int
+        Of placement.
+    """
+
+    design: DesignKind
+    mhz: float | None = None
+    baud: int = 115_200
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What a build gave.
+
+    Attributes
+    ----------
+    board, design : str
+        Board and name of the design.
+    clock_mhz : float
+        The clock that was wanted.
+    placed : Placed, optional
+        What the open tools made of it; None: a project for Vivado.
+    files : tuple of str
+        What to program, or the project.
+    seconds : float
+        Wall-clock time of the tools.
+    notes : tuple of str
+        What is not as the configuration says.
+    """
+
+    board: str
+    design: str
+    clock_mhz: float
+    placed: Placed | None
+    files: tuple[str, ...]
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether the design keeps its clock."""
+        return self.placed is None or self.placed.fmax_mhz >= self.clock_mhz
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Return the report as (subject, words)."""
+        yield "design", f"{self.design} on {self.board}"
+        for note in self.notes:
+            yield "note", note
+        if self.placed is not None:
+            found = self.placed
+            yield "clock", f"{self.clock_mhz:g} MHz wanted, {found.fmax_mhz:.1f} MHz reached"
+            for kind, used in found.used.items():
+                if used:
+                    yield kind, f"{used} of {found.available[kind]} ({100 * used / found.available[kind]:.0f} %)"
+            yield "worst path", f"{found.path_ns:.1f} ns: {found.path[0]} -> {found.path[-1]}" if found.path else "none"
+            yield "time", f"{self.seconds:.0f} s"
+        yield "files", ", ".join(self.files)
+
+
+def build_for_board(config: Config, board: FpgaBoard, options: BuildOptions, *, output: Path) -> BuildReport:
+    """Build the design of a configuration for a board; ``fpga.json`` is the report.
+
+    Raises
+    ------
+    UserError
+        No such design, a tool is missing or fails, the design does not fit.
+    """
+    hz = board.clock_hz(options.design, options.mhz)
+    design = board_design(config, options.design, clock_hz=hz, baud=options.baud)
+    if board.tools == "vivado":
+        files = vivado_files(board, design)
+        for name, text in files.items():
+            write_text(output / name, text)
+        report = BuildReport(board.title, design.name, hz / 1e6, None, tuple(files), 0.0, design.notes)
+    else:
+        report = _with_open_tools(board, design, options, output)
+    facts = asdict(report) | {"passed": report.passed, "placed": report.placed and report.placed._asdict()}
+    write_text(output / "fpga.json", json.dumps(facts, indent=2) + "\n")
+    return report
+
+
+def _with_open_tools(board: FpgaBoard, design: BoardDesign, options: BuildOptions, output: Path) -> BuildReport:
+    tools = tool_commands(board)
+    platform = board.make_platform()
+    name = design.name
+    plan = platform.prepare(
+        FpgaTop(board=board, design=design.component), name,
+        nextpnr_opts=f"--report {name}.json.report --timing-allow-fail --seed {options.seed}",
+    )  # fmt: skip
+    bitstream = output / f"{name}{_BITSTREAM[board.tools]}"
+    bitstream.unlink(missing_ok=True)  # a build that fails leaves none of an earlier one
+    plan.extract(str(output))
+    start = time.perf_counter()
+    run_tools(plan.script, output, tools, name=name, board=board)
+    found = placed(output / f"{name}.json.report")
+    return BuildReport(
+        board.title, name, design.identity.clock_hz / 1e6, found, (bitstream.name,), time.perf_counter() - start,
+        design.notes,
+    )  # fmt: skip
