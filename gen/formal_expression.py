@@ -38,17 +38,27 @@ __all__ = ["configured_proof", "expression_proof", "shipped_proofs"]
 
 
 class _ExpressionClaim(Claim):
-    """Quiet and late steps against the tree."""
+    """Quiet and late steps against the tree.
+
+    Attributes
+    ----------
+    zero : Signal
+        An input that is assumed to be 0.
+    offset : Signal
+        What is added to the logic's result: 0, unless a fault is planted here. No constant, which yosys would fold.
+    """
 
     def __init__(self, compiled: Compiled) -> None:
         super().__init__()
         self.compiled = compiled
+        self.zero = Signal()
+        self.offset = Signal()
         a = compiled.names.address_bits
         self.dst = Signal(a)
         self.own = Signal(a)
         self.level = Signal(LEVEL_BITS)
         self.tree = _Tree(compiled, self.dst, self.own, self.level)
-        self.inputs = [self.dst, self.own, self.level, *self.tree.quotients]
+        self.inputs = [self.dst, self.own, self.level, self.zero, *self.tree.quotients]
 
     def elaborate(self, platform: object) -> Module:
         """Connect hardware and definition."""
@@ -62,8 +72,9 @@ class _ExpressionClaim(Claim):
             late.dst.eq(self.dst),
             late.quiet.eq(early.quiet),
             *self.tree.statements,
-            self.assumed.eq(Cat(*self.tree.assumptions).all() if self.tree.assumptions else 1),
-            self.equal.eq(late.value == self.tree.result),
+            self.assumed.eq(Cat(~self.zero, *self.tree.assumptions).all()),
+            self.offset.eq(self.zero & self.dst[0]),
+            self.equal.eq(late.value + self.offset == self.tree.result),
         ]
         return m
 
@@ -236,7 +247,8 @@ def _is_one(truth: Any) -> bool:
 def expression_proof(name: str, compiled: Compiled) -> Proof:
     """Return the proof that an expression's logic is its text; it fails if a comparison (or choice, sum) is stuck at 0.
 
-    Not the result: yosys finds the driver of a wire only where no other wire is the same.
+    Not the result: yosys finds the driver of a wire only where no other wire is the same. Logic of one step has a fault
+    behind it.
     """
     program = compiled.program
     gates = {
@@ -244,12 +256,12 @@ def expression_proof(name: str, compiled: Compiled) -> Proof:
         for number, step in reversed(list(enumerate(program.steps)))
         if step.late and number != program.result
     }
-    gate = next((gates[op] for op in _GATES if op in gates), program.result)
-    width = step_shape(program.steps[gate]).width
-    stuck = f"{width}'b" + "0" * width
-    return Proof(
-        name=name, build=partial(_ExpressionClaim, compiled), mutant=(f"late.{step_name(program, gate)}", stuck)
-    )
+    gate = next((gates[op] for op in _GATES if op in gates), None)
+    fault = ("offset", "1'b1")
+    if gate is not None:
+        width = step_shape(program.steps[gate]).width
+        fault = (f"late.{step_name(program, gate)}", f"{width}'b" + "0" * width)
+    return Proof(name=name, build=partial(_ExpressionClaim, compiled), mutant=fault)
 
 
 def configured_proof(config: Config) -> Proof | None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from hopforge.gen.formal_allocators import (
@@ -32,7 +31,7 @@ from hopforge.gen.formal_router import (
 )
 from hopforge.gen.formal_shared_lookup import SHARING_MUTANTS, prove_sharing
 from hopforge.gen.formal_streams import STREAM_MUTANTS, prove_stream
-from hopforge.model.config import load_config
+from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.router.params import LookAhead
 
@@ -169,7 +168,7 @@ def _streams(wide: bool) -> Iterator[Task]:
         yield Task("streams", f"no proof if {mutant}", partial(_fails, partial(prove_stream, fault[0], mutant=mutant)))
 
 
-def configured_tasks(path: Path) -> list[Task]:
+def configured_tasks(config: Config) -> list[Task]:
     """Task of the expression of a configuration.
 
     Raises
@@ -177,9 +176,9 @@ def configured_tasks(path: Path) -> list[Task]:
     UserError
         A file without an expression.
     """
-    proof = configured_proof(load_config(path))
+    proof = configured_proof(config)
     if proof is None:
-        raise UserError(f"{path}: lookup.reduction: has no expression to prove")
+        raise UserError("lookup.reduction: has no expression to prove")
     return [Task("expression", proof.name, partial(_checked, proof))]
 
 

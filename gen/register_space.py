@@ -43,6 +43,7 @@ class Block(NamedTuple):
 _DESCRIPTIONS = {
     "": "The registers of the design.",
     "ENGINES": "All lookup engines at once: a write goes to each of them, a read gives 0.",
+    "STREAMS": "Counters of the AXI-Stream adapters.",
     "ENGINE": "The lookup engine of each input port.",
 }
 

@@ -19,12 +19,17 @@ from hopforge.hw.node_reduction import (
     ReductionSelect,
     ReductionSetup,
 )  # fmt: skip
+from hopforge.hw.parallel_tcams import ParallelTcams
 from hopforge.hw.tag_select import TagSelect
 from hopforge.hw.tcam import Tcam
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.crc import crc_matrix
 
 __all__ = ["Block", "Registered", "lookup_blocks"]
+
+
+PARALLEL_TCAMS = (1, 2, 4, 6, 10, 25, 63)
+"""TCAMs of the rival: thesis figure 3.3 has six; 10 of 4 ns or 63 of 25 ns keep up with a cache of 0.4 ns."""
 
 
 class Registered(Component):
@@ -227,6 +232,17 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
                 ),
             )
         )  # fmt: skip
+    found += [
+        Block(
+            name=f"tcams{count}", what=f"dispatcher of {count} TCAMs that are searched in turns, TCAMs outside",
+            clocked=True, recipes=QUICK, on_request=True,
+            build=partial(
+                ParallelTcams, tcams=count, address_bits=params.address_bits, tag_bits=params.request_tag_bits,
+                output_bits=output_bits,
+            ),
+        )
+        for count in PARALLEL_TCAMS
+    ]  # fmt: skip
     pipelined = dataclasses.replace(params, pipeline_depth=4, tcam_kind="external")
     found.append(
         Block(

@@ -1,6 +1,7 @@
 """Blocks of a router, and a fixed table of arbiters and allocators."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from amaranth.lib.wiring import Component
@@ -13,6 +14,7 @@ from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.input_unit import InputUnit, flit_layout, label_bits
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.router import Router
+from hopforge.hw.shared_lookup import SharedLookup
 from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
 from hopforge.model.config import Config
@@ -94,6 +96,8 @@ def router_blocks(config: Config) -> dict[str, Block]:
             ),
         ),
     ]
+    if p.lookup is not None:
+        found += [_engine_block(p, engine) for engine in sorted({0, p.engines - 1})]
     if p.va != "free_queue":
         found.append(
             block(
@@ -103,6 +107,18 @@ def router_blocks(config: Config) -> dict[str, Block]:
             )
         )
     return {each.name: each for each in found}
+
+
+def _engine_block(p: RouterParams, engine: int) -> Block:
+    """Return a lookup engine with the choice between the ports that it serves; memories and TCAM outside."""
+    assert p.lookup is not None
+    outside = replace(p, lookup=replace(p.lookup, tcam_kind="external"))
+    ports = len(p.engine_ports(engine))
+    return Block(
+        name=f"engine{engine}", what=f"lookup engine {engine}, for {ports} port{'s' if ports > 1 else ''}",
+        build=lambda: SharedLookup(params=outside, members=ports),
+        clocked=True, recipes=_RECIPES, efforts=False, clock_gates=True, on_request=True,
+    )  # fmt: skip
 
 
 def allocator_blocks() -> dict[str, Block]:

@@ -126,7 +126,7 @@ def lookup_space(params: LookupParams) -> AddressSpace:
 def router_space(params: RouterParams, stream_ports: tuple[int, ...] = ()) -> AddressSpace:
     """Return what a bus of a router reaches; in the order of `model.router.csr.address_space`.
 
-    `stream_ports`: ports with an AXI-Stream adapter, whose counters come last.
+    `stream_ports`: ports with an AXI-Stream adapter, whose counters lie between those of router and engines.
     """
     windows = [Window(name="", page=0, page_bits=CSR_ADDR_BITS + 1, registers=router_csr_map(params))]
     sources = ["drop"]
@@ -142,5 +142,6 @@ def router_space(params: RouterParams, stream_ports: tuple[int, ...] = ()) -> Ad
         sources += ["link_change"]
     if stream_ports:
         counters = stream_map(stream_ports)
-        windows.append(Window(name="", page=STREAM_PAGE, page_bits=CSR_ADDR_BITS, registers=counters))
+        windows.append(Window(name="STREAMS", page=STREAM_PAGE, page_bits=CSR_ADDR_BITS, registers=counters))
+        windows.sort(key=lambda window: window.page << window.page_bits)
     return AddressSpace(ROUTER_CSR_ADDR_BITS, tuple(windows), tuple(sources))

@@ -5,7 +5,7 @@ from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.routing import prepare_routing
 from hopforge.model.routing.aggregation import aggregated_plan
 from hopforge.model.routing.lookahead import refuse_unknown_next
-from hopforge.model.routing.plan import RoutingPlan
+from hopforge.model.routing.plan import RoutingError, RoutingPlan
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 
@@ -24,6 +24,10 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     plan = prepare_routing(routing_network(topology), config.router.vcs, algorithm, options)
     if config.router.lookahead:
         refuse_unknown_next(plan, routing.algorithm)
+    if config.router.sa == "input_ahead" and plan.max_candidates > 1:
+        raise RoutingError(
+            f"router.sa: input_ahead needs one port for a destination; {routing.algorithm} gives several"
+        )
     return over_members(config, topology, plan)
 
 

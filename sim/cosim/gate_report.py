@@ -13,6 +13,7 @@ from hopforge.gen.gate_energy import Activity, GateEnergy, gate_energy, opensta_
 from hopforge.gen.synth import map_with_memories
 from hopforge.gen.synth_blocks import Block, lookup_blocks
 from hopforge.gen.synth_cells import read_library
+from hopforge.gen.synth_recipes import RECIPES
 from hopforge.gen.synth_router import router_blocks
 from hopforge.hw.router import Router
 from hopforge.model.config import Config
@@ -146,12 +147,16 @@ def measure_gates(
     """
     if part not in GATE_PARTS:
         raise UserError(f"--part must be one of {', '.join(GATE_PARTS)}, not {part!r}")
+    if recipe not in RECIPES:
+        raise UserError(f"--recipe must be one of {', '.join(RECIPES)}, not {recipe!r}")
     if not 0 < period_ns < float("inf"):
         raise UserError(f"--period-ns must be above 0 and finite, not {period_ns:g}")
     check_writable(folder)
     library = read_library(liberty)
     progress("recording the traffic")
     case = _engine(config, cycles) if part == "lookup" else _router(config, cycles)
+    if not case.events:
+        raise UserError(f"{config.name}: no {case.what} in --cycles {cycles}; give more")
     top = f"block_{case.block.name}"
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)

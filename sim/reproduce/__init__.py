@@ -17,6 +17,7 @@ from hopforge.sim.reproduce import (
     lookup_conflicts,
     lookup_direct_mapping,
     lookup_model,
+    lookup_parallel_tcams,
     lookup_reduction_cost,
     loren_entries,
     loren_load,
@@ -37,6 +38,7 @@ from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduc
 from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select, wanted_point
 
 REPRODUCTIONS = index_by_name(
+    lookup_parallel_tcams.REPRODUCTIONS,
     lookup_cache_cost.REPRODUCTIONS,
     lookup_conflicts.REPRODUCTIONS,
     lookup_model.REPRODUCTIONS,

@@ -56,6 +56,7 @@ COMMANDS: dict[str, Command] = {
     "energy lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
     "energy router": Command(f"{_DESIGN}:network_design", hardware=True),
     "lint": Command("hopforge.sim.start.preparation:prepare_lint"),
+    "prove": Command("hopforge.gen.prove:configured_tasks", asked_by="lookup"),
     "mutate": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "synth": Command(f"{_DESIGN}:engine_parameters", hardware=True),
     "timing": Command(f"{_DESIGN}:engine_parameters", hardware=True),

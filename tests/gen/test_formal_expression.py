@@ -17,6 +17,11 @@ def test_an_expression() -> None:
     assert prove(expression_proof("own", compile_expression(TEXT, NAMES))).passed
 
 
+@pytest.mark.parametrize("text", ["dst[0:0]", "7", "level", "dst == own", "d[1]"])
+def test_one_step_or_none(text: str) -> None:
+    assert prove(expression_proof("own", compile_expression(text, NAMES))).passed
+
+
 def test_other_logic_is_found() -> None:
     right, wrong = (compile_expression(text, NAMES) for text in (TEXT, TEXT.replace("min(level, 7)", "min(level, 6)")))
     found = prove(expression_proof("other", replace(right, program=wrong.program)))

@@ -16,7 +16,7 @@ from hopforge.model.router.params import RouterParams
 
 ENGINE = LookupParams(address_bits=40, tcam_kind="sram", tcam_latency_cycles=3)
 ROUTER = RouterParams(ports=3, vcs=2, buffer_flits=2, rc="lookup", lookup=ENGINE, address_bits=40, width_bits=96)
-SPACES = {"engine": (lookup_space(ENGINE), "native"), "router": (router_space(ROUTER), "apb")}
+SPACES = {"engine": (lookup_space(ENGINE), "native"), "router": (router_space(ROUTER, (0, 2)), "apb")}
 
 
 @pytest.fixture(params=SPACES)

@@ -8,6 +8,7 @@ import typer
 
 from hopforge.commands.configuration import read, say_unused
 from hopforge.commands.terminal import ConfigPath, complain, output_folder, progress_bar, show_rows, step_times
+from hopforge.model.errors import UserError
 from hopforge.model.seeds import MOST_SEED
 
 
@@ -152,11 +153,15 @@ def prove(
 
     hopforge prove crc
     """
-    from hopforge.gen.prove import configured_tasks, tasks
+    from hopforge.gen.prove import tasks
     from hopforge.gen.yosys import YosysError
+    from hopforge.sim.start.preparation import prepare
 
+    if config is not None and (subject is not None or wide):
+        raise UserError("--config proves the expression of a file; give no subject and no --wide with it")
+    checked = None if config is None else read(config, "prove")
     words: list[str] = []
-    for task in tasks(subject, wide=wide) if config is None else configured_tasks(config):
+    for task in tasks(subject, wide=wide) if checked is None else prepare("prove", checked):
         start = time.perf_counter()
         reason = ""
         try:
@@ -169,3 +174,5 @@ def prove(
     if counts:
         complain(f"of {len(words)} proofs {' and '.join(counts)}")
         raise typer.Exit(1)
+    if checked is not None:
+        say_unused(checked, "prove")

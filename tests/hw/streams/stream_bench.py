@@ -107,8 +107,16 @@ async def packets(dut: Any, busy: float) -> None:
     for stream in PARAMS:
         expected = counted[stream.port]
         assert min(expected.values()) > 0, "the packets must have every fault"
-        for name, fate in (("DROPS", "unroutable"), ("STREAM_LONG", "long"), ("STREAM_MALFORMED", "malformed")):
+        for name, fate in (
+            ("DROPS", "unroutable"),
+            ("STREAMS.STREAM_LONG", "long"),
+            ("STREAMS.STREAM_MALFORMED", "malformed"),
+        ):
             assert await master.read_dword(at[f"{name}{stream.port}"]) == expected[fate], (name, stream.port)
     assert await master.read_dword(at["INT_STATUS"]) == 1
     await master.write_dword(at["CTRL"], 0b11)
-    assert await master.read_dword(at["STREAM_LONG0"]) == await master.read_dword(at["STREAM_MALFORMED1"]) == 0
+    assert (
+        await master.read_dword(at["STREAMS.STREAM_LONG0"])
+        == await master.read_dword(at["STREAMS.STREAM_MALFORMED1"])
+        == 0
+    )

@@ -65,3 +65,12 @@ def test_what_look_ahead_cannot_know_is_refused(topology: str, routing: str, rou
     )
     with pytest.raises(UserError, match=message):
         network_design(config)
+
+
+def test_inputs_that_choose_ahead_need_one_port() -> None:
+    config = parse_config(
+        "name: x\ntopology: {kind: mesh, radices: [3, 3]}\nrouting: {algorithm: star_channel}\n"
+        "router: {vcs: 2, va: free_queue, sa: input_ahead}\n"
+    )
+    with pytest.raises(UserError, match="input_ahead needs one port for a destination; star_channel gives several"):
+        network_design(config)
