@@ -239,9 +239,9 @@ class DeepLookupProof(LookupProof):
             kind = keys.kinds["selected"]
             yield ~(kind.lookup | kind.invalidate) | (keys.selected_key == keys.destinations["selected"])
         yield ~(keys.lookup & keys.invalidate)
-        full = ~keys.go[0]
+        full = keys.full[0]
         yield ~full | keys.second_kind.lookup | keys.second_kind.invalidate
-        yield Cat(keys.go) == keys.go[0].replicate(len(keys.go))
+        yield Cat(keys.full) == full.replicate(len(keys.full))
         yield ~full | keys.lookup | keys.invalidate
         head = keys.lookup | keys.invalidate
         yield keys.writing == (keys.reading ^ (head & ~full))
@@ -311,6 +311,6 @@ class DeepLookupProof(LookupProof):
         ]
         places += [op.lookup & op.tag[MARKED] for op in (dut.compared, dut.acting)]
         places.append(dut.missed.miss & dut.missed.tag[MARKED])
-        places += [keys.lookup & keys.tag[MARKED], ~keys.go[0] & keys.second_kind.lookup & self._second().tag[MARKED]]
+        places += [keys.lookup & keys.tag[MARKED], keys.full[0] & keys.second_kind.lookup & self._second().tag[MARKED]]
         places += [kind.lookup & kind.tag[MARKED] for kind in keys.kinds.values()]
         return places

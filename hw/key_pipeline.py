@@ -12,7 +12,7 @@ STEPS = (2, 3, 4, 5)
 """Possible numbers of steps."""
 
 _COPIES = 6
-"""Registers that say that the second place is empty: each moves a part of the pipeline."""
+"""Registers that say that the second place is taken: each stops a part of the pipeline."""
 
 _ENTRANCE, _COMPARED, _COMPARED_OWN, _DECIDED, _SELECTED, _QUEUED = range(_COPIES)
 
@@ -105,7 +105,8 @@ class KeyPipeline(wiring.Component):
         if reduction.reduces:
             ports["active"] = In(reduction.active_layout)
         super().__init__(ports)
-        self.go = [Signal(name=f"go_copy{number}", init=1) for number in range(_COPIES)]  # second place empty
+        self.full = [Signal(name=f"full_copy{number}") for number in range(_COPIES)]  # second place of the queue
+        self.go = Signal(_COPIES)
         names = {2: ("decided",), 3: ("compared", "decided")}.get(steps, ("compared", "decided", "selected"))
         if steps == 5:
             names = ("entered", *names)
@@ -142,6 +143,7 @@ class KeyPipeline(wiring.Component):
         """Build the steps, the registers between them and the queue."""
         m = Module()
         m.d.comb += [
+            self.go.eq(~Cat(self.full)),
             self.req_ready.eq(self.go[_ENTRANCE] & ~self.invalidate_pending),
             self.invalidate_taken.eq(self.go[_ENTRANCE] & self.invalidate_pending),
         ]
@@ -200,7 +202,7 @@ class KeyPipeline(wiring.Component):
         partial = View(p.partial_layout, Signal(p.partial_layout.size, name="partial", reset_less=True))
         m.d.comb += [compare.dst.eq(dst), compare.active.eq(self.active), select.partial.eq(partial)]
         if compared:
-            m.d.comb += compare.go.eq(Cat(self.go[_COMPARED : _COMPARED_OWN + 1]))
+            m.d.comb += compare.go.eq(self.go[_COMPARED : _COMPARED_OWN + 1])
         with m.If(self.go[_DECIDED]):
             m.d.sync += partial.eq(compare.partial)
         return decided, select.key, select.payload, partial.dst
@@ -227,7 +229,7 @@ class KeyPipeline(wiring.Component):
             head_moves.eq(self.taken | ~head_kind.any()),
             fills.eq(~head_moves & (~go | arrives)),
         ]
-        m.d.sync += [empty.eq(~fills) for empty in self.go]
+        m.d.sync += [full.eq(fills) for full in self.full]
         with m.If(go):
             m.d.sync += [second_kind.lookup.eq(kind.lookup), second_kind.invalidate.eq(kind.invalidate)]
         next_kind = Mux(go, Cat(kind.lookup, kind.invalidate), Cat(second_kind.lookup, second_kind.invalidate))

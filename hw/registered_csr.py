@@ -84,9 +84,9 @@ class RegisteredControlStatus(ControlStatus):
         ]
 
     def _counters(self, m: Module) -> None:
+        clear = Signal(name="clear_counters")
+        m.d.sync += clear.eq(self._write_bit("CTRL", "clear_counters"))
         for number, (name, _) in enumerate(COUNTERS):
-            clear = Signal(name=f"clear_copy{number}")
-            m.d.sync += clear.eq(self._write_bit("CTRL", "clear_counters"))
             self._contents[f"COUNT_{name.upper()}"] = sliced_counter(m, name, self.events[number], clear)
 
     def _read(self, m: Module) -> None:

@@ -51,7 +51,7 @@ class RegisteredEpochControl(EpochControl):
         if self.rows > 1:
             count_in_halves(m, self.row, self.row_low_full, self.scrubbed, restart)
         count_in_halves(m, self.epoch, self.epoch_low_full, self.begin, Const(0))
-        count_in_halves(m, debt, self.debt_low_full, self.begin, finished & ~restart)
+        count_in_halves(m, debt, self.debt_low_full, self.begin, finished & ~self.begin & ~defer)
         with m.If(restart):
             m.d.sync += last_row.eq(self.rows == 1)
         with m.Elif(self.scrubbed):

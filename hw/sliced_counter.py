@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from hopforge.hw.plus_one import prefixes_all
 
@@ -41,8 +41,7 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
     """
     low = Signal(_LOW_BITS, name=f"count_{name}_low")
     upper = [Signal(end - start, name=f"count_{name}_at{start}") for start, end in slices(width_bits)]
-    # All bits of the slices up to this one are 1. They change so seldom (the low bits have to be counted through) that
-    # what is known a cycle late for each slice is right when the next one may step.
+    # A slice changes so seldom that what is known of it a cycle late is right when the next one may step.
     full = [Signal(name=f"count_{name}_full{number}") for number in range(_UPPER_SLICES - 1)]
     happened = Signal(name=f"count_{name}_happened")
     steps = Signal(name=f"count_{name}_steps")
@@ -51,9 +50,9 @@ def sliced_counter(m: Module, name: str, event: Value, clear: Value, *, width_bi
     m.d.sync += [
         happened.eq(event),
         steps.eq(event & carries),
-        *(flag.eq(below & part.all()) for flag, below, part in zip(full, [Const(1), *full], upper, strict=False)),
+        *(flag.eq(part.all()) for flag, part in zip(full, upper, strict=False)),
         low.eq(_stepped(low, happened, clear)),
-        *(part.eq(_stepped(part, steps & below, clear)) for part, below in zip(upper, [Const(1), *full], strict=True)),
+        *(part.eq(_stepped(part, steps & Cat(*full[:i]).all(), clear)) for i, part in enumerate(upper)),
     ]
     return Cat(low, *upper)
 
