@@ -9,7 +9,9 @@ from amaranth.hdl import ClockSignal, Elaboratable, Fragment, Instance, ResetSig
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib.wiring import Component, In
 
+from hopforge.gen.clock_gate_module import clock_gate_instance
 from hopforge.gen.memory_modules import memory_instance
+from hopforge.hw.clock_gate import ClockGate
 from hopforge.hw.sram import Sram
 
 __all__ = ["ModulePool", "converted", "modules_of"]
@@ -32,7 +34,8 @@ class ModulePool:
     design : str
         Name of the design.
     readable : bool
-        Memories are instances of a wrapper module (`hopforge.gen.memory_modules`), and statements have their source.
+        Memories and clock gates are instances of modules of their own (`hopforge.gen.memory_modules`,
+        `hopforge.gen.clock_gate_module`), and statements have their source.
 
     Examples
     --------
@@ -63,6 +66,8 @@ class ModulePool:
         A component stays what it is if it is without logic, only wires, because a module of it would be empty, or if it
         has too many ports to be converted alone.
         """
+        if self.readable and isinstance(component, ClockGate):
+            return clock_gate_instance(component)
         kind = (type(component), key)
         if kind not in self._made:
             self._made[kind] = self._convert(component)

@@ -57,6 +57,8 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     # from a generator of its own, so that all else is drawn as without it
     without_allocator = np.random.default_rng((seed, 11)).random() < _FREE_QUEUES
 
+    storage = ("memory", "memory", "latches", "flip_flops")[int(np.random.default_rng((seed, 13)).integers(4))]
+
     def choose(name: str, *values: Any) -> Any:
         drawn = values[int(rng.integers(len(values)))]
         return given.get(name, drawn)
@@ -90,6 +92,7 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         "tag_bits": 2,
         "length_bits": 4,
         "width_bits": choose("width_bits", 32, 40, 64, 100),
+        "flit_buffers": storage,
     }
     if without_allocator and "va" not in given and not given.get("speculation", False):
         drawn |= {"va": "free_queue", "speculation": False}

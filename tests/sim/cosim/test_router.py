@@ -41,12 +41,14 @@ SMALL: dict[str, Any] = {"ports": 3, "vcs": 2, "width_bits": 32, "buffer_flits":
 LONG = {
     "islip": {"va": "output_first", "sa": "output_first", "arbiter": "round_robin", "speculation": False},
     "wavefront": {"va": "wavefront", "sa": "wavefront", "speculation": True, "vc_release": "credits", "rc_cycles": 0},
-    "matrix": {"va": "input_first", "sa": "input_first", "arbiter": "matrix", "credit_delay_cycles": 2},
-    "free queue": {"va": "free_queue", "sa": "input_first", "rc_cycles": 0, "speculation": False},
+    "matrix": {"va": "input_first", "sa": "input_first", "arbiter": "matrix", "credit_delay_cycles": 2,
+               "flit_buffers": "latches"},
+    "free queue": {"va": "free_queue", "sa": "input_first", "rc_cycles": 0, "speculation": False,
+                   "flit_buffers": "flip_flops"},
     "choice ahead": {"va": "free_queue", "sa": "input_ahead", "rc_cycles": 0, "speculation": False},
     "look-ahead": {"lookahead": True, "speculation": False, "width_bits": 40},
     "lookup": {"rc": "lookup", "ports": 2, "vcs": 2},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*list(LONG)[:-1], pytest.param("lookup", marks=pytest.mark.study)])
@@ -96,7 +98,7 @@ def test_ten_million_cycles() -> None:
 
 
 def test_enable_holds_packets_back() -> None:
-    params = router_variant(2, **SMALL, rc="table", switching="wormhole", rc_cycles=1)
+    params = router_variant(2, **SMALL, rc="table", switching="wormhole", rc_cycles=1, flit_buffers="memory")
     stimulus = held_stimulus(params, RouterTraffic(cycles=150))
     assert 0.2 < stimulus.control[:, C_ENABLE].mean() < 0.98
     assert check_packets(stimulus).sent == stimulus.packets > 10
