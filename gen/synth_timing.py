@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hopforge.gen.synth_blocks import Block
 from hopforge.gen.synth_result import SynthResult
+from hopforge.gen.yosys import YosysError
 
 __all__ = ["abc_path", "netlist_ports", "timed"]
 
@@ -26,6 +27,8 @@ def abc_path(log: str) -> Iterator[str]:
         yield ends[-1][3]
 
 
+LIMIT_S = 1200
+"""Seconds that OpenSTA may take: latches of a router are many paths."""
 OUTSIDE_NS = 0.1
 """After the clock edge the inputs of a clocked block change; so do by default the words that memories read."""
 
@@ -37,6 +40,11 @@ def timed(
 
     A path ends at a register, an output or the enable of a clock gate. Latches are passed through: what arrives while
     they are open goes on (time borrowing), and is there long before they close.
+
+    Raises
+    ------
+    YosysError
+        OpenSTA takes longer than `LIMIT_S`.
     """
     program = shutil.which("sta")
     if program is None:
@@ -88,11 +96,11 @@ def timed(
     (folder / "time.tcl").write_text("\n".join(lines) + "\n")
     try:
         done = subprocess.run(
-            [program, "-no_splash", "-exit", "time.tcl"], cwd=folder, capture_output=True, text=True, timeout=120,
+            [program, "-no_splash", "-exit", "time.tcl"], cwd=folder, capture_output=True, text=True, timeout=LIMIT_S,
             check=False,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return result
+    except subprocess.TimeoutExpired as error:
+        raise YosysError(f"{block.name}, {result.recipe}: OpenSTA did not end within {LIMIT_S} s") from error
     (folder / f"{result.recipe}.timing").write_text(done.stdout)
     slack = re.search(r"^\s*(-?[\d.]+)\s+slack", done.stdout, re.MULTILINE)
     if slack is None:

@@ -77,17 +77,18 @@ class NetworkOnBoard(OnBoard):
         return shown
 
     def _end(self, m: Module, start: Signal) -> None:
-        """End a run when all is sent and nothing is under way."""
-        going, over = Signal(), Signal()
+        """End a run a cycle after all is sent and nothing is under way; the look at all of it takes long."""
+        going, begun, settled = Signal(), Signal(), Signal()
         flying = Signal(WORD_BITS)
+        over = Cat(host.done for host in self.hosts).all() & (flying == 0)
         m.d.comb += [
-            over.eq(Cat(host.done for host in self.hosts).all() & (flying == 0)),
-            self.running.eq(start | (going & ~over)),
-            self.counting.eq(going & ~over),
+            self.running.eq(start | (going & ~settled)),
+            self.counting.eq(begun & ~settled),
             self.refused.eq(Cat(host.refuses for host in self.hosts).any()),
         ]
+        m.d.sync += [begun.eq(going), settled.eq(going & over)]
         m.d.sync += flying.eq(flying + sum(h.sends for h in self.hosts) - sum(h.taken for h in self.hosts))
         with m.If(start):
             m.d.sync += going.eq(1)
-        with m.Elif(over):
+        with m.Elif(settled):
             m.d.sync += going.eq(0)

@@ -10,7 +10,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
-from hopforge.gen import synth
+from hopforge.gen import synth, synth_timing
 from hopforge.gen.synth import synthesize, synthesize_config
 from hopforge.gen.synth_blocks import Block, Registered, lookup_blocks
 from hopforge.gen.synth_cells import Library, gate_cell, read_library
@@ -258,6 +258,13 @@ class TestSynthesize:
         block = Block(name="torus", what="", build=lookup_blocks(LookupParams())["torus"].build)
         with pytest.raises(UserError, match=r"took longer than 0\.01 s"):
             synthesize(block, read_library(library), recipes=["area"], timeout_s=0.01)
+
+    @pytest.mark.skipif(shutil.which("sta") is None, reason="no OpenSTA")
+    def test_time_limit_of_opensta(self, library, monkeypatch):
+        monkeypatch.setattr(synth_timing, "LIMIT_S", 0.001)
+        block = Block(name="held", what="", build=Held, clocked=True)
+        with pytest.raises(UserError, match=r"held, area: OpenSTA did not end within 0\.001 s"):
+            synthesize(block, read_library(library), recipes=["area"])
 
 
 def config():
