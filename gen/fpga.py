@@ -1,6 +1,7 @@
 """`hopforge fpga`: a bitstream for a board, and a report of what it takes."""
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -13,7 +14,8 @@ from hopforge.gen.fpga_top import FpgaTop
 from hopforge.gen.fpga_vivado import vivado_files
 from hopforge.model.board.registers import DesignKind
 from hopforge.model.config import Config
-from hopforge.model.output.results import write_text
+from hopforge.model.output.destination import clear_folder
+from hopforge.model.output.results import staged, write_text
 
 __all__ = ["BuildOptions", "BuildReport", "build_for_board"]
 
@@ -121,13 +123,15 @@ def _with_open_tools(board: FpgaBoard, design: BoardDesign, options: BuildOption
         FpgaTop(board=board, design=design.component), name,
         nextpnr_opts=f"--report {name}.json.report --timing-allow-fail --seed {options.seed}",
     )  # fmt: skip
-    bitstream = output / f"{name}{_BITSTREAM[board.tools]}"
-    bitstream.unlink(missing_ok=True)  # a build that fails leaves none of an earlier one
-    plan.extract(str(output))
+    bitstream, work = f"{name}{_BITSTREAM[board.tools]}", output / "work"
+    clear_folder(work)
+    plan.extract(str(work))
     start = time.perf_counter()
-    run_tools(plan.script, output, tools, name=name, board=board)
-    found = placed(output / f"{name}.json.report")
+    run_tools(plan.script, work, tools, name=name, board=board)
+    found = placed(work / f"{name}.json.report")
+    with staged(output) as made:
+        shutil.copyfile(work / bitstream, made / bitstream)
     return BuildReport(
-        board.title, name, design.identity.clock_hz / 1e6, found, (bitstream.name,), time.perf_counter() - start,
+        board.title, name, design.identity.clock_hz / 1e6, found, (bitstream,), time.perf_counter() - start,
         design.notes,
     )  # fmt: skip

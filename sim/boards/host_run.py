@@ -13,6 +13,7 @@ from hopforge.model.board.registers import DesignKind
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import COUNTERS, csr_map
+from hopforge.model.output.results import write_text
 from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS
 from hopforge.model.router.engine_program import engine_program
 from hopforge.model.topology import build
@@ -110,10 +111,9 @@ class HostReport:
         wrong = sum(one.board != one.twin for one in self.compared)
         yield "compared", f"{len(self.compared)} counters, {wrong} differ from the twin"
 
-    def save(self, path: Path) -> None:
+    def keep(self, path: Path) -> None:
         """Write the report as JSON."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self) | {"passed": self.passed}, indent=2) + "\n")
+        write_text(path, json.dumps(asdict(self) | {"passed": self.passed}, indent=2) + "\n")
 
 
 def run_on_board(config: Config, options: RunOptions, *, port: str | None, output: Path) -> HostReport:

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import os
-import shutil
 import subprocess
 import tty
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from hopforge.gen.board_design import BoardDesign
 from hopforge.gen.verilator import run_verilator
 from hopforge.gen.verilog import to_verilog
+from hopforge.model.output.destination import clear_folder
 from hopforge.sim.drive.runner import SimulatorError, check_simulator
 
 __all__ = ["SIMULATED_BAUD", "SIMULATED_HZ", "build_simulated", "simulated_board"]
@@ -100,7 +100,7 @@ def build_simulated(design: BoardDesign, folder: Path) -> Path:
     program = build / "obj_dir" / f"V{top}"
     if program.exists():
         return program
-    shutil.rmtree(build, ignore_errors=True)
+    clear_folder(build)
     build.mkdir(parents=True)
     (build / f"{top}.sv").write_text(verilog)
     (build / "board.cpp").write_text(loop)

@@ -172,6 +172,10 @@ OWN_FILES = {
     "gen/synth.py": "what a tool wrote",
     "gen/synth_timing.py": "what a tool wrote",
     "gen/timing.py": "what a tool wrote",
+    "gen/fpga_tools.py": "what a tool wrote",
+    "sim/cosim/gate_report.py": "what a tool wrote",
+    "sim/cosim/gate_run.py": "what a simulator of ours wrote",
+    "sim/cosim/lookup_variants.py": "what finished runs of ours left",
     "gen/processor_time.py": "/proc",
     "gen/synth_cells.py": "bytes that were read before",
 }

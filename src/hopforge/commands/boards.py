@@ -118,7 +118,7 @@ def run(
         design=kind, count=count, seed=seed, router=router, baud=baud, timeout_s=timeout_s
     )  # fmt: skip
     report = run_on_board(checked, options, port=port, output=folder)
-    report.save(folder / "run.json")
+    report.keep(folder / "run.json")
     show_rows(report.rows())
     say_unused(checked, f"fpga {kind}")
     if not report.passed:

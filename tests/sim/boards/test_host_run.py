@@ -25,7 +25,7 @@ def test_a_difference_is_told(tmp_path):
     assert not report.passed
     assert dict(report.rows())["HITS"] == "3; the twin has 4"
     assert dict(report.rows())["compared"] == "2 counters, 1 differ from the twin"
-    report.save(tmp_path / "run.json")
+    report.keep(tmp_path / "run.json")
     assert json.loads((tmp_path / "run.json").read_text())["passed"] is False
     assert HostReport("p", 1, options, (same,), 1).passed
 
