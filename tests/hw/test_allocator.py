@@ -200,7 +200,7 @@ def test_bad_parameters() -> None:
     names = "input_first, output_first, wavefront"
     with pytest.raises(ValueError, match=f"va must be one of {names}, not 'islop'"):
         VcAllocator(ports=2, vcs=1, kind="islop")
-    with pytest.raises(ValueError, match=f"sa must be one of {names}, not 'islop'"):
+    with pytest.raises(ValueError, match=f"sa must be one of {names}, input_ahead, not 'islop'"):
         SwitchAllocator(ports=2, vcs=1, kind="islop")
     with pytest.raises(ValueError, match="arbiter must be one of round_robin, matrix, not 'lottery'"):
         SwitchAllocator(ports=2, vcs=1, kind="wavefront", arbiter="lottery")
