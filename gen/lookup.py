@@ -109,7 +109,10 @@ def lookup_package(config: Config) -> Package:
 def lookup_parameters_as_data(params: LookupParams) -> dict[str, Any]:
     """Parameters of an engine as plain data."""
     crc = params.crc if isinstance(params.crc, str) else params.crc.model_dump()
-    return dataclasses.asdict(params) | {"crc": crc}
+    data = dataclasses.asdict(params) | {"crc": crc}
+    if params.second_level is None:
+        del data["second_level"]
+    return data
 
 
 def _native(params: LookupParams) -> tuple[str, ...]:

@@ -284,7 +284,5 @@ def route_computation_problems(router: RouterConfig, address: AddressConfig, loo
             "lookup.request_tag_bits",
             f"must number router.vcs={router.vcs}{whose}, not {lookup.request_tag_bits} bits",
         )
-    if lookup.cache.second_level is not None:
-        yield Problem("lookup.cache.second_level", "is not in the engines of router.route_computation=lookup")
     cache = lookup.cache.model_copy(update={"enabled": True})
     yield from hardware_problems(address, lookup.model_copy(update={"cache": cache}))

@@ -15,6 +15,7 @@ KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
 ChunkBits = Literal[2, 3, 4, 6, 8]
 MAX_WIDTH_BITS = 48
 KEY_FUNCTIONS: tuple[KeyMode, ...] = get_args(KeyMode)
+SECOND_LEVEL_LATENCY = (4, 64)  # least and most cycles
 KEY_MODE_BITS = 4  # a cache key is the address plus its mode (docs/architecture.md)
 
 
@@ -61,14 +62,18 @@ def _geometry(entries: int, ways: int, policy: Policy) -> Iterator[Problem]:
 
 
 class SecondLevelConfig(Section):
-    """Optional second-level cache behind each first-level cache (functional model only)."""
+    """Optional second-level cache behind each first-level cache (docs/definitions/second-level.md)."""
 
     entries: Annotated[int, Field(ge=1)] = 8192
     """Lines in all."""
-    ways: Annotated[int, Field(ge=1)] = 4
+    ways: Annotated[int, Field(ge=1, le=64)] = 4
     """Lines of a set; must divide `entries` into a power of two of sets."""
     policy: Policy = "lru"
     """Replacement policy."""
+    latency_cycles: Annotated[int, Field(ge=SECOND_LEVEL_LATENCY[0], le=SECOND_LEVEL_LATENCY[1])] = (
+        SECOND_LEVEL_LATENCY[0]
+    )
+    """Cycles from the request of an engine to the answer on a hit; `hits` takes `timing.second_level_ns`."""
 
     def problems(self) -> Iterator[Problem]:
         """Check sets and ways."""
@@ -119,6 +124,9 @@ class CacheConfig(Section):
             return
         width = CRC[self.crc].width if isinstance(self.crc, str) else self.crc.width
         index_bits = (self.entries // self.ways - 1).bit_length()
+        if self.second_level is not None:
+            second = self.second_level
+            index_bits = max(index_bits, (second.entries // second.ways - 1).bit_length())
         if width < index_bits:
             yield Problem("crc", f"must be at least as wide as the set index, {index_bits} bits, not {width}")
 

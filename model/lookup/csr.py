@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.lookup.second_level import SecondLevelParams
 
 WORD_BITS = 32
 CSR_ADDR_BITS = 7
@@ -43,9 +44,19 @@ COUNTERS = (
 )
 """Name and meaning of every counter, in address order."""
 
+SECOND_LEVEL_COUNTERS = (
+    ("second_hits", "requests of the MSHRs that the second level answered"),
+    ("second_misses", "requests of the MSHRs that the second level passed on to the TCAM"),
+)
+"""Those of an engine with a second level only."""
+
+SECOND_LEVEL = 0x0F
+"""Address of the register that describes the second level."""
+
 _RADIX_BASE = 0x10
 _TCAM_BASE = 0x30
 _COUNTER_BASE = 0x40
+_SECOND_COUNTER_BASE = 0x50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +185,29 @@ def csr_map(params: LookupParams) -> CsrMap:
         _word(f"COUNT_{name.upper()}", _COUNTER_BASE + index, "ro", WORD_BITS, f"Counter: {text}; wraps.")
         for index, (name, text) in enumerate(COUNTERS)
     ]
+    if params.second_level is not None:
+        registers += _second_level(params.second_level)
     return CsrMap(tuple(sorted(registers, key=lambda register: register.address)))
+
+
+def counters(params: LookupParams) -> tuple[tuple[str, str], ...]:
+    """Name and meaning of every counter of the engine with `params`, in address order."""
+    return COUNTERS if params.second_level is None else COUNTERS + SECOND_LEVEL_COUNTERS
+
+
+def _second_level(second: SecondLevelParams) -> Iterator[Register]:
+    constants = (
+        ("second_index_bits", 0, 6, second.index_bits, "log2 of the number of sets"),
+        ("second_ways", 8, 7, second.ways, "ways"),
+        ("second_latency", 16, 7, second.latency_cycles, "cycles from a request to its answer on a hit"),
+    )
+    yield Register(
+        name="SECOND_LEVEL", address=SECOND_LEVEL, description="The second level.",
+        fields=tuple(_const(*constant) for constant in constants),
+    )  # fmt: skip
+    for index, (name, text) in enumerate(SECOND_LEVEL_COUNTERS):
+        address = _SECOND_COUNTER_BASE + index
+        yield _word(f"COUNT_{name.upper()}", address, "ro", WORD_BITS, f"Counter: {text}; wraps.")
 
 
 def _word(

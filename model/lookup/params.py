@@ -4,13 +4,14 @@ The hardware and the golden engine are both built from them.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from hopforge.model.config import Config, CrcConfig
 from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
 from hopforge.model.config.lookup import KEY_FUNCTIONS, KEY_MODE_BITS, POLICIES, KeyMode, Policy
 from hopforge.model.expression.compile import Compiled
+from hopforge.model.lookup.second_level import SecondLevelParams
 from hopforge.model.numbers.crc import crc_spec
 
 TcamKind = Literal["flops", "sram", "external"]
@@ -73,6 +74,8 @@ class LookupParams:
         Rows and latency of the TCAM inside (external: not used).
     expression : Compiled, optional
         Keys by an expression; ``expression`` is then among the functions.
+    second_level : SecondLevelParams, optional
+        Second level behind the MSHRs, if any (docs/definitions/second-level.md).
 
     Raises
     ------
@@ -101,6 +104,7 @@ class LookupParams:
     tcam_rows: int = 64
     tcam_latency_cycles: int = 8
     expression: Compiled | None = None
+    second_level: SecondLevelParams | None = None
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -127,6 +131,7 @@ class LookupParams:
         if lookup.expression is not None:
             address = config.address
             expression = lookup.expression.compiled(config.topology, address.width_bits, address.chunk_bits)
+        second = cache.second_level
         functions = (*lookup.functions, *(("expression",) if expression is not None else ()))
         return cls(
             address_bits=config.address.width_bits,
@@ -150,6 +155,7 @@ class LookupParams:
             tcam_kind=kind,
             tcam_rows=tcam.rows,
             tcam_latency_cycles=tcam.latency_cycles,
+            second_level=None if second is None else SecondLevelParams(**second.model_dump()),
         )
 
     @property
@@ -189,6 +195,15 @@ class LookupParams:
             max(bits for bits in self.chunk_bits if self.digits(bits) > index) for index in range(self.radices)
         )
 
+    @property
+    def second_lines(self) -> Self:
+        """An engine whose cache has the lines of the second level, which there is."""
+        second = self.second_level
+        assert second is not None
+        return replace(
+            self, entries=second.entries, ways=second.ways, policy=second.policy, skewed=False, second_level=None
+        )
+
     def digits(self, chunk_bits: int) -> int:
         """Return how many comparators are used with chunks of `chunk_bits`: min(comparators, A // chunk_bits)."""
         return min(self.comparators, self.address_bits // chunk_bits)
@@ -197,6 +212,8 @@ class LookupParams:
         for name, (low, high) in _LIMITS.items():
             if not low <= getattr(self, name) <= high:
                 yield f"{name} must be {low} to {high}, not {getattr(self, name)}"
+        if self.second_level is not None:
+            yield from self.second_level.problems()
         yield from self._key_problems()
         yield from self._cache_problems()
         if self.tcam_kind not in {"flops", "sram", "external"}:
@@ -240,7 +257,8 @@ class LookupParams:
             yield f"policy plru needs a power of two of ways, not ways={self.ways}"
         if self.skewed and self.policy != "random":
             yield f"policy must be random with skewed association in hardware, not {self.policy}"
-        if crc_spec(self.crc).width < self.index_bits:
-            yield f"crc must have at least the {self.index_bits} bits of a set index, not {crc_spec(self.crc).width}"
+        index_bits = max(self.index_bits, 0 if self.second_level is None else self.second_level.index_bits)
+        if crc_spec(self.crc).width < index_bits:
+            yield f"crc must have at least the {index_bits} bits of a set index, not {crc_spec(self.crc).width}"
         if not self.key_bits <= self.tag_bits <= 64:
             yield f"tag_bits must be address_bits + {KEY_MODE_BITS} = {self.key_bits} to 64, not {self.tag_bits}"

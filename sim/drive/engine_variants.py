@@ -6,6 +6,7 @@ import numpy as np
 
 from hopforge.model.config.lookup import POLICIES, Policy
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.lookup.second_level import SecondLevelParams
 
 __all__ = ["engine_variant"]
 
@@ -15,7 +16,7 @@ _EXTRA_TAG_BITS = 4
 
 
 def engine_variant(seed: int, *, deep: bool) -> LookupParams:
-    """Draw a small engine: any key functions, policy, TCAM and widths.
+    """Draw a small engine: any key functions, policy, TCAM and widths; four seeds of eight have a second level.
 
     Parameters
     ----------
@@ -57,6 +58,20 @@ def engine_variant(seed: int, *, deep: bool) -> LookupParams:
         tcam_kind=tcam,
         tcam_rows=choose(1, 3, 6),
         tcam_latency_cycles=choose(2, 3) if tcam == "sram" else choose(1, 2, 4),
+        second_level=_second_level(seed) if seed // 4 % 2 else None,
+    )  # fmt: skip
+
+
+def _second_level(seed: int) -> SecondLevelParams:
+    rng = np.random.default_rng((seed, 15))
+
+    def choose(*values: Any) -> Any:
+        return values[int(rng.integers(len(values)))]
+
+    ways = choose(1, 2, 3, 4)
+    return SecondLevelParams(
+        entries=ways * choose(1, 2, 8, 16), ways=ways, policy=choose(*(name for name in POLICIES if _fits(name, ways))),
+        latency_cycles=choose(4, 4, 5, 7),
     )  # fmt: skip
 
 

@@ -124,7 +124,10 @@ def engine_at(stack, i):  # type: ignore[no-untyped-def]
         stack.responses[i], stack.late_inputs[i], stack.late_events[i], stack.valid[i], stack.tags[i],
         stack.outputs[i], stack.epochs[i], stack.order[i], stack.rows[i], stack.written[i], stack.pipeline[i],
         stack.counters[i], stack.totals[i], stack.events[i], stack.hash_table[i], stack.skew_table[i],
-        stack.program_steps[i], stack.program_roms[i], stack.program_values[i],
+        stack.program_steps[i], stack.program_roms[i], stack.program_values[i], stack.second_params[i],
+        stack.second_regs[i], stack.second_operations[i], stack.second_asks[i], stack.second_results[i],
+        stack.second_valid[i], stack.second_tags[i], stack.second_outputs[i], stack.second_epochs[i],
+        stack.second_order[i],
     )  # fmt: skip
 
 

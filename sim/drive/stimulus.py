@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS, MODES, CsrMap, csr_map
+from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS, MODES, SECOND_LEVEL_COUNTERS, CsrMap, csr_map
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.deep import deep_quiet
 from hopforge.model.lookup.fast.kernel import cycle
+from hopforge.model.lookup.fast.second_level import second_busy
 from hopforge.model.lookup.fast.state import engine_state
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.crc import crc_matrix
@@ -392,8 +393,9 @@ def _operation(
 
 
 def _all_counters(registers: CsrMap) -> Iterator[tuple[int, int, int, int, int]]:
-    for name, _ in COUNTERS:
-        yield 0, 1, registers[f"COUNT_{name.upper()}"].address, 0, _OWN_WORD
+    for name, _ in (*COUNTERS, *SECOND_LEVEL_COUNTERS):
+        if f"COUNT_{name.upper()}" in registers:
+            yield 0, 1, registers[f"COUNT_{name.upper()}"].address, 0, _OWN_WORD
 
 
 def _beside(registers: CsrMap, rng: np.random.Generator) -> Iterator[tuple[int, int, int, int, int]]:
@@ -433,6 +435,7 @@ def engine_quiet(state):  # type: ignore[no-untyped-def]
     """Return whether nothing is left in the engine."""
     s = state.regs
     busy = s[lk.S_OUT_VALID] | s[lk.S_SCRUB_ACTIVE] | s[lk.S_FLUSH_WAIT] | s[lk.S_FLUSH_REQUEST] | s[lk.S_INV_BUSY]
+    busy |= second_busy(state)
     busy |= s[lk.S_TCAM_BUSY] | s[lk.S_ROW_EFFECTIVE] | s[lk.S_WRITE_PENDING] | s[lk.S_HOLD]
     for stage in range(lk.OP_C + 1):
         busy |= state.operations[stage, lk.F_KIND]
@@ -522,6 +525,9 @@ def drive_bus(state, e, program, counters, rng, i, now):  # type: ignore[no-unty
         return
     if e[E_CLOSING] == 2:
         i[lk.I_CSR_RE], i[lk.I_CSR_ADDR] = 1, counters + min(e[E_READ], 9)
+        second = state.addresses.second_counters
+        if second >= 0 and e[E_READ] >= 9:
+            i[lk.I_CSR_ADDR] = second + (e[E_READ] & 1)
         e[E_READ] += 1
         return
     if e[E_LINK] > 0 and now >= e[E_LINK]:

@@ -43,9 +43,13 @@ def read_word(state, address):  # type: ignore[no-untyped-def]
     """Return what the bus reads at an address."""
     s, kind = state.regs, state.csr_kind[address]
     if kind == at.K_COUNTER:
+        if address >= state.addresses.second_counters >= 0:
+            return state.counters[at.N_SECOND_HITS + address - state.addresses.second_counters]
         return state.counters[address - state.addresses.counters]
     if kind == at.K_STATUS:
-        word = s[at.S_PENDING] | s[at.S_SCRUB_ACTIVE] << 1 | s[at.S_FLUSH_WAIT] << 2 | (s[at.S_TCAM_BUSY] > 0) << 3
+        b = state.second_regs
+        scrubs, waits = s[at.S_SCRUB_ACTIVE] | b[at.S_SCRUB_ACTIVE], s[at.S_FLUSH_WAIT] | b[at.S_FLUSH_WAIT]
+        word = s[at.S_PENDING] | scrubs << 1 | waits << 2 | (s[at.S_TCAM_BUSY] > 0) << 3
         return word | s[at.S_INV_BUSY] << 4 | s[at.S_OVERRUN] << 5 | s[at.S_HOLD] << 6 | s[at.S_EPOCH] << 8
     mask = state.csr_mask[address]
     return (state.csr_reset[address] & ~mask) | (state.shadow[address] & mask)
@@ -149,6 +153,6 @@ def registers(state, i, read_data, counts, invalidated):  # type: ignore[no-unty
     take_shadow(state)
     take_bus(state, i)
     s[at.S_FLUSH_REQUEST] |= s[at.S_CONFIGURED]
-    if invalidated:
+    if state.second_regs[at.S_INV_DONE] if state.second_params[at.P_SETS] else invalidated:
         s[at.S_INV_BUSY] = 0  # after the write, which this cycle still ignores
     tcam_edge(state)

@@ -10,7 +10,8 @@ from hopforge.model.lookup.fast.flush import flush_decision, flush_event, flush_
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.keys import row_of
 from hopforge.model.lookup.fast.operations import begin, keep_answer
-from hopforge.model.lookup.fast.tcam import tcam_edge, tcam_result, tcam_takes
+from hopforge.model.lookup.fast.second_level import has_second, hear_answer, request_taken, second_step, show_ask
+from hopforge.model.lookup.fast.tcam import tcam_edge, tcam_result
 from hopforge.model.lookup.fast.ways import find_way, remove_dead, remove_key, touch
 
 
@@ -25,16 +26,24 @@ def deep_cycle(state, i, o):  # type: ignore[no-untyped-def]
     request = s[at.S_LATE_REQUEST] == 1
     go, deferred = flush_decision(state, request)
     _show(state, o)
-    issued = s[at.S_PORT] > 0 and s[at.S_HOLD] == 0 and tcam_takes(state, i)
-    answered, match, output = tcam_result(state, i)
-    _choose(state)
-    picked = pick_fill(state)
     m_kind = ops[at.DEEP_M, at.F_KIND]
     void_key = ops[at.DEEP_M, at.F_KEY] if m_kind == at.INVALIDATE else np.int64(-1)
+    takes = request_taken(state, i, void_key >= 0)
+    issued = s[at.S_PORT] > 0 and s[at.S_HOLD] == 0 and takes
+    said, said_match, said_output = tcam_result(state, i)
+    answered, match, output = hear_answer(state, said, said_match, said_output)
+    _choose(state)
+    picked = pick_fill(state)
 
     # C2, M, MSHRs, movement
     copy_rows(state.next_mshrs, state.mshrs)
     next_mshrs(state, issued, picked, void_key, counts)
+    if has_second(state):
+        sent = s[at.S_PORT] - 1 if issued else np.int64(-1)
+        enabled = s[at.S_ENABLE_1] == 1 and s[at.S_ENABLE_2] == 1
+        second_step(
+            state, i, sent, said, said_match, said_output, void_key, enabled, request or go, counts
+        )  # fmt: skip
     move_issue(state, issued)
     choose_free(state, m_kind == at.LOOKUP)
     if i[at.I_RESP_READY] and s[at.S_RESPONSES]:
@@ -94,7 +103,9 @@ def _show(state, o):  # type: ignore[no-untyped-def]
         o[at.O_RESP_OUTPUT] = first[at.X_OUTPUT]
         o[at.O_RESP_MATCH] = first[at.X_MATCH]
         o[at.O_RESP_HIT] = first[at.X_HIT]
-    if s[at.S_PORT] and s[at.S_HOLD] == 0 and state.params[at.P_TCAM] == at.EXTERNAL:
+    if has_second(state):
+        show_ask(state, o)
+    elif s[at.S_PORT] and s[at.S_HOLD] == 0 and state.params[at.P_TCAM] == at.EXTERNAL:
         o[at.O_TCAM_VALID] = 1
         o[at.O_TCAM_ID] = s[at.S_PORT] - 1
         o[at.O_TCAM_DST] = state.mshrs[s[at.S_PORT] - 1, at.M_DST]
@@ -289,7 +300,7 @@ def _registers(state, i, read_data, invalidated):  # type: ignore[no-untyped-def
     s[at.S_LATE_REQUEST] = flush_request(state) or load
     s[at.S_CONFIGURED_BEFORE] = changes & (1 << at.SETUP_PERIODS - 1) - 1
     take_bus(state, late)
-    if invalidated:
+    if state.second_regs[at.S_INV_DONE] if has_second(state) else invalidated:
         s[at.S_INV_BUSY] = 0  # after the write, which this cycle still ignores
     copy_row(late, i)
     tcam_edge(state)

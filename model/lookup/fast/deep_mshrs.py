@@ -3,6 +3,7 @@
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.mshrs import first_in, invalidate_answers, take_answer
+from hopforge.model.lookup.fast.second_level import has_second
 from hopforge.model.lookup.fast.tcam import tcam_accept
 
 
@@ -31,9 +32,9 @@ def choose_free(state, allocated):  # type: ignore[no-untyped-def]
 
 @inner
 def move_issue(state, issued):  # type: ignore[no-untyped-def]
-    """Move the next request towards the TCAM port; hand it to the TCAM inside if it was `issued`."""
+    """Move the next request towards the TCAM port; hand it on if it was `issued`."""
     s = state.regs
-    if issued and state.params[at.P_TCAM] != at.EXTERNAL:
+    if issued and state.params[at.P_TCAM] != at.EXTERNAL and not has_second(state):
         tcam_accept(state, s[at.S_PORT] - 1, state.mshrs[s[at.S_PORT] - 1, at.M_DST])
     if s[at.S_TO_ISSUE]:
         s[at.S_PORT] = s[at.S_TO_ISSUE]

@@ -12,8 +12,9 @@ from hopforge.model.lookup.fast.inner import inner
 from hopforge.model.lookup.fast.movement import move
 from hopforge.model.lookup.fast.mshrs import invalidate_answers, issue, offer, take_answer
 from hopforge.model.lookup.fast.operations import choose, complete, in_c
+from hopforge.model.lookup.fast.second_level import has_second, hear_answer, request_taken, second_step, show_ask
 from hopforge.model.lookup.fast.state import EngineState
-from hopforge.model.lookup.fast.tcam import tcam_accept, tcam_result, tcam_takes
+from hopforge.model.lookup.fast.tcam import tcam_accept, tcam_result
 
 
 def run(state: EngineState, inputs: np.ndarray) -> np.ndarray:
@@ -58,13 +59,16 @@ def _shallow_cycle(state, i, o):  # type: ignore[no-untyped-def]
 
     # decisions from the registers at the start of the cycle
     read_data = read_word(state, i[at.I_CSR_ADDR])
-    answered, match, output = tcam_result(state, i)
-    tcam_ready = tcam_takes(state, i)
+    said, said_match, said_output = tcam_result(state, i)
+    answered, match, output = hear_answer(state, said, said_match, said_output)
     request = flush_request(state)
     go, deferred = flush_decision(state, request)
     offered = offer(state)
     out_free = s[at.S_OUT_VALID] == 0 or i[at.I_RESP_READY] == 1
     ready, from_a = choose(state, i, out_free, chosen)
+    in_c_now = state.operations[in_c(state)]
+    void_key = in_c_now[at.F_KEY] if in_c_now[at.F_KIND] == at.INVALIDATE else np.int64(-1)
+    tcam_ready = request_taken(state, i, void_key >= 0)
     _show(state, o, ready, offered)
 
     # C, the MSHRs, movement
@@ -72,6 +76,12 @@ def _shallow_cycle(state, i, o):  # type: ignore[no-untyped-def]
     done_kind, scrub_done = complete(state, out_free, answered, match, output, counts)
     _next_mshrs(state, done_kind, answered, match, output, offered, tcam_ready, counts)
     move(state, i, done_kind, ready, from_a)
+    if has_second(state):
+        sent = offered if tcam_ready else np.int64(-1)
+        enabled = state.config[at.C_ENABLE] == 1
+        second_step(
+            state, i, sent, said, said_match, said_output, void_key, enabled, request or go, counts
+        )  # fmt: skip
     copy_rows(state.mshrs, state.next_mshrs)
 
     # registers
@@ -96,7 +106,9 @@ def _show(state, o, ready, offered):  # type: ignore[no-untyped-def]
         o[at.O_RESP_OUTPUT] = s[at.S_OUT_OUTPUT]
         o[at.O_RESP_MATCH] = s[at.S_OUT_MATCH]
         o[at.O_RESP_HIT] = s[at.S_OUT_HIT]
-    if p[at.P_TCAM] == at.EXTERNAL and offered >= 0:
+    if has_second(state):
+        show_ask(state, o)
+    elif p[at.P_TCAM] == at.EXTERNAL and offered >= 0:
         o[at.O_TCAM_VALID] = 1
         o[at.O_TCAM_ID] = offered
         o[at.O_TCAM_DST] = state.mshrs[offered, at.M_DST]
@@ -108,7 +120,7 @@ def _next_mshrs(state, done_kind, answered, match, output, offered, tcam_ready, 
     p, mshrs, chosen = state.params, state.mshrs, state.operations[at.OP_CHOSEN]
     if offered >= 0:
         issue(state, offered, tcam_ready)
-        if tcam_ready and p[at.P_TCAM] != at.EXTERNAL:
+        if tcam_ready and p[at.P_TCAM] != at.EXTERNAL and not has_second(state):
             tcam_accept(state, offered, mshrs[offered, at.M_DST])
     if p[at.P_DEPTH] > 1 and chosen[at.F_KIND] == at.FILL:
         state.next_mshrs[chosen[at.F_MSHR], at.M_STATE] = at.INJECTED

@@ -1,6 +1,6 @@
 """Columns of the arrays: inputs, outputs, parameters, registers, operations, MSHRs, TCAM rows."""
 
-from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS
+from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS, SECOND_LEVEL_COUNTERS
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 
 INPUTS = LookupInputs._fields
@@ -26,6 +26,14 @@ FLOPS, SRAM, EXTERNAL = range(3)
  S_CONFIGURED_BEFORE, S_LATE_REQUEST, S_ENABLE_1, S_ENABLE_2, S_SCRUB_WAS_LAST, S_T, S_TO_FILL, S_TO_ISSUE, S_PORT,
  S_RESPONSES, S_LATE_ANSWER, S_LATE_MATCH, S_LATE_OUTPUT, S_LATE_READ, S_LATE_RDATA, S_LATE_CLEAR,
  S_COUNT) = range(44)  # fmt: skip
+
+# further registers of a second level, which has a row of scalar registers of its own
+(S_ASKS, S_RESULTS, S_INV_DONE, S_SECOND_COUNT) = range(S_COUNT, S_COUNT + 4)
+# ... and operations: the registers of R come last, the youngest first
+(SECOND_F, SECOND_I, SECOND_C1, SECOND_C2, SECOND_TAKEN, SECOND_R) = range(6)
+SECOND_ASKS = 4
+(A_ID, A_DST, A_COUNT) = range(3)  # requests for the TCAM
+(G_ID, G_MATCH, G_OUTPUT, G_COUNT) = range(4)  # its answers
 
 # active configuration
 (C_ENABLE, C_MODE, C_CHUNK, C_UP, C_HASH, C_MEMBERS, C_OWN, C_LEVEL, C_DIGITS, C_RADIX0) = range(10)
@@ -54,7 +62,7 @@ FREE, WAIT_ISSUE, ISSUED, WAIT_PRIMARY, DONE, INJECTED = range(6)
 (K_NOTHING, K_WORD, K_CTRL, K_STATUS, K_CONFIG, K_INVALIDATE, K_TCAM_WRITE, K_COUNTER) = range(8)
 SRAM_WRITE_CYCLES = 256
 WORD_BITS = 32
-COUNTER_NAMES = tuple(name for name, _ in COUNTERS)
-(N_LOOKUPS, N_HITS, N_MISSES, N_MERGES, N_FILLS, N_EVICTIONS, N_DROPS, N_RETRIES, N_FLUSHES,
- N_INVALIDATIONS) = range(10)  # fmt: skip
+COUNTER_NAMES = tuple(name for name, _ in (*COUNTERS, *SECOND_LEVEL_COUNTERS))
+(N_LOOKUPS, N_HITS, N_MISSES, N_MERGES, N_FILLS, N_EVICTIONS, N_DROPS, N_RETRIES, N_FLUSHES, N_INVALIDATIONS,
+ N_SECOND_HITS, N_SECOND_MISSES) = range(12)  # fmt: skip
 CSR_WORDS = 1 << CSR_ADDR_BITS

@@ -144,12 +144,20 @@ def complete_fill(state, operation, counts):  # type: ignore[no-untyped-def]
 @inner
 def keep_answer(state, key, output, counts):  # type: ignore[no-untyped-def]
     """Write the line of a key, or touch it if it is there."""
+    written, evicts = write_line(state, key, output)
+    counts[at.N_FILLS] += written
+    counts[at.N_EVICTIONS] += evicts
+
+
+@inner
+def write_line(state, key, output):  # type: ignore[no-untyped-def]
+    """Do so; return (whether the line was written, whether in place of a live one)."""
     p, s = state.params, state.regs
     payload = key & (1 << p[at.P_A]) - 1
     way = find_way(state, key)
     if way >= 0:
         touch(state, row_of(state, payload, way), way)
-        return
+        return False, False
     for index in range(p[at.P_WAYS]):
         if not is_live(state, row_of(state, payload, index), index):
             way = index
@@ -163,9 +171,7 @@ def keep_answer(state, key, output, counts):  # type: ignore[no-untyped-def]
     state.outputs[row, way] = output
     state.epochs[row, way] = s[at.S_EPOCH]
     filled(state, row, way, evicts)
-    counts[at.N_FILLS] += 1
-    if evicts:
-        counts[at.N_EVICTIONS] += 1
+    return True, evicts
 
 
 @inner

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopforge.model.config.lookup import POLICIES
-from hopforge.model.lookup.csr import COUNTERS, MODES, csr_map
+from hopforge.model.lookup.csr import COUNTERS, MODES, SECOND_LEVEL_COUNTERS, counters, csr_map
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.csr import take_shadow
 from hopforge.model.lookup.params import LookupParams
@@ -29,6 +29,7 @@ class CsrAddresses(NamedTuple):
     output: int
     output_hi: int
     counters: int
+    second_counters: int
     ctrl: int
 
 
@@ -43,6 +44,9 @@ class EngineState(NamedTuple):
     int64[10], the counters if nobody ever cleared them; ``events`` int64[10], what the present cycle adds to both;
     ``hash_table`` uint64[byte, 256]; ``skew_table`` int64[way, byte, 256]; ``program_steps`` int64[step, 5],
     ``program_roms`` int64[number], ``program_values`` int64[step]: of an expression, and room for its values.
+    ``second_…``: the same of a second level, whose ``second_params`` are 0 if there is none; ``second_operations``
+    int64[stage, F]; ``second_asks`` int64[4, A], ``second_results`` int64[mshr, G]: queues on the way to the TCAM and
+    back. Counters of an engine with a second level are two more.
     """
 
     params: np.ndarray
@@ -75,10 +79,20 @@ class EngineState(NamedTuple):
     program_steps: np.ndarray
     program_roms: np.ndarray
     program_values: np.ndarray
+    second_params: np.ndarray
+    second_regs: np.ndarray
+    second_operations: np.ndarray
+    second_asks: np.ndarray
+    second_results: np.ndarray
+    second_valid: np.ndarray
+    second_tags: np.ndarray
+    second_outputs: np.ndarray
+    second_epochs: np.ndarray
+    second_order: np.ndarray
 
     def total_values(self) -> dict[str, int]:
         """Return what every counter would be if nobody had cleared it, by name."""
-        return {name: int(value) for name, value in zip(at.COUNTER_NAMES, self.totals, strict=True)}
+        return {name: int(value) for name, value in zip(at.COUNTER_NAMES, self.totals, strict=False)}
 
 
 def engine_state(params: LookupParams) -> EngineState:
@@ -120,7 +134,7 @@ def engine_state(params: LookupParams) -> EngineState:
         operations=np.zeros((at.DEEP_STAGES, at.F_DEEP_COUNT) if deep else (5, at.F_COUNT), np.int64),
         responses=np.zeros((at.DEEP_RESPONSES, at.X_COUNT), np.int64),
         late_inputs=np.zeros(len(at.INPUTS), np.int64),
-        late_events=np.zeros(len(COUNTERS), np.int64),
+        late_events=np.zeros(len(counters(params)), np.int64),
         valid=np.zeros(shape, np.int64),
         tags=np.zeros(shape, np.int64),
         outputs=np.zeros(shape, np.int64),
@@ -129,18 +143,36 @@ def engine_state(params: LookupParams) -> EngineState:
         rows=np.zeros((params.tcam_rows, at.R_COUNT), np.int64),
         written=np.zeros(at.R_COUNT, np.int64),
         pipeline=np.zeros((params.tcam_latency_cycles + 1, at.T_COUNT), np.int64),
-        counters=np.zeros(len(COUNTERS), np.int64),
-        totals=np.zeros(len(COUNTERS), np.int64),
-        events=np.zeros(len(COUNTERS), np.int64),
+        counters=np.zeros(len(counters(params)), np.int64),
+        totals=np.zeros(len(counters(params)), np.int64),
+        events=np.zeros(len(counters(params)), np.int64),
         hash_table=table,
         skew_table=skew,
         program_steps=steps,
         program_roms=roms,
         program_values=np.zeros(len(steps), np.int64),
+        **_second_arrays(params),
     )
-    state.regs[at.S_LFSR] = params.random_seed
+    state.regs[at.S_LFSR] = state.second_regs[at.S_LFSR] = params.random_seed
     take_shadow(state)
     return state
+
+
+def _second_arrays(params: LookupParams) -> dict[str, np.ndarray]:
+    """Return the arrays of the second level after reset; as small as can be if there is none."""
+    second = params.second_level
+    sets, ways, registers = (1, 1, 1) if second is None else (second.sets, second.ways, second.request_registers)
+    shapes = {
+        "regs": at.S_SECOND_COUNT,
+        "operations": (at.SECOND_R + registers, at.F_DEEP_COUNT),
+        "asks": (at.SECOND_ASKS, at.A_COUNT),
+        "results": (params.mshrs, at.G_COUNT),
+        **dict.fromkeys(("valid", "tags", "outputs", "epochs"), (sets, ways)),
+        "order": sets * ways,
+    }
+    arrays = {f"second_{name}": np.zeros(shape, np.int64) for name, shape in shapes.items()}
+    own = _parameters(params)
+    return arrays | {"second_params": np.zeros_like(own) if second is None else _parameters(params.second_lines)}
 
 
 def _csr_kind(name: str) -> int:
@@ -187,7 +219,8 @@ def _addresses(params: LookupParams) -> CsrAddresses:
         invalidate_hi=address("INVALIDATE_HI"), radix=address("RADIX0"), value=address("TCAM_VALUE_LO"),
         value_hi=address("TCAM_VALUE_HI"), mask=address("TCAM_MASK_LO"), mask_hi=address("TCAM_MASK_HI"),
         output=address("TCAM_OUTPUT_LO"), output_hi=address("TCAM_OUTPUT_HI"),
-        counters=address(f"COUNT_{COUNTERS[0][0].upper()}"), ctrl=address("CTRL"),
+        counters=address(f"COUNT_{COUNTERS[0][0].upper()}"),
+        second_counters=address(f"COUNT_{SECOND_LEVEL_COUNTERS[0][0].upper()}"), ctrl=address("CTRL"),
     )  # fmt: skip
 
 

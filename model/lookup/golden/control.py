@@ -1,11 +1,12 @@
 """What every engine has beside its stages: registers of the CSR bus, flush and epoch, scrubber, counters."""
 
-from hopforge.model.lookup.csr import COUNTERS, MODES, Register, csr_map
+from hopforge.model.lookup.csr import MODES, Register, counters, csr_map
 from hopforge.model.lookup.golden.cache import Cache
 from hopforge.model.lookup.golden.keys import ActiveConfig, KeyFunctions
-from hopforge.model.lookup.golden.mshrs import MshrFile
-from hopforge.model.lookup.golden.operations import CycleEvents
+from hopforge.model.lookup.golden.mshrs import Mshr, MshrFile
+from hopforge.model.lookup.golden.operations import CycleEvents, Kind, Operation
 from hopforge.model.lookup.golden.ports import LookupInputs
+from hopforge.model.lookup.golden.second_level import SecondInputs, SecondLevel
 from hopforge.model.lookup.golden.tcam import InsideTcam, TcamResult, TcamRow, external_answer
 from hopforge.model.lookup.params import LookupParams
 
@@ -23,7 +24,7 @@ class EngineControl:
     Attributes
     ----------
     counters : dict
-        Value of every counter (`model.lookup.csr.COUNTERS`) at the start of the next cycle.
+        Value of every counter (`model.lookup.csr.counters`) at the start of the next cycle.
     """
 
     def __init__(self, params: LookupParams) -> None:
@@ -52,19 +53,77 @@ class EngineControl:
         self._cache = Cache(params)
         self._mshrs = MshrFile(params.mshrs)
         self._tcam = InsideTcam(params)
+        self._second = None if params.second_level is None else SecondLevel(params)
+        self._result: tuple[int, TcamResult] | None = None  # the TCAM's in this cycle
+        self._sent: Operation | None = None  # to the second level in this cycle
         self._overrun = False
         self._rdata = 0
-        self.counters = {name: 0 for name, _ in COUNTERS}
+        self.counters = {name: 0 for name, _ in counters(params)}
 
     @property
     def _quiet(self) -> bool:
         """Whether nothing goes on behind the stages."""
-        busy = self._scrub_active or self._flush_wait or self._flush_request or self._invalidate_busy
+        busy = self._any_scrub or self._any_wait or self._flush_request or self._invalidate_busy
         return not (busy or self._tcam.busy or self._configured) and self._mshrs.free == self.params.mshrs
 
+    @property
+    def _any_scrub(self) -> bool:
+        return self._scrub_active or (self._second is not None and self._second.scrub_active)
+
+    @property
+    def _any_wait(self) -> bool:
+        return self._flush_wait or (self._second is not None and self._second.flush_wait)
+
+    # ---- TCAM, with a second level before it if there is one
+
     def _answer(self, inputs: LookupInputs) -> tuple[int, TcamResult] | None:
-        """Return (MSHR, result) that the TCAM says in this cycle."""
-        return self._tcam.answer() if self._internal else external_answer(inputs)
+        """Return (MSHR, result) that the MSHRs are told in this cycle."""
+        self._result = self._tcam.answer() if self._internal else external_answer(inputs)
+        return self._result if self._second is None else self._second.answer
+
+    def _takes_request(self, inputs: LookupInputs, *, invalidates: bool) -> bool:
+        """Return whether the request of an MSHR is taken; `invalidates`: an INVALIDATE completes."""
+        if self._second is not None:
+            return self._second.ready(invalidates=invalidates)
+        return self._tcam_takes(inputs)
+
+    def _tcam_takes(self, inputs: LookupInputs) -> bool:
+        return not self._tcam.busy if self._internal else bool(inputs.tcam_req_ready)
+
+    def _send(self, number: int, mshr: Mshr) -> None:
+        """Hand on the request of an MSHR that has been taken."""
+        if self._second is not None:
+            self._sent = Operation(Kind.LOOKUP, mshr.fresh, mshr.key, mshr.dst, mshr=number)
+        elif self._internal:
+            self._tcam.accept(number, mshr.dst, self.keys.member(self._active, mshr.dst))
+
+    def _offered(self, own: tuple[int, int] | None) -> tuple[int, int] | None:
+        """Return (number, destination) on the TCAM port; `own`: of the MSHRs."""
+        if self._internal or self._hold:
+            return None
+        return own if self._second is None else self._second.offer
+
+    def _step_second(
+        self, inputs: LookupInputs, events: CycleEvents, old: list[Mshr], invalidated: int | None, *,
+        enabled: bool, flush: bool,
+    ) -> None:  # fmt: skip
+        """Let the second level go through this cycle; `old`: MSHRs at its start."""
+        if self._second is None:
+            return
+        offer = None if self._hold else self._second.offer
+        asked = offer is not None and self._tcam_takes(inputs)
+        if asked and self._internal:
+            assert offer is not None
+            self._tcam.accept(*offer, self.keys.member(self._active, offer[1]))
+        seen = SecondInputs(self._sent, asked, self._result, old, invalidated, enabled, flush)
+        self._sent = None
+        self._second.step(seen, events)
+
+    def _ends_invalidation(self, events: CycleEvents) -> bool:
+        """Return whether STATUS.invalidate_busy ends with this cycle."""
+        if self._second is not None:
+            return self._second.invalidation_done
+        return events.completed is not None and events.completed.kind is Kind.INVALIDATE
 
     def _row_flushes(self) -> bool:
         """Return whether a TCAM row that becomes effective in this cycle requests a flush."""
@@ -116,7 +175,7 @@ class EngineControl:
             return 0
         if register.name == "STATUS":
             return register.encode(
-                pending=self._pending, scrub_active=self._scrub_active, flush_wait=self._flush_wait,
+                pending=self._pending, scrub_active=self._any_scrub, flush_wait=self._any_wait,
                 tcam_busy=self._tcam.busy, invalidate_busy=self._invalidate_busy, tcam_overrun=self._overrun,
                 hold=self._hold, epoch=self._cache.epoch,
             )  # fmt: skip

@@ -84,13 +84,17 @@ class DeepLookupEngine(EngineControl):
         go, deferred = self._flush_decision(self._late_request)
         flush = self._late_request or go
         outputs = self._outputs()
-        issued = self._port is not None and not self._hold and self._tcam_takes(inputs)
+        voids = self._m is not None and self._m.kind is Kind.INVALIDATE
+        void_key = self._m.key if self._m is not None and voids else None
+        takes = self._takes_request(inputs, invalidates=voids)
+        issued = self._port is not None and not self._hold and takes
         answer = self._answer(inputs)
 
         taken = self._choose()
         goes_to_m = self._complete(events)
         invalidated = self._invalidated()
         picked = self._mshrs.to_fill() if self._to_fill is None and self._f is None else None
+        old = self._mshrs.entries
         mshrs = self._next_mshrs(events, issued, picked, invalidated)
         self._issue(issued)
         self._next_for_miss()
@@ -107,6 +111,7 @@ class DeepLookupEngine(EngineControl):
         self._scrubber(events, go=go, deferred=deferred)
         if flush:
             self._flush_event()
+        self._step_second(inputs, events, old, void_key, enabled=all(self._enables), flush=flush)
         self._registers(inputs, events, read_data)
         self._late_answer = answer
         return outputs
@@ -121,9 +126,10 @@ class DeepLookupEngine(EngineControl):
             outputs = outputs._replace(
                 resp_valid=1, resp_tag=out.tag, resp_output=out.output, resp_match=out.match, resp_hit=out.hit
             )
-        if self._port is not None and not self._hold and not self._internal:
-            dst = self._mshrs.entries[self._port].dst
-            outputs = outputs._replace(tcam_req_valid=1, tcam_req_id=self._port, tcam_req_dst=dst)
+        own = None if self._port is None else (self._port, self._mshrs.entries[self._port].dst)
+        offered = self._offered(own)
+        if offered is not None:
+            outputs = outputs._replace(tcam_req_valid=1, tcam_req_id=offered[0], tcam_req_dst=offered[1])
         return outputs
 
     @property
@@ -133,9 +139,6 @@ class DeepLookupEngine(EngineControl):
     @property
     def _usable(self) -> bool:
         return all(self._enables) and not self._flush_wait
-
-    def _tcam_takes(self, inputs: LookupInputs) -> bool:
-        return not self._tcam.busy if self._internal else bool(inputs.tcam_req_ready)
 
     def _choose(self) -> Operation | None:
         """Return the operation that B takes."""
@@ -289,11 +292,10 @@ class DeepLookupEngine(EngineControl):
                 new[other].state, new[other].result = State.DONE, result
 
     def _issue(self, issued: bool) -> None:
-        """Move the next request towards the TCAM port; hand it to the TCAM inside if it was `issued`."""
-        if issued and self._internal:
+        """Move the next request towards the TCAM port; hand it on if it was `issued`."""
+        if issued:
             assert self._port is not None
-            dst = self._mshrs.entries[self._port].dst
-            self._tcam.accept(self._port, dst, self.keys.member(self._active, dst))
+            self._send(self._port, self._mshrs.entries[self._port])
         if self._to_issue is not None:
             self._port, self._to_issue = self._to_issue, None
         elif self._port is None:
@@ -389,7 +391,7 @@ class DeepLookupEngine(EngineControl):
         self._late_request = self._flush_request or self._row_flushes() or load
         self._configured_before = later
         self._bus(self._before)
-        if events.completed is not None:
+        if self._ends_invalidation(events):
             self._invalidate_busy = False  # after the write, which this cycle still ignores
         self._before = inputs
         self._tcam.edge()

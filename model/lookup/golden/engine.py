@@ -56,22 +56,23 @@ class LookupEngine(EngineControl):
         """
         events = CycleEvents()
         read_data = self._read(inputs.csr_addr)
-        internal = self._internal
         answer = self._answer(inputs)
         request = self._flush_request or self._row_flushes()
         go, deferred = self._flush_decision(request)
         offer = None if self._hold else self._mshrs.to_issue()  # to the TCAM
-        tcam_ready = (not self._tcam.busy) if internal else bool(inputs.tcam_req_ready)
 
         out_free = self._out is None or bool(inputs.resp_ready)
         chosen, req_ready = self._choose(inputs, out_free)
-        outputs = self._outputs(req_ready, offer if not internal else None)
+        outputs = self._outputs(req_ready, offer)
 
         # C, seen from the registers at the start of the cycle
         operation = chosen if self._depth == 1 else self._c
+        voids = operation is not None and operation.kind is Kind.INVALIDATE
+        tcam_ready = self._takes_request(inputs, invalidates=voids)
         if operation is not None and (out_free or operation.kind in {Kind.INVALIDATE, Kind.SCRUB}):
             self._complete(operation, answer, events)
 
+        old = self._mshrs.entries
         mshrs = self._next_mshrs(events, answer, offer, tcam_ready, chosen)
         self._move(inputs, chosen, req_ready=req_ready, out_free=out_free, events=events)
         self._mshrs.entries = mshrs
@@ -80,9 +81,10 @@ class LookupEngine(EngineControl):
             self._flush_event()
         if offer is not None:
             self._mshrs.issue_pointer = (offer + 1) % self.params.mshrs if tcam_ready else offer
-            if tcam_ready and internal:
-                dst = mshrs[offer].dst
-                self._tcam.accept(offer, dst, self.keys.member(self._active, dst))
+            if tcam_ready:
+                self._send(offer, old[offer])
+        key = operation.key if operation is not None and voids else None
+        self._step_second(inputs, events, old, key, enabled=bool(self._active.enable), flush=request or go)
         self._registers(inputs, events, read_data)
         return outputs
 
@@ -146,8 +148,9 @@ class LookupEngine(EngineControl):
             outputs = outputs._replace(
                 resp_valid=1, resp_tag=out.tag, resp_output=out.output, resp_match=out.match, resp_hit=out.hit
             )
-        if offer is not None:
-            outputs = outputs._replace(tcam_req_valid=1, tcam_req_id=offer, tcam_req_dst=self._mshrs.entries[offer].dst)
+        offered = self._offered(None if offer is None else (offer, self._mshrs.entries[offer].dst))
+        if offered is not None:
+            outputs = outputs._replace(tcam_req_valid=1, tcam_req_id=offered[0], tcam_req_dst=offered[1])
         return outputs
 
     # ---- stage C
@@ -307,6 +310,6 @@ class LookupEngine(EngineControl):
         self._active = self._from_shadow()
         self._bus(inputs)
         self._flush_request |= self._configured
-        if events.completed is not None and events.completed.kind is Kind.INVALIDATE:
+        if self._ends_invalidation(events):
             self._invalidate_busy = False  # after the write, which this cycle still ignores
         self._tcam.edge()

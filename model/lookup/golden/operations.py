@@ -58,4 +58,4 @@ class CycleEvents:
 
     def count(self, name: str) -> None:
         """Count one event for a counter."""
-        self.counts[name] += 1
+        self.counts[name] = self.counts.get(name, 0) + 1
