@@ -48,7 +48,7 @@ class DeepLookup(LookupBase):
     """
 
     def __init__(self, *, params: LookupParams, memory: Callable[..., Sram] = Sram):
-        super().__init__(params)
+        super().__init__(params, memory=memory)
         p = params
         if p.pipeline_depth < LEAST_DEPTH:
             raise ValueError(f"pipeline_depth must be 5 to 8 for a deep engine, not {p.pipeline_depth}")
@@ -259,7 +259,7 @@ class DeepLookup(LookupBase):
             mshrs.index.eq(missed.index),
             mshrs.dst.eq(missed.dst),
             mshrs.tag.eq(missed.tag),
-            control.invalidate_done.eq(missed.invalidate),
+            control.invalidate_done.eq(self._invalidated(missed.invalidate)),
             control.events.eq(
                 Cat(
                     op.lookup,
@@ -272,6 +272,7 @@ class DeepLookup(LookupBase):
                     mshrs.retried,
                     epoch.begin,
                     missed.invalidate,
+                    self._second_events(),
                 )
             ),
         ]

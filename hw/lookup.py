@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
@@ -15,6 +15,7 @@ from hopforge.hw.mshr import MshrFile, same_rows
 from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
 from hopforge.hw.pipelined_mshr import PipelinedMshrFile
 from hopforge.hw.routing_cache import RoutingCache
+from hopforge.hw.second_level import SecondLevel
 from hopforge.hw.sram import Sram
 from hopforge.hw.tcam import Tcam
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, WORD_BITS
@@ -92,9 +93,10 @@ class LookupBase(wiring.Component):
     csr_rdata: Signal
     link_change: Signal
 
-    def __init__(self, params: LookupParams):
+    def __init__(self, params: LookupParams, *, memory: Callable[..., Sram]):
         self.params = params
         super().__init__(lookup_ports(params))
+        self.second = None if params.second_level is None else SecondLevel(params=params, memory=memory)
 
     @property
     def row_bits(self) -> int:
@@ -155,6 +157,45 @@ class LookupBase(wiring.Component):
         load: Value | None = None,
     ) -> Value:
         """TCAM inside, or its port; returns whether a row has become effective."""
+        asking = mshrs if self.second is None else self._second_level(m, control, mshrs)
+        return self._tcam_of(m, reduction, control, asking, load=load)
+
+    def _second_level(
+        self, m: Module, control: ControlStatus, mshrs: MshrFile | PipelinedMshrFile
+    ) -> SecondLevel:  # fmt: skip
+        """Put the second level between the MSHRs and the TCAM."""
+        assert self.second is not None
+        m.submodules.second = second = self.second
+        m.d.comb += [
+            second.req_valid.eq(mshrs.issue_valid),
+            mshrs.issue_ready.eq(second.req_ready),
+            second.req_id.eq(mshrs.issue_id),
+            second.req_dst.eq(mshrs.issue_dst),
+            second.req_key.eq(Array(mshrs.keys)[mshrs.issue_id]),
+            second.req_fresh.eq(mshrs.entry_fresh.bit_select(mshrs.issue_id, 1)),
+            second.fill_key.eq(Array(mshrs.keys)[second.fill_id]),
+            second.fill_fresh.eq((mshrs.entry_fresh & ~mshrs.stale).bit_select(second.fill_id, 1)),
+            mshrs.answer_valid.eq(second.resp_valid),
+            mshrs.answer_id.eq(second.resp_id),
+            mshrs.answer_match.eq(second.resp_match),
+            mshrs.answer_output.eq(second.resp_output),
+            second.enable.eq(control.active_enable),
+            second.hold.eq(control.hold),
+            second.invalidate.eq(mshrs.invalidate),
+            second.invalidate_key.eq(mshrs.key),
+        ]
+        return second
+
+    def _tcam_of(
+        self,
+        m: Module,
+        reduction: ReductionParameters,
+        control: ControlStatus,
+        mshrs: MshrFile | PipelinedMshrFile | SecondLevel,
+        *,
+        load: Value | None,
+    ) -> Value:
+        """TCAM inside, or its port, for what asks it."""
         p = self.params
         if p.tcam_kind == "external":
             m.d.comb += [
@@ -225,10 +266,24 @@ class LookupBase(wiring.Component):
             epoch.request.eq(control.flush_request | (row_changed & control.enable)),
             mshrs.flush.eq(epoch.event),
             mshrs.hold.eq(control.hold),
-            control.scrub_active.eq(epoch.active),
-            control.flush_wait.eq(epoch.flush_wait),
             control.epoch.eq(epoch.epoch),
         ]
+        if self.second is None:
+            m.d.comb += [control.scrub_active.eq(epoch.active), control.flush_wait.eq(epoch.flush_wait)]
+        else:
+            m.d.comb += [
+                self.second.event.eq(epoch.event),
+                control.scrub_active.eq(epoch.active | self.second.scrub_active),
+                control.flush_wait.eq(epoch.flush_wait | self.second.flush_wait),
+            ]
+
+    def _second_events(self) -> Value:
+        """Return the events of a second level that are counted."""
+        return Cat() if self.second is None else Cat(self.second.found, self.second.missed)
+
+    def _invalidated(self, first: Value) -> Value:
+        """Return whether an invalidation is done; `first`: at the first level."""
+        return first if self.second is None else self.second.invalidate_done
 
 
 class Lookup(LookupBase):
@@ -265,7 +320,7 @@ class Lookup(LookupBase):
 
     def __init__(self, *, params: LookupParams, memory: Callable[..., Sram] = Sram):
         p = params
-        super().__init__(p)
+        super().__init__(p, memory=memory)
         self.control = ControlStatus(params=p)
         self.epoch = EpochControl(epoch_bits=p.epoch_bits, rows=p.sets)
         self.cache = RoutingCache(
@@ -467,7 +522,7 @@ class Lookup(LookupBase):
             mshrs.dst.eq(op.dst),
             mshrs.tag.eq(op.tag),
             mshrs.invalidate.eq(op.invalidate),
-            control.invalidate_done.eq(op.invalidate),
+            control.invalidate_done.eq(self._invalidated(op.invalidate)),
         ]
         if not self.direct:
             m.d.comb += mshrs.release.eq(op.fill & out_free)
@@ -497,6 +552,7 @@ class Lookup(LookupBase):
                     mshrs.retried,
                     epoch.begin,
                     op.invalidate,
+                    self._second_events(),
                 )
             ),
         ]
