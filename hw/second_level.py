@@ -129,7 +129,9 @@ class SecondLevel(wiring.Component):
             "index": unsigned(row_bits),
         }
         request = StructLayout({"valid": unsigned(1), **fields, "dst": unsigned(p.address_bits)})
-        self.requests = [View(request, Signal(request.size, name=f"request{i}")) for i in range(second.request_registers)]
+        self.requests = [
+            View(request, Signal(request.size, name=f"request{i}")) for i in range(second.request_registers)
+        ]
         fill = StructLayout(
             {"valid": unsigned(1), **fields, "match": unsigned(1), "output": unsigned(p.output_bits)}
         )
@@ -195,7 +197,9 @@ class SecondLevel(wiring.Component):
             self.opened.eq(
                 ~Cat(first.fill, first.invalidate, first.scrub, second.fill, second.invalidate, second.scrub).any()
             ),
-            place.eq(~(held[3] | (held[2] & (first.lookup | second.lookup)) | (held[1] & first.lookup & second.lookup))),
+            place.eq(
+                ~(held[3] | (held[2] & (first.lookup | second.lookup)) | (held[1] & first.lookup & second.lookup))
+            ),
             waits.eq(last.valid & place),
             scrub_first.eq(epoch.flush_wait & epoch.active & ~self.scrubbed_last),
             scrub.eq(~fill.valid & ~void.valid & epoch.active & (scrub_first | ~waits)),

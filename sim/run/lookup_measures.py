@@ -22,8 +22,8 @@ def lookup_table(topology: Topology, lookup: LookupState) -> "pd.DataFrame":
     -------
     DataFrame
         router, port, port_class (where ports share engines: first port in use, how many, and the classes of all, joined
-        by ``+``); lookups = hits + merges + misses; misses by cause; fills, evictions and drops; hit_rate (NaN without
-        lookups).
+        by ``+``); lookups = hits + merges + misses; misses by cause; fills, evictions and drops; with a second level
+        `second_level_hits`, which are among the misses; hit_rate (NaN without lookups).
     """
     import pandas as pd  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
@@ -44,6 +44,7 @@ def lookup_table(topology: Topology, lookup: LookupState) -> "pd.DataFrame":
     router, port = router[first], port[first]
     sharing = {"ports": size} if int(lookup.record["members"][0]) > 1 else {}
     columns = {name: column[engines] for name, column in counts.items()}
+    second = {} if lookup.second is None else {"second_level_hits": lookup.second.counts["hits"][engines]}
     misses = np.sum([columns[cause] for cause in CAUSES], axis=0)
     lookups = columns["hits"] + columns["merges"] + misses
     table = pd.DataFrame({
@@ -54,6 +55,7 @@ def lookup_table(topology: Topology, lookup: LookupState) -> "pd.DataFrame":
         "lookups": lookups,
         "misses": misses,
         **columns,
+        **second,
     })  # fmt: skip
     table["hit_rate"] = table["hits"] / table["lookups"].where(table["lookups"] > 0).astype(float)
     return table

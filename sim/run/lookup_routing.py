@@ -14,6 +14,7 @@ from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
 from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import Tcam, TcamRow
+from hopforge.model.lookup.two_level_cache import TwoLevelCache
 from hopforge.model.network.core.records import PACKET
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
@@ -73,15 +74,17 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
     refuse_unsuitable(config, plan)
     enabled = config.lookup.cache.enabled
     numbers = KeyNumbers(topology, configured_reduction(config, topology))
+    two = TwoLevelCache.from_config(config)
     return RouteLookup(
         params=engine_params(config),
         enabled=enabled,
         tcam_latency_cycles=config.lookup.tcam.latency_cycles,
         hosts=topology.hosts,
         key=numbers.table,
-        key_row=_key_rows(config, numbers.payloads),
+        key_row=_key_rows(RoutingCache.from_config(config), numbers.payloads),
         row=_rows_present(config, topology, plan),
         ports_per_engine=config.lookup.ports_per_engine,
+        second_row=None if two is None else _key_rows(two.second, numbers.payloads)[:, 0],
     )
 
 
@@ -295,9 +298,9 @@ def _width(topology: Topology) -> int:
     return max(int(params[name]) for name in "pag")
 
 
-def _key_rows(config: Config, payload: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the row of each key in each way: int32[key, way]."""
-    tables = RoutingCache.from_config(config).tables.rows
+def _key_rows(cache: RoutingCache, payload: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the row of each key in each way of a cache: int32[key, way]."""
+    tables = cache.tables.rows
     row = np.zeros((len(payload), len(tables)), np.uint64)
     for way, of_way in enumerate(tables):
         for byte, of_byte in enumerate(of_way):

@@ -101,6 +101,25 @@ DEEP = np.dtype(
     align=True,
 )
 
+#: stages of a second level (definitions/second-level.md): numbers of MSHRs, NO_VC: nothing
+SECOND = np.dtype(
+    [
+        ("c1_kind", "u1"),  # NOTHING, LOOKUP or FILL
+        ("c1_of", "u1"),
+        ("c2_kind", "u1"),
+        ("c2_of", "u1"),
+        ("f", "u1"),
+        ("ask", "u1"),  # waits for the TCAM
+        ("answer", "u1"),  # in the answer register
+        ("match", "u1"),  # ... and what it says
+        ("late", "u1"),  # the same of the cycle before, in a deep engine
+        ("late_match", "u1"),
+        ("results", "u1"),  # answers of the TCAM in G
+        ("inside", "u1"),  # MSHRs that ask, less those of which the TCAM speaks later
+    ],
+    align=True,
+)
+
 #: what all engines have in common
 _SETTINGS = (
     "engines",
@@ -120,6 +139,8 @@ _SETTINGS = (
     "entries",  # lines of an engine
     "stacked",  # more keys than lines: causes of misses need the reference stacks
     "reduced",  # keys are in `key`; else the number of a key is that of its host
+    "second",  # address of the `LOOKUPS` of a second level, 0: none
+    "registers",  # of a second level: registers of R
 )
 
 #: arrays: name, element type, meaning
@@ -136,6 +157,9 @@ LOOKUP_ARRAYS: dict[str, np.dtype[Any]] = {
     "wake_event": np.dtype("int32"),  # int32[wheel, engine]: engines whose TCAM answers
     "wake_events": np.dtype("int32"),
     "key": np.dtype("int32"),  # int32[router, host]: number of the key (only if `reduced`)
+    "stages": SECOND,  # SECOND[engine], of a second level
+    "requests": np.dtype("uint8"),  # uint8[engine, register]: R of a second level, MSHRs, NO_VC: none
+    "results": np.dtype("uint8"),  # uint8[engine, mshr]: G of a second level
     "stack_head": np.dtype("int64"),  # reference_stack.StackArrays; a slot is (engine, key)
     "stack_tail": np.dtype("int64"),
     "stack_held": np.dtype("int64"),
@@ -151,6 +175,7 @@ Lookups = Any
 _read_lookups = record_reader(constant_record(LOOKUPS, LOOKUPS.names or ()))
 _read_engine = record_reader(numba.from_dtype(ENGINE))
 _read_deep = record_reader(numba.from_dtype(DEEP))
+_read_second = record_reader(numba.from_dtype(SECOND))
 _read_mshr = record_reader(numba.from_dtype(MSHR))
 _read_line = record_reader(numba.from_dtype(LINE))
 
@@ -171,6 +196,18 @@ def engine_at(lookups: Lookups, e: int) -> Any:
 def deep_at(lookups: Lookups, e: int) -> Any:
     """Return what deep engine `e` has besides."""
     return _read_deep(lookups.deep, e)
+
+
+@inlined
+def second_of(lookups: Lookups) -> Any:
+    """Return the lines and stages of the second level (only if ``lookups.second`` is not 0)."""
+    return _read_lookups(lookups.second, 0)
+
+
+@inlined
+def stages_at(second: Lookups, e: int) -> Any:
+    """Stages of the second level of engine `e`."""
+    return _read_second(second.stages, e)
 
 
 @inlined
@@ -236,11 +273,14 @@ class LookupState:
         By the names of `lookup_state.LOOKUP_ARRAYS`.
     record : ndarray
         ``LOOKUPS[1]``: settings and the addresses of the arrays.
+    second : LookupState, optional
+        Lines and stages of the second level, if there is one; its ``engine`` counts hits, fills and evictions.
     """
 
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
         self.record = np.zeros(1, LOOKUPS)
+        self.second: LookupState | None = None
 
     def put(self, name: str, array: NDArray[Any]) -> None:
         """Set the array `name`."""
@@ -258,8 +298,10 @@ class LookupState:
         """Count from zero; what the caches hold and have held stays."""
         for name in COUNTS:
             self.arrays["engine"][name] = 0
+        if self.second is not None:
+            self.second.reset_counts()
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays; pages that were never used take no memory."""
-        return sum(array.nbytes for array in self.arrays.values())
+        return sum(array.nbytes for array in self.arrays.values()) + (self.second.nbytes if self.second else 0)

@@ -25,21 +25,24 @@ from hopforge.model.network.core.lookup_state import (
     engine_at,
     lookups_of,
     mshr_at,
+    second_of,
+    stages_at,
 )
 from hopforge.model.network.core.records import NET_RECORD, Net
+from hopforge.model.network.parts.lookup_lines import find_way, write_line
+from hopforge.model.network.parts.lookup_tcam import ask_tcam, tcam_says
 from hopforge.model.network.parts.route_lookup import (
     count_hit,
     count_miss,
     destination,
-    find_way,
     first_vc,
     has_row,
     key_number,
     reference,
     respond,
     take_answer,
-    write_line,
 )
+from hopforge.model.network.parts.second_level import hear_answer, sleeps, step_second, takes_request
 
 
 @inner
@@ -70,17 +73,36 @@ def follow_primary(lookups: Lookups, e: int) -> None:
 
 
 @inner
-def issue(lookups: Lookups, e: int, waiting: Any, now: int) -> None:
-    """Move the next request to the port; `waiting`: MSHRs in WAIT_ISSUE at the start of the cycle."""
+def hear(lookups: Lookups, e: int, said: int) -> tuple[int, int]:
+    """Return (MSHR or -1, match) of the answer that acts now; that of a second level passes a register."""
+    if lookups.second == 0:
+        return hear_answer(lookups, e, said)
+    stages = stages_at(second_of(lookups), e)
+    answered, match = stages.late, int64(stages.late_match)
+    stages.late, stages.late_match = stages.answer, stages.match
+    if answered == NO_VC:
+        return -1, 0
+    return int64(answered), match
+
+
+@inner
+def issue(lookups: Lookups, e: int, waiting: Any, said: int, now: int) -> None:
+    """Move the next request to the port and on; `waiting`: MSHRs in WAIT_ISSUE at the start of the cycle.
+
+    `said`: the MSHR of which the TCAM speaks.
+    """
     engine, deep, mshrs = engine_at(lookups, e), deep_at(lookups, e), lookups.mshrs
+    sent = -1
+    if deep.port != NO_VC and takes_request(lookups, e):
+        sent = int64(deep.port)
+    if lookups.second != 0:
+        step_second(lookups, e, sent, said, now)
+    elif sent >= 0:
+        ask_tcam(lookups, e, sent, now + lookups.tcam_latency + 1)  # its answer passes a register
     if deep.port != NO_VC:
-        asking = int64(deep.port)
-        deep.port = NO_VC
-        engine.issue &= ~bit_of(asking)
-        mshr_at(lookups, e, asking).due = now + lookups.tcam_latency + 1  # its answer passes a register
-        place = int64(engine.queue_head) + int64(engine.queued)
-        mshr_at(lookups, e, place if place < mshrs else place - mshrs).queue = uint8(asking)
-        engine.queued += uint8(1)
+        if sent >= 0:
+            deep.port = NO_VC
+            engine.issue &= ~bit_of(sent)
     elif deep.to_issue != NO_VC:
         deep.port = deep.to_issue
         deep.to_issue = NO_VC
@@ -197,13 +219,11 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
 
     # MSHRs and TCAM
     follow_primary(lookups, e)
-    if engine.queued > 0:
-        first = int64(mshr_at(lookups, e, int64(engine.queue_head)).queue)
-        if mshr_at(lookups, e, first).due == now:
-            engine.queue_head = uint8(engine.queue_head + 1 if engine.queue_head + 1 < lookups.mshrs else 0)
-            engine.queued -= uint8(1)
-            take_answer(lookups, e, first)
-    issue(lookups, e, waiting, now)
+    said = tcam_says(lookups, e, now)
+    answered, match = hear(lookups, e, said)
+    if answered >= 0:
+        take_answer(lookups, e, answered, match)
+    issue(lookups, e, waiting, said, now)
     in_m = deep.m != NO_VC
     if in_m:
         allocate(net, lookups, e, used, secondary)
@@ -229,7 +249,9 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
 def may_sleep(lookups: Lookups, e: int) -> bool:
     """Whether nothing can happen in the engine before a VC asks or the TCAM answers."""
     engine, deep = engine_at(lookups, e), deep_at(lookups, e)
-    if engine.asking != uint64(0) or engine.issue != uint64(0) or engine.done != uint64(0):
+    if engine.asking != uint64(0) or engine.issue != uint64(0) or engine.done != uint64(0) or not sleeps(lookups, e):
+        return False
+    if lookups.second != 0 and stages_at(second_of(lookups), e).late != NO_VC:
         return False
     if deep.a != ~uint32(0) or deep.q0 != NO_VC or deep.m != NO_VC or deep.follower != NO_VC:
         return False

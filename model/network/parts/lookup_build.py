@@ -10,7 +10,7 @@ from hopforge.model.config.lookup import POLICIES
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.reference_stack import ReferenceStacks
-from hopforge.model.network.core.lookup_state import DEEP, ENGINE, LOOKUP_ARRAYS, MSHR, NO_VC, LookupState
+from hopforge.model.network.core.lookup_state import DEEP, ENGINE, LOOKUP_ARRAYS, MSHR, NO_VC, SECOND, LookupState
 from hopforge.model.network.core.state import NetState
 
 SHALLOW_DEPTHS = 4
@@ -43,6 +43,8 @@ class RouteLookup:
         Whether the TCAM of a router has a row for a host; by default all have all.
     ports_per_engine : int
         Input ports that share an engine: 1, 2 or 4 (docs/definitions/router.md, Shared engines).
+    second_row : ndarray, int32[key], optional
+        Row of the second level in which each key may lie, if there is one.
     """
 
     params: LookupParams
@@ -53,6 +55,7 @@ class RouteLookup:
     key_row: NDArray[np.int32]
     row: NDArray[np.uint8] | None = None
     ports_per_engine: int = 1
+    second_row: NDArray[np.int32] | None = None
 
 
 def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: RouteLookup) -> None:
@@ -135,9 +138,42 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
         found.put(name, np.ascontiguousarray(array, LOOKUP_ARRAYS[name]))
     for name, size in sizes.items():
         found.put(name, np.zeros(size, LOOKUP_ARRAYS[name]))
+    if lookup.second_row is not None:
+        found.second = _second_level(params, engines, lookup.second_row)
+        found.record["second"] = found.second.record.ctypes.data
     state.lookup = found
     state.record["lookup"] = found.record.ctypes.data
     state.record["lookup_step"] = _step_address(deep)
+
+
+def _second_level(params: LookupParams, engines: int, row: NDArray[np.int32]) -> LookupState:
+    """Return lines and stages of the second level of all engines: empty, nothing is under way."""
+    second = params.second_level
+    assert second is not None
+    found = LookupState()
+    values = {
+        "engines": engines, "mshrs": params.mshrs, "sets": second.sets, "ways": second.ways,
+        "policy": POLICIES.index(second.policy), "entries": second.entries, "keys": len(row),
+        "registers": second.request_registers,
+    }  # fmt: skip
+    for name, value in values.items():
+        found.record[name] = value
+    engine = np.zeros(engines, ENGINE)
+    engine["lfsr"] = params.random_seed
+    stages = np.zeros(engines, SECOND)
+    for name in ("f", "ask", "answer", "late"):
+        stages[name] = NO_VC
+    arrays: dict[str, NDArray[Any]] = {
+        "engine": engine,
+        "stages": stages,
+        "requests": np.full(engines * second.request_registers, NO_VC, np.uint8),
+        "results": np.zeros(engines * params.mshrs, np.uint8),
+        "key_row": row,
+        "line": np.zeros(engines * second.entries, LOOKUP_ARRAYS["line"]),
+    }
+    for name, array in arrays.items():
+        found.put(name, np.ascontiguousarray(array, LOOKUP_ARRAYS[name]))
+    return found
 
 
 def _deep_engines(count: int) -> NDArray[Any]:

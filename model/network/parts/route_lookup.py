@@ -9,13 +9,12 @@ of RC is known at once; only engines with misses go through every cycle.
 
 from typing import Any
 
-from numba import int64, uint8, uint16, uint32, uint64
+from numba import int64, uint8, uint64
 
 from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, reference_lookup
-from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random, note_fill, note_use
 from hopforge.model.network.core.lookup_state import (
     FILL,
     LOOKUP,
@@ -25,11 +24,13 @@ from hopforge.model.network.core.lookup_state import (
     accept_vc,
     asking_vc,
     engine_at,
-    line_at,
     lookups_of,
     mshr_at,
 )
 from hopforge.model.network.core.records import NET_RECORD, Net, input_port, input_vc, packet_at
+from hopforge.model.network.parts.lookup_lines import find_way, touch, write_line
+from hopforge.model.network.parts.lookup_tcam import ask_tcam, tcam_says
+from hopforge.model.network.parts.second_level import hear_answer, sleeps, step_second, takes_request
 
 
 @inlined
@@ -64,77 +65,6 @@ def has_row(net: Net, lookups: Lookups, n: int) -> bool:
         return True
     router = int64(input_port(net, vc.port).router)
     return int8s(lookups.row)[router * lookups.hosts + destination(net, n)] != 0
-
-
-@inner
-def line_number(lookups: Lookups, e: int, key: int, way: int) -> int:
-    """Line of `way` in which `key` may lie."""
-    which = key * lookups.ways + way if lookups.skewed != 0 else key
-    return (e * lookups.sets + int32s(lookups.key_row)[which]) * lookups.ways + way
-
-
-@inner
-def find_way(lookups: Lookups, e: int, key: int) -> int:
-    """Way that holds `key`, -1: none."""
-    wanted = uint32(key + 1)
-    if lookups.skewed == 0:
-        first = line_number(lookups, e, key, 0)
-        for way in range(lookups.ways):
-            if line_at(lookups, first + way).key == wanted:
-                return way
-    else:
-        for way in range(lookups.ways):
-            if line_at(lookups, line_number(lookups, e, key, way)).key == wanted:
-                return way
-    return -1
-
-
-@inner
-def order_of(lookups: Lookups, e: int, key: int) -> int:
-    """Place of the replacement state of the set of `key` among the words of all lines (not skewed)."""
-    return 2 * line_number(lookups, e, key, 0) + 1
-
-
-@inner
-def touch(lookups: Lookups, e: int, key: int, way: int) -> None:
-    """Note the use of a line."""
-    engine = engine_at(lookups, e)
-    engine.clock = uint32(engine.clock + 1)
-    order, first = int32s(lookups.line), order_of(lookups, e, key)
-    note_use(lookups.policy, lookups.ways, order, first, 2, way, int64(engine.clock))
-
-
-@inner
-def victim_way(lookups: Lookups, e: int, key: int) -> int:
-    """Way that is given up; all ways that `key` may take are valid."""
-    engine, order, first = engine_at(lookups, e), int32s(lookups.line), order_of(lookups, e, key)
-    now, register = int64(engine.clock), int64(engine.lfsr)
-    return choose_victim(lookups.policy, lookups.ways, order, first, 2, now, 0xFFFFFFFF, register)
-
-
-@inner
-def write_line(lookups: Lookups, e: int, key: int) -> None:
-    """Bring `key` into the cache after a miss."""
-    engine = engine_at(lookups, e)
-    way = find_way(lookups, e, key)
-    if way >= 0:
-        touch(lookups, e, key, way)
-        return
-    for w in range(lookups.ways):
-        if line_at(lookups, line_number(lookups, e, key, w)).key == uint32(0):
-            way = w
-            break
-    evicts = way < 0
-    if evicts:
-        way = victim_way(lookups, e, key)
-        engine.evictions += 1
-    engine.fills += 1
-    line_at(lookups, line_number(lookups, e, key, way)).key = uint32(key + 1)
-    if lookups.policy == RANDOM and evicts:
-        engine.lfsr = uint16(next_random(int64(engine.lfsr)))
-    engine.clock = uint32(engine.clock + 1)
-    order, first = int32s(lookups.line), order_of(lookups, e, key)
-    note_fill(lookups.policy, lookups.ways, order, first, 2, way, int64(engine.clock))
 
 
 @inner
@@ -215,8 +145,8 @@ def look_ahead(net: Net, lookups: Lookups, e: int, v: int, now: int) -> bool:
 
 
 @inner
-def complete_lookup(net: Net, lookups: Lookups, e: int, v: int, answered: int, now: int) -> None:
-    """Stage C of a LOOKUP."""
+def complete_lookup(net: Net, lookups: Lookups, e: int, v: int, answered: int, match: int, now: int) -> None:
+    """Stage C of a LOOKUP; `answered`, `match`: MSHR that is answered in this cycle (-1: none), and the answer."""
     engine = engine_at(lookups, e)
     n = first_vc(lookups, e) + v
     key = int64(int32s(lookups.vc_key)[n])
@@ -247,7 +177,7 @@ def complete_lookup(net: Net, lookups: Lookups, e: int, v: int, answered: int, n
         if (engine.resolved >> uint64(i)) & uint64(1):
             entry.match = other.match
         elif i == answered:
-            entry.match = other.row
+            entry.match = uint8(match)
         else:
             entry.primary = uint8(i)
             engine.secondary |= bit
@@ -275,10 +205,10 @@ def complete_fill(net: Net, lookups: Lookups, e: int, i: int, now: int) -> None:
 
 
 @inner
-def take_answer(lookups: Lookups, e: int, i: int) -> None:
-    """Take the TCAM's answer for MSHR `i`: it and those that wait for it are done."""
+def take_answer(lookups: Lookups, e: int, i: int, answer: int) -> None:
+    """Take the answer for MSHR `i`, whether there is a match: it and those that wait for it are done."""
     engine = engine_at(lookups, e)
-    match = mshr_at(lookups, e, i).row
+    match = uint8(answer)
     finished = uint64(1) << uint64(i)
     rest = engine.secondary
     while rest != uint64(0):
@@ -309,11 +239,8 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
     engine = engine_at(lookups, e)
     depth, mshrs = lookups.depth, lookups.mshrs
     # decisions, from the state at the start of the cycle
-    answered = -1
-    if engine.queued > 0:
-        first = int64(mshr_at(lookups, e, int64(engine.queue_head)).queue)
-        if mshr_at(lookups, e, first).due == now:
-            answered = first
+    said = tcam_says(lookups, e, now)
+    answered, match = hear_answer(lookups, e, said)
     offer = first_at_or_after(engine.issue, engine.issue_pointer) if engine.issue != uint64(0) else -1
     fill = first_at_or_after(engine.done, engine.fill_pointer) if engine.done != uint64(0) else -1
     in_c = 1 if (engine.c_kind == LOOKUP or (engine.in_c == now and depth > 1)) else 0
@@ -347,22 +274,24 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
     if depth == 1:
         kind, of = chosen, chosen_of
     if kind == LOOKUP:
-        complete_lookup(net, lookups, e, of, answered, now)
+        complete_lookup(net, lookups, e, of, answered, match, now)
     elif kind == FILL:
         complete_fill(net, lookups, e, of, now)
 
     # MSHRs and TCAM
     if answered >= 0:
-        engine.queue_head = uint8(engine.queue_head + 1 if engine.queue_head + 1 < mshrs else 0)
-        engine.queued -= uint8(1)
-        take_answer(lookups, e, answered)
+        take_answer(lookups, e, answered, match)
+    sent = -1
     if offer >= 0:
-        engine.issue_pointer = uint8(offer + 1 if offer + 1 < mshrs else 0)
-        engine.issue &= ~(uint64(1) << uint64(offer))
-        mshr_at(lookups, e, offer).due = now + lookups.tcam_latency
-        place = int64(engine.queue_head) + int64(engine.queued)
-        mshr_at(lookups, e, place if place < mshrs else place - mshrs).queue = uint8(offer)
-        engine.queued += uint8(1)
+        engine.issue_pointer = uint8(offer)
+        if takes_request(lookups, e):
+            sent = offer
+            engine.issue_pointer = uint8(offer + 1 if offer + 1 < mshrs else 0)
+            engine.issue &= ~(uint64(1) << uint64(offer))
+    if lookups.second != 0:
+        step_second(lookups, e, sent, said, now)
+    elif sent >= 0:
+        ask_tcam(lookups, e, sent, now + lookups.tcam_latency)
     if chosen == FILL:
         engine.done &= ~(uint64(1) << uint64(fill))
         engine.fill_pointer = uint8(fill + 1 if fill + 1 < mshrs else 0)
@@ -390,7 +319,7 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
 def may_sleep(lookups: Lookups, e: int) -> bool:
     """Whether nothing can happen in the engine before a VC asks or the TCAM answers."""
     engine = engine_at(lookups, e)
-    if engine.c_kind != NOTHING or engine.issue != uint64(0) or engine.done != uint64(0):
+    if engine.c_kind != NOTHING or engine.issue != uint64(0) or engine.done != uint64(0) or not sleeps(lookups, e):
         return False
     asks, first, second = engine.asking != uint64(0), engine.a0 != NO_VC, engine.a1 != NO_VC
     if not (asks or first or second):

@@ -141,12 +141,15 @@ def compare(config: Config, packets: int = 40, last: int = 60, cycles: int = 700
         assert sorted(got) == sorted(want), what
     assert run.state.lookup is not None
     counts = run.state.lookup.counts
+    second = {} if run.state.lookup.second is None else run.state.lookup.second.counts
     ports = run.topology.max_ports
     for router, model in enumerate(network.routers):
         for number, engine in enumerate(model.engines):
             mine = {name: int(counts[name][router * len(model.engines) + number]) for name in COUNTS}
             misses = sum(mine[cause] for cause in ("compulsory", "capacity", "conflict", "unmatched"))
             mine |= {"misses": misses, "lookups": mine["hits"] + mine["merges"] + misses}
+            if run.state.lookup.second is not None:
+                assert second["hits"][router * len(model.engines) + number] == engine.counters["second_hits"]
             same = ("lookups", "hits", "misses", "merges", "fills", "evictions", "drops")
             assert [mine[name] for name in same] == [engine.counters[name] for name in same], (router, number)
         drops = [output.drops for output in model.visible()]
@@ -183,6 +186,26 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "four ports an engine": ("torus", {"vcs": 3}, {"ports_per_engine": 4, "pipeline_depth": 1, "reduction": False}),
     "a deep engine for two ports": ("dragonfly", {"vcs": 3}, {"ports_per_engine": 2, "pipeline_depth": 6}),
     "four ports, port sets": ("adaptive tree", {"vcs": 2}, {"ports_per_engine": 4, "pipeline_depth": 4}),
+    "a second level": (
+        "ring",
+        {"vcs": 4},
+        {"reduction": False, "mshrs": 3, "cache": {"entries": 2, "ways": 2, "second_level": "{entries: 8, ways: 2}"}},
+    ),
+    "a second level of a deep engine": (
+        "torus",
+        {"vcs": 3},
+        {
+            "pipeline_depth": 6,
+            "ports_per_engine": 2,
+            "reduction": False,
+            "cache": {"entries": 1, "ways": 1, "second_level": "{entries: 16, policy: plru, latency_cycles: 7}"},
+        },
+    ),
+    "a second level at depth 1, without a cache": (
+        "mesh",
+        {"vcs": 2},
+        {"pipeline_depth": 1, "cache": {"enabled": False, "second_level": "{entries: 4}"}},
+    ),
     "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
 }
 
@@ -238,6 +261,11 @@ def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
         },
         "tcam": tcam,
     }  # fmt: skip
+    if draw(st.booleans()):
+        latency, policy = draw(st.sampled_from([4, 4, 5, 9])), draw(st.sampled_from(["lru", "plru", "fifo", "random"]))
+        entries, ways = draw(st.sampled_from([(1, 1), (4, 2), (32, 4)]))
+        second = f"{{entries: {entries}, ways: {ways}, policy: {policy}, latency_cycles: {latency}}}"
+        lookup["cache"]["second_level"] = second
     return (
         draw(st.sampled_from(["mesh", "ring", "tree", "adaptive tree", "dragonfly"])),
         router,
@@ -275,19 +303,25 @@ REPLAYED = {
 
 
 @pytest.mark.parametrize(
-    ("reduction", "policy", "sharing"),
-    [(False, "lru", 1), (False, "random", 1), (True, "lru", 1), (True, "random", 1), (False, "lru", 4)],
+    ("reduction", "policy", "sharing", "second"),
+    [
+        (False, "lru", 1, ""),
+        (False, "random", 1, ", second_level: {entries: 16, policy: fifo}"),
+        (True, "lru", 1, ", second_level: {entries: 4, ways: 2}"),
+        (True, "random", 1, ""),
+        (False, "lru", 4, ", second_level: {entries: 8, policy: random, latency_cycles: 6}"),
+    ],
 )
 @pytest.mark.parametrize("network", list(REPLAYED))
 def test_without_load_the_counts_are_those_of_the_replay(
-    network: str, reduction: bool, policy: str, sharing: int
+    network: str, reduction: bool, policy: str, sharing: int, second: str
 ) -> None:
     topology, routing = REPLAYED[network]
     entries = 2 if reduction else 4
     config = parse_config(
         f"name: test\ntopology: {topology}\nrouting: {routing}\nrouter: {{route_computation: lookup}}\n"
         f"lookup: {{reduction: {str(reduction).lower()}, tcam: {{kind: external}}, ports_per_engine: {sharing}, "
-        f"cache: {{entries: {entries}, ways: 2, policy: {policy}}}}}"
+        f"cache: {{entries: {entries}, ways: 2, policy: {policy}{second}}}}}"
     )
     hosts = Simulation(config, 0.1, 1, check=False).topology.hosts
     rng = np.random.default_rng(5)
@@ -306,6 +340,11 @@ def test_without_load_the_counts_are_those_of_the_replay(
         assert (found[name][number] == getattr(want, name)).all(), name
         assert found[name].sum() == getattr(want, name).sum()
     assert want.capacity.sum() > 0 and want.evictions.sum() > 0
+    if second:
+        two = run.state.lookup.second
+        assert two is not None
+        assert (two.counts["hits"][number] == want.second_level_hits).all()
+        assert 0 < two.counts["hits"].sum() < run.state.lookup.counts["fills"].sum()
     assert found["merges"].sum() == 0
 
 
@@ -364,7 +403,6 @@ def test_what_a_sweep_is_told() -> None:
             "lookup.request_tag_bits: must number router.vcs=8 of lookup.ports_per_engine=4 ports, not 4 bits",
         ),
         ("mesh", "vcs: 2", "ports_per_engine: 3", "lookup.ports_per_engine: must be 1, 2 or 4, not 3"),
-        ("mesh", "vcs: 2", "cache: {second_level: {}}", "lookup.cache.second_level: is not in the engines of"),
         ("mesh", "vcs: 2", "cache: {skewed: true}", "lookup.cache.policy: must be random with skewed association"),
     ],
 )
