@@ -22,7 +22,7 @@ from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.hw.sram import Sram
 from hopforge.model.lookup.params import LookupParams
 
-__all__ = ["ABOUT_A", "MARKED", "MUTANTS", "LookupProof"]
+__all__ = ["ABOUT_A", "MARKED", "MUTANTS", "LookupProof", "OneRow"]
 
 ABOUT_A, MARKED = 0, 1  # bits of a request's tag in the proof
 
@@ -41,7 +41,7 @@ MUTANTS = {
 """Faults: (wire of the flattened proof, what it is tied to)."""
 
 
-class _OneRow(Sram):
+class OneRow(Sram):
     """Memory of which only the row `row` is kept; other rows read as `other`."""
 
     def __init__(self, row: Value, *, depth: int, width_bits: int, asynchronous: bool = False):
@@ -91,7 +91,7 @@ class LookupProof(Proof):
         self.row = Signal(max(1, params.index_bits))
         self.new_answer = Signal(1 + params.output_bits)
         self.change = Signal()
-        self.memories: list[_OneRow] = []
+        self.memories: list[OneRow] = []
         self.dut: Any = lookup_engine(params=params, memory=self._memory)
         driven = ("req_ready", "resp_", "csr_rdata", "tcam_req_valid", "tcam_req_id", "tcam_req_dst")
         self.inputs += [
@@ -104,8 +104,8 @@ class LookupProof(Proof):
             *(memory.other for memory in self.memories),
         ]
 
-    def _memory(self, **parameters: int) -> _OneRow:
-        memory = _OneRow(self.row, **parameters)  # type: ignore[arg-type]
+    def _memory(self, **parameters: int) -> OneRow:
+        memory = OneRow(self.row, **parameters)  # type: ignore[arg-type]
         self.memories.append(memory)
         return memory
 

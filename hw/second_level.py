@@ -148,6 +148,7 @@ class SecondLevel(wiring.Component):
         self.index_before = Signal(row_bits)
         self.scrubbed_last = Signal()
         self.opened = Signal()
+        self.void_nears = Signal()  # an INVALIDATE waits, or comes in this cycle
 
     def elaborate(self, platform: object) -> Module:
         """Connect queues, choice and cache."""
@@ -208,7 +209,8 @@ class SecondLevel(wiring.Component):
             take_lookup.eq(self.opened & ~fill.valid & ~void.valid & ~scrub_first & waits),
             take_scrub.eq(self.opened & scrub),
             moves.eq(~last.valid | take_lookup),
-            self.req_ready.eq(moves & ~void.valid & ~self.invalidate),
+            self.void_nears.eq(void.valid | self.invalidate),
+            self.req_ready.eq(moves & ~self.void_nears),
             cache.read.eq(Cat(taken).any()),
             cache.read_index.eq(
                 Mux(fill.valid, fill.index, Mux(void.valid, void.index, Mux(scrub, epoch.row, last.index)))
