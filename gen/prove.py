@@ -29,6 +29,7 @@ from hopforge.gen.formal_router import (
     prove_output,
     prove_queue,
 )
+from hopforge.gen.formal_second_level import SECOND_MUTANTS, prove_second_level
 from hopforge.gen.formal_shared_lookup import SHARING_MUTANTS, prove_sharing
 from hopforge.gen.formal_streams import STREAM_MUTANTS, prove_stream
 from hopforge.model.config import Config
@@ -79,6 +80,12 @@ def _crc(wide: bool) -> Iterator[Task]:
 def _lookup(wide: bool) -> Iterator[Task]:
     for depth in range(1, 9):
         yield Task("lookup", f"a hit is the TCAM's answer, depth {depth}", partial(prove_lookup, depth))
+    for latency, deep in ((4, False), (6, False), (4, True)):
+        name = f"a second level of latency {latency} is a TCAM to {'deep' if deep else 'shallow'} engines"
+        yield Task("lookup", name, partial(prove_second_level, latency_cycles=latency, deep=deep))
+    for mutant in SECOND_MUTANTS:
+        attempt = partial(prove_second_level, mutant=mutant)
+        yield Task("lookup", f"no proof of a second level if {mutant}", partial(_fails, attempt))
     for mutant in MUTANTS:
         yield Task("lookup", f"no proof if {mutant}", partial(_fails, partial(prove_lookup, 3, mutant)))
     for depth in (5, 8):

@@ -148,6 +148,7 @@ class SecondLevel(wiring.Component):
         self.index_before = Signal(row_bits)
         self.scrubbed_last = Signal()
         self.opened = Signal()
+        self.keeps = Signal()  # what F takes may be written
         self.void_nears = Signal()  # an INVALIDATE waits, or comes in this cycle
 
     def elaborate(self, platform: object) -> Module:
@@ -272,11 +273,12 @@ class SecondLevel(wiring.Component):
             ),
             results.ready.eq(~fill.valid),
             self.fill_id.eq(results.first[:id_bits]),
+            self.keeps.eq(self.fill_fresh & ~self.epoch.event),
         ]
         with m.If(~fill.valid):
             m.d.sync += [
                 fill.valid.eq(results.valid),
-                fill.fresh.eq(self.fill_fresh & ~self.epoch.event),
+                fill.fresh.eq(self.keeps),
                 fill.id.eq(self.fill_id),
                 fill.key.eq(self.fill_key),
                 fill.index.eq(self._index_of(m, self.fill_key, "fill")),

@@ -1,0 +1,21 @@
+"""The proof about the second level holds, and fails on planted faults."""
+
+import pytest
+
+from hopforge.gen.formal_second_level import SECOND_MUTANTS, prove_second_level
+
+
+@pytest.mark.parametrize(
+    ("latency", "deep"),
+    [(4, False), pytest.param(4, True, marks=pytest.mark.study), pytest.param(6, False, marks=pytest.mark.study)],
+)
+def test_to_the_engine_a_second_level_is_a_tcam(latency: int, deep: bool) -> None:
+    assert prove_second_level(latency_cycles=latency, deep=deep)
+
+
+MUTANTS = list(SECOND_MUTANTS)
+
+
+@pytest.mark.parametrize("mutant", [*MUTANTS[:2], *(pytest.param(name, marks=pytest.mark.study) for name in MUTANTS[2:])])
+def test_no_proof_of_a_mutant(mutant: str) -> None:
+    assert not prove_second_level(mutant=mutant)
