@@ -20,6 +20,7 @@ from hopforge.hw.node_reduction import (
     ReductionSetup,
 )  # fmt: skip
 from hopforge.hw.parallel_tcams import ParallelTcams
+from hopforge.hw.second_level import SecondLevel
 from hopforge.hw.tag_select import TagSelect
 from hopforge.hw.tcam import Tcam
 from hopforge.model.lookup.params import LookupParams
@@ -250,6 +251,13 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
             build=lambda: lookup_engine(params=pipelined), recipes=QUICK,
         )
     )  # fmt: skip
+    if params.second_level is not None:
+        found.append(
+            Block(
+                name="second_level", what="second level, SRAM outside", clocked=True, aim_ns=0.43,
+                build=partial(SecondLevel, params=pipelined), recipes=QUICK,
+            )
+        )  # fmt: skip
     found += _deep_blocks(params)
     return {block.name: block for block in found}
 
