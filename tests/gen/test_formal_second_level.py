@@ -16,6 +16,8 @@ def test_to_the_engine_a_second_level_is_a_tcam(latency: int, deep: bool) -> Non
 MUTANTS = list(SECOND_MUTANTS)
 
 
-@pytest.mark.parametrize("mutant", [*MUTANTS[:2], *(pytest.param(name, marks=pytest.mark.study) for name in MUTANTS[2:])])
+@pytest.mark.parametrize(
+    "mutant", [*MUTANTS[:2], *(pytest.param(name, marks=pytest.mark.study) for name in MUTANTS[2:])]
+)
 def test_no_proof_of_a_mutant(mutant: str) -> None:
     assert not prove_second_level(mutant=mutant)
