@@ -1,10 +1,10 @@
 """Proof about the second level: to the MSHRs it is what the proof of the engine assumes of its TCAM.
 
 `hopforge.gen.formal_lookup` assumes that an answer is given for every MSHR that asks, once, and that the answer about
-an address *a* is that of the TCAM now, unless it may have changed since the request. Here the same is shown at the answer
-port of the second level. What it takes for granted of the engine is what that proof shows of it: an MSHR that is fresh
-and not stale has an answer that did not change; switching on flushes; one invalidation at a time. The memories keep the
-row of *a* alone. By induction over one cycle; `SECOND_MUTANTS` are faults with which it must fail.
+an address *a* is that of the TCAM now, unless it may have changed since the request. Here the same is shown at the
+answer port of the second level. What it takes for granted of the engine is what that proof shows of it: an MSHR that is
+fresh and not stale has an answer that did not change; switching on flushes; one invalidation at a time. The memories
+keep the row of *a* alone. By induction over one cycle; `SECOND_MUTANTS` are faults with which it must fail.
 """
 
 from collections.abc import Iterator, Sequence
