@@ -22,6 +22,8 @@ def reprogram_engines(lookup: LookupState, new: RouteLookup) -> None:
     arrays = lookup.arrays
     assert not arrays["engine"]["used"].any(), "an engine is flushed with a lookup under way"
     arrays["line"]["key"] = 0
+    if lookup.second is not None:
+        lookup.second.arrays["line"]["key"] = 0
     if lookup.record["stacked"][0]:
         empty = ReferenceStacks(len(arrays["stack_head"]), int(lookup.record["entries"][0])).arrays
         for name, values in (("stack_head", empty.head), ("stack_tail", empty.tail), ("stack_held", empty.held)):

@@ -220,6 +220,8 @@ def restart_engine(state: NetState, number: int) -> None:
         engine[name][number] = 0
     engine["c_kind"][number], engine["a0"][number], engine["a1"][number] = NOTHING, NO_VC, NO_VC
     engine["in_c"][number] = engine["wake"][number] = -1
+    if state.lookup.second is not None:
+        state.lookup.second.empty_stages(number)
     engine["asking"][number] = sum(1 << int(v) for v in routing)
     ends = routing + first
     _filter_wheel(state, "ready_event", "ready_events", lambda events: ~np.isin(events, ends))

@@ -289,6 +289,14 @@ class LookupState:
         self.arrays[name] = array
         self.record[name] = array.ctypes.data
 
+    def empty_stages(self, number: int | None = None) -> None:
+        """Drop what is under way in the second level of an engine, by default of all; `self` is a second level."""
+        chosen = slice(None) if number is None else number
+        stages = self.arrays["stages"]
+        for name in SECOND.names or ():
+            stages[name][chosen] = NO_VC if name in {"f", "ask", "answer", "late"} else 0
+        self.arrays["requests"].reshape(len(stages), -1)[chosen] = NO_VC
+
     @property
     def counts(self) -> dict[str, NDArray[np.int64]]:
         """Counts since the last `reset_counts`: int64[engine] by name."""

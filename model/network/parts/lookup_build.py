@@ -160,19 +160,17 @@ def _second_level(params: LookupParams, engines: int, row: NDArray[np.int32]) ->
         found.record[name] = value
     engine = np.zeros(engines, ENGINE)
     engine["lfsr"] = params.random_seed
-    stages = np.zeros(engines, SECOND)
-    for name in ("f", "ask", "answer", "late"):
-        stages[name] = NO_VC
     arrays: dict[str, NDArray[Any]] = {
         "engine": engine,
-        "stages": stages,
-        "requests": np.full(engines * second.request_registers, NO_VC, np.uint8),
+        "stages": np.zeros(engines, SECOND),
+        "requests": np.zeros(engines * second.request_registers, np.uint8),
         "results": np.zeros(engines * params.mshrs, np.uint8),
         "key_row": row,
         "line": np.zeros(engines * second.entries, LOOKUP_ARRAYS["line"]),
     }
     for name, array in arrays.items():
         found.put(name, np.ascontiguousarray(array, LOOKUP_ARRAYS[name]))
+    found.empty_stages()
     return found
 
 

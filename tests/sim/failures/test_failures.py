@@ -161,11 +161,14 @@ def test_the_new_tables_avoid_what_is_down() -> None:
     assert (run.state["host"]["packet"][run.topology.host_router == 9] == -1).all()
 
 
-def test_lookup_engines_are_flushed() -> None:
-    engine = "lookup: {reduction: false, cache: {entries: 16, ways: 4}, tcam: {kind: external, latency_cycles: 12}}"
+@pytest.mark.parametrize("second", ["", ", second_level: {entries: 32}"])
+def test_lookup_engines_are_flushed(second: str) -> None:
+    cache = f"cache: {{entries: 16, ways: 4{second}}}"
+    engine = f"lookup: {{reduction: false, {cache}, tcam: {{kind: external, latency_cycles: 12}}}}"
     run = Simulation(configure("vcs: 4, route_computation: lookup", failures=FAILURE, more=engine), 0.1, 2)
     assert run.state.lookup is not None and run.reconfiguration is not None
     arrays = run.state.lookup.arrays
+    two = run.state.lookup.second
     for _ in range(100):
         before = [record.reprogrammed_cycle for record in run.reconfiguration.records]
         run.advance(20)
@@ -175,6 +178,8 @@ def test_lookup_engines_are_flushed() -> None:
     else:
         pytest.fail("the tables were never replaced")
     assert (arrays["line"]["key"] > 0).sum() < 60  # 20 cycles later: little else than what was just looked up
+    if two is not None:
+        assert (two.arrays["line"]["key"] > 0).sum() < 60
     drained = run.reconfiguration.records[0].packets_set_aside
     run.advance(1000)
     check_state(run)
