@@ -243,7 +243,7 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
         )
         for count in PARALLEL_TCAMS
     ]  # fmt: skip
-    pipelined = dataclasses.replace(params, pipeline_depth=4, tcam_kind="external")
+    pipelined = dataclasses.replace(params, pipeline_depth=4, memory_stage=False, tcam_kind="external")
     found.append(
         Block(
             name="engine", what="pipelined engine, depth 4, SRAM and TCAM outside", clocked=True, aim_ns=0.43,
@@ -261,9 +261,10 @@ def _deep_blocks(params: LookupParams) -> Iterator[Block]:
     kinds = [("engine_deep", "SRAM and TCAM outside", outside), ("engine_deep_gated", "the same, clock gates", outside)]
     if params.tcam_kind != "external":
         kinds.append(("engine_deep_tcam", "SRAM outside, TCAM inside", inside))
+    stage = " and a memory stage" if inside.memory_stage else ""
     for name, what, deep in kinds:
         yield Block(
-            name=name, what=f"deep engine, depth {deep.pipeline_depth}, {what}", clocked=True, aim_ns=0.43,
+            name=name, what=f"deep engine, depth {deep.pipeline_depth}{stage}, {what}", clocked=True, aim_ns=0.43,
             build=partial(lookup_engine, params=deep), recipes=QUICK, many_periods=many_periods(deep),
             clock_gates=name == "engine_deep_gated", on_request=True,
         )  # fmt: skip
