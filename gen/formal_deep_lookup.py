@@ -207,7 +207,7 @@ class DeepLookupProof(LookupProof):
             yield ~(mine & merged & has_result & active & about_a) | right
 
     def _of_fill(self) -> Iterator[Value]:
-        dut, mshrs = self.dut, self.dut.mshrs
+        mshrs = self.dut.mshrs
         stages = self._stages()
         in_c = Cat(op.fill for op in stages).any()
         yield at_most_one(mshrs.chosen_fill) & ~(mshrs.chosen_fill.any() & mshrs.fill_valid)

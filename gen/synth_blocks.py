@@ -12,14 +12,12 @@ from amaranth.lib.wiring import Component, In, Out
 from hopforge.gen.synth_recipes import QUICK, RECIPES
 from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.lookup_engine import lookup_engine, many_periods
-from hopforge.hw.node_reduction import (
-    NodeReduction,
-    ReductionCompare,
-    ReductionParameters,
-    ReductionSelect,
-    ReductionSetup,
-)  # fmt: skip
+from hopforge.hw.node_reduction import NodeReduction
 from hopforge.hw.parallel_tcams import ParallelTcams
+from hopforge.hw.reduction_compare import ReductionCompare
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_select import ReductionSelect
+from hopforge.hw.reduction_setup import ReductionSetup
 from hopforge.hw.tag_select import TagSelect
 from hopforge.hw.tcam import Tcam
 from hopforge.model.lookup.params import LookupParams

@@ -10,9 +10,9 @@ from amaranth.lib.data import StructLayout, View
 
 from hopforge.hw.key_pipeline import KeyPipeline
 from hopforge.hw.lookup import LookupBase
-from hopforge.hw.node_reduction import ReductionParameters
 from hopforge.hw.pipelined_cache import PipelinedCache
 from hopforge.hw.pipelined_mshr import PipelinedMshrFile
+from hopforge.hw.reduction_parameters import ReductionParameters
 from hopforge.hw.registered_csr import RegisteredControlStatus
 from hopforge.hw.registered_epoch import RegisteredEpochControl
 from hopforge.hw.response_queue import ResponseQueue
@@ -30,8 +30,9 @@ class DeepLookup(LookupBase):
     """Lookup engine of one input port (``docs/definitions/lookup-engine.md``, *Deep engines*).
 
     Latency: a hit answers ``pipeline_depth`` cycles after its request was accepted, with ``memory_stage`` one more.
-    Throughput: one lookup per cycle while it hits and ``resp_ready`` is high. Back-pressure: responses wait in a queue; while it has no place, or
-    the MSHRs are all in use or promised, nothing leaves stage A. Reset: as for `hopforge.hw.lookup.Lookup`.
+    Throughput: one lookup per cycle while it hits and ``resp_ready`` is high. Back-pressure: responses wait in a queue;
+    while it has no place, or the MSHRs are all in use or promised, nothing leaves stage A. Reset: as for
+    `hopforge.hw.lookup.Lookup`.
 
     Ports: see the table *Ports of Lookup* in the definition.
 

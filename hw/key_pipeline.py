@@ -6,7 +6,9 @@ from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.node_reduction import ReductionCompare, ReductionParameters, ReductionSelect
+from hopforge.hw.reduction_compare import ReductionCompare
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_select import ReductionSelect
 
 STEPS = (2, 3, 4, 5)
 """Possible numbers of steps."""

@@ -8,7 +8,10 @@ from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.node_reduction import NodeReduction, ReductionCompare, ReductionParameters, ReductionSelect
+from hopforge.hw.node_reduction import NodeReduction
+from hopforge.hw.reduction_compare import ReductionCompare
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_select import ReductionSelect
 
 
 class KeyStage(wiring.Component):

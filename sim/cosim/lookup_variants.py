@@ -149,7 +149,8 @@ def cosim_variants(
     Parameters
     ----------
     config : Config
-        Its engine says whether all are deep, with a memory stage, or none is; besides it gives simulator, lookups and seed.
+        Its engine says whether all are deep, or have a memory stage, or none does; besides it gives simulator, lookups
+        and seed.
     variants : int
         Engines (`hopforge.sim.drive.engine_variants`).
     lookups : int, optional

@@ -156,7 +156,8 @@ class DeepLookupEngine(EngineControl):
         behind_b = [operation for operation in self._c if operation is not None]
         if any(operation.kind is not Kind.LOOKUP for operation in behind_b):
             return False  # behind a writer
-        if choice.kind in {Kind.FILL, Kind.LOOKUP} and len(self._out) + len(behind_b) >= _RESPONSES + self.params.memory_stage:
+        places = _RESPONSES + self.params.memory_stage
+        if choice.kind in {Kind.FILL, Kind.LOOKUP} and len(self._out) + len(behind_b) >= places:
             return False
         lookups = len(behind_b) + (self._m is not None and self._m.kind is Kind.LOOKUP)
         return choice.kind is not Kind.LOOKUP or self._mshrs.free > lookups
