@@ -3,14 +3,14 @@
 import math
 from typing import Any
 
-from hopforge.model.dqn.dense import compiled
+from hopforge.model.dqn.dense import compiled, part
 
 __all__ = ["adam_step", "clip", "step_size"]
 
 LANES = 16
 
 
-@compiled
+@part
 def _norm(g: Any, begin: int, end: int, lanes: Any) -> float:
     """Euclidean norm of a part of a vector, in sixteen sums side by side."""
     lanes[:] = 0
@@ -43,13 +43,13 @@ def clip(g: Any, starts: Any, limit: float, norms: Any, lanes: Any) -> bool:
     return sound
 
 
-@compiled
+@part
 def step_size(rate: float, beta1: float, beta2: float, step: int) -> float:
     """Return lr · √(1 − β2^t) / (1 − β1^t) of training step t = 1, 2, …."""
     return rate * math.sqrt(1 - beta2**step) / (1 - beta1**step)
 
 
-@compiled
+@part
 def adam_step(w: Any, m: Any, v: Any, g: Any, rate: Any, beta1: Any, beta2: Any, epsilon: Any) -> bool:
     """Move the weights; return whether they are all numbers. The scalars are of the type of the weights."""
     one = w.dtype.type(1)

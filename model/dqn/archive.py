@@ -169,7 +169,7 @@ def _rows(path: Path, found: dict[str, NDArray[Any]]) -> Iterator[NDArray[Any]]:
         if part.dtype.kind != "f":
             raise ArchiveError(f"{path}: {name} must hold floats, not {part.dtype}")
         if part.ndim != (3 if name[0] == "W" else 2) or part.shape[0] != agents or not part.size:
-            raise ArchiveError(f"{path}: {name} has the shape {_by(part.shape)}; the first size is the number of agents")
+            raise ArchiveError(f"{path}: {name} has the shape {_by(part.shape)}; the first size is that of agents")
         if not np.isfinite(part).all():
             raise ArchiveError(f"{path}: {name} has entries that are no numbers")
         yield part.reshape(agents, -1)

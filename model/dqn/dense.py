@@ -7,15 +7,19 @@ it likes. The innermost loops run along a row and add eight products at once: th
 import math
 from typing import Any
 
+from numba import njit
+
 from hopforge.model.kernel.compile import kernel
 
-__all__ = ["add_bias", "add_product", "compiled", "hyperbolic", "rectified", "transpose"]
+__all__ = ["add_bias", "add_product", "compiled", "hyperbolic", "part", "rectified", "transpose"]
 
 #: how all kernels of the agent are compiled: a product and a sum may be one instruction, nothing else is reordered
-compiled = kernel(error_model="numpy", fastmath={"contract"})
+compiled = kernel(error_model="numpy", fastmath={"contract"}, no_cfunc_wrapper=True)
+#: the same for what only kernels call: a part of them, which Python cannot call
+part = njit(error_model="numpy", fastmath={"contract"}, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
 
-@compiled
+@part
 def _add_eight(a: Any, i: int, k: int, b: Any, c: Any) -> None:
     """Add the products of eight columns of row `i` of a with eight rows of b."""
     a0, a1, a2, a3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
@@ -26,14 +30,14 @@ def _add_eight(a: Any, i: int, k: int, b: Any, c: Any) -> None:
         )
 
 
-@compiled
+@part
 def _add_one(a: Any, i: int, k: int, b: Any, c: Any) -> None:
     a0 = a[i, k]
     for j in range(b.shape[1]):
         c[i, j] += a0 * b[k, j]
 
 
-@compiled
+@part
 def add_product(a: Any, b: Any, c: Any) -> None:
     """Add a · b to c; the smaller of the two factors stays in the first cache."""
     rows, inner = a.shape
@@ -53,7 +57,7 @@ def add_product(a: Any, b: Any, c: Any) -> None:
                 _add_one(a, i, k, b, c)
 
 
-@compiled
+@part
 def add_bias(bias: Any, c: Any) -> None:
     """Let every row of c begin with the bias."""
     for i in range(c.shape[0]):
@@ -61,7 +65,7 @@ def add_bias(bias: Any, c: Any) -> None:
             c[i, j] = bias[j]
 
 
-@compiled
+@part
 def transpose(a: Any, b: Any) -> None:
     """Put the transpose of a into b, in blocks of 16 × 16."""
     for i0 in range(0, a.shape[0], 16):
@@ -71,7 +75,7 @@ def transpose(a: Any, b: Any) -> None:
                     b[j, i] = a[i, j]
 
 
-@compiled
+@part
 def hyperbolic(c: Any) -> None:
     """Hyperbolic tangent of every entry."""
     for i in range(c.shape[0]):
@@ -79,7 +83,7 @@ def hyperbolic(c: Any) -> None:
             c[i, j] = math.tanh(c[i, j])
 
 
-@compiled
+@part
 def rectified(c: Any) -> None:
     """Zero in place of every negative entry."""
     for i in range(c.shape[0]):

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from hopforge.model.dqn.dense import add_bias, add_product, compiled, hyperbolic, rectified
+from hopforge.model.dqn.dense import add_bias, add_product, compiled, hyperbolic, part, rectified
 
 __all__ = ["forward", "greedy", "layer_views", "weight_views"]
 
 
-@compiled
+@part
 def weight_views(w: Any, widths: Any) -> Any:
     """Split a vector of weights: W1 b1 W2 b2 WA1 bA1 WA2 bA2 WV1 bV1 WV2 bV2."""
     n, h1, h2, head, actions = widths

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from hopforge.model.dqn.dense import add_product, compiled, transpose
+from hopforge.model.dqn.dense import add_product, compiled, part, transpose
 from hopforge.model.dqn.forward import forward, layer_views, weight_views
 
 __all__ = ["loss_and_gradient", "work_size"]
@@ -16,7 +16,7 @@ def work_size(widths: Any, rows: int) -> int:
     return rows * (2 * layers + max(n, h1, h2, head)) + max(h1 * h2, h2 * head, head * actions)
 
 
-@compiled
+@part
 def _weight_gradient(x: Any, dy: Any, turned: Any, dw: Any, db: Any) -> None:
     """Gradients of a layer y = x W + b from that of y; `turned` is scratch."""
     rows = x.shape[0]
@@ -30,7 +30,7 @@ def _weight_gradient(x: Any, dy: Any, turned: Any, dw: Any, db: Any) -> None:
             db[j] += dy[i, j]
 
 
-@compiled
+@part
 def _add_input_gradient(dy: Any, w: Any, turned: Any, dx: Any) -> None:
     """Add dy · Wᵀ to dx; `turned` is scratch."""
     wt = turned[: w.size].reshape((w.shape[1], w.shape[0]))
@@ -38,21 +38,21 @@ def _add_input_gradient(dy: Any, w: Any, turned: Any, dx: Any) -> None:
     add_product(dy, wt, dx)
 
 
-@compiled
+@part
 def _through_tanh(h: Any, dh: Any) -> None:
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
             dh[i, j] *= 1 - h[i, j] * h[i, j]
 
 
-@compiled
+@part
 def _through_relu(h: Any, dh: Any) -> None:
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
             dh[i, j] = dh[i, j] if h[i, j] > 0 else 0 * dh[i, j]
 
 
-@compiled
+@part
 def _loss(q: Any, actions: Any, targets: Any, da: Any, dv: Any) -> float:
     """Return the mean Huber loss, and put its derivatives by advantages and values into `da` and `dv`."""
     rows, count = q.shape

@@ -28,7 +28,7 @@ from hopforge.model.dqn.agents import (
     Agents,
     Q,
 )
-from hopforge.model.dqn.dense import compiled
+from hopforge.model.dqn.dense import compiled, part
 from hopforge.model.dqn.exploration import chosen, exploration_rate
 from hopforge.model.dqn.forward import forward, greedy
 from hopforge.model.dqn.gradient import loss_and_gradient
@@ -37,7 +37,7 @@ from hopforge.model.kernel.rng import next_below, next_float
 __all__ = ["decide", "end_decision", "put_targets", "store", "train"]
 
 
-@compiled
+@part
 def _drawn_action(streams: Any, number: int, actions: int, allowed: int) -> int:
     """Return one of the allowed actions, each as likely as the others."""
     count = 0
@@ -116,7 +116,7 @@ def store(
         train(agents, agent)
 
 
-@compiled
+@part
 def _draw_batch(agents: Agents, agent: int) -> None:
     """Fill the batch with samples drawn uniformly, with replacement."""
     fill = min(agents.counts[agent, STORED], agents.samples.shape[1])

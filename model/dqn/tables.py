@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.dqn.dense import compiled
+from hopforge.model.dqn.dense import compiled, part
 
 __all__ = [
     "COUNTERS", "DISTANCE", "EPISODE", "FIELDS", "NONE", "PACKET", "PORT", "TIME", "Tables", "add_entry", "expire",
@@ -122,7 +122,7 @@ def new_tables(
     )
 
 
-@compiled
+@part
 def open_episode(tables: Tables, agent: int, action: int) -> int:
     """Start an episode of an agent that has a free place; return the place."""
     place = 0
@@ -136,14 +136,14 @@ def open_episode(tables: Tables, agent: int, action: int) -> int:
     return place
 
 
-@compiled
+@part
 def close_episode(tables: Tables, agent: int, place: int) -> None:
     """End an episode."""
     tables.episode_numbers[agent, place] = NONE
     tables.active[agent] -= 1
 
 
-@compiled
+@part
 def add_entry(tables: Tables, router: int, packet: int, now: int, hops: int, episode: int, port: int) -> None:
     """Add an entry to a table that has room; `now` is the network's time."""
     entry = tables.entries[router, tables.fill[router]]
@@ -154,7 +154,7 @@ def add_entry(tables: Tables, router: int, packet: int, now: int, hops: int, epi
     tables.counts[_ENTRIES] += 1
 
 
-@compiled
+@part
 def find_entry(tables: Tables, router: int, packet: int) -> int:
     """Return the place of the newest entry of a packet, or `NONE`."""
     for place in range(tables.fill[router] - 1, -1, -1):
@@ -163,7 +163,7 @@ def find_entry(tables: Tables, router: int, packet: int) -> int:
     return NONE
 
 
-@compiled
+@part
 def remove_entry(tables: Tables, router: int, place: int) -> None:
     """Take an entry out; the newer ones move up."""
     tables.fill[router] -= 1
