@@ -13,10 +13,13 @@ from hopforge.model.kernel.compile import kernel
 
 __all__ = ["add_bias", "add_product", "compiled", "hyperbolic", "part", "rectified", "transpose"]
 
-#: how all kernels of the agent are compiled: a product and a sum may be one instruction, nothing else is reordered
-compiled = kernel(error_model="numpy", fastmath={"contract"}, no_cfunc_wrapper=True)
-#: the same for what only kernels call: a part of them, which Python cannot call
-part = njit(error_model="numpy", fastmath={"contract"}, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+#: a product and a sum may be one instruction, nothing else is reordered
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "no_cfunc_wrapper": True}
+#: how all kernels of the agent are compiled
+compiled = kernel(**_OPTIONS)
+_PART = {**_OPTIONS, "no_cpython_wrapper": True}
+#: the same for what only kernels call: Python cannot
+part = njit(**_PART)
 
 
 @part
