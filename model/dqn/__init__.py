@@ -1,4 +1,4 @@
-"""DQN-Routing without a network: the agent (network, training, replay), its decisions, and the table of routed packets.
+"""DQN-Routing without a network: agent, training, decisions, acknowledges; an agent's network in whole numbers.
 
-May import: errors, input_file, kernel, numbers, output, requirements. Read first: `settings.py`, then `agents.py`.
+May import: errors, input_file, kernel, numbers, output, requirements. Read first: `learning.py`.
 """

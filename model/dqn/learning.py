@@ -63,7 +63,7 @@ def decide(agents: Agents, agent: int, observation: Any, allowed: int) -> int:
         Which one.
     observation : float[1, input]
     allowed : int
-        Mask of the actions that lead somewhere.
+        Mask of the actions that lead somewhere; one bit or more.
     """
     counts = agents.counts
     q = forward(agents.weights[agent], agents.widths, observation, agents.work)[0]

@@ -8,6 +8,11 @@ __all__ = ["AgentSettings", "Exploration"]
 
 Exploration = Literal["configuration", "text", "none"]
 
+_WHOLE = {
+    "replay": (1, 10**7), "batch": (1, 1 << 16), "learning_starts": (0, 10**9), "train_every": (1, 10**9),
+    "target_every": (1, 10**9),
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class AgentSettings:
@@ -63,10 +68,10 @@ class AgentSettings:
             value = getattr(self, name)
             if not 0 <= value < 1 and not (name == "gamma" and value == 1):
                 raise ValueError(f"{name} must be 0 … {'1' if name == 'gamma' else 'below 1'}, not {value}")
-        for name in ("replay", "batch", "learning_starts", "train_every", "target_every"):
-            value, least = getattr(self, name), 0 if name == "learning_starts" else 1
-            if not least <= value < 1 << 31:
-                raise ValueError(f"{name} must be {least} … 2147483647, not {value}")
+        for name, (least, most) in _WHOLE.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise ValueError(f"{name} must be {least} … {most}, not {value}")
         if self.exploration not in get_args(Exploration):
             known = ", ".join(get_args(Exploration))
             raise ValueError(f"exploration must be one of {known}, not {self.exploration!r}")

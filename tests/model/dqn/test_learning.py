@@ -65,7 +65,13 @@ def test_exploration_rates() -> None:
         assert chosen(rate, case["u"], case["random_action"], best) == case["action"]
 
 
-@pytest.mark.parametrize("case", cases("schedules")["counters"], ids=lambda case: str(case["in"]))
+COUNTERS = [
+    pytest.param(case, marks=[pytest.mark.study] if case["in"]["decisions"] > 5000 else [], id=str(case["in"]))
+    for case in cases("schedules")["counters"]
+]
+
+
+@pytest.mark.parametrize("case", COUNTERS)
 def test_trainings_and_copies(case: dict[str, Any]) -> None:
     settings = AgentSettings(replay=case["in"].get("capacity", 50_000), batch=1)
     agents, trainings, _ = played(settings, case["in"])
@@ -146,7 +152,7 @@ def test_divergence_is_told_and_stops_the_agent(rate: float) -> None:
         ({"learning_rate": float("nan")}, "learning_rate must be a number > 0, not nan"),
         ({"beta2": 1.0}, "beta2 must be 0 … below 1, not 1.0"),
         ({"gamma": 1.1}, "gamma must be 0 … 1, not 1.1"),
-        ({"batch": 0}, "batch must be 1 … 2147483647, not 0"),
+        ({"batch": 0}, "batch must be 1 … 65536, not 0"),
         ({"exploration": "never"}, "exploration must be one of configuration, text, none, not 'never'"),
     ],
 )
