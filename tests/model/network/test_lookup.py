@@ -184,6 +184,18 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "a deep engine for two ports": ("dragonfly", {"vcs": 3}, {"ports_per_engine": 2, "pipeline_depth": 6}),
     "four ports, port sets": ("adaptive tree", {"vcs": 2}, {"ports_per_engine": 4, "pipeline_depth": 4}),
     "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
+    "look-ahead": ("torus", {"lookahead": True, "vcs": 2}, {"cache": {"entries": 2, "ways": 2}}),
+    "look-ahead in one cycle": ("ring", {"lookahead": True, "vcs": 4}, {"pipeline_depth": 1, "mshrs": 2}),
+    "look-ahead, free queue": ("mesh", {"lookahead": True, "va": "free_queue"}, {"pipeline_depth": 2, "mshrs": 1}),
+    "look-ahead, speculation": (
+        "dragonfly",
+        {"lookahead": True, "vcs": 3, "speculation": True, "switching": "vct", "link_latency_cycles": 2},
+        {"pipeline_depth": 4, "reduction": False, "cache": {"entries": 4, "ways": 2}},
+    ),
+    "look-ahead, eight cycles": (
+        "tree", {"lookahead": True, "vcs": 2, "va": "wavefront", "sa": "input_first"}, {"pipeline_depth": 8, "mshrs": 5},
+    ),
+    "look-ahead, no cache": ("ring", {"lookahead": True, "vcs": 2}, {"cache": {"enabled": False}}),
 }
 
 
