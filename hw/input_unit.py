@@ -9,21 +9,22 @@ from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, ceil_log2
 
+from hopforge.hw.engine_ports import asking_signature, control_signature
 from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.foreseen_request import ForeseenRequest
 from hopforge.hw.free_queue import first_from, offered_masks, offers_ahead
-from hopforge.hw.lookup import LookupBase, lookup_ports
+from hopforge.hw.lookup import LookupBase
 from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.hw.next_lookup import NextAnswer
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
 from hopforge.hw.switch_request import SwitchRequest
 from hopforge.hw.vc_request import VcRequest, class_bits, credit_bits
 from hopforge.hw.vc_turn import VcTurn
-from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 
-__all__ = ["DROP_BITS", "InputUnit", "asking_signature", "control_signature", "flit_layout", "label_bits"]
+__all__ = ["DROP_BITS", "InputUnit", "flit_layout", "label_bits"]
 
 DROP_BITS = 32
 """Width of a drop counter; it wraps around."""
@@ -39,31 +40,6 @@ def flit_layout(params: RouterParams) -> StructLayout:
 def label_bits(params: RouterParams) -> int:
     """Width of what a granted VC tells its output: the output VC, a tail, and where heads bring it along, a head."""
     return params.vcs + (2 if params.va == "free_queue" else 1)
-
-
-def control_signature(params: LookupParams) -> wiring.Signature:
-    """Ports of a lookup engine that software and a TCAM outside use."""
-    ports = lookup_ports(params)
-    return wiring.Signature({name: port for name, port in ports.items() if not name.startswith(("req_", "resp_"))})
-
-
-def asking_signature(params: RouterParams) -> wiring.Signature:
-    """Return requests and responses of a shared engine, seen from an input unit; a tag is the number of a VC."""
-    assert params.lookup is not None
-    tag_bits = max(1, ceil_log2(params.vcs))
-    return wiring.Signature(
-        {
-            "req_valid": Out(1),
-            "req_ready": In(1),
-            "req_dst": Out(params.address_bits),
-            "req_tag": Out(tag_bits),
-            "resp_valid": In(1),
-            "resp_ready": Out(1),
-            "resp_tag": In(tag_bits),
-            "resp_output": In(params.lookup.output_bits),
-            "resp_match": In(1),
-        }
-    )
 
 
 class InputUnit(wiring.Component):
@@ -128,6 +104,11 @@ class InputUnit(wiring.Component):
     offered: Signal
     stays: Signal
     follows: Signal
+    ahead_asks: Signal
+    ahead_dst: Signal
+    ahead_accepted: Signal
+    ahead_answered: Signal
+    ahead_answer: Signal
     word: View
 
     def __init__(self, *, params: RouterParams, port: int, flit_buffer: Callable[..., FlitBuffer] = FlitBuffer):
@@ -181,11 +162,20 @@ class InputUnit(wiring.Component):
                 members["control"] = Out(control_signature(p.lookup))
         else:
             members["route"] = In(route_layout(p).size)
+        if p.asks_ahead:
+            members |= {
+                "ahead_asks": Out(p.vcs * p.ports),
+                "ahead_dst": Out(p.vcs * p.address_bits),
+                "ahead_accepted": In(p.vcs),
+                "ahead_answered": In(p.vcs),
+                "ahead_answer": In(p.vcs * p.route_bits),
+            }
         super().__init__(members)
 
         self.nonempty = Signal(p.vcs)
         self.active = Signal(p.vcs)
         self.asks_head = Signal(p.vcs)
+        self.may_leave = Signal(p.vcs)
         self.draining = Signal(p.vcs)
         vcs, depth = range(p.vcs), p.buffer_flits
         self.pop = Signal(p.vcs)
@@ -195,9 +185,9 @@ class InputUnit(wiring.Component):
         self.write = [Signal(range(depth), name=f"write{v}") for v in vcs]
         self.read = [Signal(range(depth), name=f"read{v}") for v in vcs]
         stored = {"kind": 2, "length": p.length_bits if p.switching == "vct" else 0}
-        if self.looks_up:
+        if p.rc == "lookup":
             stored["dst"] = p.address_bits
-        else:
+        if not self.looks_up:
             stored["route"] = route_layout(p).size
         self._front_layout = StructLayout(stored)
         self.front = [
@@ -212,8 +202,8 @@ class InputUnit(wiring.Component):
 
     @property
     def looks_up(self) -> bool:
-        """Whether it asks a lookup engine, its own or (with ``asking``) one that it shares."""
-        return self.params.rc == "lookup"
+        """Whether it asks a lookup engine for this router, its own or (with ``asking``) one that it shares."""
+        return self.params.rc == "lookup" and not self.params.carries(self.port)
 
     def elaborate(self, platform: object) -> Module:
         """Build buffers, routing, requests and the states."""
@@ -254,6 +244,8 @@ class InputUnit(wiring.Component):
             m.d.sync += self.drops.eq(0)
         with m.Elif(self.dropped):
             m.d.sync += self.drops.eq(self.drops + 1)
+        if p.asks_ahead:
+            self._ask_ahead(m, platform, requests, va, ended)
         if self.masks:
             pass  # `_ahead` has done it
         elif p.va == "free_queue":
@@ -285,9 +277,9 @@ class InputUnit(wiring.Component):
         m.d.comb += written.kind.eq(self.in_flit.kind)
         if p.switching == "vct":
             m.d.comb += written.length.eq(head[2 * p.address_bits + p.tag_bits :][: p.length_bits])
-        if self.looks_up:
+        if p.rc == "lookup":
             m.d.comb += written.dst.eq(dst)
-        else:
+        if not self.looks_up:
             m.d.comb += written.route.eq(self.route)
         m.d.comb += [buffer.w_data.eq(head), buffer.w_note.eq(written), self.word.data.eq(buffer.data)]
 
@@ -349,6 +341,36 @@ class InputUnit(wiring.Component):
             self.credit_vc.eq(_number(leaving)),
             self.word.vc.eq(_number(select(leaving, [self._of(self.out_vc, v, p.vcs) for v in range(p.vcs)]))),
         ]
+
+    def _ask_ahead(
+        self, m: Module, platform: object, requests: list[VcRequest], va: Value, ended: Value
+    ) -> None:
+        """Let heads ask the engine of their output, and bring its answer into those that leave."""
+        p = self.params
+        engines = Cat(Const(int(p.carries(o)), 1) for o in range(p.ports))
+        answers = []
+        for v, request in enumerate(requests):
+            answer = NextAnswer(route_bits=p.route_bits)
+            place(
+                m, f"next_answer{v}", answer, platform, p.route_bits,
+                routed=(va[v] & request.viable) | self.active[v], needs=(request.ports & engines).any(),
+                accepted=self.ahead_accepted[v], answered=self.ahead_answered[v],
+                answer=self._of(self.ahead_answer, v, p.route_bits), granted=self.sa_grant[v], ended=ended[v],
+            )  # fmt: skip
+            answers.append(answer.route)
+            m.d.comb += [
+                self.may_leave[v].eq(answer.may_leave),
+                self._of(self.ahead_asks, v, p.ports).eq(request.ports & engines & answer.asks.replicate(p.ports)),
+                self._of(self.ahead_dst, v, p.address_bits).eq(self.front[v].dst),
+            ]
+        leaving = Signal(p.vcs, name="leaving_head")
+        m.d.sync += leaving.eq(self.sa_grant)
+        with m.If(self.word.kind[_HEAD]):
+            m.d.comb += self.word.data[p.route_at : p.route_at + p.route_bits].eq(select(leaving, answers))
+
+    def _leaves(self, v: int, asks: Value) -> Value:
+        """Return a request for the switch, held back while the head of the VC waits for its answer."""
+        return asks & self.may_leave[v] if self.params.asks_ahead else asks
 
     def _enabled(self, m: Module) -> Value:
         """Return ``enable`` a cycle later."""
@@ -458,7 +480,7 @@ class InputUnit(wiring.Component):
             m.d.sync += self.active[v].eq(~ended[v] & (granted | self.active[v]))
             ready = Signal(name=f"ready{v}")
             m.d.comb += [
-                ready.eq(self.active[v] & self.nonempty[v]),
+                ready.eq(self._leaves(v, self.active[v] & self.nonempty[v])),
                 self._of(self.sa_request, v, p.ports).eq(
                     Cat(out_port[o] & (out_vc & nonzero[o]).any() & ready for o in range(p.ports))
                 ),
@@ -468,7 +490,7 @@ class InputUnit(wiring.Component):
                 asked = self._pairs(self.va_request, v)
                 m.d.comb += [
                     self._of(self.guess_request, v, p.ports).eq(
-                        Cat(asked[o * p.vcs : (o + 1) * p.vcs].any() for o in range(p.ports))
+                        Cat(self._leaves(v, asked[o * p.vcs : (o + 1) * p.vcs].any()) for o in range(p.ports))
                     ),
                     self.guess_confirmed[v].eq(granted & (new_vc & select(new_port, nonzero)).any()),
                 ]
@@ -559,7 +581,7 @@ class InputUnit(wiring.Component):
                 self.asks_head[v].eq(head),
                 ready.eq(active & self.nonempty[v]),
                 self._of(self.sa_request, v, p.ports).eq(
-                    Cat(asked[o].any() | (out_port[o] & (out_vc & nonzero[o]).any() & ready) for o in range(p.ports))
+                    Cat(self._leaves(v, asked[o].any()) | (out_port[o] & (out_vc & nonzero[o]).any() & ready) for o in range(p.ports))
                 ),
                 self._of(self.label, v, label_bits(p)).eq(
                     Cat(Mux(head, first, out_vc), self.front[v].kind[_TAIL], head)

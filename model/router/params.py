@@ -228,6 +228,11 @@ class RouterParams:
         return self.lookahead is not None and bool(self.lookahead.carried_inputs >> port & 1)
 
     @property
+    def asks_ahead(self) -> bool:
+        """Whether heads ask a lookup engine for their route in the next router."""
+        return self.rc == "lookup" and self.lookahead is not None
+
+    @property
     def classes(self) -> int:
         """Number of classes of routes."""
         return len(self.vc_rule) or 1

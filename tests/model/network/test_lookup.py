@@ -207,11 +207,11 @@ def test_kernel_equals_golden_network(case: str) -> None:
     assert run.state["packets_dropped"] == 0
 
 
-@pytest.mark.parametrize("reduction", [False, True])
+@pytest.mark.parametrize(("reduction", "lookahead"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("network", ["mesh", "ring"])
-def test_destinations_without_a_row_are_drained(network: str, reduction: bool) -> None:
+def test_destinations_without_a_row_are_drained(network: str, reduction: bool, lookahead: bool) -> None:
     tcam = {"kind": "flops", "rows": 2, "latency_cycles": 4}
-    run = compare(configure(network, {"vcs": 2}, {"reduction": reduction, "tcam": tcam}))
+    run = compare(configure(network, {"vcs": 2, "lookahead": lookahead}, {"reduction": reduction, "tcam": tcam}))
     counts = run.state.lookup.counts
     assert (
         0 < run.state["packets_dropped"] == counts["drops"].sum() <= counts["unmatched"].sum() + counts["merges"].sum()
@@ -250,12 +250,11 @@ def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
         },
         "tcam": tcam,
     }  # fmt: skip
-    return (
-        draw(st.sampled_from(["mesh", "ring", "tree", "adaptive tree", "dragonfly"])),
-        router,
-        lookup,
-        draw(st.integers(0, 1000)),
-    )
+    network = draw(st.sampled_from(["mesh", "ring", "tree", "adaptive tree", "dragonfly"]))
+    router["lookahead"] = network != "adaptive tree" and draw(st.booleans())
+    if not router["speculation"] and draw(st.booleans()):
+        router["va"] = "free_queue"
+    return network, router, lookup, draw(st.integers(0, 1000))
 
 
 def compare_any(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) -> None:
