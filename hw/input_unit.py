@@ -581,7 +581,10 @@ class InputUnit(wiring.Component):
                 self.asks_head[v].eq(head),
                 ready.eq(active & self.nonempty[v]),
                 self._of(self.sa_request, v, p.ports).eq(
-                    Cat(self._leaves(v, asked[o].any()) | (out_port[o] & (out_vc & nonzero[o]).any() & ready) for o in range(p.ports))
+                    Cat(
+                        self._leaves(v, asked[o].any()) | (out_port[o] & (out_vc & nonzero[o]).any() & ready)
+                        for o in range(p.ports)
+                    )
                 ),
                 self._of(self.label, v, label_bits(p)).eq(
                     Cat(Mux(head, first, out_vc), self.front[v].kind[_TAIL], head)

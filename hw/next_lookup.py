@@ -1,6 +1,6 @@
 """Look-ahead with lookup engines: the engine of an output, and what a head does until it has its answer."""
 
-from typing import Any, cast
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -61,7 +61,7 @@ class NextLookup(wiring.Component):
         p = self.params
         assert p.lookup is not None
         askers = p.ports * p.vcs
-        m.submodules.engine = engine = cast(LookupBase, lookup_engine(params=p.lookup))
+        m.submodules.engine = engine = lookup_engine(params=p.lookup)
         m.submodules.turn = turn = RoundRobin(width=askers)
         for name, member in self.control.signature.members.items():
             outside, inside = getattr(self.control, name), getattr(engine, name)

@@ -115,8 +115,8 @@ class NetworkModel:
     links : sequence of Link
         At most one to and one from each port.
     engines : sequence of EngineSetup
-        In mode lookup one per router, for the engines that answer for it (with look-ahead some are at the outputs of its
-        neighbours); the registers are written and the engines have come to rest before cycle 0.
+        In mode lookup one per router, for the engines that answer for it (with look-ahead some are at the outputs of
+        its neighbours); the registers are written and the engines have come to rest before cycle 0.
     """
 
     def __init__(

@@ -53,8 +53,8 @@ _HALF = 0xFFFFFFFF
 def single_router(params: RouterParams) -> NetState:
     """Build the state of a router at reset.
 
-    With ``rc: lookup`` every head waits one cycle in RC, from which `take_routing` takes it. With look-ahead that is so at
-    inputs of hosts, and heads for routers wait in ``unanswered`` for `answer_ahead`.
+    With ``rc: lookup`` every head waits one cycle in RC, from which `take_routing` takes it. With look-ahead that is so
+    at inputs of hosts, and heads for routers wait in ``unanswered`` for `answer_ahead`.
 
     Parameters
     ----------

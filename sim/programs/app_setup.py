@@ -180,8 +180,9 @@ def sized_router(config: Config) -> Config:
 def packet_config(config: Config) -> Config:
     """Return the configuration with which the router simulator runs the program in the times of `timing` and `app`.
 
-    A hop takes 3 + rc_cycles + L cycles (look-ahead: 3 + L, with caches depth + 2 + L) and a host link L' (router.md): L and L' are chosen so that
-    a route through n routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link.
+    A hop takes 3 + rc_cycles + L cycles (look-ahead: 3 + L, with caches depth + 2 + L) and a host link L' (router.md):
+    L and L' are chosen so that a route through n routers takes n switches and n + 1 cables, to the nearest cycle and at
+    least one cycle a link.
     Input-output-queued routers keep the times in ns of section `router`.
 
     Raises

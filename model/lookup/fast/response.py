@@ -1,4 +1,4 @@
-"""What stands at the response port of an engine at the start of a cycle: a register, so it is known before the cycle."""
+"""What stands at the response port of an engine: a register, so it is known before the cycle."""
 
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.inner import inner

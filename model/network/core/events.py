@@ -105,7 +105,7 @@ def ask_ahead(net: Net, n: int) -> None:
 
 @inner
 def answer_ahead(net: Net, n: int) -> None:
-    """The head of input VC `n` may ask for the switch from this cycle on: its route in the next router is known."""
+    """Let the head of input VC `n` ask for the switch from this cycle on: its route in the next router is known."""
     vc = input_vc(net, n)
     int8s(net.unanswered)[n] = 0
     if vc.state == ACTIVE and vc.flits > 0 and output_vc(net, int64(vc.out_vc)).credits > 0:

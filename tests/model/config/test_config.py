@@ -225,8 +225,26 @@ def test_good_file_and_its_defaults() -> None:
         ),
         (
             "seed: 7",
-            "router: {lookahead: true, route_computation: lookup}",
-            "x.yml:2: router.lookahead: is for route_computation=table only, not lookup",
+            "router: {lookahead: true, route_computation: lookup}\nlookup: {ports_per_engine: 2}",
+            "x.yml:3: lookup.ports_per_engine: must be 1 with router.lookahead, not 2",
+        ),
+        (
+            "seed: 7",
+            "router: {lookahead: true, route_computation: lookup}\nlookup: {cache: {output_kind: port_set}}",
+            "x.yml:3: lookup.cache.output_kind: must be port with router.lookahead (the next router is known before "
+            "allocation), not port_set",
+        ),
+        (
+            "seed: 7",
+            "router: {lookahead: true, route_computation: lookup, vcs: 16}",
+            "x.yml:2: router.lookahead: lookup engines of outputs serve at most 64 virtual channels, not "
+            "13 ports · 16 = 208",
+        ),
+        (
+            "seed: 7",
+            "router: {lookahead: true, route_computation: lookup, vcs: 2}\nlookup: {request_tag_bits: 4}",
+            "x.yml:3: lookup.request_tag_bits: must number 13 ports · router.vcs=2 = 26 with router.lookahead, not "
+            "4 bits",
         ),
         (
             "seed: 7",

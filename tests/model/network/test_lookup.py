@@ -193,7 +193,9 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"pipeline_depth": 4, "reduction": False, "cache": {"entries": 4, "ways": 2}},
     ),
     "look-ahead, eight cycles": (
-        "tree", {"lookahead": True, "vcs": 2, "va": "wavefront", "sa": "input_first"}, {"pipeline_depth": 8, "mshrs": 5},
+        "tree",
+        {"lookahead": True, "vcs": 2, "va": "wavefront", "sa": "input_first"},
+        {"pipeline_depth": 8, "mshrs": 5},
     ),
     "look-ahead, no cache": ("ring", {"lookahead": True, "vcs": 2}, {"cache": {"enabled": False}}),
 }
