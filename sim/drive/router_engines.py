@@ -49,8 +49,8 @@ class Engines(NamedTuple):
     ``stack`` of states; ``program`` of all buses; ``around`` and ``rates`` of software and TCAM (`sim.drive.stimulus`);
     ``waiting`` requests of the TCAM; ``answers`` that lookups give; ``settings``: address of the counters, whether
     answers are port sets, input ports of an engine, bits of a tag that are the VC, bits of a port in field `route`;
-    VCs that are ``asking``; whose ``turn`` it is, of each port a VC and of each engine (``member_turn``) a port. Look-ahead:
-    what VCs are doing with the engine of their output (``ahead``), and whose turn it is there (``ahead_turn``).
+    VCs that are ``asking``; whose ``turn`` it is, of each port a VC and of each engine (``member_turn``) a port.
+    Look-ahead: what VCs do with the engine of their output (``ahead``), and whose turn it is there (``ahead_turn``).
     """
 
     stack: EngineState
