@@ -13,7 +13,8 @@ from amaranth.utils import ceil_log2
 
 from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.engine_ports import control_signature
-from hopforge.hw.input_unit import DROP_BITS, InputUnit, flit_layout, label_bits
+from hopforge.hw.input_ports import DROP_BITS, flit_layout, label_bits
+from hopforge.hw.input_unit import InputUnit
 from hopforge.hw.next_lookup import NextLookup
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.round_robin import select
