@@ -142,6 +142,7 @@ class InputPorts(wiring.Component):
         self.draining = Signal(p.vcs)
         vcs, depth = range(p.vcs), p.buffer_flits
         self.pop = Signal(p.vcs)
+        self.word_kind = Signal(2, name="kind", reset_less=True)
         self.turns = VcTurn(vcs=p.vcs) if p.sa == "input_ahead" else None
         self.count = [Signal(range(depth + 1), name=f"count{v}") for v in vcs]
         self.several = [Signal(name=f"several{v}") for v in vcs]

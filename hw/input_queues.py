@@ -37,7 +37,7 @@ class InputQueues(InputPorts):
 
         # Of the flit on its way to the crossbar: without a reset, what is read there is not sent.
         read_at = Signal(range(max(2, p.vcs * depth)), reset_less=True)
-        kind = Signal(2, name="kind", reset_less=True)
+        kind = self.word_kind
         m.d.comb += buffer.read_at.eq(read_at)
         first_at: list[Value] = []
         for v in range(p.vcs):

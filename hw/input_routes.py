@@ -44,7 +44,7 @@ class InputRoutes(InputQueues):
             ]
         leaving = Signal(p.vcs, name="leaving_head")
         m.d.sync += leaving.eq(self.sa_grant)
-        with m.If(self.word.kind[HEAD]):
+        with m.If(self.word_kind[HEAD]):  # not that of the word: it would be read where a part of it is written
             m.d.comb += self.word.data[p.route_at : p.route_at + p.route_bits].eq(select(leaving, answers))
 
     def _leaves(self, v: int, asks: Value) -> Value:
