@@ -22,7 +22,7 @@ from hopforge.model.config.topology import (
     TopologyConfig,
     TorusConfig,
 )
-from hopforge.model.config.traffic import TrafficConfig
+from hopforge.model.config.traffic import ReplyConfig, TrafficConfig
 
 AHEAD_ASKERS_MAX = 64
 """Virtual channels of all inputs that the lookup engine of an output serves (look-ahead)."""
@@ -245,6 +245,8 @@ def asker_bits(vcs: int, ports: int) -> int:
 
 def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Iterator[Problem]:
     """Return what of the traffic the router model cannot carry; keys are from the root of the file."""
+    if traffic.reply is not None:
+        yield from _reply_problems(router, traffic.reply)
     if router.model == "input_output_queued":
         if traffic.source != "program" and traffic.longest_flits() != 1:
             yield Problem(
@@ -293,6 +295,14 @@ def ahead_problems(router: RouterConfig, topology: TopologyConfig, lookup: Looku
             f"must number {ports} ports · router.vcs={router.vcs} = {askers} with router.lookahead, not "
             f"{lookup.request_tag_bits} bits",
         )
+
+
+def _reply_problems(router: RouterConfig, reply: ReplyConfig) -> Iterator[Problem]:
+    """Return why hosts cannot send replies."""
+    if router.model != "input_queued":
+        yield Problem("traffic.reply", f"needs router.model=input_queued, not {router.model}")
+    if reply.vcs == "own" and router.vcs % 2:
+        yield Problem("router.vcs", f"must be even for traffic.reply.vcs=own (a half for each class), not {router.vcs}")
 
 
 def route_computation_problems(router: RouterConfig, address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:
