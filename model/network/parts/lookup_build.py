@@ -75,6 +75,8 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     engines = routers * of_router
     keys = len(lookup.key_row)
     entries = params.entries if lookup.enabled else 0
+    if lookup.next_router is not None and members > 1:
+        raise LookupBuildError(f"lookup.ports_per_engine: must be 1 with router.lookahead, not {members}")
     if lookup.next_router is not None and ports * vcs > AHEAD_ASKERS_MAX:
         raise LookupBuildError(
             f"router.lookahead: lookup engines of outputs serve at most {AHEAD_ASKERS_MAX} virtual channels, not "
