@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Cat, Module, Signal
 
-from hopforge.hw.input_ports import TAIL
+from hopforge.hw.input_ports import DROP_BITS, TAIL
 from hopforge.hw.input_requests import InputRequests
 from hopforge.hw.round_robin import lowest_one
 from hopforge.hw.shared import place
@@ -79,10 +79,15 @@ class InputUnit(InputRequests):
             ended.eq(Cat(pop[v] & self.front[v].kind[TAIL] for v in range(p.vcs))),
         ]
         m.d.comb += self.dropped.eq((drain & ended).any())
+        # The event is late in its cycle: one flip-flop waits for it, not the whole counter.
+        counted = Signal(DROP_BITS, name="drops_counted")
+        happened = Signal(name="drop_happened")
+        m.d.comb += self.drops.eq(counted + happened)
+        m.d.sync += happened.eq(self.dropped & ~self.clear_drops)
         with m.If(self.clear_drops):
-            m.d.sync += self.drops.eq(0)
-        with m.Elif(self.dropped):
-            m.d.sync += self.drops.eq(self.drops + 1)
+            m.d.sync += counted.eq(0)
+        with m.Elif(happened):
+            m.d.sync += counted.eq(self.drops)
         if p.asks_ahead:
             self._ask_ahead(m, platform, requests, va, ended)
         if self.masks:

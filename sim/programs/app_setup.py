@@ -195,10 +195,10 @@ def packet_config(config: Config) -> Config:
     if queued and app.lookup != "hit":
         raise ApplicationError(f"app.lookup: must be hit with router.model=input_output_queued, not {app.lookup}")
     in_caches = app.lookup == "cache"
-    depth = config.lookup.pipeline_depth
-    route = depth + 1 if in_caches else config.router.rc_cycles
+    cycles_of_hit = config.lookup.hit_cycles
+    route = cycles_of_hit + 1 if in_caches else config.router.rc_cycles
     if config.router.lookahead:
-        route = max(0, depth - 1) if in_caches else 0  # what is left of it beside VA
+        route = max(0, cycles_of_hit - 1) if in_caches else 0  # what is left of it beside VA
     inside = 3 + route
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
