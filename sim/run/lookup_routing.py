@@ -85,6 +85,7 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
         row=_rows_present(config, topology, plan),
         ports_per_engine=config.lookup.ports_per_engine,
         second_row=None if two is None else _key_rows(two.second, numbers.payloads)[:, 0],
+        next_router=topology.peer_router if config.router.lookahead else None,
     )
 
 
