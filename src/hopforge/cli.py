@@ -99,7 +99,7 @@ def hopforge(
 
 
 PANELS = {
-    "Start here": (start.doctor, start.demo, start.check, start.schema),
+    "Start here": (start.doctor, start.demo, start.init, start.check, start.explain, start.schema),
     "From gates": (
         verify.cosim,
         generate.lint,
@@ -127,7 +127,8 @@ PANELS = {
 for panel, commands in PANELS.items():
     for command in commands:
         words = applications.AppCommand if command is applications.app else None
-        app.command(rich_help_panel=panel, cls=words)(with_force(command))
+        # init never overwrites
+        app.command(rich_help_panel=panel, cls=words)(command if command is start.init else with_force(command))
 
 gen_app = typer.Typer(no_args_is_help=True, help="Write Verilog and what goes with it.")
 app.add_typer(gen_app, name="gen", rich_help_panel="From gates")
