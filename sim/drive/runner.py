@@ -268,7 +268,7 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
     clear_folder(build)
     build.mkdir(parents=True)
     if quick and not waves:
-        _lend_runtime(folder, build)
+        options += _lend_runtime(folder, build)
     (build / f"{top}.sv").write_text(verilog)
     (build / "player.cpp").write_text(loop)
     if blocks:
@@ -286,12 +286,18 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
     return program
 
 
-def _lend_runtime(folder: Path, build: Path) -> None:
-    """Copy what is the same in every model from one that was built in the same way; the compiler then leaves it out."""
+def _lend_runtime(folder: Path, build: Path) -> list[str]:
+    """Copy what is the same in every model from one that was built in the same way.
+
+    Returns the options that keep it: by the rules of Verilator all objects are older than the new model's makefile.
+    """
     (build / "obj_dir").mkdir()
+    options: list[str] = []
     for name in ("verilated.o", "verilated_threads.o"):
         for built in sorted(folder.glob(f"player-*-quick/obj_dir/{name}"))[:1]:
             shutil.copy(built, build / "obj_dir" / name)
+            options += ["-MAKEFLAGS", f"--assume-old={name}"]
+    return options
 
 
 def _build_options(*, quick: bool, blocks: bool, whole: bool = False) -> list[str]:
