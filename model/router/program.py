@@ -21,7 +21,9 @@ from hopforge.model.router.tables import RouterTables
 from hopforge.model.topology import Topology
 from hopforge.model.topology.base import Aggregation
 
-__all__ = ["BusOperation", "RouterProgram", "engine_registers", "router_program", "tcam_contents"]
+__all__ = [
+    "BusOperation", "RouterProgram", "engine_registers", "router_program", "row_operations", "tcam_contents",
+]  # fmt: skip
 
 _WORD = (1 << WORD_BITS) - 1
 
@@ -219,7 +221,7 @@ def router_program(
     operations = [*_clean(lookup), *_keys(config, params, lookup, reduction, router)]
     if inside:
         for number, row in enumerate(rows):
-            operations += _row(lookup, number, row)
+            operations += row_operations(lookup, number, row)
     engines = csr_map(lookup)
     operations.append(_engines(engines, "CTRL", engines["CTRL"].encode(enable=1)))
     own = router_csr_map(params)["CTRL"]
@@ -258,7 +260,8 @@ def _keys(
             yield _engines(registers, name, word)
 
 
-def _row(lookup: LookupParams, number: int, row: TcamRow) -> Iterator[BusOperation]:
+def row_operations(lookup: LookupParams, number: int, row: TcamRow) -> Iterator[BusOperation]:
+    """Write row `number` of the TCAMs of all engines of a router."""
     registers = csr_map(lookup)
     words = {
         **_halves("TCAM_VALUE", row.value, registers),

@@ -28,12 +28,12 @@ from hopforge.sim.drive.stimulus import (
     R_COUNT,
     R_TCAM_ANSWER,
     R_TCAM_READY,
-    Traffic,
     accepted,
     answer_tcam,
-    bus_program,
     drive_bus,
 )
+from hopforge.sim.drive.stimulus_software import bus_program
+from hopforge.sim.drive.stimulus_traffic import Traffic
 
 S_COUNTERS, S_PORT_SETS, S_MEMBERS, S_VC_BITS = range(4)
 
@@ -112,6 +112,7 @@ def _looked_up(params: RouterParams, rng: np.random.Generator) -> NDArray[np.int
         answers = rng.integers(0, p.ports, 61)
         answers[:3] = rng.integers(0, 1 << PORT_BITS, 3)
         answers |= rng.integers(0, min(p.classes + 1, 1 << CLASS_BITS), 61) << PORT_BITS
+        answers[3:7] |= rng.integers(0, 1 << CLASS_BITS, 4) << PORT_BITS  # of classes that are not there, too
     return answers & (1 << min(p.lookup.output_bits, 62)) - 1
 
 

@@ -11,21 +11,17 @@ from hopforge.cli import app
 from hopforge.gen.mutate import Mutant, Netlist, write_netlist
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
-from hopforge.sim.cosim.mutate import (
+from hopforge.sim.cosim.mutate import block_names, judge_mutants, mutate, sample_seed
+from hopforge.sim.cosim.mutation_race import play
+from hopforge.sim.cosim.mutation_report import (
     BLOCKS,
     MutationReport,
-    Subject,
     Verdict,
-    _play,
-    block_names,
     enough,
-    judge_mutants,
-    mutate,
     report_rows,
-    sample_seed,
-    subject,
     survivor_lines,
 )
+from hopforge.sim.cosim.mutation_subjects import Subject, subject
 from hopforge.sim.drive.replay import Output, Replay, as_words
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "mutation"
@@ -179,7 +175,7 @@ def test_what_the_simulator_says_itself_is_no_result(tmp_path: Path) -> None:
         "  echo $n 7 output\ndone\n"
     )
     program.chmod(0o755)
-    found = list(_play(program, adder_replay([1]), [1, 2, 3]))
+    found = list(play(program, adder_replay([1]), [1, 2, 3]))
     assert found == [(1, 7, "output"), (2, -1, "none"), (3, 7, "output")]
 
 
