@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,13 +113,7 @@ def play(
 
 
 def counter_registers(verilog: str) -> dict[str, tuple[int, int]]:
-    r"""Return the first bit and the width of every register of a counter, by its name.
-
-    Examples
-    --------
-    >>> counter_registers("  reg [6:0] \\\\a.count_hits_at11  = 7'h00;\\n  reg drops = 1'h0;\\n")
-    {'a.count_hits_at11': (11, 7), 'drops': (0, 1)}
-    """
+    """Return the first bit and the width of every register of a counter, by its name."""
     found = {}
     for high, name in re.findall(r"^ +reg (?:\[(\d+):0\] )?\\?(\S+) +=", verilog, re.MULTILINE):
         counter = _COUNTER.fullmatch(name)
@@ -134,10 +128,10 @@ def _escaped(name: str) -> str:
     return name if name.isidentifier() else f"\\{name}"
 
 
-def _verilated(top: str, name: str) -> str:
+def _verilated(top: str, name: str, ports: Collection[str]) -> str:
     """Return where the verilated class keeps a register."""
-    if name.isidentifier():
-        return f"top->{member_name(name)}"  # of the ports
+    if name in ports:
+        return f"top->{member_name(name)}"
     words = re.sub(r"[^\w]", lambda sign: f"__0{ord(sign[0]):02x}", member_name(name))
     return f"top->rootp->{top}__DOT__{words}"
 
@@ -154,8 +148,9 @@ def _race_source(top: str, replay: Replay, around: Surroundings, counters: Mappi
     gets = "\n".join(
         f"        got[{index}] = top->{member_name(output.name)};" for index, output in enumerate(replay.outputs)
     )
+    ports = {output.name for output in replay.outputs}
     pokes = "\n".join(
-        f"    {_verilated(top, name)} = counts >> {first} & {(1 << width) - 1}ull;"
+        f"    {_verilated(top, name, ports)} = counts >> {first} & {(1 << width) - 1}ull;"
         for name, (first, width) in counters.items()
     )
     names = ", ".join(f'"{output.name}"' for output in replay.outputs)
