@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from amaranth.hdl import Fragment
@@ -231,28 +231,27 @@ def _engine_traffic(config: Config, params: LookupParams, seed: int) -> Iterator
     # near the own address every key function and digit counts; many lookups between two changes of the configuration
     shapes = [(12, 48, 2000), (30, params.entries, 100), (60, 2 * params.entries, 300), (20, params.entries, 60)]
     begin = iter(counts(seed, 32, _ENGINE_COUNT_FROM))
-    common: dict[str, Any] = {"thorough": True}
     yield Traffic(
         lookups=600, seed=seed, quiet_cycles=15, pool=3 * params.entries, addresses=network, count_from=next(begin),
-        **common,
+        thorough=True,
     )  # fmt: skip
     for number, (quiet, pool, often) in enumerate(3 * shapes):
         yield Traffic(
             lookups=4000, seed=seed + 10 + number, quiet_cycles=quiet, pool=pool, pool_lookups=often, locality=1.0,
-            centres=2, count_from=next(begin), **common,
+            centres=2, count_from=next(begin), thorough=True,
         )  # fmt: skip
     yield Traffic(
         lookups=2000, seed=seed + 1, quiet_cycles=4, pool=64, locality=1.0, link_failures=0.004, count_from=next(begin),
-        **common,
+        thorough=True,
     )  # fmt: skip
     # as many invalidations, flushes and equal keys on their way as there can be
-    for number, (quiet, pool) in enumerate([(2, 4), (3, 6), (6, 12), (10, 3)]):
+    for number, (quiet, pool) in enumerate([(2, 4), (3, 6), (6, 12), (10, 3), (25, 5), (5, 24)]):
         yield Traffic(
-            lookups=4000, seed=seed + 40 + number, quiet_cycles=quiet, pool=pool, pool_lookups=400, locality=1.0,
-            centres=1, link_failures=0.002, count_from=next(begin), **common,
+            lookups=12_000, seed=seed + 40 + number, quiet_cycles=quiet, pool=pool, pool_lookups=400, locality=1.0,
+            centres=1, link_failures=0.002, count_from=next(begin), thorough=True,
         )  # fmt: skip
-    for number, (quiet, pool) in enumerate([(12, 16), (20, 24), (30, 2 * params.entries)]):
+    for number, (quiet, pool) in enumerate([(12, 16), (20, 24), (30, 2 * params.entries), (16, 12)]):
         yield Traffic(
-            lookups=16_000, seed=seed + 50 + number, quiet_cycles=quiet, pool=pool, pool_lookups=150, locality=1.0,
-            centres=3, count_from=next(begin), switching=True, **common,
+            lookups=30_000, seed=seed + 50 + number, quiet_cycles=quiet, pool=pool, pool_lookups=150, locality=1.0,
+            centres=3, count_from=next(begin), switching=True, thorough=True,
         )  # fmt: skip
