@@ -32,6 +32,8 @@ from hopforge.sim.drive.replay import Output, Replay, as_words
 __all__ = ["InterfaceTraffic", "disagreeing", "network_interface_replay"]
 
 _SWEEP_CYCLES = 500
+_OVERRUNS = 0.01
+"""Probability in a cycle that software begins to write a row of a TCAM twice."""
 _WORD_BITS = 32
 
 
@@ -168,12 +170,29 @@ def _software(design: NetworkDesign, traffic: InterfaceTraffic, rng: np.random.G
         if cycle % _SWEEP_CYCLES == 0:
             todo = [BusInputs(address, 0, 1, 0) for address in own]
             share = float(rng.choice([0.05, 0.5, 1.0]))
+        if not todo and params[0].lookup is not None and rng.random() < _OVERRUNS:
+            todo = _overrun(params, rng)
         if todo:
             yield todo.pop(0)
         elif rng.random() < share:
             yield _operation(params, rng, calm=cycle < 2 * _SWEEP_CYCLES)
         else:
             yield BusInputs()
+
+
+def _overrun(params: Sequence[RouterParams], rng: np.random.Generator) -> list[BusInputs]:
+    """Write a row that nobody uses while it is still being written, read something of the router, then STATUS twice."""
+    number = int(rng.integers(len(params)))
+    lookup = params[number].lookup
+    assert lookup is not None
+    engine, registers = int(rng.integers(params[number].engines)), csr_map(lookup)
+    row = BusInputs(
+        _at(number, engine_address(engine, registers["TCAM_WRITE"].address)), 1, 0,
+        registers["TCAM_WRITE"].encode(row=lookup.tcam_rows - 1, valid=0),
+    )  # fmt: skip
+    others = rng.choice([address for address, _, _ in address_space(params[number])], 3)
+    status = BusInputs(_at(number, engine_address(engine, registers["STATUS"].address)), 0, 1, 0)
+    return [row, row, *(BusInputs(_at(number, int(address)), 0, 1, 0) for address in others), status, status]
 
 
 def _operation(params: Sequence[RouterParams], rng: np.random.Generator, *, calm: bool) -> BusInputs:
@@ -203,10 +222,6 @@ def _operation(params: Sequence[RouterParams], rng: np.random.Generator, *, calm
         engine = csr_map(p.lookup)
         if rng.random() < 0.3:
             return BusInputs(_at(number, all_engines_address(engine["CTRL"].address)), 1, re, 1)
-        if rng.random() < 0.5:  # while another one is being written: an overrun
-            word = engine["TCAM_WRITE"].encode(row=p.lookup.tcam_rows - 1, valid=0)
-            place = int(rng.integers(p.engines))
-            return BusInputs(_at(number, engine_address(place, engine["TCAM_WRITE"].address)), 1, re, word)
         pages = [
             address for address, name, _ in address_space(p)
             if name.startswith("ENGINE") and name.rpartition(".")[2].startswith(_STORED)

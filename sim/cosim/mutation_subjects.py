@@ -189,11 +189,11 @@ def router_subject(params: RouterParams, seed: int) -> Subject:
 
 def interface_subject(design: NetworkDesign, seed: int) -> Subject:
     """Return what a network adds to its routers, with traces of its bench, shortest first."""
-    design, starts = disagreeing(design), counts(seed, 3, COUNT_FROM)
+    design = disagreeing(design)
     replays: list[Callable[[], Replay]] = [
         partial(
             network_interface_replay, design,
-            InterfaceTraffic(cycles=cycles, seed=100 * seed + n, load=load, count_from=starts[n]),
+            InterfaceTraffic(cycles=cycles, seed=100 * seed + n, load=load, count_from=COUNT_FROM),
         )
         for n, (cycles, load) in enumerate([(800, 0.2), (4000, 0.05), (12_000, 0.3)])
     ]  # fmt: skip
@@ -201,10 +201,7 @@ def interface_subject(design: NetworkDesign, seed: int) -> Subject:
         routers=design.params, links=network_links(design.config, design.topology),
         hosts=topology_hosts(design.topology),
     )  # fmt: skip
-    return Subject(
-        INTERFACE, component, replays, _USED_CYCLES, "router*.router*", _EVENTS | _DROPS,
-        counts_from=[None, *starts[1:]],
-    )  # fmt: skip
+    return Subject(INTERFACE, component, replays, _USED_CYCLES, "router*.router*", _EVENTS | _DROPS)
 
 
 def q_table_subject(params: QTableParams, seed: int) -> Subject:
