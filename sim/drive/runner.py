@@ -287,15 +287,20 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
 
 
 def _lend_runtime(folder: Path, build: Path) -> list[str]:
-    """Copy what is the same in every model from one that was built in the same way.
+    """Copy what is the same in every model from one that was built in the same way, to its end, by this Verilator.
 
     Returns the options that keep it: by the rules of Verilator all objects are older than the new model's makefile.
     """
     (build / "obj_dir").mkdir()
+    root = verilator_environment().get("VERILATOR_ROOT")
+    source = Path(root or "/") / "include" / "verilated.cpp"
+    programs = (path for path in sorted(folder.glob("player-*-quick/obj_dir/V*")) if not path.suffix)
+    lender = next((path.parent for path in programs), None)
     options: list[str] = []
     for name in ("verilated.o", "verilated_threads.o"):
-        for built in sorted(folder.glob(f"player-*-quick/obj_dir/{name}"))[:1]:
-            shutil.copy(built, build / "obj_dir" / name)
+        lent = None if lender is None else lender / name
+        if lent is not None and lent.exists() and source.exists() and lent.stat().st_mtime > source.stat().st_mtime:
+            shutil.copy(lent, build / "obj_dir" / name)
             options += ["-MAKEFLAGS", f"--assume-old={name}"]
     return options
 
