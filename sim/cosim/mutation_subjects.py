@@ -48,7 +48,7 @@ _ENGINE_COUNT_FROM = 2**32 - 64
 """As `COUNT_FROM`, of a lookup engine by itself: some of its events are rare, and each must carry through all bits."""
 
 _EVENTS = {r"count_\w+_high": COUNT_FROM >> 2}  # of hw.event_counter, whose two lowest bits are apart
-_DROPS = {"drops": COUNT_FROM}  # of hw.input_unit
+_DROPS = {"drops": COUNT_FROM}  # of hw.input_ports
 
 _RESETS = 16
 """Further resets of an engine in each trace."""
@@ -163,28 +163,25 @@ def router_subject(params: RouterParams, seed: int) -> Subject:
     With tables it is not enabled all the time in the second. In the last one nearly all packets are dropped, and nobody
     clears the counters.
     """
-    starts = counts(seed, 5, COUNT_FROM)
     traffic = [
-        RouterTraffic(cycles=cycles, seed=100 * seed + n, count_from=starts[n])
+        RouterTraffic(cycles=cycles, seed=100 * seed + n, count_from=COUNT_FROM)
         for n, cycles in enumerate((1000, 10_000, 60_000))
     ]
     traffic.append(
         RouterTraffic(
             cycles=60_000, seed=100 * seed + 3, unroutable=0.98, clear_cycles=1 << 30, longest_flits=1,
-            count_from=starts[3],
+            count_from=COUNT_FROM,
         )
     )  # fmt: skip
     replays: list[Callable[[], Replay]] = [
         lambda one=one: router_replay(router_stimulus(params, one))  # type: ignore[misc]
         for one in traffic
     ]
-    froms: list[int | None] = [None, *starts[1:4]]
     if params.rc == "table":
-        held = RouterTraffic(cycles=3000, seed=100 * seed + 9, count_from=starts[4])
+        held = RouterTraffic(cycles=3000, seed=100 * seed + 9, count_from=COUNT_FROM)
         replays.insert(1, lambda: router_replay(held_stimulus(params, held)))
-        froms.insert(1, starts[4])
     reset = _DROPS if params.rc == "table" else _EVENTS | _DROPS
-    return Subject(ROUTER, Router(params=params), replays, _USED_CYCLES, reset=reset, counts_from=froms)
+    return Subject(ROUTER, Router(params=params), replays, _USED_CYCLES, reset=reset)
 
 
 def interface_subject(design: NetworkDesign, seed: int) -> Subject:
