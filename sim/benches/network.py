@@ -6,7 +6,7 @@ must show the same outputs, or a host would have to do something else than in th
 get their programs first. At the end the counters of all ports and all engines of all routers are read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -18,12 +18,14 @@ from hopforge.hw.network import Network
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map
+from hopforge.model.lookup.golden.tcam import SRAM_WRITE_CYCLES
 from hopforge.model.network.core.records import DRAINED, FINISHED, GRANTED, RECEIVED, SENT
 from hopforge.model.network.settings import Script
 from hopforge.model.router.configured import network_links
 from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engine_address
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import RouterParams
+from hopforge.model.router.program import BusOperation
 from hopforge.model.topology import Topology
 from hopforge.sim.benches.network_setup import NetworkSetup, network_setup
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
@@ -143,13 +145,20 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
     )  # fmt: skip
 
 
-def setup_writes(design: NetworkDesign) -> list[tuple[int, int] | None]:
-    """Return the writes on the register bus, one a cycle, that fill keys and TCAMs and enable routers; None: idle."""
+def setup_writes(
+    design: NetworkDesign, programs: Sequence[Sequence[BusOperation]] | None = None
+) -> list[tuple[int, int] | None]:
+    """Return the writes on the register bus, one a cycle, that fill keys and TCAMs and enable routers; None: idle.
+
+    `programs`: of each router; default: what the design says.
+    """
     lookup = design.params[0].lookup
     assert lookup is not None
     # Instead of a read until something is over: what it takes at most, a scrub of all sets or a write into the TCAM.
     wait = 4 * lookup.sets + 2 * lookup.tcam_latency_cycles + 64
-    programs = [program.operations for program in design.programs]
+    if lookup.tcam_kind == "sram":
+        wait += SRAM_WRITE_CYCLES
+    programs = [program.operations for program in design.programs] if programs is None else programs
     steps: list[tuple[int, int] | None] = []
     for operations in zip_longest(*programs):
         if any(operation is not None and operation.kind == "poll" for operation in operations):
