@@ -193,6 +193,8 @@ def packet_config(config: Config) -> Config:
     queued = config.router.model == "input_output_queued"
     if queued and app.lookup != "hit":
         raise ApplicationError(f"app.lookup: must be hit with router.model=input_output_queued, not {app.lookup}")
+    if config.traffic.reply is not None:
+        raise ApplicationError("traffic.reply: must be null with app.engine=packet: programs send all that they need")
     in_caches = app.lookup == "cache"
     if in_caches and config.router.lookahead:
         raise ApplicationError("app.lookup: must be hit with router.lookahead, not cache")
