@@ -33,7 +33,7 @@ class HostVcs:
         self._free = Signal(len(vcs), name="free", init=(1 << len(vcs)) - 1)
         self._tail_sent = Signal(len(vcs), name="tail_sent")
 
-    def open(self, need: Value | int) -> Value:
+    def possible(self, need: Value | int) -> Value:
         """VCs that a head can take which needs so many credits."""
         return Cat(self._free[k] & (self.credits[k] >= need) for k in range(len(self.vcs)))
 

@@ -186,7 +186,7 @@ class NetworkInterface(wiring.Component):
         first, sends, last = Signal(), Signal(), Signal()
         numbers = [Const(k, len(kept)) for k in range(upper)]
         m.d.comb += [
-            turn.requests.eq(own.open(flits if p.switching == "vct" else 1)),
+            turn.requests.eq(own.possible(flits if p.switching == "vct" else 1)),
             first.eq((left == 0) & (ripe != 0) & turn.requests.any()),
             turn.advance.eq(first),
             where.eq(Mux(left == 0, select(turn.grant, numbers), kept)),

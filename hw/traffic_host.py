@@ -123,7 +123,7 @@ class TrafficHost(wiring.Component):
         m.submodules.turn = turn = RoundRobin(width=v)
         chosen, first = Signal(vc_bits), Signal()
         m.d.comb += [
-            turn.requests.eq(own.open(need)),
+            turn.requests.eq(own.possible(need)),
             first.eq((left == 0) & (self.waiting != 0) & turn.requests.any()),
             turn.advance.eq(first),
             chosen.eq(Cat(Cat(turn.grant[w] for w in range(v) if w >> bit & 1).any() for bit in range(vc_bits))),
