@@ -12,7 +12,7 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.controlled_router import channel_signature
 from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.host_vcs import HostVcs, sized
-from hopforge.hw.input_unit import flit_layout
+from hopforge.hw.input_ports import flit_layout
 from hopforge.hw.round_robin import RoundRobin, select
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.reply_rules import ReplyRules

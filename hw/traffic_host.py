@@ -10,7 +10,7 @@ from amaranth.utils import ceil_log2
 
 from hopforge.hw.controlled_router import channel_signature
 from hopforge.hw.host_vcs import HostVcs, sized
-from hopforge.hw.input_unit import flit_layout
+from hopforge.hw.input_ports import flit_layout
 from hopforge.hw.round_robin import RoundRobin
 from hopforge.hw.xorshift import next_word
 from hopforge.model.lookup.csr import WORD_BITS
