@@ -104,12 +104,12 @@ def meets_an_answer() -> None:
         assert engine.counters["invalidations"] == 1
 
 
-_FLUSHED = "(*self._a, *self._q, self._c1, self._c2, self._m):\n            if operation is not None:\n"
+_FLUSHED = "(*self._a, *self._q, *self._c, self._m):\n            if operation is not None:\n"
 FAULTS = [
     Fault("a flush misses stage A", _FLUSHED, _FLUSHED.replace("*self._a, ", ""), full_stages),
     Fault("a flush misses Q", _FLUSHED, _FLUSHED.replace("*self._q, ", ""), full_stages),
-    Fault("a flush misses C1", _FLUSHED, _FLUSHED.replace("self._c1, ", ""), full_stages),
-    Fault("a flush misses C2", _FLUSHED, _FLUSHED.replace("self._c2, ", ""), full_stages),
+    Fault("a flush misses C1", _FLUSHED, _FLUSHED.replace("self._c,", "self._c[1:],"), full_stages),
+    Fault("a flush misses C2", _FLUSHED, _FLUSHED.replace("self._c,", "self._c[:-1],"), full_stages),
     Fault("an MSHR is fresh whatever its lookup was", "fresh=lookup.fresh, key", "fresh=True, key", full_stages),
     Fault(
         "a lookup that must not use the cache merges", "if lookup.usable and lookup.fresh else None",
