@@ -13,6 +13,7 @@ from hopforge.hw.key_stage import KeyStage
 from hopforge.hw.lag_member import LagMember
 from hopforge.hw.mshr import MshrFile, same_rows
 from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
+from hopforge.hw.pipelined_cache import PipelinedCache
 from hopforge.hw.pipelined_mshr import PipelinedMshrFile
 from hopforge.hw.routing_cache import RoutingCache
 from hopforge.hw.sram import Sram
@@ -55,6 +56,8 @@ def lookup_ports(params: LookupParams) -> dict[str, wiring.Member]:
             "tcam_resp_match": In(1),
             "tcam_resp_output": In(p.output_bits),
         }
+    if p.protection is not None:
+        ports["line_error"] = Out(1)
     return ports
 
 
@@ -91,6 +94,7 @@ class LookupBase(wiring.Component):
     csr_wdata: Signal
     csr_rdata: Signal
     link_change: Signal
+    line_error: Signal
 
     def __init__(self, params: LookupParams):
         self.params = params
@@ -121,6 +125,14 @@ class LookupBase(wiring.Component):
             crc_constant=constant,
             expression=None if p.expression is None else p.expression.program,
         )
+
+    def _line_events(self, m: Module, cache: RoutingCache | PipelinedCache) -> list[Value]:
+        """Return what is counted of lines with changed bits; tell of it outside in the next cycle."""
+        if self.params.protection is None:
+            return []
+        events = [cache.found_wrong, cache.found_repaired] if self.params.protection == "secded" else [cache.found_wrong]
+        m.d.sync += self.line_error.eq(Cat(events).any())
+        return list(events)
 
     def index_function(self) -> tuple[tuple[int, ...], int]:
         """Return the masks of the payload whose parities are the index, and the index of payload 0."""
@@ -280,6 +292,7 @@ class Lookup(LookupBase):
             seed=p.random_seed,
             asynchronous=self.direct,
             memory=memory,
+            protection=p.protection,
         )
         self.mshrs = MshrFile(
             entries=p.mshrs,
@@ -497,6 +510,7 @@ class Lookup(LookupBase):
                     mshrs.retried,
                     epoch.begin,
                     op.invalidate,
+                    *self._line_events(m, cache),
                 )
             ),
         ]

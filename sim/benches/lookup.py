@@ -27,5 +27,9 @@ def lookup_replay(stimulus: Stimulus) -> Replay:
 
 
 def _ports(params: LookupParams, names: tuple[str, ...]) -> tuple[str, ...]:
-    external = params.tcam_kind == "external"
-    return tuple(name for name in names if external or not name.startswith("tcam_"))
+    external, checked = params.tcam_kind == "external", params.protection is not None
+    return tuple(
+        name
+        for name in names
+        if (external or not name.startswith("tcam_")) and (checked or name != "line_error")
+    )
