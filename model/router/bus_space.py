@@ -120,7 +120,8 @@ def lookup_space(params: LookupParams) -> AddressSpace:
     """Return what a bus of a lookup engine reaches."""
     window = Window(name="", page=0, page_bits=CSR_ADDR_BITS, registers=csr_map(params))
     busy = ("overrun",) if params.tcam_kind == "sram" else ()
-    return AddressSpace(CSR_ADDR_BITS, (window,), ("drop", *busy, "link_change"))
+    errors = ("memory_error",) if params.protection is not None else ()
+    return AddressSpace(CSR_ADDR_BITS, (window,), ("drop", *busy, "link_change", *errors))
 
 
 def router_space(params: RouterParams, stream_ports: tuple[int, ...] = ()) -> AddressSpace:
