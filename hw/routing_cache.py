@@ -203,8 +203,11 @@ class RoutingCache(wiring.Component):
         bypassed, bypass_line = self.bypassed, self.bypass_line
         if not self.asynchronous:
             with m.If(self.read):
+                forwarded = [write[way] for way in range(W)]
+                if self.protection == "secded":  # what is written back is read as it was, and repaired again
+                    forwarded = [write[way] & ~(self.lookup & repaired[way]) for way in range(W)]
                 m.d.sync += [
-                    bypassed.eq(Cat(write[way] & self.same_row[way if self.skewed else 0] for way in range(W))),
+                    bypassed.eq(Cat(forwarded[way] & self.same_row[way if self.skewed else 0] for way in range(W))),
                     bypass_line.eq(new_line),
                 ]
 

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 from amaranth.utils import ceil_log2
 
@@ -32,35 +31,51 @@ class FaultyMemory(Sram):
         self.fault_mask = Signal(width_bits)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the memory; the fault has a write port of its own."""
+        """Keep what was written and what faults have made of it apart, each twice: to be read, and for the next fault.
+
+        A bit for each row says which of the two is newer.
+        """
         m = Module()
         row = self.fault_row if self.depth > 1 else Const(0, 1)
         write_row: Value = self.w_addr if self.depth > 1 else Const(0, 1)
         read_row: Value = self.r_addr if self.depth > 1 else Const(0, 1)
-        m.submodules.array = array = Memory(shape=self.width_bits, depth=self.depth, init=[])
-        write, fault = array.write_port(), array.write_port()
-        before = array.read_port(domain="comb")
-        read = array.read_port(domain="comb" if self.asynchronous else "sync")
+        faulty = Signal(self.depth)
         strikes = Signal()
         same = Signal()
+        changed = Signal(self.width_bits)
+        shape = {"depth": self.depth, "width_bits": self.width_bits}
+        before: list[Value] = []
+        now: list[Value] = []
+        for name in ("written", "struck"):
+            enable, address, data = (
+                (self.w_en, write_row, self.w_data) if name == "written" else (strikes, row, changed)
+            )  # fmt: skip
+            for end, asynchronous in (("before", True), ("now", self.asynchronous)):
+                part = Sram(**shape, asynchronous=asynchronous)
+                m.submodules[f"{name}_{end}"] = part
+                m.d.comb += [part.w_en.eq(enable), part.w_data.eq(data)]
+                if self.depth > 1:
+                    m.d.comb += [part.w_addr.eq(address), part.r_addr.eq(row if end == "before" else read_row)]
+                if not asynchronous:
+                    m.d.comb += part.r_en.eq(self.r_en)
+                (before if end == "before" else now).append(part.r_data)
         m.d.comb += [
             strikes.eq(self.fault_mask.any()),
             same.eq(self.w_en & (write_row == row)),
-            before.addr.eq(row),
-            fault.en.eq(strikes),
-            fault.addr.eq(row),
-            write.en.eq(self.w_en & ~(strikes & same)),
-            write.addr.eq(write_row),
-            write.data.eq(self.w_data),
-            read.addr.eq(read_row),
-            self.r_data.eq(read.data),
+            changed.eq(Mux(same, self.w_data, Mux(faulty.bit_select(row, 1), before[1], before[0])) ^ self.fault_mask),
         ]
-        with m.If(same):
-            m.d.comb += fault.data.eq(self.w_data ^ self.fault_mask)
-        with m.Else():
-            m.d.comb += fault.data.eq(before.data ^ self.fault_mask)
+        for number in range(self.depth):
+            with m.If(strikes & (row == number)):
+                m.d.sync += faulty[number].eq(1)
+            with m.Elif(self.w_en & (write_row == number)):
+                m.d.sync += faulty[number].eq(0)
+        chosen: Value = faulty.bit_select(read_row, 1)
         if not self.asynchronous:
-            m.d.comb += read.en.eq(self.r_en)
+            newer = Signal()
+            with m.If(self.r_en):
+                m.d.sync += newer.eq(chosen)
+            chosen = newer
+        m.d.comb += self.r_data.eq(Mux(chosen, now[1], now[0]))
         return m
 
 
@@ -82,9 +97,8 @@ class FaultyEngine(wiring.Component):
 
     def __init__(self, params: LookupParams):
         self.params = params
-        self.memories: list[FaultyMemory] = []
+        self.lines: list[FaultyMemory] = []
         self.engine: Any = lookup_engine(params=params, memory=self._memory)
-        self.lines = self.memories[: params.ways]  # behind them: the replacement state
         super().__init__(
             dict(self.engine.signature.members)
             | {
@@ -95,9 +109,11 @@ class FaultyEngine(wiring.Component):
             }
         )
 
-    def _memory(self, **parameters: Any) -> FaultyMemory:
-        self.memories.append(FaultyMemory(**parameters))
-        return self.memories[-1]
+    def _memory(self, **parameters: Any) -> Sram:
+        if len(self.lines) == self.params.ways:
+            return Sram(**parameters)  # of the replacement state
+        self.lines.append(FaultyMemory(**parameters))
+        return self.lines[-1]
 
     def elaborate(self, platform: object) -> Module:
         """Connect the engine and the faults."""

@@ -45,6 +45,13 @@ class Cache:
         self.words = LineWords(params)
         self._lines = [[Line() for _ in range(params.ways)] for _ in range(params.sets)]
         self._replacement = Replacement(params)
+        self._repairs: list[tuple[int, int, Line]] = []
+
+    def write_back(self) -> None:
+        """Write the lines that a LOOKUP of this cycle has repaired: what B reads in this cycle does not see it."""
+        for row, way, line in self._repairs:
+            self._lines[row][way] = line
+        self._repairs.clear()
 
     def read(self, rows: tuple[int, ...]) -> ReadLines:
         """Return the lines in these rows as they are."""
@@ -56,7 +63,7 @@ class Cache:
             if line.wrong:
                 self._remove(found, way)
             elif line.repaired:
-                self._lines[found.rows[way]][way] = line._replace(repaired=False, word=None)
+                self._repairs.append((found.rows[way], way, line._replace(repaired=False, word=None)))
         return self.touch(found, key)
 
     def touch(self, found: ReadLines, key: int) -> int | None:

@@ -66,14 +66,19 @@ class EngineControl:
         """The lines."""
         return self._cache
 
+    def rows_of(self, dst: int) -> tuple[int, ...]:
+        """Return the row of each way in which the line of a destination lies, by the active configuration."""
+        return self.keys.rows(self.keys.key(self._active, dst))
+
     def _read_lines(self, operation: Operation) -> None:
         """Let an operation read its lines."""
         scrubs = operation.kind is Kind.SCRUB
         rows = (operation.row,) * self.params.ways if scrubs else self.keys.rows(operation.key)
         operation.found = self._cache.read(rows)
 
-    def _tell_lines(self, events: CycleEvents) -> None:
-        """Let `line_error` follow what is counted in this cycle."""
+    def _end_of_lines(self, events: CycleEvents) -> None:
+        """Write repaired lines; let `line_error` follow what is counted in this cycle."""
+        self._cache.write_back()
         self._line_error = "line_errors" in events.counts or "line_repairs" in events.counts
 
     @property

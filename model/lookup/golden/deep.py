@@ -383,7 +383,7 @@ class DeepLookupEngine(EngineControl):
         if self._before.csr_re:
             self._note_read(self._before.csr_addr)
         self._count(self._late_counts)
-        self._tell_lines(events)
+        self._end_of_lines(events)
         self._late_counts = events.counts
         if self._late_clear:
             super()._clear_counters()

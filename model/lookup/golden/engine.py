@@ -314,7 +314,7 @@ class LookupEngine(EngineControl):
             self._rdata = read_data
             self._note_read(inputs.csr_addr)
         self._count(events.counts)
-        self._tell_lines(events)
+        self._end_of_lines(events)
         self._active = self._from_shadow()
         self._bus(inputs)
         self._flush_request |= self._configured

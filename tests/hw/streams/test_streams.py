@@ -13,6 +13,8 @@ from stream_designs import STREAMS, design_of
 from hopforge.gen.package import component_ports
 from hopforge.gen.verilog import to_verilog
 
+PACKETS = {"wormhole": 30, "vct": 30, "one_vc": 60}
+"""Enough for packets of every kind."""
 OTHERS = [name for name in STREAMS if name != "wormhole"]
 
 
@@ -25,7 +27,7 @@ def test_packets_between_hosts(design: str, tmp_path: Path) -> None:
     component = design_of(design)
     (tmp_path / "dut.sv").write_text(to_verilog(component, "dut"))
     inputs = [port["name"] for port in component_ports(component) if port["direction"] == "input"]
-    setting = {"design": design, "seed": 1, "packets": 30, "inputs": inputs}
+    setting = {"design": design, "seed": 1, "packets": PACKETS[design], "inputs": inputs}
     runner = get_runner("icarus")
     runner.build(
         sources=[tmp_path / "dut.sv"], hdl_toplevel="dut", build_dir=tmp_path, timescale=("1ns", "1ps"),
