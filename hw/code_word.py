@@ -11,9 +11,8 @@ __all__ = ["CodeWordCheck", "coded"]
 
 def coded(data: Value, protection: Protection) -> Value:
     """Return `data` with its check bits above it."""
-    checks = [
-        Cat(data[bit] for bit in range(len(data)) if mask >> bit & 1).xor() for mask in code_masks(len(data), protection)
-    ]
+    masks = code_masks(len(data), protection)
+    checks = [Cat(data[bit] for bit in range(len(data)) if mask >> bit & 1).xor() for mask in masks]
     return Cat(data, *checks)
 
 

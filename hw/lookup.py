@@ -130,9 +130,11 @@ class LookupBase(wiring.Component):
         """Return what is counted of lines with changed bits; tell of it outside in the next cycle."""
         if self.params.protection is None:
             return []
-        events = [cache.found_wrong, cache.found_repaired] if self.params.protection == "secded" else [cache.found_wrong]
+        events: list[Value] = [cache.found_wrong]
+        if self.params.protection == "secded":
+            events.append(cache.found_repaired)
         m.d.sync += self.line_error.eq(Cat(events).any())
-        return list(events)
+        return events
 
     def index_function(self) -> tuple[tuple[int, ...], int]:
         """Return the masks of the payload whose parities are the index, and the index of payload 0."""

@@ -47,7 +47,8 @@ class LineCode:
         self.protection = protection
         self.line_bits = line_bits
         epoch_at = tag_bits + output_bits
-        self.parts = ((0, key_bits), (tag_bits, epoch_at), (epoch_at, epoch_at + epoch_bits), (line_bits - 1, line_bits))
+        epoch_ends = epoch_at + epoch_bits
+        self.parts = ((0, key_bits), (tag_bits, epoch_at), (epoch_at, epoch_ends), (line_bits - 1, line_bits))
         self.data_bits = sum(stop - start for start, stop in self.parts)
         self.check_bits = check_bits(self.data_bits, protection)
 

@@ -53,11 +53,16 @@ def code_columns(data_bits: int, protection: Protection) -> tuple[int, ...]:
     for weight in range(3, bits + 1, 2):
         left = [sum(1 << bit for bit in chosen) for chosen in combinations(range(bits), weight)]
         while left and len(columns) < data_bits:
-            best = min(left, key=lambda column: (*sorted((filled[b] + (column >> b & 1) for b in range(bits)), reverse=True), column))
+            best = min(left, key=lambda column: (_counts(filled, column), column))
             left.remove(best)
             columns.append(best)
             filled = [count + (best >> bit & 1) for bit, count in enumerate(filled)]
     return tuple(columns)
+
+
+def _counts(filled: list[int], column: int) -> list[int]:
+    """Return how many data bits all check bits would have with one more column, the fullest first."""
+    return sorted((count + (column >> bit & 1) for bit, count in enumerate(filled)), reverse=True)
 
 
 def code_masks(data_bits: int, protection: Protection) -> tuple[int, ...]:

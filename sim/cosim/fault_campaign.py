@@ -28,8 +28,7 @@ __all__ = ["FAULT_PORTS", "FaultReport", "FaultyTraffic", "cosim_faults"]
 
 FAULT_PORTS = ("fault", "fault_row", "fault_way", "fault_bit")
 FATES = ("detected", "corrected", "wrong", "harmless", "unread")
-"""What becomes of a fault. Wrong: an answer was wrong and nothing told of it. Harmless: the line was read, and no answer
-was wrong. Unread: the line was written before anything read it, or nothing did in the time."""
+"""What becomes of a fault (docs/guides/cosimulate.md, *Faults in lines*)."""
 
 _BEFORE = (8, 40)
 """Cycles of traffic before a fault, from and to."""

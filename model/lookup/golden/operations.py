@@ -10,6 +10,9 @@ from hopforge.model.lookup.golden.mshrs import Mshr
 from hopforge.model.lookup.golden.tcam import TcamResult
 
 
+_NOTHING_READ = ReadLines((), ())
+
+
 class Kind(Enum):
     """What an operation does in C."""
 
@@ -35,7 +38,7 @@ class Operation:
     row: int = 0
     result: TcamResult = field(default_factory=TcamResult)
     usable: bool = False
-    found: ReadLines = ReadLines((), ())
+    found: ReadLines = _NOTHING_READ
 
 
 class Response(NamedTuple):

@@ -1,14 +1,19 @@
 """Engines with check bits against the golden one, with bits of their lines inverted on the way."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "hw"))
+from test_lookup import ENGINES, SMALL, Stimulus, masked
 
 from hopforge.model.lookup.golden.build import golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.cosim.faulty_memory import FaultyEngine
-from tests.hw.test_lookup import ENGINES, SMALL, Stimulus, masked
 
 RATE = 0.08
 """Faults in a cycle; now and then two hit the same line before it is read."""
@@ -39,7 +44,7 @@ def run(params: LookupParams, cycles: int, seed: int) -> dict[str, int]:
     last = None
 
     async def bench(ctx):
-        nonlocal last
+        nonlocal last, seen
         for cycle in range(cycles):
             inputs = stimulus.inputs()
             for name in names_in:
@@ -56,8 +61,7 @@ def run(params: LookupParams, cycles: int, seed: int) -> dict[str, int]:
             first = fault is not None and (last is None or fault[:2] != last[:2])
             last = (*fault, golden.cache.at(*fault[:2])) if first else None
             assert got == want, f"cycle {cycle}: {inputs}"
-            for name in seen:
-                seen[name] = max(seen[name], golden.counters.get(name, 0))
+            seen |= {name: max(most, golden.counters.get(name, 0)) for name, most in seen.items()}
             stimulus.observe(inputs, got)
             await ctx.tick()
 
