@@ -246,7 +246,7 @@ def _control(params: LookupParams) -> Iterator[Register]:
             for name, lsb, width, access, text in status
         ),
     )  # fmt: skip
-    features = (
+    features: tuple[tuple[str, int, int, int, str], ...] = (
         ("functions", 0, 6, sum(1 << MODES.index(name) for name in params.functions), "bit m: MODE.mode = m exists"),
         ("comparators", 8, 5, params.comparators, "interval comparators"),
         ("max_members", 16, 5, params.max_members, "most link-aggregation members"),

@@ -43,7 +43,6 @@ class FaultyMemory(Sram):
         strikes = Signal()
         same = Signal()
         changed = Signal(self.width_bits)
-        shape = {"depth": self.depth, "width_bits": self.width_bits}
         before: list[Value] = []
         now: list[Value] = []
         for name in ("written", "struck"):
@@ -51,7 +50,7 @@ class FaultyMemory(Sram):
                 (self.w_en, write_row, self.w_data) if name == "written" else (strikes, row, changed)
             )  # fmt: skip
             for end, asynchronous in (("before", True), ("now", self.asynchronous)):
-                part = Sram(**shape, asynchronous=asynchronous)
+                part = Sram(depth=self.depth, width_bits=self.width_bits, asynchronous=asynchronous)
                 m.submodules[f"{name}_{end}"] = part
                 m.d.comb += [part.w_en.eq(enable), part.w_data.eq(data)]
                 if self.depth > 1:

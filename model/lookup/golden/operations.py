@@ -9,7 +9,6 @@ from hopforge.model.lookup.golden.cache import ReadLines
 from hopforge.model.lookup.golden.mshrs import Mshr
 from hopforge.model.lookup.golden.tcam import TcamResult
 
-
 _NOTHING_READ = ReadLines((), ())
 
 
