@@ -14,6 +14,7 @@ from hopforge.hw.foreseen_request import ForeseenRequest
 from hopforge.hw.free_queue import first_from, offered_masks, offers_ahead
 from hopforge.hw.lookup import LookupBase, lookup_ports
 from hopforge.hw.lookup_engine import lookup_engine
+from hopforge.hw.protected_buffer import FLIT_EVENTS, ProtectedBuffer
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
@@ -106,6 +107,8 @@ class InputUnit(wiring.Component):
     credit_vc: Signal
     drops: Signal
     dropped: Signal
+    flit_wrong: Signal
+    flit_repaired: Signal
     enable: Signal
     clear_drops: Signal
     free: Signal
@@ -143,6 +146,7 @@ class InputUnit(wiring.Component):
             "credit_vc": Out(max(1, ceil_log2(p.vcs))),
             "drops": Out(DROP_BITS),
             "dropped": Out(1),
+            **({name: Out(1) for name in FLIT_EVENTS} if p.protection is not None else {}),
             "enable": In(1, init=1),
             "clear_drops": In(1),
             "free": In(pairs),
@@ -275,10 +279,10 @@ class InputUnit(wiring.Component):
         p = self.params
         depth = p.buffer_flits
         note_bits = self._front_layout.size
-        buffer = self._flit_buffer(
-            queues=p.vcs, depth=depth, data_bits=p.width_bits, note_bits=note_bits, kind=p.flit_buffers
-        )
-        m.submodules.buffer = shared(buffer, platform, p.vcs, depth, p.width_bits, note_bits, p.flit_buffers)
+        buffer = self._buffer(note_bits)
+        m.submodules.buffer = shared(
+            buffer, platform, p.vcs, depth, p.width_bits, note_bits, p.flit_buffers, *p.protected
+        )  # fmt: skip
         written = View(self._front_layout, Signal(self._front_layout.size, name="written"))
         head = self.in_flit.data
         dst = head[: p.address_bits]
@@ -296,6 +300,7 @@ class InputUnit(wiring.Component):
         kind = Signal(2, name="kind", reset_less=True)
         m.d.comb += buffer.read_at.eq(read_at)
         first_at: list[Value] = []
+        note_read: list[Value] = []
         for v in range(p.vcs):
             arrives = buffer.arrives[v]
             m.d.comb += arrives.eq(self.in_valid & (self.in_flit.vc == v if p.vcs > 1 else 1))
@@ -306,6 +311,7 @@ class InputUnit(wiring.Component):
                 m.d.sync += write.eq(_after(write, depth))
             with m.If(pop[v]):
                 m.d.sync += read.eq(_after(read, depth))
+            note_read.append(pop[v] & several)
             follows = View(self._front_layout, Mux(several, buffer.notes[v], written))
             with m.If(pop[v] | ~self.nonempty[v]):
                 if self.masks:
@@ -323,6 +329,25 @@ class InputUnit(wiring.Component):
             kind.eq(select(self.sa_grant, [front.kind for front in self.front])),
         ]
         m.d.comb += self.word.kind.eq(kind)
+        if isinstance(buffer, ProtectedBuffer):
+            sent = Signal()
+            read = Cat(note_read)
+            m.d.sync += [
+                sent.eq(self.sa_grant.any()),
+                self.flit_wrong.eq((sent & buffer.data_wrong) | (read & buffer.note_wrong).any()),
+                self.flit_repaired.eq((sent & buffer.data_repaired) | (read & buffer.note_repaired).any()),
+            ]
+
+    def _buffer(self, note_bits: int) -> FlitBuffer | ProtectedBuffer:
+        """Return the storage of the flits."""
+        p = self.params
+        shape: dict[str, Any] = {
+            "queues": p.vcs, "depth": p.buffer_flits, "data_bits": p.width_bits, "note_bits": note_bits,
+            "kind": p.flit_buffers,
+        }  # fmt: skip
+        if p.protection is None:
+            return self._flit_buffer(**shape)
+        return ProtectedBuffer(**shape, protection=p.protection, flit_buffer=self._flit_buffer)
 
     def _occupancy(self, m: Module, v: int, arrives: Value, pop: Value) -> Value:
         """Count the flits of a queue; return whether there is more than one.

@@ -11,6 +11,7 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit_layout, label_bits
 from hopforge.hw.output_unit import OutputUnit
+from hopforge.hw.protected_buffer import FLIT_EVENTS
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
 from hopforge.hw.shared_lookup import SharedLookup
@@ -48,6 +49,8 @@ def router_members(params: RouterParams) -> dict[str, wiring.Member]:
         "clear_drops": In(1),
         "dropped": Out(params.ports),
     }
+    if params.protection is not None:
+        members |= {name: Out(params.ports) for name in FLIT_EVENTS}
     if params.rc == "lookup" and params.lookup is not None:
         members["control"] = Out(control_signature(params.lookup)).array(params.engines)
     return members
@@ -165,6 +168,7 @@ class RouterCore(wiring.Component):
             unit.enable.eq(self.enable),
             unit.clear_drops.eq(self.clear_drops),
             self.dropped[i].eq(unit.dropped),
+            *(getattr(self, name)[i].eq(getattr(unit, name)) for name in FLIT_EVENTS if p.protection is not None),
             unit.sa_grant.eq(granted_vc[i * p.vcs : (i + 1) * p.vcs]),
         ]
 

@@ -4,10 +4,24 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Literal
 
-__all__ = ["PROTECTIONS", "Protection", "check_bits", "code_columns", "code_masks"]
+__all__ = ["PROTECTIONS", "Protection", "check_bits", "code_columns", "code_masks", "word_parts"]
 
 Protection = Literal["parity", "secded"]
 PROTECTIONS: tuple[Protection, ...] = ("parity", "secded")
+
+
+_WORD_MOST = 64
+
+
+def word_parts(data_bits: int) -> tuple[int, ...]:
+    """Return the widths of the code words that a flit of `data_bits` is cut into, the lowest bits first.
+
+    Examples
+    --------
+    >>> word_parts(150)
+    (64, 64, 22)
+    """
+    return tuple(min(_WORD_MOST, data_bits - first) for first in range(0, data_bits, _WORD_MOST))
 
 
 def check_bits(data_bits: int, protection: Protection) -> int:
