@@ -97,7 +97,7 @@ def network_design(config: Config) -> NetworkDesign:
     """
     sections = (
         config.name, config.topology, config.address, config.lookup, config.router, config.routing, config.tables,
-        config.seed,
+        config.seed, config.traffic.reply,
     )  # fmt: skip
     return once(("design", *sections), lambda: _network_design(config))
 

@@ -22,7 +22,7 @@ from hopforge.model.config.topology import (
     TopologyConfig,
     TorusConfig,
 )
-from hopforge.model.config.traffic import TrafficConfig
+from hopforge.model.config.traffic import ReplyConfig, TrafficConfig
 
 KEY_KIND_BITS = 6  # link-aggregation member and kind, above the value of a reduced key (docs/architecture.md)
 
@@ -242,6 +242,8 @@ def asker_bits(vcs: int, ports: int) -> int:
 
 def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Iterator[Problem]:
     """Return what of the traffic the router model cannot carry; keys are from the root of the file."""
+    if traffic.reply is not None:
+        yield from _reply_problems(router, traffic.reply)
     if router.model == "input_output_queued":
         if traffic.source != "program" and traffic.longest_flits() != 1:
             yield Problem(
@@ -262,6 +264,14 @@ def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Itera
             )
     elif traffic.source in ("interval", "rounds"):
         yield Problem("traffic.source", f"{traffic.source} needs router.model=input_output_queued, not {router.model}")
+
+
+def _reply_problems(router: RouterConfig, reply: ReplyConfig) -> Iterator[Problem]:
+    """Return why hosts cannot send replies."""
+    if router.model != "input_queued":
+        yield Problem("traffic.reply", f"needs router.model=input_queued, not {router.model}")
+    if reply.vcs == "own" and router.vcs % 2:
+        yield Problem("router.vcs", f"must be even for traffic.reply.vcs=own (a half for each class), not {router.vcs}")
 
 
 def route_computation_problems(router: RouterConfig, address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:

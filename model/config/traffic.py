@@ -10,6 +10,19 @@ from hopforge.model.config.base import ConfigPath, Problem, Section
 Count = Annotated[int, Field(ge=1, le=65535)]
 
 
+class ReplyConfig(Section):
+    """A packet that a host sends back to the source of every packet that reaches it (docs/definitions/replies.md)."""
+
+    flits: Count = 1
+    """Length of a reply."""
+    delay_cycles: Count = 1
+    """Cycles from the arrival of a request's tail to the creation of its reply."""
+    vcs: Literal["own", "shared"] = "own"
+    """Requests use the lower half of the virtual channels and replies the upper one, or both use all."""
+    queue: Count | None = None
+    """Replies that a host can keep; a request whose reply has no place waits outside (default: no limit)."""
+
+
 class TrafficConfig(Section):
     """Pattern, source and packet lengths; the load stands in section `simulation`."""
 
@@ -53,6 +66,8 @@ class TrafficConfig(Section):
     """`on_off`: flits per cycle inside a burst."""
     message_packets: Count = 1
     """Packets of a message: created together, for one destination."""
+    reply: ReplyConfig | None = None
+    """Every packet is a request, and its destination sends a reply (default: none does)."""
     packet_flits: Count = 1
     """Length of packets."""
     packet_range: Annotated[tuple[Count, ...], Field(min_length=2, max_length=2)] | None = None
@@ -93,6 +108,10 @@ class TrafficConfig(Section):
             yield Problem("pattern", f"is for source=bernoulli or on_off only, not source={self.source}")
         if self.source == "program" and self.message_packets != 1:
             yield Problem("message_packets", f"is for source=bernoulli or on_off only, not source={self.source}")
+        if self.reply is not None and self.source not in ("bernoulli", "on_off"):
+            yield Problem("reply", f"is for source=bernoulli or on_off only, not source={self.source}")
+        if self.reply is not None and self.message_packets != 1:
+            yield Problem("reply", f"is for message_packets=1 only, not {self.message_packets}")
         if len(self.packet_lengths) != len(self.packet_weights):
             reason = f"must be as many as packet_lengths={len(self.packet_lengths)}, not {len(self.packet_weights)}"
             yield Problem("packet_weights", reason)
@@ -102,7 +121,7 @@ class TrafficConfig(Section):
         return self.message_packets * self._mean_packet_flits()
 
     def longest_flits(self) -> int:
-        """Length of the longest packet in flits."""
+        """Length of the longest packet of a source in flits."""
         return max(self.packet_lengths or (self.packet_range or (self.packet_flits,))[-1:])
 
     def _mean_packet_flits(self) -> float:

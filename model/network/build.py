@@ -4,7 +4,10 @@
 puts them together and adds the optional parts that the parameters ask for.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hopforge.model.kernel.arena import gather
 from hopforge.model.network.arrays import empty_sizes, event_capacity, filled_arrays, pool_size, set_source
@@ -18,6 +21,7 @@ from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.messages import put_message_slots
 from hopforge.model.network.parts.program_arrays import put_program
+from hopforge.model.network.parts.reply_arrays import put_replies
 from hopforge.model.network.parts.shared_switch import begin_shared, shared_match
 from hopforge.model.network.parts.speculation import speculate
 from hopforge.model.network.parts.switch_match import switch_match
@@ -80,7 +84,7 @@ def build_net(
         state.put(name, array)
     for name, array in gather(state.arrays).items():
         state.put(name, array)
-    state.record["script_flits"] = int(filled["script_length"].sum()) if source.kind == SCRIPT else 0
+    state.record["script_flits"] = script_flits(source, filled)
     if log_events:
         put_log(state, log_events)
     _put_router_parts(state, router)
@@ -89,6 +93,14 @@ def build_net(
         attach_lookup(state, topology.routers, topology.max_ports, router.vcs, router.lookup)
     schedule_first(state.record[0])
     return state
+
+
+def script_flits(source: SourceParameters, filled: dict[str, NDArray[Any]]) -> int:
+    """Flits of all listed packets and of the replies to them; 0 without a list."""
+    if source.kind != SCRIPT or source.script is None:
+        return 0
+    replies = 0 if source.replies is None else len(source.script[0]) * source.replies.flits
+    return int(filled["script_length"].sum()) + replies
 
 
 def _check_limits(topology: Topology, router: RouterParameters, source: SourceParameters) -> None:
@@ -158,3 +170,5 @@ def _put_source_parts(state: NetState, source: SourceParameters, tables: Tables)
         put_feedback(state, tables.feedback)
     if source.program is not None:
         put_program(state, source.program)
+    if source.replies is not None:
+        put_replies(state, source.replies)

@@ -13,6 +13,7 @@ from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.parts.program_arrays import ProgramSource
+from hopforge.model.network.parts.reply_arrays import Replies
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 
@@ -104,6 +105,8 @@ class SourceParameters:
         Packets of a message, created together for one destination (BERNOULLI, ON_OFF).
     program : ProgramSource, optional
         Ranks that send (PROGRAM).
+    replies : Replies, optional
+        What hosts send back.
     """
 
     kind: int = 0
@@ -114,10 +117,15 @@ class SourceParameters:
     script: Script | None = None
     message_packets: int = 1
     program: ProgramSource | None = None
+    replies: Replies | None = None
 
     @property
     def longest(self) -> int:
         """Longest packet in flits."""
+        return max(self._longest_created, 0 if self.replies is None else self.replies.flits)
+
+    @property
+    def _longest_created(self) -> int:
         if self.program is not None:
             return self.program.full_flits
         if self.script is not None:
@@ -134,6 +142,7 @@ class Tables:
     pattern: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
     max_candidates: int = 1
     inject_mask: Any = None
+    reply_mask: Any = None
     feedback: Feedback | None = None
 
 

@@ -62,6 +62,7 @@ def wired_records(
         host["flit_time"], host["depth"], host["packet"] = 1 + flat_latency[ports], B, -1
         host["free_mask"] = (1 << V) - 1
         host["inject_mask"] = (1 << V) - 1 if tables.inject_mask is None else tables.inject_mask
+        host["reply_mask"] = 0 if tables.reply_mask is None else tables.reply_mask
         _connect_hosts(ports, records, V)
     input_vc["credit_time"] = np.repeat(credit_time, V)
     host["queue_first"] = host["queue_last"] = host["message"] = -1

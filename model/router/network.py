@@ -1,7 +1,7 @@
 """Golden network: golden routers, links between them and hosts, one `step` per cycle (docs/definitions/router.md)."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from hopforge.model.router.golden import BODY, HEAD, SINGLE, TAIL, Flit, PortInp
 from hopforge.model.router.links import End, Link
 from hopforge.model.router.params import RouterParams
 
-__all__ = ["EngineSetup", "HostModel", "LinkModels", "NetworkModel", "Packet"]
+__all__ = ["EngineSetup", "HostLink", "HostModel", "LinkModels", "NetworkModel", "Packet", "Sender"]
 
 
 class EngineSetup(NamedTuple):
@@ -163,6 +163,72 @@ class Packet(NamedTuple):
     body: int = 0
 
 
+class HostLink:
+    """Credits of a host, and which VCs its senders may take."""
+
+    def __init__(self, params: RouterParams) -> None:
+        self.params = params
+        self.credits = [params.buffer_flits] * params.vcs
+        self.free = [True] * params.vcs
+        self._tail_sent = [False] * params.vcs
+
+    def take_credit(self, vc: int) -> None:
+        """Let a credit count; with ``vc_release: credits`` the last one frees the VC."""
+        self.credits[vc] += 1
+        if self._tail_sent[vc] and self.credits[vc] == self.params.buffer_flits:
+            self.free[vc], self._tail_sent[vc] = True, False
+
+    def release(self, vc: int) -> None:
+        """Note that a tail has been sent."""
+        self.free[vc] = self.params.vc_release == "tail"
+        self._tail_sent[vc] = self.params.vc_release == "credits"
+
+
+class Sender:
+    """Packets in order of creation, sent one after the other on some VCs of a host.
+
+    Parameters
+    ----------
+    link : HostLink
+        Of the host.
+    vcs : sequence of int
+        VCs that it may use.
+    """
+
+    def __init__(self, link: HostLink, vcs: Sequence[int], packets: Iterable[Packet] = ()) -> None:
+        self.queue = deque(packets)
+        self._link, self._vcs = link, vcs
+        self._left = 0  # flits of the packet under way
+        self._vc = 0
+        self._pointer = 0
+
+    def send(self, cycle: int) -> Flit | None:
+        """Send a flit if there is one that can leave in this cycle."""
+        link, p = self._link, self._link.params
+        if not self._left:
+            if not self.queue or self.queue[0].created > cycle:
+                return None
+            need = self.queue[0].flits if p.switching == "vct" else 1
+            open_vcs = [w for w in self._vcs if link.free[w] and link.credits[w] >= need]
+            if not open_vcs:
+                return None
+            self._vc = first_at_or_after(self._pointer, open_vcs, p.vcs)
+            self._pointer = (self._vc + 1) % p.vcs
+            link.free[self._vc] = False
+            self._left = self.queue[0].flits
+        if not link.credits[self._vc]:
+            return None
+        packet = self.queue[0]
+        first, last = self._left == packet.flits, self._left == 1
+        kind = SINGLE if first and last else HEAD if first else TAIL if last else BODY
+        link.credits[self._vc] -= 1
+        self._left -= 1
+        if last:
+            self.queue.popleft()
+            link.release(self._vc)
+        return Flit(kind, self._vc, packet.head if first else packet.body)
+
+
 class HostModel:
     """A host with an unlimited source queue.
 
@@ -186,23 +252,22 @@ class HostModel:
         self.latency_cycles = latency_cycles
         self.sent: list[tuple[int, Flit]] = []
         self.received: list[tuple[int, Flit]] = []
-        self._queue = deque(packets)
-        self._left = 0  # flits of the packet under way
-        self._vc = 0
-        self._pointer = 0
-        self._credits = [params.buffer_flits] * params.vcs
-        self._free = [True] * params.vcs
-        self._tail_sent = [False] * params.vcs
+        self._link = HostLink(params)
+        self._sender = Sender(self._link, self._sender_vcs(), packets)
         # What is on the link: first in what leaves it in this cycle.
         self._flits: deque[Flit | None] = deque([None] * latency_cycles)
         self._credits_back: deque[int | None] = deque([None] * (latency_cycles - 1))
         self._arriving: deque[Flit | None] = deque([None] * latency_cycles)
         self._returned: deque[int | None] = deque()
 
+    def _sender_vcs(self) -> Sequence[int]:
+        """VCs of the source queue."""
+        return range(self.params.vcs)
+
     @property
     def idle(self) -> bool:
         """Everything has been sent."""
-        return not self._queue and not any(self._flits)
+        return not self._sender.queue and not any(self._flits)
 
     def step(self, cycle: int, router: PortOutputs) -> PortInputs:
         """Go through one cycle.
@@ -219,50 +284,28 @@ class HostModel:
         PortInputs
             Inputs of the router's port in this cycle.
         """
-        p = self.params
-        flit = self._send(cycle)
-        if flit is not None:
-            self.sent.append((cycle, flit))
-        self._flits.append(flit)
-
         self._credits_back.append(router.credit)
         credit = self._credits_back.popleft()
-        if credit is not None:
-            self._credits[credit] += 1
-            if self._tail_sent[credit] and self._credits[credit] == p.buffer_flits:
-                self._free[credit], self._tail_sent[credit] = True, False
-
         # Taken L cycles after it stood at the router; the credit stands there L cycles after that.
         self._arriving.append(router.flit)
-        taken = self._arriving.popleft()
+        taken = self._take(cycle, self._arriving.popleft())
         if taken is not None:
             self.received.append((cycle, taken))
         self._returned.append(None if taken is None else taken.vc)
         back = self._returned.popleft() if len(self._returned) > self.latency_cycles else None
+
+        flit = self._send(cycle)
+        if flit is not None:
+            self.sent.append((cycle, flit))
+        self._flits.append(flit)
+        if credit is not None:  # it counts from the next cycle on
+            self._link.take_credit(credit)
         return PortInputs(self._flits.popleft(), back)
 
+    def _take(self, cycle: int, came: Flit | None) -> Flit | None:
+        """Flit that the host takes in this cycle; `came`: what has come to it."""
+        return came
+
     def _send(self, cycle: int) -> Flit | None:
-        p = self.params
-        if not self._left:
-            if not self._queue or self._queue[0].created > cycle:
-                return None
-            need = self._queue[0].flits if p.switching == "vct" else 1
-            open_vcs = [w for w in range(p.vcs) if self._free[w] and self._credits[w] >= need]
-            if not open_vcs:
-                return None
-            self._vc = first_at_or_after(self._pointer, open_vcs, p.vcs)
-            self._pointer = (self._vc + 1) % p.vcs
-            self._free[self._vc] = False
-            self._left = self._queue[0].flits
-        if not self._credits[self._vc]:
-            return None
-        packet = self._queue[0]
-        first, last = self._left == packet.flits, self._left == 1
-        kind = SINGLE if first and last else HEAD if first else TAIL if last else BODY
-        self._credits[self._vc] -= 1
-        self._left -= 1
-        if last:
-            self._queue.popleft()
-            self._free[self._vc] = p.vc_release == "tail"
-            self._tail_sent[self._vc] = p.vc_release == "credits"
-        return Flit(kind, self._vc, packet.head if first else packet.body)
+        """Flit that the host sends in this cycle."""
+        return self._sender.send(cycle)

@@ -60,7 +60,7 @@ def walk_packets(
     waiting = 0
     for h in range(net.hosts):
         for v in range(vcs):
-            if (host_at(net, h).inject_mask >> v) & 1:
+            if ((host_at(net, h).inject_mask | host_at(net, h).reply_mask) >> v) & 1:
                 state = (int64(host_at(net, h).input_vc) + v) * phases
                 if count[state] < 0:
                     count[state] = 0
@@ -155,7 +155,8 @@ class Walker:
     def _state(self) -> NetState:
         plan = self.plan
         tables = Tables(
-            routing=plan.table, memory=plan.memory, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask
+            routing=plan.table, memory=plan.memory, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask,
+            reply_mask=plan.reply_mask,
         )
         return build_net(self.topology, RouterParameters(vcs=self.vcs), SourceParameters(), tables, seed=1)
 

@@ -5,6 +5,7 @@ from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.routing import prepare_routing
 from hopforge.model.routing.aggregation import aggregated_plan
 from hopforge.model.routing.lookahead import refuse_unknown_next
+from hopforge.model.routing.message_classes import plan_for_replies
 from hopforge.model.routing.plan import RoutingError, RoutingPlan
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
@@ -12,7 +13,9 @@ from hopforge.model.topology import Topology
 
 def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     """Section `routing`, made ready for the network."""
-    sections = (config.routing, config.tables, config.router, config.address, config.lookup, config.seed)
+    sections = (
+        config.routing, config.tables, config.router, config.address, config.lookup, config.seed, config.traffic.reply,
+    )  # fmt: skip
     return once(("routing", topology, *sections), lambda: _routing_plan(config, topology))
 
 
@@ -21,14 +24,25 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     algorithm = str(routing.file) if routing.file is not None else routing.algorithm
     options = routing.model_dump(exclude={"algorithm", "file", "check"})
     options |= {"tables": config.tables, "seed": config.seed, "router": config.router}
-    plan = prepare_routing(routing_network(topology), config.router.vcs, algorithm, options)
+    reply, vcs = config.traffic.reply, config.router.vcs
+    own = reply is not None and reply.vcs == "own"
+    try:
+        plan = prepare_routing(routing_network(topology), vcs // 2 if own else vcs, algorithm, options)
+    except RoutingError as problem:
+        if own:
+            half = f"traffic.reply.vcs: own gives each class half of router.vcs={vcs}"
+            raise RoutingError(f"{problem} ({half})") from None
+        raise
     if config.router.lookahead:
         refuse_unknown_next(plan, routing.algorithm)
     if config.router.sa == "input_ahead" and plan.max_candidates > 1:
         raise RoutingError(
             f"router.sa: input_ahead needs one port for a destination; {routing.algorithm} gives several"
         )
-    return over_members(config, topology, plan)
+    plan = over_members(config, topology, plan)
+    if reply is None:
+        return plan
+    return plan_for_replies(plan, topology, vcs, own=own, algorithm=routing.algorithm)
 
 
 def routing_network(topology: Topology) -> Topology:

@@ -5,13 +5,14 @@ escape part that every packet can always ask for has no cycle of direct and indi
 output VC.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
-from hopforge.model.network.core.records import ACTIVE, VA, WORMHOLE
+from hopforge.model.network.core.records import ACTIVE, HOST_VC_BITS, VA, WORMHOLE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.every_answer import NotCoveredError
 from hopforge.model.routing.fields_read import FieldsRead, fields_read
@@ -220,7 +221,10 @@ def is_acyclic(source: NDArray[Any], target: NDArray[Any], nodes: int) -> bool:
 
 
 def channel_name(topology: Topology, vcs: int, m: int) -> str:
-    """Output VC `m` for people: ``3.1→4 VC0`` (router 3, port 1, to router 4)."""
+    """Output VC `m` for people: ``3.1→4 VC0`` (router 3, port 1, to router 4); a number behind all of them: a host."""
+    channels = topology.routers * topology.max_ports * vcs
+    if m >= channels:
+        return f"replies of host {m - channels}"
     router, rest = divmod(m, topology.max_ports * vcs)
     port, vc = divmod(rest, vcs)
     peer = int(topology.peer_router[router, port])
@@ -259,4 +263,36 @@ def waiting_cycle(topology: Topology, state: NetState) -> list[int]:
             if vcs["state"][n] == VA and owner >= 0 and int(vcs["credit_to"][owner]) < len(outs) and held < len(outs):
                 source.append(held)
                 target.append(int(vcs["credit_to"][owner]))
-    return find_cycle(np.array(source, np.int64), np.array(target, np.int64), len(outs))
+    for a, b in waiting_hosts(topology, state):
+        source.append(a)
+        target.append(b)
+    nodes = len(outs) + topology.hosts
+    return find_cycle(np.array(source, np.int64), np.array(target, np.int64), nodes)
+
+
+def waiting_hosts(topology: Topology, state: NetState) -> Iterator[tuple[int, int]]:
+    """Who waits for whom at hosts that keep a limited number of replies; host h is node output_vcs + h.
+
+    The channel to a host waits for the host while a request stands at it, and the host for what the router wants with
+    the packets of its own that stand there.
+    """
+    if "replier" not in state.arrays or not int(state["reply_places"]):
+        return
+    vcs, outs = state["input_vc"], state["output_vc"]
+    V, P, most = int(state["vcs"]), int(state["ports"]), int(state["max_candidates"])
+    candidate = state["candidate"].reshape(-1, most)
+    for h, host in enumerate(state["host"][: topology.hosts]):
+        node = len(outs) + h
+        for v in range(V):
+            if state["outside_flits"][(h << HOST_VC_BITS) + v]:
+                yield int(host["output_vc"]) + v, node
+            n = int(host["input_vc"]) + v
+            if not int(host["reply_mask"]) >> v & 1 or not vcs["flits"][n]:
+                continue
+            if vcs["state"][n] == ACTIVE:
+                yield node, int(vcs["out_vc"][n])
+            elif vcs["state"][n] == VA:
+                for c in candidate[n, : vcs["candidates"][n]]:
+                    for w in range(V):
+                        if (int(c) >> 16) >> w & 1:
+                            yield node, (n // (P * V) * P + (int(c) & 255)) * V + w

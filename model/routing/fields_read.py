@@ -42,7 +42,7 @@ _FIXED = {
     "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
     "router", "host", "router_rng",
     "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
-    "flit_time", "return_time", "inject_mask",
+    "flit_time", "return_time", "inject_mask", "reply_mask",
 }  # fmt: skip
 _RECORDS = (NET, INPUT_VC, OUTPUT_VC, INPUT_PORT, OUTPUT_PORT, ROUTER, HOST, MESSAGE, RANK)
 #: fields of records that change during a run, and fields of packets that the proof does not explore

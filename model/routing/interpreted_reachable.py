@@ -68,7 +68,7 @@ class InterpretedExploration(Exploration):
 
     def _explore(self, packet: Any, choices: NDArray[np.int64]) -> int:
         info, host = self._info, self._state["host"]
-        sources = np.flatnonzero(host["inject_mask"])
+        sources = np.flatnonzero(host["inject_mask"] | host["reply_mask"])
         while info[NEXT] < len(self._destinations):
             if info[CLASSES] > MAX_KEPT:
                 return FULL
@@ -103,7 +103,7 @@ class InterpretedExploration(Exploration):
         classes: dict[tuple[int, ...], int] = {}
         for h in starts:
             for v in range(vcs):
-                if int(host["inject_mask"][h]) >> v & 1:
+                if int(host["inject_mask"][h] | host["reply_mask"][h]) >> v & 1:
                     classes.setdefault(self._key(int(host["input_vc"][h]) + v, 0, (0, -1, 0, 0)), base + len(classes))
         queue, at = list(classes), 0
         while at < len(queue):

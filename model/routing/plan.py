@@ -45,7 +45,9 @@ class RoutingPlan:
     by_source : bool
         The source decides among parallel links (``links: hash``), which tables and lookups do not know.
     inject_mask : int or ndarray
-        VCs that hosts may use.
+        VCs that hosts may use (with replies: for requests).
+    reply_mask : int or ndarray
+        VCs that they may use for replies (docs/definitions/replies.md); None: they send none.
     obligation : str
         What is expected of the proof (`model.routing.deadlock`): ``acyclic`` (all channel dependencies), ``escape``
         (every packet can always leave the channels that wait for each other), or nothing, because the plan was made
@@ -71,6 +73,7 @@ class RoutingPlan:
     random: bool = False
     by_source: bool = False
     inject_mask: Any = None
+    reply_mask: Any = None
     obligation: str = "acyclic"
     every: Any = None
     feedback: Feedback | None = None

@@ -281,7 +281,12 @@ class Exploration:
 
 
 def packet_lengths(state: NetState) -> NDArray[np.int64]:
-    """Lengths of packets that the sources of a network can create, int64[...], in flits."""
+    """Lengths of packets that the hosts of a network can create, int64[...], in flits."""
+    lengths = _source_lengths(state)
+    return lengths if not state["replies"] else np.union1d(lengths, [int(state["reply_flits"])])
+
+
+def _source_lengths(state: NetState) -> NDArray[np.int64]:
     record = state.record[0]
     if int(record["source_kind"]) == SCRIPT:
         return np.unique(state["script_length"]).astype(np.int64)

@@ -120,7 +120,7 @@ def _start(
     packet.phase, packet.via, packet.user0, packet.user1 = 0, -1, 0, 0
     for h in range(first_host, last_host):
         for v in range(int64(net.vcs)):
-            if (int64(host_at(net, h).inject_mask) >> v) & 1:
+            if (int64(host_at(net, h).inject_mask | host_at(net, h).reply_mask) >> v) & 1:
                 port = input_port(net, input_vc(net, int64(host_at(net, h).input_vc) + v).port)
                 count = info[CLASSES]
                 if count >= len(classes):
@@ -237,7 +237,7 @@ def _towards(
     for src in range(int64(net.hosts) if info[READS_SRC] else 1):
         first, last = 0, int64(net.hosts)
         if info[READS_SRC]:
-            if host_at(net, src).inject_mask == 0:
+            if (host_at(net, src).inject_mask | host_at(net, src).reply_mask) == 0:
                 continue
             if not info[RESENDS]:
                 first, last = src, src + 1

@@ -36,6 +36,8 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     UserError
         Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
     """
+    if config.traffic.reply is not None:
+        raise UserError("traffic.reply must be null for the co-simulation of a network: no interface answers there yet")
     design = network_design(config)
     lookup = design.params[0].lookup
     if lookup is not None and lookup.tcam_kind == "external":

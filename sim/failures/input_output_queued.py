@@ -212,7 +212,7 @@ class InputOutputQueuedFailures:
                 packet[name][p] = 0
             if epoch.plan.obligation == "checked":
                 packet["user0"][p] = h + 1  # its layers are those of the path from here
-            packet["sent"][p], packet["unused"][p] = now, now << ELAPSED_BITS
+            packet["sent"][p], packet["part"][p] = now, now << ELAPSED_BITS
             nic["credits"][h] -= 1
             nic["busy_until"][h] = now + int(state.queue_record["packet_cycles"][0])
             state["host"]["flits_sent"][h] += 1

@@ -123,7 +123,7 @@ def leave(net: Net, queues: Queues, n: int, now: int) -> int:
             int64(queue.router),
             int64(queue.port),
             packet,
-            packet.unused & ((1 << ELAPSED_BITS) - 1),
+            packet.part & ((1 << ELAPSED_BITS) - 1),
             net,
             int32s(net.table),
             floats(net.memory),

@@ -99,7 +99,7 @@ def inject(net: Net, queues: Queues, part: Part, pattern: Callable[..., int], h:
         call_hook(net.messages, net, DEPARTED, p, now)
     packet = packet_at(net, p)
     packet.sent = now
-    packet.unused = now << ELAPSED_BITS
+    packet.part = now << ELAPSED_BITS
     if net.log_event != 0:
         call_log(net.log_event, net, SENT, now, h, int64(nic.target - nic.output_vc), (p << 2) | HEAD | TAIL)
     nic.credits = nic.credits - 1

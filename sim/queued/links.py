@@ -124,7 +124,7 @@ def take_packets(net: Net, queues: Queues, part: Part, route: Callable[..., int]
                 receive(net, queues, target >> HOST_VC_BITS, target & HOST_VC_MASK, p, now)
                 continue
             packet = packet_at(net, p)
-            packet.unused = (now << ELAPSED_BITS) | min(now - (packet.unused >> ELAPSED_BITS), (1 << ELAPSED_BITS) - 1)
+            packet.part = (now << ELAPSED_BITS) | min(now - (packet.part >> ELAPSED_BITS), (1 << ELAPSED_BITS) - 1)
             queue = input_queue(queues, target)
             append(queues, queue, p)
             if queue.length == 1:

@@ -23,7 +23,7 @@ INTERVAL = 4
 ROUTED, LINKED, SENT_AGAIN = 4, 5, 6
 #: times of an interval source are counted in 2^−20 cycles
 INTERVAL_BITS = 20
-#: low bits of ``packet.unused``: cycles between the arrivals at the router before and at this one; above: the latter
+#: low bits of ``packet.part``: cycles between the arrivals at the router before and at this one; above: the latter
 ELAPSED_BITS = 24
 
 #: 32 bytes: two in a cache line

@@ -13,6 +13,7 @@ from hopforge.model.output.results import Table, run_metadata, staged, write_met
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_tables
+from hopforge.sim.run.class_latencies import ClassLatency, class_columns
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 
@@ -55,6 +56,8 @@ class Measurement:
         Mean over hosts, and the host that received the least.
     stop : str
         Why the run ended: ``precision``, ``max_cycles`` or ``saturated``.
+    classes : tuple of ClassLatency
+        Of requests, replies and round trips; empty without replies.
     """
 
     load: float
@@ -92,10 +95,15 @@ class Measurement:
     unmatched: int
     cycle_ns: float
     cpu_seconds: float
+    classes: tuple[ClassLatency, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """As a row of a table."""
-        return asdict(self)
+        row = asdict(self)
+        del row["classes"]
+        for each in self.classes:
+            row |= each.columns()
+        return row
 
 
 def channel_columns(run: MeasuredRun, cycles: int) -> Columns:
@@ -120,6 +128,8 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
     """
     channels = channel_columns(run, found.cycles)
     tables: dict[str, Table] = {"measurement": one_row(found.row()), "channels": channels}
+    if found.classes:
+        tables["classes"] = class_columns(found.classes)
     if run.state.lookup is not None:
         tables["lookups"] = lookup_table(run.topology, run.state.lookup)
     failures = run.reconfiguration
@@ -158,6 +168,7 @@ def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
         rows.append(("messages", words))
     return [
         *rows,
+        *((each.plural, each.words()) for each in found.classes),
         ("in the network", f"{found.network_latency:.2f} cycles"),
         ("routers visited", f"{found.hops:.3f}"),
     ]

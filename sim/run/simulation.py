@@ -20,6 +20,7 @@ from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError, channel_name, check_routing, find_cycle, waiting_cycle
 from hopforge.model.routing.guard import spare_guard
+from hopforge.model.routing.message_dependence import refuse_message_cycle
 from hopforge.model.routing.reachable import packet_lengths
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
@@ -32,12 +33,13 @@ from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
+from hopforge.sim.run.class_latencies import class_latencies, reply_ages, reset_classes
 from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits, flit_router_parameters
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5, percentile
-from hopforge.sim.run.sources import program_source, source_parameters
+from hopforge.sim.run.sources import program_source, replies, source_parameters
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
@@ -105,7 +107,7 @@ class Simulation:
         self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
         self.placed: PlacedProgram | None = None
         if script is not None:
-            source = SourceParameters(kind=SCRIPT, script=script)
+            source = SourceParameters(kind=SCRIPT, script=script, replies=replies(config))
         elif traffic.source == "program":
             assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
             self.placed = place_program(config.workload, self.topology, seed)
@@ -118,6 +120,7 @@ class Simulation:
             pattern=self.traffic.table,
             max_candidates=self.plan.max_candidates,
             inject_mask=self.plan.inject_mask,
+            reply_mask=self.plan.reply_mask,
             feedback=self.plan.feedback,
         )
         self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
@@ -126,7 +129,7 @@ class Simulation:
             self.state["host"]["next_time"][self.traffic.silent] = NEVER
             self.state["host"]["stopped"][self.traffic.silent] = 1
         silent = failed_hosts(self.topology, config.failed)
-        for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0)):
+        for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0), ("reply_mask", 0)):
             self.state["host"][name][silent] = value
         if routing.check and check:
             resends = bool(config.simulation.failures)
@@ -142,6 +145,8 @@ class Simulation:
         check_routing(
             self.topology, self.plan, self.state, self.config.routing.algorithm, ~silent, resends=resends
         )  # fmt: skip
+        if self.config.traffic.reply is not None:
+            refuse_message_cycle(self.topology, self.plan, self.state, self.config.routing.algorithm)
         if not resends and not silent.any():
             spare_guard(self.plan, self.state["table"])
         if self.state.lookup is not None:
@@ -265,6 +270,7 @@ class Simulation:
         record["latency_min"] = NEVER
         if "message_histogram" in self.state.arrays:
             self.state["message_histogram"][:] = 0
+        reset_classes(self.state)
         self.state["histogram"][:] = 0
         self.built.reset()
         if self.state.lookup is not None:
@@ -279,6 +285,8 @@ class Simulation:
         age = np.where(
             waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"]
         )
+        if "replier" in self.state.arrays:
+            age = np.maximum(age, reply_ages(self.state))
         return float(np.maximum(age, 0).mean()) if len(age) else 0.0
 
     @property
@@ -453,6 +461,7 @@ class Simulation:
             **lookup_totals(state.lookup),
             cycle_ns=self.built.cycle_ns,
             cpu_seconds=cpu,
+            classes=class_latencies(state),
         )
 
     def _message_latencies(self, mean: float, median: float, p95: float, p99: float) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.core.records import BERNOULLI, ON_OFF
 from hopforge.model.network.parts.program_arrays import ProgramSource
+from hopforge.model.network.parts.reply_arrays import Replies
 from hopforge.model.network.settings import SourceParameters
 from hopforge.sim.queued.build import IntervalSource
 from hopforge.sim.traffic import TrafficError
@@ -16,7 +17,7 @@ from hopforge.sim.traffic.placed import PlacedProgram
 
 def source_parameters(config: Config, load: float, round_packets: tuple[int, int]) -> SourceParameters:
     """Section `traffic` at `load` flits per host and cycle; `round_packets`: those of the pattern."""
-    traffic = config.traffic
+    traffic, answers = config.traffic, replies(config)
     rate = load / traffic.mean_flits()
     lengths: Any = traffic.packet_range or (traffic.packet_flits, traffic.packet_flits)
     if traffic.packet_lengths:
@@ -29,7 +30,8 @@ def source_parameters(config: Config, load: float, round_packets: tuple[int, int
         return IntervalSource(interval_packets=sum(round_packets) / 2 / load, round_packets=round_packets)
     if traffic.source == "bernoulli":
         return SourceParameters(
-            kind=BERNOULLI, packet_rate=rate, lengths=lengths, message_packets=traffic.message_packets
+            kind=BERNOULLI, packet_rate=rate, lengths=lengths, message_packets=traffic.message_packets,
+            replies=answers,
         )
     if traffic.burst_load <= load:
         raise TrafficError(f"traffic.burst_load must be above the load {load}, not {traffic.burst_load}")
@@ -42,7 +44,14 @@ def source_parameters(config: Config, load: float, round_packets: tuple[int, int
         off_to_on=min(to_off * duty / (1 - duty), 1.0),
         lengths=lengths,
         message_packets=traffic.message_packets,
+        replies=answers,
     )
+
+
+def replies(config: Config) -> Replies | None:
+    """Section `traffic.reply`."""
+    reply = config.traffic.reply
+    return None if reply is None else Replies(reply.flits, reply.delay_cycles, reply.queue or 0)
 
 
 def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:

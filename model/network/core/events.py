@@ -10,7 +10,7 @@ from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.core.candidates import blank_candidates
 from hopforge.model.network.core.event_log import call_log
-from hopforge.model.network.core.hooks import HEAD_IN, HEAD_OUT, call_hook
+from hopforge.model.network.core.hooks import HEAD_IN, HEAD_OUT, TAKE, call_hook
 from hopforge.model.network.core.lookup_state import ask_route
 from hopforge.model.network.core.packet_ends import count_arrival, lose_packet
 from hopforge.model.network.core.records import (
@@ -145,6 +145,16 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
 
 @inlined
 def receive(net: Net, target: int, flit: int, now: int) -> None:
+    """Let a flit come to a host, which takes it at once if it has no limit of replies."""
+    if net.replies != 0 and net.reply_places != 0:
+        call_hook(net.replies, net, TAKE, int64(target), int64(flit))
+        net.last_move = now
+        return
+    take_flit(net, target, flit, now)
+
+
+@inlined
+def take_flit(net: Net, target: int, flit: int, now: int) -> None:
     """Let a host take a flit: credit back at once, statistics with the tail, the packet's record becomes free."""
     host, v = target >> HOST_VC_BITS, target & HOST_VC_MASK
     receiver = host_at(net, host)

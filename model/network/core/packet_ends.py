@@ -21,8 +21,8 @@ def count_arrival(net: Net, p: int, now: int, bin_cycles: int) -> None:
     net.latency_max = max(net.latency_max, latency)
     net.latency_min = min(net.latency_min, latency)
     int64s(net.histogram)[min(latency // bin_cycles, HISTOGRAM_BINS - 1)] += 1
-    if net.messages != 0:
-        call_hook(net.messages, net, ARRIVED, int64(p), now)
+    if net.messages != 0 and call_hook(net.messages, net, ARRIVED, int64(p), now) != 0:
+        return  # the record lives on as that of the reply
     _free_record(net, p)
 
 

@@ -144,6 +144,7 @@ HOST = np.dtype(
         ("message", "i4"),  # the packets of which are being created, where a message has several
         ("message_left", "i4"),  # packets of it
         ("message_target", "i4"),
+        ("reply_mask", "u4"),  # VCs for replies (inject_mask: for all else)
     ],
     align=True,
 )
@@ -183,6 +184,28 @@ RANK = np.dtype(
     align=True,
 )
 
+REPLIER = np.dtype(
+    [
+        ("first", "i4"),  # reply that waits, packets linked by ``via``; -1 none
+        ("last", "i4"),
+        ("packet", "i4"),  # being sent; -1 none
+        ("sent", "i4"),  # flits of it
+        ("made", "i4"),  # replies
+        ("places", "i4"),  # taken
+        ("outside", "i4"),  # flits that wait for a place
+        ("vc", "u1"),
+        ("pointer", "u1"),  # VC to prefer for the next reply
+        ("turn", "u1"),  # VC of which a flit is taken first
+    ],
+    align=True,
+)
+
+#: rows of `class_count` and `class_histogram`
+REQUESTS, REPLIES, ROUND_TRIPS, CLASSES = range(4)
+CLASS_COUNT = np.dtype(
+    [("packets", "i8"), ("sum", "i8"), ("squares", "f8"), ("largest", "i8"), ("network_sum", "i8")], align=True
+)
+
 #: what a routing algorithm sends back to the router upstream (model.network.parts.feedback)
 NOTE = np.dtype([("key", "i8"), ("value", "f8"), ("target", "i8")], align=True)
 
@@ -199,7 +222,7 @@ PACKET = np.dtype(
         ("user0", "i4"),
         ("user1", "i4"),
         ("number", "i8"),  # of this source, from 0
-        ("unused", "i8"),  # fills the cache line
+        ("part", "i8"),  # of one part of the simulation: `model.network.parts.replies`, or `sim.queued`
     ],
     align=True,
 )
@@ -247,11 +270,15 @@ _SETTINGS = [
     ("vc_queue", "i8"),  # ... and then take their VC
     ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
     ("messages", "i8"),
+    ("replies", "i8"),
     ("feedback", "i8"),
     ("report", "i8"),  # ... that `feedback` calls
     ("learn", "i8"),
     ("lookup", "i8"),  # address of the lookup engines (lookup_state.LOOKUPS), 0: routes come from tables
     ("lookup_step", "i8"),  # ... and of the function that moves them on
+    ("reply_flits", "i8"),
+    ("reply_delay", "i8"),  # cycles
+    ("reply_places", "i8"),  # of a host, 0: no limit
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 
@@ -375,6 +402,12 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "packet_message": np.dtype("int32"),  # int32[pool]: message of each packet
     "message_histogram": np.dtype("int64"),  # int64[bins]: latency of measured messages
     "rank": RANK,  # RANK[ranks]
+    "replier": REPLIER,  # REPLIER[hosts]
+    "outside": np.dtype("int32"),  # int32[hosts, 16, B]: flits that wait at a host for a place
+    "outside_first": np.dtype("int32"),  # int32[hosts, 16]: ... the first of them
+    "outside_flits": np.dtype("int32"),  # int32[hosts, 16]: ... their number
+    "class_count": CLASS_COUNT,  # CLASS_COUNT[REQUESTS, REPLIES, ROUND_TRIPS]
+    "class_histogram": np.dtype("int64"),  # int64[3, bins]
     "program_kind": np.dtype("uint8"),  # operations of all ranks (model.workload.program): kind ...
     "program_operand": np.dtype("int64"),  # ... message, or cycles to compute
     "timer": np.dtype("int64"),  # heap of time << RANK_BITS | rank
@@ -403,6 +436,8 @@ _read_router = record_reader(numba.from_dtype(ROUTER))
 _read_host = record_reader(numba.from_dtype(HOST))
 _read_packet = record_reader(PACKET_RECORD)
 _read_message = record_reader(numba.from_dtype(MESSAGE))
+_read_replier = record_reader(numba.from_dtype(REPLIER))
+_read_class_count = record_reader(numba.from_dtype(CLASS_COUNT))
 _read_rank = record_reader(numba.from_dtype(RANK))
 _read_note = record_reader(NOTE_RECORD)
 
@@ -453,6 +488,18 @@ def packet_at(net: Any, k: int) -> Any:
 def message_at(net: Any, m: int) -> Any:
     """Message number `m`."""
     return _read_message(net.message, m)
+
+
+@inlined
+def replier_at(net: Any, h: int) -> Any:
+    """State of the replies of host `h`."""
+    return _read_replier(net.replier, h)
+
+
+@inlined
+def class_count_at(net: Any, k: int) -> Any:
+    """Counters of a class of packets, or of round trips."""
+    return _read_class_count(net.class_count, k)
 
 
 @inlined

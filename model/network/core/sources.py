@@ -1,6 +1,7 @@
 """Hosts: when packets are created, how they enter the network (docs/definitions/router.md, Hosts)."""
 
 from collections.abc import Callable
+from typing import Any
 
 from numba import int64, types, uint32, uint64
 
@@ -124,8 +125,15 @@ def create_packet(net: Net, pattern: Callable[..., int], h: int) -> None:
 def choose_injection_vc(net: Net, h: int) -> int:
     """VC for the head of host `h`'s packet, -1: none is free with room."""
     host = host_at(net, h)
-    need = packet_at(net, int64(host.packet)).length if net.switching_mode != WORMHOLE else 1
-    usable = uint64(host.free_mask & host.inject_mask)
+    return free_host_vc(net, h, int64(host.packet), host.inject_mask, int64(host.pointer))
+
+
+@inlined
+def free_host_vc(net: Net, h: int, p: int, allowed: Any, pointer: int) -> int:
+    """First VC of host `h` at or after `pointer` of those allowed that is free with room for packet `p`; -1: none."""
+    host = host_at(net, h)
+    need = packet_at(net, p).length if net.switching_mode != WORMHOLE else 1
+    usable = uint64(host.free_mask & allowed)
     mask = uint64(0)
     while usable != uint64(0):
         v = trailing_zeros(usable)
@@ -134,7 +142,25 @@ def choose_injection_vc(net: Net, h: int) -> int:
             mask |= uint64(1) << uint64(v)
     if mask == uint64(0):
         return -1
-    return first_at_or_after(mask, int64(host.pointer))
+    return first_at_or_after(mask, pointer)
+
+
+@inlined
+def put_on_link(net: Net, h: int, v: int, p: int, kind: int, now: int) -> None:
+    """Send a flit of packet `p` from host `h` on VC `v`, which becomes free with a tail."""
+    host = host_at(net, h)
+    int32s(net.host_credits)[(h << HOST_VC_BITS) + v] -= 1
+    if kind & TAIL != 0:
+        if net.release_credits != 0:
+            int8s(net.host_tail_sent)[(h << HOST_VC_BITS) + v] = 1
+        else:
+            host.free_mask = host.free_mask | (uint32(1) << uint32(v))
+    host.flits_sent += 1
+    net.flits_injected += 1
+    net.last_move = now
+    put_flit(net, int64(host.input_vc) + v, (p << 2) | kind, now + host.flit_time)
+    if net.log_event != 0:
+        call_log(net.log_event, net, SENT, now, h, v, (p << 2) | kind)
 
 
 @inlined
@@ -170,22 +196,12 @@ def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
             v = int64(host.vc)
             if int32s(net.host_credits)[(h << HOST_VC_BITS) + v] == 0:
                 continue
-        int32s(net.host_credits)[(h << HOST_VC_BITS) + v] -= 1
         host.sent += 1
         if host.sent == packet_at(net, p).length:
             kind |= TAIL
             host.packet = -1
             if net.messages != 0:
                 call_hook(net.messages, net, DEPARTED, p, now)
-            if net.release_credits != 0:
-                int8s(net.host_tail_sent)[(h << HOST_VC_BITS) + v] = 1
-            else:
-                host.free_mask = host.free_mask | (uint32(1) << uint32(v))
             if host.next_time > now:
                 int64s(net.host_wake)[h] = host.next_time
-        host.flits_sent += 1
-        net.flits_injected += 1
-        net.last_move = now
-        put_flit(net, int64(host.input_vc) + v, (p << 2) | kind, now + host.flit_time)
-        if net.log_event != 0:
-            call_log(net.log_event, net, SENT, now, h, v, (p << 2) | kind)
+        put_on_link(net, h, v, p, kind, now)

@@ -59,8 +59,9 @@ class NetState:
 
     @property
     def flits_present(self) -> int:
-        """Flits that stand in FIFOs or on links, counted one by one."""
-        return int(self["input_vc"]["flits"].astype(np.int64).sum() + self["flit_events"].sum())
+        """Flits that stand in FIFOs or on links, or wait at hosts, counted one by one."""
+        outside = self["outside_flits"].sum() if "outside_flits" in self.arrays else 0
+        return int(self["input_vc"]["flits"].astype(np.int64).sum() + self["flit_events"].sum() + outside)
 
     def follow_pool(self, grow: "Callable[[NetState, int], None]") -> None:
         """Have ``grow(state, records)`` called when the pool of packets has grown to so many records."""

@@ -1,0 +1,70 @@
+"""Any routing algorithm for requests and replies on halves of the virtual channels (docs/definitions/replies.md)."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from hopforge.model.network.core.records import ROUTE_SIGNATURE
+from hopforge.model.routing.fields_read import fields_read
+from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs
+from hopforge.model.topology import Topology
+
+
+def plan_for_replies(plan: RoutingPlan, topology: Topology, vcs: int, *, own: bool, algorithm: str) -> RoutingPlan:
+    """Turn a routing into that of a network whose hosts send replies.
+
+    Parameters
+    ----------
+    plan : RoutingPlan
+        For the VCs that a class has.
+    vcs : int
+        Virtual channels per port, of both classes together.
+    own : bool
+        Each class has a half of them.
+
+    Raises
+    ------
+    RoutingError
+        Halves for an algorithm whose answers depend on the queues of VCs that it names by number.
+    """
+    mask = all_vcs(vcs // 2 if own else vcs) if plan.inject_mask is None else plan.inject_mask
+    if not own:
+        return replace(plan, reply_mask=mask)
+    names_vcs = topology.kind == "dragonfly" or plan.unguarded is not None
+    if plan.feedback is not None or (names_vcs and fields_read((plan.unguarded or plan).route).changing):
+        raise RoutingError(
+            f"traffic.reply.vcs must be shared with routing.algorithm {algorithm}, which compares the queues of "
+            "virtual channels, not own"
+        )
+    return replace(_in_halves(plan, vcs // 2), inject_mask=mask, reply_mask=np.asarray(mask) << (vcs // 2))
+
+
+def _in_halves(plan: RoutingPlan, half: int) -> RoutingPlan:
+    return replace(
+        plan,
+        route=_of_class(plan.route, half),
+        every=None if plan.every is None else _of_class(plan.every, half),
+        unguarded=None if plan.unguarded is None else _in_halves(plan.unguarded, half),
+    )
+
+
+@cache
+def _of_class(route: Any, half: int) -> Any:
+    """Compile the relation around another one; its machine code is not kept, since that of `route` is a part of it."""
+    all_of_half = all_vcs(half) << 16
+
+    def of_class(
+        router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+    ) -> int:
+        upper = in_vc >= half
+        count = route(router, in_port, in_vc - half if upper else in_vc, packet, net, table, memory, out)
+        for k in range(count):
+            masks = out[k] & 0xFFFF0000
+            kept = masks & all_of_half  # a user's relation may name VCs that there are not
+            out[k] = (out[k] ^ masks) | (kept << half if upper else kept)
+        return count
+
+    return njit(ROUTE_SIGNATURE)(of_class)

@@ -1,0 +1,100 @@
+"""Latencies of requests, replies and round trips (docs/definitions/replies.md)."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.network.core.records import CLASSES, HISTOGRAM_BINS, REPLIES, REQUESTS, ROUND_TRIPS
+from hopforge.model.network.core.state import NetState
+from hopforge.model.output.columns import Columns
+from hopforge.sim.run.run_statistics import percentile
+
+NAMES = {REQUESTS: "request", REPLIES: "reply", ROUND_TRIPS: "round_trip"}
+
+
+@dataclass(frozen=True)
+class ClassLatency:
+    """Latency of one class of packets, or of round trips, in cycles.
+
+    Attributes
+    ----------
+    message : str
+        ``request``, ``reply`` or ``round_trip``.
+    packets : int
+        That arrived; of round trips: their replies.
+    network_latency : float
+        Mean from the departure of the head; of round trips the sum of both classes.
+    """
+
+    message: str
+    packets: int
+    latency: float
+    latency_std: float
+    latency_median: float
+    latency_p95: float
+    latency_p99: float
+    latency_max: int
+    network_latency: float
+
+    def columns(self) -> dict[str, Any]:
+        """As columns of a table of runs."""
+        spread = {key: value for key, value in asdict(self).items() if key.startswith("latency")}
+        return {f"{self.message}_{key}": value for key, value in spread.items()}
+
+    @property
+    def plural(self) -> str:
+        """What was counted."""
+        return {"request": "requests", "reply": "replies"}.get(self.message, "round trips")
+
+    def words(self) -> str:
+        """As people read it."""
+        if not self.packets:
+            return "none arrived in the cycles measured"
+        return (
+            f"{self.latency:.2f} cycles, standard deviation {self.latency_std:.2f} (median {self.latency_median:.0f}, "
+            f"95 % {self.latency_p95:.0f}, 99 % {self.latency_p99:.0f}, max {self.latency_max})"
+        )
+
+
+def class_columns(classes: tuple[ClassLatency, ...]) -> Columns:
+    """Return the table `classes`."""
+    rows = [asdict(each) for each in classes]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def class_latencies(state: NetState) -> tuple[ClassLatency, ...]:
+    """Return what a measurement found of every class, and of round trips; nothing without replies."""
+    if "class_count" not in state.arrays:
+        return ()
+    means = [_mean(state["class_count"][k], "network_sum") for k in (REQUESTS, REPLIES)]
+    networks = {REQUESTS: means[REQUESTS], REPLIES: means[REPLIES], ROUND_TRIPS: sum(means)}
+    return tuple(_class_latency(state, k, networks[k]) for k in range(CLASSES))
+
+
+def _mean(count: Any, name: str) -> float:
+    return float(count[name]) / max(int(count["packets"]), 1)
+
+
+def _class_latency(state: NetState, k: int, network_latency: float) -> ClassLatency:
+    count = state["class_count"][k]
+    histogram = state["class_histogram"][k * HISTOGRAM_BINS : (k + 1) * HISTOGRAM_BINS]
+    mean, largest = _mean(count, "sum"), int(count["largest"])
+    spread = float(np.sqrt(max(_mean(count, "squares") - mean * mean, 0.0)))
+    median, p95, p99 = (percentile(histogram, share, largest) for share in (0.5, 0.95, 0.99))
+    return ClassLatency(NAMES[k], int(count["packets"]), mean, spread, median, p95, p99, largest, network_latency)
+
+
+def reset_classes(state: NetState) -> None:
+    """Count from zero."""
+    if "class_count" in state.arrays:
+        state["class_count"][:] = np.zeros(1, state["class_count"].dtype)[0]
+        state["class_histogram"][:] = 0
+
+
+def reply_ages(state: NetState) -> NDArray[np.int64]:
+    """Age in cycles of the oldest reply that each host has not sent, at most 0 without one: int64[host]."""
+    replier, now = state["replier"][: int(state["hosts"])], int(state["cycle"])
+    oldest = np.where(replier["packet"] >= 0, replier["packet"], replier["first"])
+    return np.where(oldest >= 0, now - state["packet"]["created"][np.maximum(oldest, 0)], 0)

@@ -1,0 +1,128 @@
+"""Requests and replies in the simulator: nothing lost or doubled, latencies, deadlocks that are refused and happen."""
+
+import pytest
+
+from hopforge.model.config import ConfigError, parse_config
+from hopforge.model.network.core.records import REPLIES, REQUESTS, ROUND_TRIPS
+from hopforge.model.routing import RoutingError
+from hopforge.model.routing.deadlock import DeadlockError
+from hopforge.sim.run.simulation import Simulation
+
+MESH = "name: test\ntopology: {kind: mesh, radices: [4, 4]}\n"
+
+
+def simulated(reply: str, *, router: str = "vcs: 4", load: float = 0.05, rest: str = "") -> Simulation:
+    return Simulation(parse_config(f"{MESH}router: {{{router}}}\ntraffic: {{reply: {reply}}}\n{rest}"), load, 1)
+
+
+def test_every_request_has_one_reply() -> None:
+    run = simulated("{flits: 3, delay_cycles: 7, queue: 2}", load=0.1)
+    run.advance(4000)
+    run.state["host"]["next_time"][:] = 1 << 62  # no more requests
+    created = int(run.state["packets_created"])
+    run.advance(4000)
+    run.check_conservation()
+    count = run.state["class_count"]
+    requests = int(count[REQUESTS]["packets"])
+    assert requests > 4000
+    assert int(count[REPLIES]["packets"]) == int(count[ROUND_TRIPS]["packets"]) == requests
+    assert int(run.state["packets_ejected"]) == 2 * requests >= created
+    assert int(run.state["flits_ejected"]) == 4 * requests
+    assert run.state.flits_in_flight == 0
+    assert (run.state["replier"]["places"] == 0).all()
+    # a round trip is a request, the delay, and a reply
+    assert count[ROUND_TRIPS]["sum"] == count[REQUESTS]["sum"] + count[REPLIES]["sum"] + 7 * requests
+
+
+def test_zero_load_round_trip() -> None:
+    run = simulated("{flits: 5, delay_cycles: 20}", load=0.0005)
+    found = run.run()
+    request, reply, trip = found.classes
+    # docs/definitions/router.md: 4·H + 2 + (F − 1) with H routers visited
+    assert request.latency == pytest.approx(4 * found.hops + 2, abs=0.3)
+    assert reply.latency == pytest.approx(request.latency + 4, abs=0.3)
+    assert trip.latency == pytest.approx(request.latency + 20 + reply.latency, abs=0.3)
+    assert trip.latency_std > 0
+    assert trip.latency_median <= trip.latency_p95 <= trip.latency_p99 <= trip.latency_max
+    assert found.row()["round_trip_latency"] == trip.latency
+
+
+def test_accepted_counts_both_classes() -> None:
+    run = simulated("{flits: 5}", load=0.04)
+    found = run.run()
+    assert not found.saturated
+    assert found.accepted == pytest.approx(0.24, rel=0.05)
+    assert found.packets == found.classes[0].packets + found.classes[1].packets
+
+
+def test_growing_reply_queues_are_saturation() -> None:
+    run = simulated("{flits: 16, vcs: shared}", load=0.1, rest="simulation: {min_cycles: 20000, max_cycles: 20000}")
+    assert run.run().saturated
+
+
+def test_no_replies_no_columns() -> None:
+    run = Simulation(parse_config(MESH), 0.05, 1)
+    run.advance(100)
+    found = run.run()
+    assert found.classes == ()
+    assert not any(name.startswith(("reply", "round")) for name in found.row())
+
+
+def test_shared_virtual_channels_with_places_are_refused() -> None:
+    with pytest.raises(DeadlockError, match=r"cycle: 0\.1→1 VC0 → .* → replies of host 15 → .* → replies of host 0 →"):
+        simulated("{flits: 5, vcs: shared, queue: 2}", router="vcs: 2")
+    simulated("{flits: 5, vcs: shared}", router="vcs: 2")
+    simulated("{flits: 5, queue: 2}", router="vcs: 2")
+
+
+def test_what_is_refused_does_deadlock() -> None:
+    rest = "routing: {check: false}\nsimulation: {deadlock_cycles: 1000}"
+    run = simulated("{flits: 5, vcs: shared, queue: 2}", router="vcs: 2, buffer_flits: 4", load=0.15, rest=rest)
+    with pytest.raises(DeadlockError, match=r"waiting channels: .*replies of host \d+ → .*→host VC"):
+        run.advance(20_000)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_own_virtual_channels_do_not_deadlock(*, check: bool) -> None:
+    rest = f"routing: {{check: {str(check).lower()}}}\nsimulation: {{deadlock_cycles: 1000}}"
+    run = simulated("{flits: 5, queue: 1}", router="vcs: 2, buffer_flits: 2", load=0.5, rest=rest)
+    run.advance(20_000)
+    assert int(run.state["class_count"][ROUND_TRIPS]["packets"]) > 2000
+
+
+def test_a_long_delay_is_no_deadlock() -> None:
+    run = simulated(
+        "{flits: 1, delay_cycles: 5000, queue: 1}", load=0.5, rest="simulation: {deadlock_cycles: 1000}"
+    )
+    run.advance(30_000)
+    assert int(run.state["class_count"][ROUND_TRIPS]["packets"]) == 16 * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("router: {vcs: 3}\ntraffic: {reply: {}}", "router.vcs: must be even for traffic.reply.vcs=own"),
+        ("router: {model: packet}\ntraffic: {reply: {}}", "traffic.reply: needs router.model=input_queued, not packet"),
+        ("router: {model: input_output_queued}\ntraffic: {reply: {}}", "needs router.model=input_queued"),
+        ("traffic: {message_packets: 2, reply: {}}", "reply: is for message_packets=1 only, not 2"),
+        ("traffic: {reply: {flits: 0}}", "traffic.reply.flits: "),
+        ("traffic: {reply: {delay_cycles: 0}}", "traffic.reply.delay_cycles: "),
+        ("traffic: {reply: {queue: 0}}", "traffic.reply.queue: "),
+    ],
+)
+def test_bad_replies(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as problem:
+        parse_config(MESH + text)
+    assert message in str(problem.value)
+
+
+def test_too_few_virtual_channels_for_two_classes() -> None:
+    torus = "name: test\ntopology: {kind: torus, radices: [4, 4]}\nrouter: {vcs: 2}\ntraffic: {reply: {}}"
+    with pytest.raises(RoutingError, match=r"not 1 \(traffic.reply.vcs: own gives each class half of router.vcs=2\)"):
+        Simulation(parse_config(torus), 0.1, 1)
+
+
+def test_algorithms_that_compare_queues_share() -> None:
+    text = "name: test\ntopology: {kind: dragonfly, p: 1, a: 2, h: 1}\nrouting: {algorithm: ugal_node}\n"
+    with pytest.raises(RoutingError, match=r"traffic.reply.vcs must be shared with routing.algorithm ugal_node"):
+        Simulation(parse_config(f"{text}router: {{vcs: 8}}\ntraffic: {{reply: {{}}}}"), 0.1, 1)
