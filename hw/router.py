@@ -46,6 +46,8 @@ class Router(wiring.Component):
     enable: Signal
     clear_drops: Signal
     dropped: Signal
+    flit_wrong: Signal
+    flit_repaired: Signal
 
     def __init__(self, *, params: RouterParams):
         self.params = params

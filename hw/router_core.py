@@ -76,6 +76,8 @@ class RouterCore(wiring.Component):
     enable: Signal
     clear_drops: Signal
     dropped: Signal
+    flit_wrong: Signal
+    flit_repaired: Signal
 
     def __init__(self, *, params: RouterParams):
         self.params = p = params
