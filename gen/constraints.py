@@ -13,6 +13,9 @@ OUTSIDE_THROUGH = 0.3
 """The same for a port on a combinational path from an input to an output: outside, inside and outside again share one
 period."""
 
+OUTSIDE_RESET = 0.2
+"""The same for the reset, which comes from a flip-flop and nothing else; what it drives is inside."""
+
 UNCERTAINTY = 0.05
 """Share of the period for skew and jitter of the clock."""
 
@@ -47,9 +50,15 @@ def constraints_text(
         f"set_clock_uncertainty {figures['uncertainty_ns']:g} [get_clocks clk]",
     ]
     for direction in ("input", "output"):
-        plain = [port for port in ports[1:] if port["direction"] == direction and port["name"] not in ends]
+        plain = [port for port in ports[1:] if port["direction"] == direction and port["name"] not in {*ends, "rst"}]
         if plain:
             lines.append(_delay(direction, figures["outside_ns"], plain))
+    reset = [port for port in ports if port["name"] == "rst"]
+    if reset:
+        lines += [
+            f"# rst comes straight from a register: {OUTSIDE_RESET:.0%} of the period",
+            _delay("input", figures["reset_ns"], reset),
+        ]
     for start, end in through:
         lines.append(
             f"# no register from {start} to {end}: {OUTSIDE_THROUGH:.0%} of the period outside on either side, "
@@ -82,6 +91,7 @@ def constraints_as_data(period_ns: float, through: Iterable[tuple[str, str]] = (
         "period_ns": period_ns,
         "uncertainty_ns": round(period_ns * UNCERTAINTY, 6),
         "outside_ns": round(period_ns * OUTSIDE, 6),
+        "reset_ns": round(period_ns * OUTSIDE_RESET, 6),
         "combinational": [
             {"from": start, "to": end, "outside_ns": outside, "inside_ns": inside} for start, end in through
         ],

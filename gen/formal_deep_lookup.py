@@ -93,7 +93,6 @@ class DeepLookupProof(LookupProof):
 
     def _of_responses(self) -> Iterator[Value]:
         p, queue = self.params, self.dut.responses
-        first, second = self.dut.compared, self.dut.acting
         for i, (word, then) in enumerate(zip(queue.words, self.then, strict=True)):
             tag, output, hit = (
                 word[: p.request_tag_bits],
@@ -103,27 +102,36 @@ class DeepLookupProof(LookupProof):
             if i:
                 yield ~queue.held[i] | queue.held[i - 1]
             yield ~(queue.held[i] & hit & tag[ABOUT_A]) | (then[0] & (output == then[1:]))
-        places = [*_bits(queue.held), first.lookup | first.fill, second.lookup | second.fill]
+        places = [*_bits(queue.held), *(op.lookup | op.fill for op in self._stages())]
         yield _count(places) <= queue.places
 
+    def _stages(self) -> list[View]:
+        """Return the operations behind B, the youngest first: R (with a memory stage), C1, C2."""
+        dut = self.dut
+        return [*([dut.fetched] if self.params.memory_stage else []), dut.compared, dut.acting]
+
     def _of_bubbles(self) -> Iterator[Value]:
-        first, second, missed = self.dut.compared, self.dut.acting, self.dut.missed
-        kinds = [Cat(op.lookup, op.fill, op.invalidate, op.scrub) for op in (first, second)]
+        stages = self._stages()
+        second, missed = self.dut.acting, self.dut.missed
+        kinds = [Cat(op.lookup, op.fill, op.invalidate, op.scrub) for op in stages]
         for kind in kinds:
             yield at_most_one(kind)
         answers = [kind[:2].any() for kind in kinds]
-        yield first.writes == kinds[0][1:].any()
-        yield first.answers == answers[0]
-        yield self.dut.writers == (kinds[0][1:].any() | kinds[1][1:].any())
-        yield self.dut.some_answer == (answers[0] | answers[1])
-        yield self.dut.both_answer == (answers[0] & answers[1])
+        writes = [kind[1:].any() for kind in kinds]
+        for op, answer, write in zip(stages[:-1], answers, writes, strict=False):
+            yield op.writes == write
+            yield op.answers == answer
+        yield self.dut.writers == Cat(writes).any()
+        for count, signal in enumerate(self.dut.answering, 1):
+            yield signal == (_count(answers) >= count)
         match = second.dst[self.params.output_bits]
         yield self.dut.usable == (self.dut.control.active_enable & ~self.dut.epoch.flush_wait & second.fresh)
         yield self.dut.may_fill == (self.dut.usable & second.fill & match)
         yield ~missed.usable | missed.fresh
         yield at_most_one(Cat(missed.miss, missed.invalidate))
-        yield ~kinds[1][1:].any() | ~kinds[0].any()
-        yield ~missed.invalidate | ~(kinds[0].any() | kinds[1].any())
+        for older, write in enumerate(writes):
+            yield ~write | ~Cat(kinds[:older]).any()
+        yield ~missed.invalidate | ~Cat(kinds).any()
         # The line is gone before the MSHRs hear of it.
         lines = [memory.word for memory in self.memories[: self.params.ways]]
         for line in lines:
@@ -138,7 +146,7 @@ class DeepLookupProof(LookupProof):
     def _of_mshrs(self) -> Iterator[Value]:
         p, dut, mshrs = self.params, self.dut, self.dut.mshrs
         active = dut.control.active_enable
-        missed, first, second = dut.missed, dut.compared, dut.acting
+        missed = dut.missed
         N = p.mshrs
         states = (mshrs.free, mshrs.wait_issue, mshrs.issued, mshrs.wait_primary, mshrs.done, mshrs.injected)
         same_key = mshrs.equal_key | (mshrs.written_before & mshrs.follows_same.replicate(N))
@@ -168,7 +176,7 @@ class DeepLookupProof(LookupProof):
             yield from self._of_primary(i)
         yield at_most_one(mshrs.target) & ~(mshrs.target & ~mshrs.free).any()
         yield ~missed.miss | mshrs.target.any()
-        lookups = _count([first.lookup, second.lookup, missed.miss])
+        lookups = _count([*(op.lookup for op in self._stages()), missed.miss])
         places = _count([*_bits(mshrs.places), mshrs.returned])
         yield places + lookups == _count(_bits(mshrs.free))
         for i in range(1, N):
@@ -199,10 +207,11 @@ class DeepLookupProof(LookupProof):
             yield ~(mine & merged & has_result & active & about_a) | right
 
     def _of_fill(self) -> Iterator[Value]:
-        dut, mshrs = self.dut, self.dut.mshrs
-        in_c = dut.compared.fill | dut.acting.fill
+        mshrs = self.dut.mshrs
+        stages = self._stages()
+        in_c = Cat(op.fill for op in stages).any()
         yield at_most_one(mshrs.chosen_fill) & ~(mshrs.chosen_fill.any() & mshrs.fill_valid)
-        yield ~(dut.compared.fill & dut.acting.fill)
+        yield at_most_one(Cat(op.fill for op in stages))
         for i in range(self.params.mshrs):
             waits = mshrs.fill_valid & mshrs.fill_entry[i]
             taken = in_c & mshrs.taken_entry[i]
@@ -213,7 +222,7 @@ class DeepLookupProof(LookupProof):
                 mshrs.fill_key, mshrs.fill_index, mshrs.fill_tag, mshrs.fill_fresh, mshrs.fill_output, mshrs.fill_match
             )
             yield ~waits | (in_f == fields)
-            for op in (dut.compared, dut.acting):
+            for op in stages:
                 in_op = Cat(op.key, op.index, op.tag, op.fresh, op.dst[: 1 + self.params.output_bits])
                 yield ~(op.fill & mshrs.taken_entry[i]) | (in_op == fields)
         yield ~mshrs.fill_valid | (at_most_one(mshrs.fill_entry) & mshrs.fill_entry.any())
@@ -262,7 +271,7 @@ class DeepLookupProof(LookupProof):
             yield ~(lookup | invalidate) | (key == dst)
             yield ~((lookup | invalidate) & (dst == self.address)) | (index == self.row)
             yield ~lookup | (tag[ABOUT_A] == (dst == self.address))
-        for op in (dut.compared, dut.acting):
+        for op in self._stages():
             about_a = op.key == self.address
             yield ~op.lookup | ((op.key == op.dst[: self.params.address_bits]) & (op.tag[ABOUT_A] == about_a))
             yield ~((op.lookup | op.fill | op.invalidate) & about_a) | (op.index == self.row)
@@ -288,9 +297,12 @@ class DeepLookupProof(LookupProof):
         compared = Cat(first.lookup, first.fill, first.invalidate, first.scrub).any()
         yield ~here | (cache.all_live == cache.live.all())
         yield ~(self.event_before & op.fresh)
+        fetched = Cat(getattr(dut.fetched, kind) for kind in ("lookup", "fill", "invalidate", "scrub")).any()
         for way, memory in enumerate(self.memories[: p.ways]):
             line = memory.word
-            yield ~(compared & (first.index == self.row)) | (memory.r_data == line)
+            yield ~(fetched & (dut.fetched.index == self.row)) | (memory.r_data == line)
+            if p.memory_stage:
+                yield ~(compared & (first.index == self.row)) | (cache.lines[way] == line)
             row = here & (op.index == self.row)
             live = line[-1] & (line[at_epoch : at_epoch + p.epoch_bits] == dut.epoch.epoch)
             yield ~row | (cache.valid[way] == line[-1])
@@ -309,7 +321,7 @@ class DeepLookupProof(LookupProof):
         places += [
             held & word[MARKED] for held, word in zip(_bits(dut.responses.held), dut.responses.words, strict=True)
         ]
-        places += [op.lookup & op.tag[MARKED] for op in (dut.compared, dut.acting)]
+        places += [op.lookup & op.tag[MARKED] for op in self._stages()]
         places.append(dut.missed.miss & dut.missed.tag[MARKED])
         places += [keys.lookup & keys.tag[MARKED], keys.full[0] & keys.second_kind.lookup & self._second().tag[MARKED]]
         places += [kind.lookup & kind.tag[MARKED] for kind in keys.kinds.values()]

@@ -9,7 +9,7 @@ from hopforge.model.lookup.params import LookupParams
 __all__ = ["proof_parameters", "prove_lookup", "refute_lookup"]
 
 
-def proof_parameters(pipeline_depth: int = 3) -> LookupParams:
+def proof_parameters(pipeline_depth: int = 3, memory_stage: bool = False) -> LookupParams:
     """Parameters of the small engine of the proof."""
     return LookupParams(
         address_bits=12,
@@ -24,19 +24,24 @@ def proof_parameters(pipeline_depth: int = 3) -> LookupParams:
         mshrs=2,
         request_tag_bits=2,
         pipeline_depth=pipeline_depth,
+        memory_stage=memory_stage,
         tcam_kind="external",
     )
 
 
-def _proof(pipeline_depth: int, **options: bool) -> tuple[LookupProof, dict[str, tuple[str, str]]]:
+def _proof(
+    pipeline_depth: int, memory_stage: bool, **options: bool
+) -> tuple[LookupProof, dict[str, tuple[str, str]]]:  # fmt: skip
     """Return the proof and the faults for engines of a depth."""
-    params = proof_parameters(pipeline_depth)
+    params = proof_parameters(pipeline_depth, memory_stage)
     if not is_deep(params):
         return LookupProof(params, **options), MUTANTS
     return DeepLookupProof(params, **options), DEEP_MUTANTS
 
 
-def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
+def prove_lookup(
+    pipeline_depth: int = 3, mutant: str | None = None, *, memory_stage: bool = False, timeout_s: float = 300
+) -> bool:
     """Prove the small engine by induction over one cycle, some claims at a time; with a mutant, try to.
 
     Parameters
@@ -45,6 +50,8 @@ def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_
         1 to 8.
     mutant : str, optional
         Key of `MUTANTS` (`DEEP_MUTANTS` from depth 5 on).
+    memory_stage : bool
+        With a memory stage (depths 5 to 8).
     timeout_s : float
         Limit in seconds.
 
@@ -58,7 +65,7 @@ def prove_lookup(pipeline_depth: int = 3, mutant: str | None = None, *, timeout_
     YosysError
         If yosys fails otherwise, or takes too long.
     """
-    proof, mutants = _proof(pipeline_depth)
+    proof, mutants = _proof(pipeline_depth, memory_stage)
     return prove_in_parts(proof, proof.inputs, mutant=mutants[mutant] if mutant else None, timeout_s=timeout_s)
 
 
@@ -90,7 +97,7 @@ def refute_lookup(
     YosysError
         If yosys fails, or takes too long.
     """
-    proof, mutants = _proof(pipeline_depth, invariants=False, no_hit=no_hit)
+    proof, mutants = _proof(pipeline_depth, False, invariants=False, no_hit=no_hit)
     fault, options = mutants[mutant] if mutant else None, f"-tempinduct-baseonly -maxsteps {steps}"
     log = induction_log(proof, proof.inputs, options, mutant=fault, timeout_s=timeout_s)
     return "model found for base case" in log

@@ -93,7 +93,7 @@ def lookup_package(config: Config) -> Package:
                 "key_bits": params.key_bits,
                 "sets": params.sets,
                 "index_bits": params.index_bits,
-                "hit_latency_cycles": params.pipeline_depth,
+                "hit_latency_cycles": params.hit_cycles,
             },
             **bus_as_data(bus, space),
             "registers": registers_as_data(registers),
@@ -130,7 +130,7 @@ def _documentation(name: str, params: LookupParams, registers: CsrMap, bus: str)
         "",
         f"{params.address_bits}-bit addresses, {params.key_bits}-bit keys, {params.entries} entries in {params.ways} "
         f"ways ({params.policy}{', skewed' if params.skewed else ''}), {params.mshrs} MSHRs, TCAM {params.tcam_kind}, "
-        f"pipeline depth {params.pipeline_depth}.",
+        f"pipeline depth {params.pipeline_depth}{', with a memory stage' if params.memory_stage else ''}.",
         "",
         *register_table(registers),
         *register_sections(registers),

@@ -79,12 +79,18 @@ def _crc(wide: bool) -> Iterator[Task]:
 def _lookup(wide: bool) -> Iterator[Task]:
     for depth in range(1, 9):
         yield Task("lookup", f"a hit is the TCAM's answer, depth {depth}", partial(prove_lookup, depth))
+    for depth in range(5, 9):
+        name = f"a hit is the TCAM's answer, depth {depth} and a memory stage"
+        yield Task("lookup", name, partial(prove_lookup, depth, memory_stage=True))
     for mutant in MUTANTS:
         yield Task("lookup", f"no proof if {mutant}", partial(_fails, partial(prove_lookup, 3, mutant)))
     for depth in (5, 8):
         for mutant in DEEP_MUTANTS:
             name = f"no proof at depth {depth} if {mutant}"
             yield Task("lookup", name, partial(_fails, partial(prove_lookup, depth, mutant)))
+    for mutant in DEEP_MUTANTS:
+        attempt = partial(prove_lookup, 5, mutant, memory_stage=True)
+        yield Task("lookup", f"no proof at depth 5 with a memory stage if {mutant}", partial(_fails, attempt))
 
 
 def _allocators(wide: bool) -> Iterator[Task]:

@@ -12,14 +12,12 @@ from amaranth.lib.wiring import Component, In, Out
 from hopforge.gen.synth_recipes import QUICK, RECIPES
 from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.lookup_engine import lookup_engine, many_periods
-from hopforge.hw.node_reduction import (
-    NodeReduction,
-    ReductionCompare,
-    ReductionParameters,
-    ReductionSelect,
-    ReductionSetup,
-)  # fmt: skip
+from hopforge.hw.node_reduction import NodeReduction
 from hopforge.hw.parallel_tcams import ParallelTcams
+from hopforge.hw.reduction_compare import ReductionCompare
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_select import ReductionSelect
+from hopforge.hw.reduction_setup import ReductionSetup
 from hopforge.hw.tag_select import TagSelect
 from hopforge.hw.tcam import Tcam
 from hopforge.model.lookup.params import LookupParams
@@ -243,7 +241,7 @@ def lookup_blocks(params: LookupParams) -> dict[str, Block]:
         )
         for count in PARALLEL_TCAMS
     ]  # fmt: skip
-    pipelined = dataclasses.replace(params, pipeline_depth=4, tcam_kind="external")
+    pipelined = dataclasses.replace(params, pipeline_depth=4, memory_stage=False, tcam_kind="external")
     found.append(
         Block(
             name="engine", what="pipelined engine, depth 4, SRAM and TCAM outside", clocked=True, aim_ns=0.43,
@@ -261,9 +259,10 @@ def _deep_blocks(params: LookupParams) -> Iterator[Block]:
     kinds = [("engine_deep", "SRAM and TCAM outside", outside), ("engine_deep_gated", "the same, clock gates", outside)]
     if params.tcam_kind != "external":
         kinds.append(("engine_deep_tcam", "SRAM outside, TCAM inside", inside))
+    stage = " and a memory stage" if inside.memory_stage else ""
     for name, what, deep in kinds:
         yield Block(
-            name=name, what=f"deep engine, depth {deep.pipeline_depth}, {what}", clocked=True, aim_ns=0.43,
+            name=name, what=f"deep engine, depth {deep.pipeline_depth}{stage}, {what}", clocked=True, aim_ns=0.43,
             build=partial(lookup_engine, params=deep), recipes=QUICK, many_periods=many_periods(deep),
             clock_gates=name == "engine_deep_gated", on_request=True,
         )  # fmt: skip

@@ -1,15 +1,18 @@
 """The lookup engine for short periods: five to eight stages, of which none behind the choice ever waits."""
 
 from collections.abc import Callable
+from functools import reduce
+from itertools import chain, combinations
+from operator import and_, or_
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout, View
 
 from hopforge.hw.key_pipeline import KeyPipeline
 from hopforge.hw.lookup import LookupBase
-from hopforge.hw.node_reduction import ReductionParameters
 from hopforge.hw.pipelined_cache import PipelinedCache
 from hopforge.hw.pipelined_mshr import PipelinedMshrFile
+from hopforge.hw.reduction_parameters import ReductionParameters
 from hopforge.hw.registered_csr import RegisteredControlStatus
 from hopforge.hw.registered_epoch import RegisteredEpochControl
 from hopforge.hw.response_queue import ResponseQueue
@@ -20,15 +23,16 @@ LEAST_DEPTH = 5
 """Shallowest deep engine."""
 
 PLACES = 4
-"""Responses that can wait."""
+"""Responses that can wait; with a memory stage one more."""
 
 
 class DeepLookup(LookupBase):
     """Lookup engine of one input port (``docs/definitions/lookup-engine.md``, *Deep engines*).
 
-    Latency: a hit answers ``pipeline_depth`` cycles after its request was accepted. Throughput: one lookup per cycle
-    while it hits and ``resp_ready`` is high. Back-pressure: responses wait in a queue; while it has no place, or
-    the MSHRs are all in use or promised, nothing leaves stage A. Reset: as for `hopforge.hw.lookup.Lookup`.
+    Latency: a hit answers ``pipeline_depth`` cycles after its request was accepted, with ``memory_stage`` one more.
+    Throughput: one lookup per cycle while it hits and ``resp_ready`` is high. Back-pressure: responses wait in a queue;
+    while it has no place, or the MSHRs are all in use or promised, nothing leaves stage A. Reset: as for
+    `hopforge.hw.lookup.Lookup`.
 
     Ports: see the table *Ports of Lookup* in the definition.
 
@@ -43,8 +47,8 @@ class DeepLookup(LookupBase):
     ----------
     control, epoch, cache, mshrs, keys, responses
         The blocks.
-    compared, acting, missed : View
-        The operations in stages C1, C2 and M.
+    fetched, compared, acting, missed : View
+        The operations in stages R (without a memory stage: C1 again), C1, C2 and M.
     """
 
     def __init__(self, *, params: LookupParams, memory: Callable[..., Sram] = Sram):
@@ -57,7 +61,7 @@ class DeepLookup(LookupBase):
         self.cache = PipelinedCache(
             sets=p.sets, ways=p.ways, policy=p.policy, skewed=p.skewed, key_bits=p.key_bits, tag_bits=p.tag_bits,
             output_bits=p.output_bits, epoch_bits=p.epoch_bits, seed=p.random_seed, memory=memory,
-            protection=p.protection,
+            memory_stage=p.memory_stage, protection=p.protection,
         )  # fmt: skip
         self.mshrs = PipelinedMshrFile(
             entries=p.mshrs, key_bits=p.key_bits, index_bits=self.index_width, address_bits=p.address_bits,
@@ -68,7 +72,9 @@ class DeepLookup(LookupBase):
             reduction=self.reduction_parameters(), steps=p.pipeline_depth - 3, tag_bits=p.request_tag_bits,
             index_masks=masks, index_constant=constant,
         )  # fmt: skip
-        self.responses = ResponseQueue(places=PLACES, width_bits=p.request_tag_bits + p.output_bits + 2)
+        self.responses = ResponseQueue(
+            places=PLACES + p.memory_stage, width_bits=p.request_tag_bits + p.output_bits + 2
+        )  # fmt: skip
         kinds = {name: unsigned(1) for name in ("lookup", "fill", "invalidate", "scrub", "fresh")}
         fields = {
             "key": unsigned(p.key_bits),
@@ -77,12 +83,14 @@ class DeepLookup(LookupBase):
             "dst": unsigned(max(p.address_bits, p.output_bits + 1)),  # of a FILL: output, and above it match
         }
         layout = StructLayout(kinds | {"writes": unsigned(1), "answers": unsigned(1)} | fields)
-        self.writers = Signal()  # C1 or C2 holds a FILL, an INVALIDATE or a SCRUB
-        self.some_answer = Signal()  # C1 or C2 holds a LOOKUP or a FILL
-        self.both_answer = Signal()
+        self.writers = Signal()  # R, C1 or C2 holds a FILL, an INVALIDATE or a SCRUB
+        # R, C1 and C2 hold at least one LOOKUP or FILL, at least two, three
+        names = ("some_answer", "two_answer", "three_answer") if p.memory_stage else ("some_answer", "both_answer")
+        self.answering = [Signal(name=name) for name in names]
         self.usable = Signal()  # of the operation in C2: enabled, no flush waits, fresh
         self.may_fill = Signal()  # a FILL in C2 that is usable and has an answer
         self.compared = View(layout, Signal(layout.size, name="compared"))
+        self.fetched = View(layout, Signal(layout.size, name="fetched")) if p.memory_stage else self.compared
         layout = StructLayout(kinds | fields)
         self.acting = View(layout, Signal(layout.size, name="acting"))
         layout = StructLayout(
@@ -127,6 +135,8 @@ class DeepLookup(LookupBase):
             self.cache.epoch.eq(epoch.epoch),
         ]
         self._choose(m)
+        if self.params.memory_stage:
+            self._fetch(m)
         self._act(m)
         return m
 
@@ -141,7 +151,7 @@ class DeepLookup(LookupBase):
     def _choose(self, m: Module) -> None:
         """Stage B: choose the next operation, see whether there is place for it, and read the arrays for it."""
         keys, mshrs, epoch, cache = self.keys, self.mshrs, self.epoch, self.cache
-        first, held = self.compared, self.responses.held
+        first, held = self.fetched, self.responses.held
         scrubbed_last = Signal()
         scrub_first = Signal()
         waits = Signal()
@@ -156,7 +166,7 @@ class DeepLookup(LookupBase):
             waits.eq(keys.lookup | keys.invalidate),
             scrub.eq(epoch.active & (scrub_first | ~(mshrs.fill_valid | waits))),
             opened.eq(~self.writers),
-            place.eq(~(held[3] | (held[2] & self.some_answer) | (held[1] & self.both_answer))),
+            place.eq(~self._no_place(held)),
             take_fill.eq(opened & mshrs.fill_valid & ~scrub_first & place),
             take_invalidate.eq(opened & keys.invalidate & ~mshrs.fill_valid & ~scrub_first),
             take_lookup.eq(opened & keys.lookup & ~mshrs.fill_valid & ~scrub_first & place & mshrs.room),
@@ -177,16 +187,13 @@ class DeepLookup(LookupBase):
         with m.If(Cat(taken).any()):
             m.d.sync += scrubbed_last.eq(take_scrub)
         fill = mshrs.fill_valid
-        lives = ~(first.fill & epoch.event)
         writes, answers = Signal(), Signal()
         m.d.comb += [
             writes.eq((take_fill & ~mshrs.fill_killed) | take_invalidate | take_scrub),
             answers.eq((take_fill & ~mshrs.fill_killed) | take_lookup),
         ]
+        self._look_behind(m, writes, answers)
         m.d.sync += [
-            self.writers.eq(writes | (first.writes & lives)),
-            self.some_answer.eq(answers | (first.answers & lives)),
-            self.both_answer.eq(answers & first.answers & lives),
             first.lookup.eq(take_lookup),
             first.fill.eq(take_fill & ~mshrs.fill_killed),
             first.writes.eq(writes),
@@ -199,6 +206,33 @@ class DeepLookup(LookupBase):
             first.dst.eq(Mux(fill, Cat(mshrs.fill_output, mshrs.fill_match), keys.dst)),
             first.tag.eq(Mux(fill, mshrs.fill_tag, keys.tag)),
         ]
+
+    def _no_place(self, held: Signal) -> Value:
+        """Whether responses and what will answer take all places of the queue."""
+        last = len(held) - 1
+        return reduce(or_, (held[last - count] & some for count, some in enumerate(self.answering, 1)), held[last])
+
+    def _look_behind(self, m: Module, writes: Signal, answers: Signal) -> None:
+        """Foresee what R, C1 and C2 hold in the next cycle; B takes now what ``writes`` and ``answers``."""
+        staying = [self.compared] if self.fetched is self.compared else [self.fetched, self.compared]
+        lives = [~(op.fill & self.epoch.event) for op in staying]
+        writing = [writes, *(op.writes & alive for op, alive in zip(staying, lives, strict=True))]
+        answering = [(answers,), *((op.answers, alive) for op, alive in zip(staying, lives, strict=True))]
+        m.d.sync += self.writers.eq(reduce(or_, writing))
+        for count, signal in enumerate(self.answering, 1):
+            together = (reduce(and_, chain(*some)) for some in combinations(answering, count))
+            m.d.sync += signal.eq(reduce(or_, together))
+
+    def _fetch(self, m: Module) -> None:
+        """Stage R: what the memories read goes to registers, the operation beside it."""
+        first, op = self.fetched, self.compared
+        m.d.sync += [
+            *(getattr(op, name).eq(getattr(first, name)) for name in op.shape().members),
+            op.fresh.eq(first.fresh & ~self.epoch.event),
+            op.fill.eq(first.fill & ~self.epoch.event),
+        ]
+        with m.If(first.fill & self.epoch.event):
+            m.d.sync += [op.writes.eq(0), op.answers.eq(0)]
 
     def _act(self, m: Module) -> None:
         """Stages C1, C2 and M."""

@@ -4,7 +4,8 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import View
 from amaranth.lib.wiring import Component, In, Out
 
-from hopforge.hw.node_reduction import NodeReduction, ReductionParameters
+from hopforge.hw.node_reduction import NodeReduction
+from hopforge.hw.reduction_parameters import ReductionParameters
 
 __all__ = ["DirectMapping"]
 

@@ -254,10 +254,15 @@ class InputUnit(wiring.Component):
             ended.eq(Cat(pop[v] & self.front[v].kind[_TAIL] for v in range(p.vcs))),
         ]
         m.d.comb += self.dropped.eq((drain & ended).any())
+        # The event is late in its cycle: one flip-flop waits for it, not the whole counter.
+        counted = Signal(DROP_BITS, name="drops_counted")
+        happened = Signal(name="drop_happened")
+        m.d.comb += self.drops.eq(counted + happened)
+        m.d.sync += happened.eq(self.dropped & ~self.clear_drops)
         with m.If(self.clear_drops):
-            m.d.sync += self.drops.eq(0)
-        with m.Elif(self.dropped):
-            m.d.sync += self.drops.eq(self.drops + 1)
+            m.d.sync += counted.eq(0)
+        with m.Elif(happened):
+            m.d.sync += counted.eq(self.drops)
         if self.masks:
             pass  # `_ahead` has done it
         elif p.va == "free_queue":

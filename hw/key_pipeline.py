@@ -1,12 +1,12 @@
 """Stage A and the queue behind it in a deep engine: from a destination to its cache key and set index."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import StructLayout, View
-from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.node_reduction import ReductionCompare, ReductionParameters, ReductionSelect
+from hopforge.hw.key_maker import KeyMaker
+from hopforge.hw.reduction_compare import ReductionCompare
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_select import ReductionSelect
 
 STEPS = (2, 3, 4, 5)
 """Possible numbers of steps."""
@@ -17,7 +17,7 @@ _COPIES = 6
 _ENTRANCE, _COMPARED, _COMPARED_OWN, _DECIDED, _SELECTED, _QUEUED = range(_COPIES)
 
 
-class KeyPipeline(wiring.Component):
+class KeyPipeline(KeyMaker):
     """Key and index of lookups and invalidations in 2 to 5 steps; the last one ends in a queue of two places.
 
     The registers between the steps move together, in cycles in which the second place of the queue is empty. An
@@ -47,22 +47,6 @@ class KeyPipeline(wiring.Component):
         ``steps`` out of range or ``tag_bits`` below 1.
     """
 
-    req_valid: Signal
-    req_ready: Signal
-    req_dst: Signal
-    req_tag: Signal
-    invalidate_pending: Signal
-    invalidate_dst: Signal
-    invalidate_taken: Signal
-    active: View
-    flush: Signal
-    lookup: Signal
-    invalidate: Signal
-    fresh: Signal
-    key: Signal
-    index: Signal
-    dst: Signal
-    tag: Signal
     taken: Signal
 
     def __init__(
@@ -76,35 +60,11 @@ class KeyPipeline(wiring.Component):
     ):
         if steps not in STEPS:
             raise ValueError(f"steps must be 2 to 5, not {steps}")
-        if tag_bits < 1:
-            raise ValueError(f"tag_bits must be at least 1, not {tag_bits}")
-        self.reduction = reduction
+        super().__init__(
+            reduction=reduction, tag_bits=tag_bits, index_masks=index_masks, index_constant=index_constant,
+            takes=("taken",),
+        )  # fmt: skip
         self.steps = steps
-        self.tag_bits = tag_bits
-        self.index_masks = index_masks
-        self.index_constant = index_constant
-        self.index_bits = max(1, len(index_masks))
-        ports = {
-            "req_valid": In(1),
-            "req_ready": Out(1),
-            "req_dst": In(reduction.address_bits),
-            "req_tag": In(tag_bits),
-            "invalidate_pending": In(1),
-            "invalidate_dst": In(reduction.address_bits),
-            "invalidate_taken": Out(1),
-            "flush": In(1),
-            "lookup": Out(1),
-            "invalidate": Out(1),
-            "fresh": Out(1),
-            "key": Out(reduction.key_bits),
-            "index": Out(self.index_bits),
-            "dst": Out(reduction.address_bits),
-            "tag": Out(tag_bits),
-            "taken": In(1),
-        }
-        if reduction.reduces:
-            ports["active"] = In(reduction.active_layout)
-        super().__init__(ports)
         self.full = [Signal(name=f"full_copy{number}") for number in range(_COPIES)]  # second place of the queue
         self.go = Signal(_COPIES)
         names = {2: ("decided",), 3: ("compared", "decided")}.get(steps, ("compared", "decided", "selected"))
@@ -196,7 +156,7 @@ class KeyPipeline(wiring.Component):
             if compared:
                 dst = self._move_dst(m, dst, "compared", _COMPARED)
             dst = self._move_dst(m, dst, "decided", _DECIDED)
-            return decided, Cat(dst, Const(0, p.key_bits - p.address_bits)), dst, dst
+            return decided, self._address_key(dst), dst, dst
         m.submodules.compare = compare = ReductionCompare(p, registered=compared)
         m.submodules.select = select = ReductionSelect(p)
         partial = View(p.partial_layout, Signal(p.partial_layout.size, name="partial", reset_less=True))
@@ -206,15 +166,6 @@ class KeyPipeline(wiring.Component):
         with m.If(self.go[_DECIDED]):
             m.d.sync += partial.eq(compare.partial)
         return decided, select.key, select.payload, partial.dst
-
-    def _index(self, m: Module, payload: Value) -> Value:
-        if not self.index_masks:
-            return Const(0, 1)
-        m.submodules.set_index = set_index = CrcHash(
-            width_bits=self.reduction.address_bits, masks=self.index_masks, constant=self.index_constant
-        )
-        m.d.comb += set_index.data.eq(payload)
-        return set_index.hash
 
     def _queue(self, m: Module, kind: View, key: Value, index: Value, dst: Value) -> None:
         """Two places: the head, and one for what arrives while the head stays."""

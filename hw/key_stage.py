@@ -3,15 +3,16 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
-from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout, View
-from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.crc_hash import CrcHash
-from hopforge.hw.node_reduction import NodeReduction, ReductionCompare, ReductionParameters, ReductionSelect
+from hopforge.hw.key_maker import KeyMaker
+from hopforge.hw.node_reduction import NodeReduction
+from hopforge.hw.reduction_compare import ReductionCompare
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_select import ReductionSelect
 
 
-class KeyStage(wiring.Component):
+class KeyStage(KeyMaker):
     """Key and index of lookups and invalidations, in 0, 1 or 2 register stages.
 
     An invalidation enters before a request (``req_ready`` is low meanwhile). At the exit, ``lookup`` or ``invalidate``
@@ -40,22 +41,6 @@ class KeyStage(wiring.Component):
         ``stages`` out of range or ``tag_bits`` below 1.
     """
 
-    req_valid: Signal
-    req_ready: Signal
-    req_dst: Signal
-    req_tag: Signal
-    invalidate_pending: Signal
-    invalidate_dst: Signal
-    invalidate_taken: Signal
-    active: Signal
-    flush: Signal
-    lookup: Signal
-    invalidate: Signal
-    fresh: Signal
-    key: Signal
-    index: Signal
-    dst: Signal
-    tag: Signal
     accept_lookup: Signal
     accept_invalidate: Signal
 
@@ -70,36 +55,11 @@ class KeyStage(wiring.Component):
     ):
         if stages not in {0, 1, 2}:
             raise ValueError(f"stages must be 0, 1 or 2, not {stages}")
-        if tag_bits < 1:
-            raise ValueError(f"tag_bits must be at least 1, not {tag_bits}")
-        self.reduction = reduction
+        super().__init__(
+            reduction=reduction, tag_bits=tag_bits, index_masks=index_masks, index_constant=index_constant,
+            takes=("accept_lookup", "accept_invalidate"),
+        )  # fmt: skip
         self.stages = stages
-        self.tag_bits = tag_bits
-        self.index_masks = index_masks
-        self.index_constant = index_constant
-        self.index_bits = max(1, len(index_masks))
-        ports = {
-            "req_valid": In(1),
-            "req_ready": Out(1),
-            "req_dst": In(reduction.address_bits),
-            "req_tag": In(tag_bits),
-            "invalidate_pending": In(1),
-            "invalidate_dst": In(reduction.address_bits),
-            "invalidate_taken": Out(1),
-            "flush": In(1),
-            "lookup": Out(1),
-            "invalidate": Out(1),
-            "fresh": Out(1),
-            "key": Out(reduction.key_bits),
-            "index": Out(self.index_bits),
-            "dst": Out(reduction.address_bits),
-            "tag": Out(tag_bits),
-            "accept_lookup": In(1),
-            "accept_invalidate": In(1),
-        }
-        if reduction.reduces:
-            ports["active"] = In(reduction.active_layout)
-        super().__init__(ports)
         layout = StructLayout(
             {
                 "lookup": unsigned(1),
@@ -196,10 +156,6 @@ class KeyStage(wiring.Component):
         m.d.comb += [compare.dst.eq(dst), compare.active.eq(self.active), select.partial.eq(first)]
         return compare.partial, first.dst, select.key, select.payload
 
-    def _address_key(self, dst: Value) -> Value:
-        """Key of mode arbitrary, which is 0."""
-        return Cat(dst, Const(0, self.reduction.key_bits - self.reduction.address_bits))
-
     def _whole(self, m: Module, dst: Value) -> tuple[Value, Value]:
         """Key and index without a register between."""
         if not self.reduction.reduces:
@@ -207,15 +163,6 @@ class KeyStage(wiring.Component):
         m.submodules.reduction = reduction = NodeReduction(self.reduction)
         m.d.comb += [reduction.dst.eq(dst), reduction.active.eq(self.active)]
         return reduction.key, self._index(m, reduction.payload)
-
-    def _index(self, m: Module, payload: Value) -> Value:
-        if not self.index_masks:
-            return Const(0, 1)
-        m.submodules.set_index = set_index = CrcHash(
-            width_bits=self.reduction.address_bits, masks=self.index_masks, constant=self.index_constant
-        )
-        m.d.comb += set_index.data.eq(payload)
-        return set_index.hash
 
     def _last_register(
         self, m: Module, ready: Value, lookup: Value, invalidate: Value, fresh: Value, fields: list[Value]

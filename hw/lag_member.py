@@ -6,7 +6,10 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.node_reduction import ReductionCompare, ReductionParameters, ReductionSelect, ReductionSetup
+from hopforge.hw.reduction_compare import ReductionCompare
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_select import ReductionSelect
+from hopforge.hw.reduction_setup import ReductionSetup
 from hopforge.model.lookup.params import MEMBER_BITS
 
 

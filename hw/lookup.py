@@ -12,9 +12,10 @@ from hopforge.hw.epoch import EpochControl
 from hopforge.hw.key_stage import KeyStage
 from hopforge.hw.lag_member import LagMember
 from hopforge.hw.mshr import MshrFile, same_rows
-from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
 from hopforge.hw.pipelined_cache import PipelinedCache
 from hopforge.hw.pipelined_mshr import PipelinedMshrFile
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_setup import ReductionSetup
 from hopforge.hw.routing_cache import RoutingCache
 from hopforge.hw.sram import Sram
 from hopforge.hw.tcam import Tcam

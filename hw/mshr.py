@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
 
+from hopforge.hw.mshr_entries import MshrEntries
 from hopforge.hw.round_robin import RoundRobin, lowest_one, select
 
 
@@ -28,7 +27,7 @@ def same_rows(one: Value, other: Value, row_bits: int) -> Value:
     return Cat(one[at : at + row_bits] == other[at : at + row_bits] for at in range(0, len(one), row_bits))
 
 
-class MshrFile(wiring.Component):
+class MshrFile(MshrEntries):
     """Miss status holding registers of one lookup engine (states and races: ``definitions/lookup-engine.md``, *MSHRs*).
 
     States are one-hot: FREE, WAIT_ISSUE, ISSUED (with *stale*), WAIT_PRIMARY, DONE, INJECTED. Within a cycle a flush
@@ -66,41 +65,12 @@ class MshrFile(wiring.Component):
     """
 
     allocate: Signal
-    miss: Signal
-    may_merge: Signal
-    invalidate: Signal
-    fresh: Signal
-    key: Signal
-    index: Signal
-    dst: Signal
-    tag: Signal
-    flush: Signal
-    hold: Signal
-    release: Signal
     alive: Signal
     advance: Signal
-    next_key: Signal
     any_free: Signal
     several_free: Signal
     inject: Signal
-    fill_valid: Signal
-    fill_key: Signal
-    fill_index: Signal
     fill_same_row: Signal
-    fill_tag: Signal
-    fill_fresh: Signal
-    fill_match: Signal
-    fill_output: Signal
-    issue_valid: Signal
-    issue_ready: Signal
-    issue_id: Signal
-    issue_dst: Signal
-    answer_valid: Signal
-    answer_id: Signal
-    answer_match: Signal
-    answer_output: Signal
-    merged: Signal
-    retried: Signal
 
     def __init__(
         self,
@@ -114,79 +84,20 @@ class MshrFile(wiring.Component):
         output_bits: int,
         direct: bool = False,
     ):
-        for name, value in (
-            ("entries", entries),
-            ("key_bits", key_bits),
-            ("index_bits", index_bits),
-            ("row_bits", row_bits),
-            ("address_bits", address_bits),
-            ("tag_bits", tag_bits),
-            ("output_bits", output_bits),
-        ):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
-        self.entries = entries
-        self.key_bits = key_bits
-        self.index_bits = index_bits
+        if row_bits < 1:
+            raise ValueError(f"row_bits must be at least 1, not {row_bits}")
+        late = {"release": In(1), "alive": Out(1), "advance": In(1), "next_key": In(key_bits)}
+        super().__init__(
+            entries=entries, key_bits=key_bits, index_bits=index_bits, address_bits=address_bits, tag_bits=tag_bits,
+            output_bits=output_bits, primary_bits=entries, reset_less=False,
+            before={"allocate": In(1)},
+            to_b={"any_free": Out(1), "several_free": Out(1), "inject": In(1), "fill_valid": Out(1)},
+            rows={"fill_same_row": Out(index_bits // row_bits)},
+            behind={} if direct else late,
+        )  # fmt: skip
         self.row_bits = row_bits
-        self.address_bits = address_bits
-        self.tag_bits = tag_bits
-        self.output_bits = output_bits
         self.direct = direct
-        self.id_bits = max(1, ceil_log2(entries))
-        ports = {
-            "allocate": In(1),
-            "miss": In(1),
-            "may_merge": In(1),
-            "invalidate": In(1),
-            "fresh": In(1),
-            "key": In(key_bits),
-            "index": In(index_bits),
-            "dst": In(address_bits),
-            "tag": In(tag_bits),
-            "flush": In(1),
-            "hold": In(1),
-            "any_free": Out(1),
-            "several_free": Out(1),
-            "inject": In(1),
-            "fill_valid": Out(1),
-            "fill_key": Out(key_bits),
-            "fill_index": Out(index_bits),
-            "fill_same_row": Out(index_bits // row_bits),
-            "fill_tag": Out(tag_bits),
-            "fill_fresh": Out(1),
-            "fill_match": Out(1),
-            "fill_output": Out(output_bits),
-            "issue_valid": Out(1),
-            "issue_ready": In(1),
-            "issue_id": Out(self.id_bits),
-            "issue_dst": Out(address_bits),
-            "answer_valid": In(1),
-            "answer_id": In(self.id_bits),
-            "answer_match": In(1),
-            "answer_output": In(output_bits),
-            "merged": Out(1),
-            "retried": Out(1),
-        }
-        if not direct:
-            ports |= {"release": In(1), "alive": Out(1), "advance": In(1), "next_key": In(key_bits)}
-        super().__init__(ports)
-
         N = entries
-        self.free = Signal(N, init=(1 << N) - 1)
-        self.wait_issue = Signal(N)
-        self.issued = Signal(N)
-        self.stale = Signal(N)
-        self.wait_primary = Signal(N)
-        self.done = Signal(N)
-        self.injected = Signal(N)
-        self.entry_fresh = Signal(N)
-        self.keys = [Signal(key_bits, name=f"key{i}") for i in range(N)]
-        self.indices = [Signal(index_bits, name=f"index{i}") for i in range(N)]
-        self.destinations = [Signal(address_bits, name=f"dst{i}") for i in range(N)]
-        self.tags = [Signal(tag_bits, name=f"tag{i}") for i in range(N)]
-        self.primaries = [Signal(N, name=f"primary{i}") for i in range(N)]
-        self.results = [Signal(1 + output_bits, name=f"result{i}") for i in range(N)]
         self.equal_key = Signal(N)
         # Number of FREE entries as a thermometer code, because `room` is at the head of the longest chain of readiness.
         self.at_least = Signal(N, init=(1 << N) - 1)

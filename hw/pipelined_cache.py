@@ -34,11 +34,11 @@ class PipelinedCache(wiring.Component):
        ``invalidate``, ``scrub`` as for `RoutingCache`; ``present`` and ``output`` describe what was found.
 
     Behind memories with ``late_output`` one step of the comparison is in cycle 2, the rest in cycle 3; what happens is
-    the same.
+    the same. With ``memory_stage`` a cycle lies between 1 and 2, in which nothing but the memories is.
 
-    Lines are not forwarded: behind a command other than ``lookup`` nothing may be read for two cycles. The replacement
-    state is: ``busy`` says that cycle 3 belongs to an operation, ``index_before`` and ``busy_before`` what was there a
-    cycle earlier.
+    Lines are not forwarded: behind a command other than ``lookup`` nothing may be read for two cycles (three with
+    ``memory_stage``). The replacement state is: ``busy`` says that cycle 3 belongs to an operation, ``index_before``
+    and ``busy_before`` what was there a cycle earlier.
 
     Latency: as above; throughput: one operation per cycle; never stalls. Reset: the memories keep their contents.
 
@@ -46,6 +46,8 @@ class PipelinedCache(wiring.Component):
     ----------
     sets, ways, policy, skewed, key_bits, tag_bits, output_bits, epoch_bits, seed, memory, protection
         As for `RoutingCache`.
+    memory_stage : bool
+        A register behind the memories.
     """
 
     read: Signal
@@ -83,6 +85,7 @@ class PipelinedCache(wiring.Component):
         epoch_bits: int,
         seed: int = 0xACE1,
         memory: Callable[..., Sram] = Sram,
+        memory_stage: bool = False,
         protection: Protection | None = None,
     ):
         check_policy(policy, ways)
@@ -95,6 +98,7 @@ class PipelinedCache(wiring.Component):
         self.output_bits = output_bits
         self.epoch_bits = epoch_bits
         self.seed = seed
+        self.memory_stage = memory_stage
         self.line_bits = tag_bits + output_bits + RESERVED_BITS
         self.protection = protection
         self.code = None if protection is None else LineCode(
@@ -132,6 +136,10 @@ class PipelinedCache(wiring.Component):
         self.memories = [memory(depth=sets, width_bits=stored_bits, asynchronous=False) for _ in range(W)]
         bits = state_bits(policy, ways)
         self.policy_memory = memory(depth=sets, width_bits=bits, asynchronous=False) if bits else None
+        self.lines = [
+            Signal(stored_bits, name=f"line{way}", reset_less=True) if memory_stage else memory.r_data
+            for way, memory in enumerate(self.memories)
+        ]
         self.match = Signal(W)
         self.live = Signal(W)
         self.valid = Signal(W)
@@ -177,7 +185,8 @@ class PipelinedCache(wiring.Component):
         lines = self._lines(m, platform, write, new_line)
         for way, line in enumerate(lines):
             m.d.sync += [valid[way].eq(line[valid_at]), outputs[way].eq(line[output_at:epoch_at])]
-        compare = self._compare_late if self.memories[0].late_output else self._compare
+        late = self.memories[0].late_output and not self.memory_stage
+        compare = self._compare_late if late else self._compare
         compare(m, [Cat(line[epoch_at : epoch_at + self.epoch_bits], line[valid_at]) for line in lines], lines)
 
         # --- act
@@ -219,11 +228,14 @@ class PipelinedCache(wiring.Component):
             m.submodules[f"way{way}"] = memory
             self._access(memory, m, way)
             m.d.comb += memory.w_en.eq(write[way])
+            line = self.lines[way]
+            if self.memory_stage:
+                m.d.sync += line.eq(memory.r_data)
             if code is None:
                 m.d.comb += memory.w_data.eq(stored)
-                lines.append(memory.r_data)
+                lines.append(line)
                 continue
-            read = code.read(m, platform, way, memory.r_data)
+            read = code.read(m, platform, way, line)
             lines.append(read.line)
             m.d.sync += self.wrong[way].eq(read.wrong)
             if self.protection == "secded":
@@ -265,7 +277,7 @@ class PipelinedCache(wiring.Component):
         m.d.comb += self.all_live.eq(live.all())
 
     def _connect_state(self, m: Module, memory: Sram, replacement: Replacement, victim: Signal) -> None:
-        """Read-modify-write of the replacement state; the two operations ahead are forwarded."""
+        """Read-modify-write of the replacement state; the operations ahead that a read misses are forwarded."""
         m.submodules.policy_state = memory
         self._access(memory, m, 0)
         W = self.ways
@@ -290,8 +302,16 @@ class PipelinedCache(wiring.Component):
         m.d.sync += [
             same_row.eq(self.busy & (self.compare_index == self.index)),
             same_row_before.eq(self.busy_before & (self.compare_index == self.index_before)),
-            read.eq(memory.r_data),
+            read.eq(self._late_state(m, memory, state_before_that) if self.memory_stage else memory.r_data),
             state_before.eq(replacement.next_state),
             state_before_that.eq(state_before),
         ]
         m.d.comb += replacement.state.eq(Mux(same_row, state_before, Mux(same_row_before, state_before_that, read)))
+
+    def _late_state(self, m: Module, memory: Sram, state_before_that: Signal) -> Value:
+        """Return the state behind its register in cycle 2; that of the third operation ahead is there by now."""
+        behind = Signal(len(memory.r_data), name="state_behind", reset_less=True)
+        index_third = Signal(self.index_bits, reset_less=True)
+        busy_third = Signal()
+        m.d.sync += [behind.eq(memory.r_data), index_third.eq(self.index_before), busy_third.eq(self.busy_before)]
+        return Mux(busy_third & (self.compare_index == index_third), state_before_that, behind)

@@ -1,10 +1,10 @@
 """Miss status holding registers of a deep engine: what is chosen is chosen a cycle before it is used."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hopforge.hw.mshr_entries import MshrEntries
 from hopforge.hw.round_robin import LateRoundRobin, lowest_one, select
 
 
@@ -14,7 +14,7 @@ def _number(one_hot: Value, width_bits: int) -> Value:
     return Cat(one.any() if len(one) else 0 for one in ones)
 
 
-class PipelinedMshrFile(wiring.Component):
+class PipelinedMshrFile(MshrEntries):
     """Miss status holding registers (``docs/definitions/lookup-engine.md``, *MSHRs of a deep engine*).
 
     States are one-hot: FREE, WAIT_ISSUE, ISSUED (with *stale*), WAIT_PRIMARY, DONE, INJECTED. Within a cycle a flush
@@ -46,116 +46,28 @@ class PipelinedMshrFile(wiring.Component):
         A parameter below 1.
     """
 
-    next_key: Signal
-    release: Signal
-    miss: Signal
-    may_merge: Signal
-    invalidate: Signal
-    fresh: Signal
-    key: Signal
-    index: Signal
-    dst: Signal
-    tag: Signal
-    flush: Signal
-    hold: Signal
     room: Signal
     promise: Signal
     give_back: Signal
-    fill_valid: Signal
     fill_may_be_taken: Signal
     fill_taken: Signal
     fill_killed: Signal
-    fill_key: Signal
-    fill_index: Signal
-    fill_tag: Signal
-    fill_fresh: Signal
-    fill_match: Signal
-    fill_output: Signal
-    issue_valid: Signal
-    issue_ready: Signal
-    issue_id: Signal
-    issue_dst: Signal
-    answer_valid: Signal
-    answer_id: Signal
-    answer_match: Signal
-    answer_output: Signal
-    merged: Signal
-    retried: Signal
 
     def __init__(
         self, *, entries: int, key_bits: int, index_bits: int, address_bits: int, tag_bits: int, output_bits: int
     ):
-        for name, value in (
-            ("entries", entries),
-            ("key_bits", key_bits),
-            ("index_bits", index_bits),
-            ("address_bits", address_bits),
-            ("tag_bits", tag_bits),
-            ("output_bits", output_bits),
-        ):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
-        self.entries = entries
-        self.key_bits = key_bits
-        self.index_bits = index_bits
-        self.address_bits = address_bits
-        self.tag_bits = tag_bits
-        self.output_bits = output_bits
-        self.id_bits = max(1, ceil_log2(entries))
         super().__init__(
-            {
-                "next_key": In(key_bits),
-                "release": In(1),
-                "miss": In(1),
-                "may_merge": In(1),
-                "invalidate": In(1),
-                "fresh": In(1),
-                "key": In(key_bits),
-                "index": In(index_bits),
-                "dst": In(address_bits),
-                "tag": In(tag_bits),
-                "flush": In(1),
-                "hold": In(1),
-                "room": Out(1),
-                "promise": In(1),
-                "give_back": In(1),
-                "fill_valid": Out(1),
-                "fill_may_be_taken": In(1),
-                "fill_taken": In(1),
-                "fill_killed": Out(1),
-                "fill_key": Out(key_bits),
-                "fill_index": Out(index_bits),
-                "fill_tag": Out(tag_bits),
-                "fill_fresh": Out(1),
-                "fill_match": Out(1),
-                "fill_output": Out(output_bits),
-                "issue_valid": Out(1),
-                "issue_ready": In(1),
-                "issue_id": Out(self.id_bits),
-                "issue_dst": Out(address_bits),
-                "answer_valid": In(1),
-                "answer_id": In(self.id_bits),
-                "answer_match": In(1),
-                "answer_output": In(output_bits),
-                "merged": Out(1),
-                "retried": Out(1),
-            }
-        )
+            entries=entries, key_bits=key_bits, index_bits=index_bits, address_bits=address_bits, tag_bits=tag_bits,
+            output_bits=output_bits, primary_bits=max(1, ceil_log2(entries)), reset_less=True,
+            before={"next_key": In(key_bits), "release": In(1)},
+            to_b={
+                "room": Out(1), "promise": In(1), "give_back": In(1), "fill_valid": Out(1),
+                "fill_may_be_taken": In(1), "fill_taken": In(1), "fill_killed": Out(1),
+            },
+            rows={},
+            behind={},
+        )  # fmt: skip
         N = entries
-        self.free = Signal(N, init=(1 << N) - 1)
-        self.wait_issue = Signal(N)
-        self.issued = Signal(N)
-        self.stale = Signal(N)
-        self.wait_primary = Signal(N)
-        self.done = Signal(N)
-        self.injected = Signal(N)
-        self.entry_fresh = Signal(N)
-        self.keys = [Signal(key_bits, name=f"key{i}", reset_less=True) for i in range(N)]
-        self.indices = [Signal(index_bits, name=f"index{i}", reset_less=True) for i in range(N)]
-        self.destinations = [Signal(address_bits, name=f"dst{i}", reset_less=True) for i in range(N)]
-        self.tags = [Signal(tag_bits, name=f"tag{i}", reset_less=True) for i in range(N)]
-        self.primaries = [Signal(self.id_bits, name=f"primary{i}", reset_less=True) for i in range(N)]
-        self.results = [Signal(1 + output_bits, name=f"result{i}", reset_less=True) for i in range(N)]
         self.places = Signal(N, init=(1 << N) - 1)  # FREE ones that nobody may need, as a thermometer code
         self.returned = Signal()  # one more than the code says
         self.target = Signal(N)  # T

@@ -284,8 +284,9 @@ def route_computation_problems(router: RouterConfig, address: AddressConfig, loo
     if router.rc_cycles:
         yield Problem(
             "router.rc_cycles",
-            f"is for router.route_computation=table only, not lookup (a hit takes lookup.pipeline_depth + 1 = "
-            f"{lookup.pipeline_depth + 1} cycles)",
+            f"is for router.route_computation=table only, not lookup (a hit takes "
+            f"lookup.pipeline_depth + {1 + lookup.memory_stage} = "
+            f"{lookup.hit_cycles + 1} cycles)",
         )
     tag_bits = asker_bits(router.vcs, lookup.ports_per_engine)
     if tag_bits > lookup.request_tag_bits:

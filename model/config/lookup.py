@@ -15,6 +15,8 @@ KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
 ChunkBits = Literal[2, 3, 4, 6, 8]
 MAX_WIDTH_BITS = 48
 KEY_FUNCTIONS: tuple[KeyMode, ...] = get_args(KeyMode)
+DEEP_LEAST = 5
+"""Least `pipeline_depth` of the engines that let nothing wait behind their choice."""
 KEY_MODE_BITS = 4  # a cache key is the address plus its mode (docs/architecture.md)
 
 
@@ -187,11 +189,19 @@ class LookupConfig(Section):
     request_tag_bits: Annotated[int, Field(ge=1, le=32)] = 8
     """Width of the tag that leads an answer back to its request."""
     pipeline_depth: Literal[1, 2, 3, 4, 5, 6, 7, 8] = 3
-    """Cycles from a request to its answer on a hit."""
+    """Cycles from a request to its answer on a hit (with `memory_stage` one more)."""
+    memory_stage: bool = False
+    """A register of its own behind the memories of the cache, for SRAM macros and block RAMs (needs a `pipeline_depth`
+    of 5 to 8)."""
     ports_per_engine: Literal[1, 2, 4] = 1
     """Input ports of a router that share an engine, its cache and TCAM; the last engine serves what is left over."""
     tcam: TcamConfig = TcamConfig()
     """Ternary CAM."""
+
+    @property
+    def hit_cycles(self) -> int:
+        """Cycles from a request to its answer on a hit."""
+        return self.pipeline_depth + self.memory_stage
 
     @property
     def expression(self) -> KeyExpressionConfig | None:
@@ -200,6 +210,8 @@ class LookupConfig(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Check the lists."""
+        if self.memory_stage and self.pipeline_depth < DEEP_LEAST:
+            yield Problem("memory_stage", f"needs pipeline_depth {DEEP_LEAST} to 8, not {self.pipeline_depth}")
         if "arbitrary" not in self.functions:
             yield Problem("functions", "must contain 'arbitrary', the mode after reset and after a topology change")
         for key in ("functions", "chunk_bits"):

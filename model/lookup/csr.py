@@ -212,6 +212,7 @@ def _control(params: LookupParams) -> Iterator[Register]:
         ("mshrs", 18, 7, params.mshrs, "misses that can wait"),
         ("pipeline_depth", 25, 3, params.pipeline_depth % 8, "hit latency in cycles; 0: 8"),
         ("tcam_kind", 28, 2, TCAM_KINDS.index(params.tcam_kind), "0 flops, 1 sram, 2 external"),
+        *([("memory_stage", 30, 1, 1, "a hit takes a cycle more")] if params.memory_stage else []),
     )
     yield Register(
         name="PARAMS", address=0x01, description="What the engine was built with.",

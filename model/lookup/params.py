@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from hopforge.model.config import Config, CrcConfig
 from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
-from hopforge.model.config.lookup import KEY_FUNCTIONS, KEY_MODE_BITS, POLICIES, KeyMode, Policy
+from hopforge.model.config.lookup import DEEP_LEAST, KEY_FUNCTIONS, KEY_MODE_BITS, POLICIES, KeyMode, Policy
 from hopforge.model.expression.compile import Compiled
 from hopforge.model.numbers.code_word import PROTECTIONS, Protection, check_bits
 from hopforge.model.numbers.crc import crc_spec
@@ -67,7 +67,9 @@ class LookupParams:
     request_tag_bits : int
         Width T of a request's tag.
     pipeline_depth : int
-        Hit latency in cycles, 1 to 8.
+        Depth, 1 to 8: hit latency in cycles without a memory stage.
+    memory_stage : bool
+        A stage more, behind the memories (depths 5 to 8).
     tcam_kind : str
         ``flops``, ``sram`` or ``external``.
     tcam_rows, tcam_latency_cycles : int
@@ -100,6 +102,7 @@ class LookupParams:
     mshrs: int = 8
     request_tag_bits: int = 8
     pipeline_depth: int = 3
+    memory_stage: bool = False
     tcam_kind: TcamKind = "flops"
     tcam_rows: int = 64
     tcam_latency_cycles: int = 8
@@ -151,11 +154,17 @@ class LookupParams:
             mshrs=lookup.mshrs,
             request_tag_bits=lookup.request_tag_bits,
             pipeline_depth=lookup.pipeline_depth,
+            memory_stage=lookup.memory_stage,
             tcam_kind=kind,
             tcam_rows=tcam.rows,
             tcam_latency_cycles=tcam.latency_cycles,
             protection=None if cache.protection == "none" else cache.protection,
         )
+
+    @property
+    def hit_cycles(self) -> int:
+        """Cycles from a request to its answer on a hit."""
+        return self.pipeline_depth + self.memory_stage
 
     @property
     def key_bits(self) -> int:
@@ -212,6 +221,8 @@ class LookupParams:
         for name, (low, high) in _LIMITS.items():
             if not low <= getattr(self, name) <= high:
                 yield f"{name} must be {low} to {high}, not {getattr(self, name)}"
+        if self.memory_stage and self.pipeline_depth < DEEP_LEAST:
+            yield f"pipeline_depth must be {DEEP_LEAST} to 8 with a memory stage, not {self.pipeline_depth}"
         yield from self._key_problems()
         yield from self._cache_problems()
         if self.tcam_kind not in {"flops", "sram", "external"}:

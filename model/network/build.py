@@ -69,7 +69,7 @@ def build_net(
     """
     _check_limits(topology, router, source)
     latency = link_latencies(topology, router)
-    rc_cycles = router.rc_cycles if router.lookup is None else router.lookup.params.pipeline_depth + 1
+    rc_cycles = router.rc_cycles if router.lookup is None else router.lookup.params.hit_cycles + 1
     longest = int(max(latency.max() + 3 + router.credit_delay_cycles, rc_cycles + 1))
     wheel = 1 << longest.bit_length()
 

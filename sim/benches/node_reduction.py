@@ -4,7 +4,9 @@ import numpy as np
 from amaranth.hdl import Module, Shape, Signal
 from amaranth.lib.wiring import Component, In, Member, Out
 
-from hopforge.hw.node_reduction import NodeReduction, ReductionParameters, ReductionSetup
+from hopforge.hw.node_reduction import NodeReduction
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_setup import ReductionSetup
 from hopforge.model.lookup.csr import MODES
 from hopforge.model.lookup.golden.keys import KeyFunctions
 from hopforge.model.lookup.params import LookupParams

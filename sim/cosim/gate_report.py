@@ -185,7 +185,8 @@ def measure_gates(
 
 def _engine(config: Config, lookups: int) -> _Case:
     """Return the engine and lookups of random hosts, with idle cycles and back-pressure."""
-    params = dataclasses.replace(engine_parameters(config), pipeline_depth=4, tcam_kind="external")
+    params = dataclasses.replace(engine_parameters(config), pipeline_depth=4, memory_stage=False, tcam_kind="external"
+    )  # fmt: skip
     traffic = dataclasses.replace(
         engine_traffic(config, lookups, config.seed), change_configuration=False, link_failures=0.0, quiet_cycles=10**6
     )

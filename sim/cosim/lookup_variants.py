@@ -158,7 +158,8 @@ def cosim_variants(
     Parameters
     ----------
     config : Config
-        Its engine says whether all are deep or all are not; besides it gives simulator, lookups and seed.
+        Its engine says whether all are deep, or have a memory stage, or none does; besides it gives simulator, lookups
+        and seed.
     variants : int
         Engines (`hopforge.sim.drive.engine_variants`).
     lookups : int, optional
@@ -175,13 +176,13 @@ def cosim_variants(
     check_writable(output)
     seed = config.seed if seed is None else seed
     wanted = config.cosim.lookups if lookups is None else lookups
-    deep = is_deep(engine_parameters(config))
+    own = engine_parameters(config)
     start = time.perf_counter()
     ledger = output / _LEDGER
     known = {(run.variant, run.seed, run.design, run.wanted): run for run in _finished(ledger)}
     done: list[EngineRun] = []
     for variant in range(1, variants + 1):
-        params = engine_variant(variant, deep=deep)
+        params = engine_variant(variant, deep=is_deep(own), memory_stage=own.memory_stage)
         verilog = to_verilog(lookup_engine(params=params), "engine")
         design = hashlib.sha256(verilog.encode()).hexdigest()[:16]
         run = known.get((variant, seed, design, wanted))

@@ -14,7 +14,7 @@ _FUNCTIONS = ("mesh", "torus", "fat_tree", "dragonfly")
 _EXTRA_TAG_BITS = 4
 
 
-def engine_variant(seed: int, *, deep: bool) -> LookupParams:
+def engine_variant(seed: int, *, deep: bool, memory_stage: bool = False) -> LookupParams:
     """Draw a small engine: any key functions, policy, TCAM and widths.
 
     Parameters
@@ -23,6 +23,8 @@ def engine_variant(seed: int, *, deep: bool) -> LookupParams:
         The same seed gives the same engine.
     deep : bool
         Of 5 to 8 stages, all equally often in consecutive seeds; otherwise of 1 to 4.
+    memory_stage : bool
+        With a memory stage; otherwise the same engine.
     """
     rng = np.random.default_rng((seed, 12))
 
@@ -54,6 +56,7 @@ def engine_variant(seed: int, *, deep: bool) -> LookupParams:
         mshrs=choose(1, 2, 4, 5, 8),
         request_tag_bits=choose(1, 4, 8),
         pipeline_depth=depth,
+        memory_stage=memory_stage,
         tcam_kind=tcam,
         tcam_rows=choose(1, 3, 6),
         tcam_latency_cycles=choose(2, 3) if tcam == "sram" else choose(1, 2, 4),

@@ -196,7 +196,7 @@ def packet_config(config: Config) -> Config:
     in_caches = app.lookup == "cache"
     if in_caches and config.router.lookahead:
         raise ApplicationError("app.lookup: must be hit with router.lookahead, not cache")
-    route = config.lookup.pipeline_depth + 1 if in_caches else config.router.rc_cycles
+    route = config.lookup.hit_cycles + 1 if in_caches else config.router.rc_cycles
     inside = 3 + (0 if config.router.lookahead else route)
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.direct_mapping import DirectMapping
-from hopforge.hw.node_reduction import NodeReduction, ReductionParameters
+from hopforge.hw.node_reduction import NodeReduction
+from hopforge.hw.reduction_parameters import ReductionParameters
 from hopforge.hw.tag_select import TagSelect
 from hopforge.model.numbers.crc import crc_matrix
 from hopforge.model.output.plots import Line, draw_lines, new_figure, style_axes

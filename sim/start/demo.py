@@ -316,7 +316,7 @@ def _hardware_section(config: Config, variants: Sequence[Variant], folder: Path)
             Fact("cycles compared", thousands(cycles), f"with the golden engine, on {config.cosim.simulator}"),
             Fact("cycles that differ", thousands(wrong), "every output, random idle and back-pressure, flushes"),
         ]
-    facts.append(Fact("latency on a hit", f"{config.lookup.pipeline_depth} cycles", "one lookup per cycle"))
+    facts.append(Fact("latency on a hit", f"{config.lookup.hit_cycles} cycles", "one lookup per cycle"))
     rows = [[name, *values] for name, values in _hardware_rows(variants).items()]
     heads = [Column("quantity"), *(Column(variant.label) for variant in variants)]
     command = f"hopforge gen lookup {folder / first.stem / 'config.json'}"

@@ -105,7 +105,7 @@ def network_config(config: Config) -> Config:
     variants: dict[str, dict[str, Any]] = {
         "cache": {},
         "no_cache": {"lookup.cache.enabled": False},
-        "table": {"router.route_computation": "table", "router.rc_cycles": config.lookup.pipeline_depth + 1},
+        "table": {"router.route_computation": "table", "router.rc_cycles": config.lookup.hit_cycles + 1},
     }
     limits = {"warmup_cycles": WARMUP_CYCLES, "min_cycles": MEASURED_CYCLES, "max_cycles": MEASURED_CYCLES}
     data["simulation"] |= limits | {"variants": variants, "seeds": 1}

@@ -36,7 +36,7 @@ def engine_rows(config: Config) -> list[tuple[str, str]]:
             if cache.enabled
             else "off",
         ),
-        ("pipeline", f"{lookup.pipeline_depth} cycles on a hit, {lookup.mshrs} misses at a time"),
+        ("pipeline", f"{lookup.hit_cycles} cycles on a hit, {lookup.mshrs} misses at a time"),
         ("TCAM", f"{tcam.kind}, {tcam.rows} rows, {tcam.latency_cycles} cycles"),
     ]
 

@@ -12,6 +12,22 @@ def test_a_hit_is_the_answer_of_the_current_epoch(depth: int) -> None:
     assert prove_lookup(depth)
 
 
+@pytest.mark.parametrize("depth", [5, *(pytest.param(deep, marks=pytest.mark.study) for deep in (6, 7, 8))])
+def test_a_hit_is_the_answer_behind_a_memory_stage(depth: int) -> None:
+    assert prove_lookup(depth, memory_stage=True)
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "nothing waits for a writer",
+        *(pytest.param(mutant, marks=pytest.mark.study) for mutant in DEEP_MUTANTS if mutant[:7] != "nothing"),
+    ],
+)
+def test_no_proof_of_a_mutant_behind_a_memory_stage(mutant: str) -> None:
+    assert not prove_lookup(5, mutant, memory_stage=True)
+
+
 @pytest.mark.parametrize("mutant", list(MUTANTS))
 def test_no_proof_of_a_mutant(mutant: str) -> None:
     assert not prove_lookup(3, mutant)

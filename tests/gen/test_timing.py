@@ -116,6 +116,8 @@ def test_the_manifest_says_what_the_constraints_say():
     assert "set_input_delay 0.6 -clock clk [get_ports {resp_ready}]" in files["small_lookup.sdc"]
     assert "set_output_delay 0.6 -clock clk [get_ports {req_ready}]" in files["small_lookup.sdc"]
     assert files["small_lookup.sdc"].count("resp_ready") == 2, "the comment, and one delay"
+    assert said["reset_ns"] == pytest.approx(0.4)
+    assert re.findall(r"^set_input_delay (\S+) .*\brst\b", files["small_lookup.sdc"], re.MULTILINE) == ["0.4"]
 
 
 def test_parts_and_tools_have_names(monkeypatch, tmp_path):

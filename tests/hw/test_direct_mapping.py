@@ -7,7 +7,8 @@ from amaranth.lib.wiring import Component, In, Out
 from amaranth.sim import Simulator
 
 from hopforge.hw.direct_mapping import DirectMapping
-from hopforge.hw.node_reduction import ReductionParameters, ReductionSetup
+from hopforge.hw.reduction_parameters import ReductionParameters
+from hopforge.hw.reduction_setup import ReductionSetup
 
 PARAMETERS = ReductionParameters(
     address_bits=12, functions=("mesh", "torus"), chunk_bits=(3,), comparators=3, terminals=False

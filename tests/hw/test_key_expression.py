@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hopforge.hw.key_expression import KeyExpression, QuietSteps
-from hopforge.hw.node_reduction import ReductionParameters
+from hopforge.hw.reduction_parameters import ReductionParameters
 from hopforge.model.config import parse_config
 from hopforge.model.expression.compile import Compiled, compile_expression
 from hopforge.model.expression.golden import evaluate

@@ -5,7 +5,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hopforge.hw.key_stage import KeyStage
-from hopforge.hw.node_reduction import ReductionParameters
+from hopforge.hw.reduction_parameters import ReductionParameters
 
 ADDRESS_BITS = 12
 MASKS = (0b101, 0b111000, 0xFFF)

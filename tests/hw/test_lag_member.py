@@ -5,7 +5,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hopforge.hw.lag_member import LagMember
-from hopforge.hw.node_reduction import ReductionParameters
+from hopforge.hw.reduction_parameters import ReductionParameters
 from hopforge.model.numbers.crc import crc_matrix
 
 

@@ -7,7 +7,9 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.sim import Simulator
 
-from hopforge.hw.node_reduction import MODES, NodeReduction, ReductionParameters, ReductionSetup
+from hopforge.hw.node_reduction import NodeReduction
+from hopforge.hw.reduction_parameters import MODES, ReductionParameters
+from hopforge.hw.reduction_setup import ReductionSetup
 
 
 def crc32c(address: int, address_bits: int) -> int:

@@ -47,7 +47,11 @@ def deep_cycle(state, i, o):  # type: ignore[no-untyped-def]
     else:
         ops[at.DEEP_M, at.F_KIND] = at.NONE
     copy_row(ops[at.DEEP_C2], ops[at.DEEP_C1])
-    copy_row(ops[at.DEEP_C1], ops[at.DEEP_TAKEN])
+    if state.params[at.P_MEMORY_STAGE]:
+        copy_row(ops[at.DEEP_C1], ops[at.DEEP_R])
+        copy_row(ops[at.DEEP_R], ops[at.DEEP_TAKEN])
+    else:
+        copy_row(ops[at.DEEP_C1], ops[at.DEEP_TAKEN])
     _kill(state, request or go, void_key)
     copy_rows(state.mshrs, state.next_mshrs)
 
@@ -132,11 +136,12 @@ def _take_scrub(state):  # type: ignore[no-untyped-def]
 def _has_room(state, kind):  # type: ignore[no-untyped-def]
     """Return whether there is a place for everything that can become of an operation of this kind."""
     ops = state.operations
-    c1, c2 = ops[at.DEEP_C1, at.F_KIND], ops[at.DEEP_C2, at.F_KIND]
-    if c1 > at.LOOKUP or c2 > at.LOOKUP:  # behind a writer
-        return False
-    lookups = (c1 == at.LOOKUP) + (c2 == at.LOOKUP)
-    if kind in (at.LOOKUP, at.FILL) and state.regs[at.S_RESPONSES] + lookups >= at.DEEP_RESPONSES:
+    lookups = 0
+    for stage in range(at.DEEP_R, at.DEEP_C2 + 1):
+        if ops[stage, at.F_KIND] > at.LOOKUP:  # behind a writer
+            return False
+        lookups += ops[stage, at.F_KIND] == at.LOOKUP
+    if kind in (at.LOOKUP, at.FILL) and state.regs[at.S_RESPONSES] + lookups >= state.responses.shape[0]:
         return False
     if kind != at.LOOKUP:
         return True
@@ -166,7 +171,7 @@ def _respond(state, tag, output, match, hit):  # type: ignore[no-untyped-def]
 @inner
 def _drop_response(state):  # type: ignore[no-untyped-def]
     """Let the first response leave."""
-    for index in range(1, at.DEEP_RESPONSES):
+    for index in range(1, state.responses.shape[0]):
         copy_row(state.responses[index - 1], state.responses[index])
     state.regs[at.S_RESPONSES] -= 1
 
@@ -259,7 +264,7 @@ def _kill(state, flush, void_key):  # type: ignore[no-untyped-def]
         mshr = mshrs[s[at.S_TO_FILL] - 1]
         if flush or (mshr[at.M_FRESH] and mshr[at.M_KEY] == void_key):
             s[at.S_TO_FILL] = 0
-    for stage in (at.DEEP_F, at.DEEP_C1, at.DEEP_C2):
+    for stage in (at.DEEP_F, at.DEEP_R, at.DEEP_C1, at.DEEP_C2):
         operation = ops[stage]
         if operation[at.F_KIND] == at.FILL and (flush or (operation[at.F_FRESH] and operation[at.F_KEY] == void_key)):
             operation[at.F_KIND] = at.NONE

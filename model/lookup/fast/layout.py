@@ -14,7 +14,7 @@ OUTPUTS = LookupOutputs._fields
 
 # parameters
 (P_A, P_DEPTH, P_SETS, P_WAYS, P_POLICY, P_SKEWED, P_EPOCHS, P_MSHRS, P_TCAM, P_LATENCY, P_OUTPUT_MASK, P_COMPARATORS,
- P_CHUNKS, P_MAX_MEMBERS, P_FUNCTIONS, P_ROWS, P_RADICES, P_CHUNK0) = range(18)  # fmt: skip
+ P_CHUNKS, P_MAX_MEMBERS, P_FUNCTIONS, P_ROWS, P_RADICES, P_MEMORY_STAGE, P_CHUNK0) = range(19)  # fmt: skip
 FLOPS, SRAM, EXTERNAL = range(3)
 
 # scalar registers
@@ -34,10 +34,10 @@ FLOPS, SRAM, EXTERNAL = range(3)
 (OP_A0, OP_A1, OP_C, OP_CHOSEN, OP_ENTER) = range(5)
 (F_KIND, F_FRESH, F_KEY, F_DST, F_TAG, F_MSHR, F_ROW, F_COUNT) = range(8)
 # deep engines: stages (four registers of A, the youngest first, as many as the depth has) and further fields
-(DEEP_A0, _, _, _, DEEP_Q0, DEEP_Q1, DEEP_C1, DEEP_C2, DEEP_M, DEEP_F, DEEP_TAKEN, DEEP_STAGES) = range(12)
+(DEEP_A0, _, _, _, DEEP_Q0, DEEP_Q1, DEEP_R, DEEP_C1, DEEP_C2, DEEP_M, DEEP_F, DEEP_TAKEN, DEEP_STAGES) = range(13)
 (F_USABLE, F_MATCH, F_OUTPUT, F_DEEP_COUNT) = range(F_COUNT, F_COUNT + 4)
 (X_TAG, X_OUTPUT, X_MATCH, X_HIT, X_COUNT) = range(5)
-DEEP_RESPONSES = 4
+DEEP_RESPONSES = 4  # a place more with a memory stage
 SHALLOW_DEPTHS = 4
 SETUP_PERIODS = 3
 NONE, LOOKUP, FILL, INVALIDATE, SCRUB = range(5)

@@ -37,7 +37,7 @@ class EngineState(NamedTuple):
 
     ``params`` int64[P]; ``regs`` int64[S]; ``config`` int64[C]; ``shadow``, ``csr_kind``, ``csr_mask``, ``csr_reset``
     int64[128]; ``mshrs``, ``next_mshrs`` int64[mshr, M]; ``operations`` int64[stage, F]; of deep engines: ``responses``
-    int64[4, X], ``late_inputs`` and ``late_events``, those of the cycle before; ``valid``, ``tags``,
+    int64[place, X], ``late_inputs`` and ``late_events``, those of the cycle before; ``valid``, ``tags``,
     ``outputs``, ``epochs`` int64[set, way]; ``order`` int64[set · ways], the words of `model.lookup.replacement`;
     ``rows`` int64[row, R]; ``written`` int64[R]; ``pipeline`` int64[latency + 1, T]; ``counters`` int64[10]; ``totals``
     int64[10], the counters if nobody ever cleared them; ``events`` int64[10], what the present cycle adds to both;
@@ -118,7 +118,7 @@ def engine_state(params: LookupParams) -> EngineState:
         mshrs=np.zeros((params.mshrs, at.M_COUNT), np.int64),
         next_mshrs=np.zeros((params.mshrs, at.M_COUNT), np.int64),
         operations=np.zeros((at.DEEP_STAGES, at.F_DEEP_COUNT) if deep else (5, at.F_COUNT), np.int64),
-        responses=np.zeros((at.DEEP_RESPONSES, at.X_COUNT), np.int64),
+        responses=np.zeros((at.DEEP_RESPONSES + params.memory_stage, at.X_COUNT), np.int64),
         late_inputs=np.zeros(len(at.INPUTS), np.int64),
         late_events=np.zeros(len(COUNTERS), np.int64),
         valid=np.zeros(shape, np.int64),
@@ -173,6 +173,7 @@ def _parameters(params: LookupParams) -> np.ndarray:
         at.P_FUNCTIONS: sum(1 << MODES.index(name) for name in params.functions),
         at.P_ROWS: params.tcam_rows,
         at.P_RADICES: params.radices,
+        at.P_MEMORY_STAGE: int(params.memory_stage),
     }
     return np.array([values[index] for index in range(at.P_CHUNK0)] + list(params.chunk_bits), np.int64)
 

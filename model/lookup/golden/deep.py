@@ -8,7 +8,7 @@ from hopforge.model.lookup.golden.operations import CycleEvents, Kind, Operation
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.lookup.golden.tcam import TcamResult
 
-_RESPONSES = 4
+_RESPONSES = 4  # a place more with a memory stage
 _Q_PLACES = 2
 _SETUP_PERIODS = 3
 
@@ -37,8 +37,7 @@ class DeepLookupEngine(EngineControl):
         super().reset()
         self._a: list[Operation | None] = [None] * (self.params.pipeline_depth - 4)  # the oldest last
         self._q: list[Operation] = []
-        self._c1: Operation | None = None
-        self._c2: Operation | None = None
+        self._c: list[Operation | None] = [None] * (2 + self.params.memory_stage)  # R, C1, C2
         self._m: Operation | None = None
         self._out: deque[Response] = deque()
         self._scrub_was_last = False
@@ -60,7 +59,7 @@ class DeepLookupEngine(EngineControl):
     @property
     def idle(self) -> bool:
         """Whether no lookup is anywhere in the engine and nothing is going on in the background."""
-        stages = (*self._a, self._c1, self._c2, self._m)
+        stages = (*self._a, *self._c, self._m)
         late = self._late_answer is not None or self._late_request
         bus = self._before.csr_we or self._before.link_change or any(self._configured_before) or self._late_clear
         empty = not (any(stages) or self._q or self._out)
@@ -98,7 +97,7 @@ class DeepLookupEngine(EngineControl):
         self._next_for_miss()
         self._move_fills(taken, picked)
         self._move_requests(inputs, taken)
-        self._c1, self._c2, self._m = taken, self._c1, goes_to_m
+        self._c, self._m = [taken, *self._c[:-1]], goes_to_m
         if inputs.resp_ready and self._out:
             self._out.popleft()
         if events.response is not None:
@@ -156,10 +155,11 @@ class DeepLookupEngine(EngineControl):
 
     def _has_room(self, choice: Operation) -> bool:
         """Return whether there is a place for everything that can become of an operation."""
-        behind_b = [operation for operation in (self._c1, self._c2) if operation is not None]
+        behind_b = [operation for operation in self._c if operation is not None]
         if any(operation.kind is not Kind.LOOKUP for operation in behind_b):
             return False  # behind a writer
-        if choice.kind in {Kind.FILL, Kind.LOOKUP} and len(self._out) + len(behind_b) >= _RESPONSES:
+        places = _RESPONSES + self.params.memory_stage
+        if choice.kind in {Kind.FILL, Kind.LOOKUP} and len(self._out) + len(behind_b) >= places:
             return False
         lookups = len(behind_b) + (self._m is not None and self._m.kind is Kind.LOOKUP)
         return choice.kind is not Kind.LOOKUP or self._mshrs.free > lookups
@@ -178,7 +178,7 @@ class DeepLookupEngine(EngineControl):
         The tag compare of C1 is done here, too: only an INVALIDATE that is not fresh could see another epoch, and no
         line of either is left that could hit.
         """
-        operation = self._c2
+        operation = self._c[-1]
         if operation is None:
             return None
         if operation.kind is Kind.LOOKUP:
@@ -361,12 +361,11 @@ class DeepLookupEngine(EngineControl):
         if flush or self._to_fill in invalidated:
             self._to_fill = None
         self._f = self._f if lives(self._f) else None
-        self._c1 = self._c1 if lives(self._c1) else None
-        self._c2 = self._c2 if lives(self._c2) else None
+        self._c = [operation if lives(operation) else None for operation in self._c]
 
     def _flush_event(self) -> None:
         self._mshrs.flush()
-        for operation in (*self._a, *self._q, self._c1, self._c2, self._m):
+        for operation in (*self._a, *self._q, *self._c, self._m):
             if operation is not None:
                 operation.fresh = False
 

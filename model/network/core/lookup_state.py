@@ -86,7 +86,9 @@ DEEP = np.dtype(
         ("a", "u4"),  # stage A: VCs, the youngest in the lowest byte
         ("q0", "u1"),  # VCs
         ("q1", "u1"),
-        ("c1_kind", "u1"),  # NOTHING, LOOKUP (of a VC) or FILL (of an MSHR)
+        ("r_kind", "u1"),  # NOTHING, LOOKUP (of a VC) or FILL (of an MSHR)
+        ("r_of", "u1"),
+        ("c1_kind", "u1"),
         ("c1_of", "u1"),
         ("c2_kind", "u1"),
         ("c2_of", "u1"),
@@ -106,6 +108,7 @@ _SETTINGS = (
     "engines",
     "members",  # input ports that share an engine: 1, 2 or 4
     "depth",
+    "memory_stage",
     "mshrs",
     "sets",
     "ways",

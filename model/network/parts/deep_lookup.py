@@ -188,8 +188,9 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
     if deep.p == NO_VC and deep.f == NO_VC and engine.done != uint64(0):
         picked = first_at_or_after(engine.done, engine.fill_pointer)
     chosen, chosen_of = NOTHING, 0
-    if FILL not in (deep.c1_kind, deep.c2_kind):
-        behind = int64(deep.c1_kind == LOOKUP) + int64(deep.c2_kind == LOOKUP) + int64(deep.m != NO_VC)
+    if FILL not in (deep.r_kind, deep.c1_kind, deep.c2_kind):
+        behind = int64(deep.r_kind == LOOKUP) + int64(deep.c1_kind == LOOKUP) + int64(deep.c2_kind == LOOKUP)
+        behind += int64(deep.m != NO_VC)
         if deep.f != NO_VC:
             chosen, chosen_of = FILL, int64(deep.f)
         elif deep.q0 != NO_VC and has_free(lookups, used, behind):
@@ -213,7 +214,11 @@ def step_engine(net: Net, lookups: Lookups, e: int, now: int) -> None:
     of = int64(deep.c2_of)
     deep.m = uint8(of) if complete(net, lookups, e, int64(deep.c2_kind), of, now) else uint8(NO_VC)
     deep.c2_kind, deep.c2_of = deep.c1_kind, deep.c1_of
-    deep.c1_kind, deep.c1_of = uint8(chosen), uint8(chosen_of)
+    if lookups.memory_stage != 0:
+        deep.c1_kind, deep.c1_of = deep.r_kind, deep.r_of
+        deep.r_kind, deep.r_of = uint8(chosen), uint8(chosen_of)
+    else:
+        deep.c1_kind, deep.c1_of = uint8(chosen), uint8(chosen_of)
     if chosen == FILL:
         deep.f = NO_VC
     if deep.p != NO_VC:
@@ -233,7 +238,9 @@ def may_sleep(lookups: Lookups, e: int) -> bool:
         return False
     if deep.a != ~uint32(0) or deep.q0 != NO_VC or deep.m != NO_VC or deep.follower != NO_VC:
         return False
-    if deep.c1_kind != NOTHING or deep.c2_kind != NOTHING or deep.f != NO_VC or deep.p != NO_VC:
+    if deep.r_kind != NOTHING or deep.c1_kind != NOTHING or deep.c2_kind != NOTHING:
+        return False
+    if deep.f != NO_VC or deep.p != NO_VC:
         return False
     return deep.t != NO_VC or not has_free(lookups, engine.used, 0)
 

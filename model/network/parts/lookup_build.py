@@ -83,6 +83,7 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
         "engines": engines,
         "members": members,
         "depth": params.pipeline_depth,
+        "memory_stage": params.memory_stage,
         "mshrs": params.mshrs,
         "sets": params.sets,
         "ways": params.ways,

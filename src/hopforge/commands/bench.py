@@ -1,11 +1,15 @@
 """Commands that measure the speed of hopforge on this machine."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hopforge.commands.terminal import output_folder, say_written
+
+if TYPE_CHECKING:
+    from hopforge.sim.start.bench import Case
 
 
 def bench_lookup(
@@ -26,21 +30,60 @@ def bench_lookup(
 
     hopforge bench lookup --repetitions 3
     """
-    from rich.console import Console
-    from rich.table import Table
-
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.start.bench import CLOCK, lookup_cases, measure
+    from hopforge.sim.start.bench import CLOCK, lookup_cases
     from hopforge.sim.start.bench_results import write_bench
 
     target = output_folder(output, "bench lookup")
     check_writable(target)
-    console = Console()
-    rows = []
-    with console.status("measuring"):
-        for row in measure(lookup_cases(trace), repetitions):
-            rows.append(row)
+    rows = _measured(lookup_cases(trace), repetitions)
     write_bench(rows, target, clock=CLOCK)
+    _print_rates(rows)
+    say_written(target)
+
+
+def bench_dqn(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/bench/dqn).")
+    ] = None,
+    repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each case; the best counts.")] = 5,
+) -> None:
+    """Time the agent of DQN routing, on one core: decisions and training steps of the paper's network.
+
+    `aim_per_s` in the table of the results is what 100 000 decisions of a 4x4 torus in 120 s need.
+
+    Example:
+
+    hopforge bench dqn --repetitions 3
+    """
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.start.bench import CLOCK
+    from hopforge.sim.start.bench_dqn import AIMS, dqn_cases
+    from hopforge.sim.start.bench_results import write_bench
+
+    target = output_folder(output, "bench dqn")
+    check_writable(target)
+    rows = [row | {"aim_per_s": AIMS[row["case"]]} for row in _measured(dqn_cases(), repetitions)]
+    write_bench(rows, target, clock=CLOCK)
+    _print_rates(rows)
+    say_written(target)
+
+
+def _measured(cases: Iterator["Case"], repetitions: int) -> list[dict[str, Any]]:
+    """Time cases while the terminal says so."""
+    from rich.console import Console
+
+    from hopforge.sim.start.bench import measure
+
+    with Console().status("measuring"):
+        return list(measure(cases, repetitions))
+
+
+def _print_rates(rows: list[dict[str, Any]]) -> None:
+    """Print a line per case."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     table.add_column("case", no_wrap=True)
     for heading in ("work", "best", "worst", "rate", "per step"):
@@ -50,8 +93,7 @@ def bench_lookup(
             str(row["case"]), f"{row['work']:,} {row['unit']}s", f"{row['best_s']:.3g} s", f"{row['worst_s']:.3g} s",
             f"{row['million_per_s']:.3g} M/s", f"{row['per_yardstick_step']:.3g}",
         )  # fmt: skip
-    console.print(table)
-    say_written(target)
+    Console().print(table)
 
 
 def bench_net(

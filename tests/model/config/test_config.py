@@ -88,6 +88,11 @@ def test_good_file_and_its_defaults() -> None:
         ("ways: 4", "ways: 3\n    entires: 9", "x.yml:10: lookup.cache.entires: unknown key; did you mean 'entries'?"),
         (
             "ways: 4",
+            "ways: 4\n  memory_stage: true",
+            "x.yml:10: lookup.memory_stage: needs pipeline_depth 5 to 8, not 3",
+        ),
+        (
+            "ways: 4",
             "policy: mru",
             "x.yml:9: lookup.cache.policy: must be 'lru', 'plru', 'fifo' or 'random', not 'mru'",
         ),

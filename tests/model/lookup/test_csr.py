@@ -50,6 +50,12 @@ def test_constants_say_what_was_built() -> None:
     }  # fmt: skip
 
 
+def test_a_memory_stage_is_a_bit_of_its_own() -> None:
+    params = csr_map(LookupParams(pipeline_depth=8, memory_stage=True))["PARAMS"]
+    assert params.reset >> 30 == 1
+    assert params.decode(params.reset)["pipeline_depth"] == 0
+
+
 def test_high_words_exist_only_where_needed() -> None:
     narrow, wide = csr_map(ENGINES[0]), csr_map(ENGINES[3])
     names = ["OWN_HI", "INVALIDATE_HI", "TCAM_VALUE_HI", "TCAM_MASK_HI", "TCAM_OUTPUT_HI"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import run
 from hopforge.model.lookup.fast.state import engine_state
-from hopforge.model.lookup.golden.build import golden_engine
+from hopforge.model.lookup.golden.build import SHALLOW_DEPTHS, golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.stimulus import Traffic, stimulus
@@ -22,6 +22,7 @@ def engines(draw: Any) -> LookupParams:
     policies = ["lru", "fifo", "random"] + ["plru"] * (ways != 3)
     policy = draw(st.sampled_from(policies))
     kind = draw(st.sampled_from(["flops", "sram", "external"]))
+    depth = draw(st.integers(1, 8))
     return LookupParams(
         address_bits=bits,
         functions=("arbitrary", *draw(st.sets(st.sampled_from(["mesh", "torus", "fat_tree", "dragonfly"])))),
@@ -36,7 +37,8 @@ def engines(draw: Any) -> LookupParams:
         max_members=draw(st.sampled_from([1, 3, 16])),
         mshrs=draw(st.integers(1, 9)),
         request_tag_bits=draw(st.sampled_from([1, 8, 32])),
-        pipeline_depth=draw(st.integers(1, 8)),
+        pipeline_depth=depth,
+        memory_stage=depth > SHALLOW_DEPTHS and draw(st.booleans()),
         tcam_kind=kind,
         tcam_rows=draw(st.integers(1, 12)),
         tcam_latency_cycles=draw(st.integers(2 if kind == "sram" else 1, 9)),

@@ -110,6 +110,18 @@ def test_a_hit_takes_as_many_cycles_as_stages(depth: int) -> None:
     assert (response.resp_output, response.resp_match, response.resp_hit) == (77, 1, 1)
 
 
+@pytest.mark.parametrize("depth", DEPTHS[SHALLOW_DEPTHS:])
+def test_a_memory_stage_adds_a_cycle_and_none_between_hits(depth: int) -> None:
+    master = Master(pipeline_depth=depth, memory_stage=True, mshrs=5)
+    master.enable()
+    master.learn(5, 77)
+    accepted = [master.request(5, tag) for tag in range(50)]
+    assert accepted == list(range(accepted[0], accepted[0] + 50))
+    master.idle(depth + 1)
+    assert [master.responses[tag][0] for tag in range(50)] == [cycle + depth + 1 for cycle in accepted]
+    assert all(master.responses[tag][1].resp_hit for tag in range(50))
+
+
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize(("kind", "latency"), [("flops", 1), ("flops", 5), ("sram", 2), ("sram", 9)])
 def test_a_miss_adds_the_latency_of_the_tcam(depth: int, kind: str, latency: int) -> None:

@@ -43,6 +43,7 @@ def parsed(*, reduction: str = "true", kind: str = "auto", rows: int = 64, laten
         ({"address_bits": 12, "chunk_bits": (8,)}, "chunk_bits must be at most address_bits - 6 = 6, not 8"),
         ({"mshrs": 65}, "mshrs must be 1 to 64, not 65"),
         ({"pipeline_depth": 9}, "pipeline_depth must be 1 to 8, not 9"),
+        ({"pipeline_depth": 4, "memory_stage": True}, "pipeline_depth must be 5 to 8 with a memory stage, not 4"),
         ({"tcam_kind": "dram"}, "tcam_kind must be flops, sram or external, not 'dram'"),
         (
             {"tcam_kind": "sram", "tcam_latency_cycles": 1},

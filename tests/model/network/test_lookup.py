@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.lookup.golden.build import SHALLOW_DEPTHS
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.network.core.lookup_state import COUNTS
@@ -175,6 +176,11 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "five cycles": ("ring", {"vcs": 4}, {"pipeline_depth": 5, "cache": {"entries": 2, "ways": 2}}),
     "eight cycles": ("dragonfly", {"vcs": 3}, {"pipeline_depth": 8, "mshrs": 2, "cache": {"entries": 4, "ways": 2}}),
+    "a memory stage": (
+        "ring",
+        {"vcs": 4},
+        {"pipeline_depth": 6, "memory_stage": True, "cache": {"entries": 2, "ways": 2}},
+    ),
     "two ports an engine": (
         "ring",
         {"vcs": 4},
@@ -227,10 +233,12 @@ def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
         "link_latency_cycles": draw(st.integers(1, 2)),
     }
     members = draw(st.sampled_from([1, 1, 2, 3]))
+    depth = draw(st.integers(1, 8))
     lookup = {
         "reduction": draw(st.booleans()),
         "lag": {"members": members, "max_members": max(members, 3), "hash": draw(st.sampled_from(["crc", "modulo"]))},
-        "pipeline_depth": draw(st.integers(1, 8)),
+        "pipeline_depth": depth,
+        "memory_stage": depth > SHALLOW_DEPTHS and draw(st.booleans()),
         "mshrs": draw(st.integers(1, 8)),
         "cache": {
             "entries": entries, "ways": ways, "policy": policy, "enabled": draw(st.integers(0, 5)) > 0,

@@ -32,6 +32,7 @@ ENGINES: list[dict[str, Any]] = [
     {"pipeline_depth": 5, "tcam_kind": "external", "epoch_bits": 1, "entries": 8, "ways": 2, "mshrs": 5},
     {"pipeline_depth": 8, "tcam_kind": "flops", "tcam_latency_cycles": 4, "entries": 16, "ways": 4, "policy": "plru",
      "max_members": 5, "tcam_rows": 8},
+    {"pipeline_depth": 6, "memory_stage": True, "tcam_kind": "external", "epoch_bits": 1, "entries": 8, "ways": 4},
 ]  # fmt: skip
 
 

@@ -1,12 +1,15 @@
 """Engines drawn at random: what is drawn, what is kept, and that a difference is told."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hopforge.hw.lookup_engine import lookup_engine
 from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
+from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.cosim import lookup_variants as module
 from hopforge.sim.cosim.lookup_variants import cosim_engines
 from hopforge.sim.drive.engine_variants import engine_variant
@@ -43,6 +46,22 @@ def test_engines_of_all_kinds_are_drawn(deep: bool, depths: set[int]) -> None:
     assert {params.policy for params in drawn} == {"lru", "plru", "fifo", "random"}
     assert {params.skewed for params in drawn} == {False, True}
     assert engine_variant(7, deep=deep) == engine_variant(7, deep=deep)
+
+
+def test_a_memory_stage_is_in_all_engines_or_in_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[bool] = []
+
+    def build(*, params: LookupParams) -> Any:
+        built.append(params.memory_stage)
+        return lookup_engine(params=params)
+
+    monkeypatch.setattr(module, "lookup_engine", build)
+    text = "lookup: {functions: [arbitrary, torus], pipeline_depth: 6, memory_stage: true, mshrs: 4}"
+    staged = parse_config(f"name: s\ntopology: {{kind: torus, radices: [4, 4]}}\n{text}\n")
+    assert cosim_engines(staged, variants=2, lookups=30, simulator="icarus", output=tmp_path).passed
+    assert built == [True, True]
+    drawn = [engine_variant(seed, deep=True, memory_stage=True) for seed in (1, 2)]
+    assert [replace(params, memory_stage=False) for params in drawn] == [engine_variant(s, deep=True) for s in (1, 2)]
 
 
 def test_finished_runs_are_kept(tmp_path: Path, played: list[int]) -> None:

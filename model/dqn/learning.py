@@ -1,0 +1,167 @@
+"""What agents do, compiled: decide, store a sample, train, copy to the target network."""
+
+from typing import Any
+
+import numpy as np
+
+from hopforge.model.dqn.adam import adam_step, clip, step_size
+from hopforge.model.dqn.agents import (
+    BATCH,
+    BETA1,
+    BETA2,
+    CLIP_NORM,
+    COPIES,
+    DECISIONS,
+    DIVERGED,
+    EPSILON,
+    EVERY,
+    GAMMA,
+    LOSS,
+    RANDOM,
+    RATE,
+    REWARD,
+    SCHEDULE,
+    STARTS,
+    STORED,
+    TARGET_EVERY,
+    TRAININGS,
+    Agents,
+    Q,
+)
+from hopforge.model.dqn.dense import compiled, part
+from hopforge.model.dqn.exploration import chosen, exploration_rate
+from hopforge.model.dqn.forward import forward, greedy
+from hopforge.model.dqn.gradient import loss_and_gradient
+from hopforge.model.kernel.rng import next_below, next_float
+
+__all__ = ["decide", "end_decision", "put_targets", "store", "train"]
+
+
+@part
+def _drawn_action(streams: Any, number: int, actions: int, allowed: int) -> int:
+    """Return one of the allowed actions, each as likely as the others."""
+    count = 0
+    for j in range(actions):
+        count += (allowed >> j) & 1
+    left = next_below(streams, number, count)
+    for j in range(actions):
+        if (allowed >> j) & 1:
+            if left == 0:
+                return j
+            left -= 1
+    return 0
+
+
+@compiled
+def decide(agents: Agents, agent: int, observation: Any, allowed: int) -> int:
+    """Return the action of an agent; call `end_decision` when the samples that fall due with it are stored.
+
+    Parameters
+    ----------
+    agents : Agents
+    agent : int
+        Which one.
+    observation : float[1, input]
+    allowed : int
+        Mask of the actions that lead somewhere; one bit or more.
+    """
+    counts = agents.counts
+    q = forward(agents.weights[agent], agents.widths, observation, agents.work)[0]
+    best = greedy(q, allowed)
+    rate = exploration_rate(agents.limits[SCHEDULE], counts[agent, DECISIONS])
+    draw = next_float(agents.streams, 2 * agent)
+    action = best
+    if draw < rate:
+        drawn = _drawn_action(agents.streams, 2 * agent, q.shape[0], allowed)
+        action = chosen(rate, draw, drawn, best)
+        counts[agent, RANDOM] += 1
+    counts[agent, DECISIONS] += 1
+    agents.sums[agent, Q] += q[best]
+    return action
+
+
+@compiled
+def end_decision(agents: Agents, agent: int) -> None:
+    """Copy the network to the target network after every so many decisions."""
+    if agents.counts[agent, DECISIONS] % agents.limits[TARGET_EVERY] == 0:
+        agents.target[agent, :] = agents.weights[agent, :]
+        agents.counts[agent, COPIES] += 1
+
+
+@compiled
+def store(
+    agents: Agents, agent: int, observation: Any, action: int, reward: float, later: Any, next_agent: int, allowed: int
+) -> None:
+    """Put a sample into an agent's replay ring, over the oldest one, and train if it is time.
+
+    `later`, `next_agent` and `allowed` (observation, agent and mask at the next router; −1: no further decision) count
+    only with bootstrap.
+    """
+    counts = agents.counts
+    place = counts[agent, STORED] % agents.samples.shape[1]
+    for j in range(agents.samples.shape[2]):
+        agents.samples[agent, place, j] = observation[j]
+    agents.actions[agent, place] = action
+    agents.rewards[agent, place] = reward
+    if agents.next_agents.shape[1] > 0:
+        for j in range(agents.samples.shape[2]):
+            agents.next_samples[agent, place, j] = later[j]
+        agents.next_agents[agent, place] = next_agent
+        agents.next_allowed[agent, place] = allowed
+    counts[agent, STORED] += 1
+    agents.sums[agent, REWARD] += reward
+    stored, starts = counts[agent, STORED], agents.limits[STARTS]
+    if starts > 0 and stored >= starts and stored % agents.limits[EVERY] == 0:
+        _draw_batch(agents, agent)
+        train(agents, agent)
+
+
+@part
+def _draw_batch(agents: Agents, agent: int) -> None:
+    """Fill the batch with samples drawn uniformly, with replacement."""
+    fill = min(agents.counts[agent, STORED], agents.samples.shape[1])
+    for i in range(agents.limits[BATCH]):
+        place = next_below(agents.streams, 2 * agent + 1, fill)
+        for j in range(agents.samples.shape[2]):
+            agents.batch[i, j] = agents.samples[agent, place, j]
+        agents.batch_actions[i] = agents.actions[agent, place]
+        reward = agents.rewards[agent, place]
+        if agents.next_agents.shape[1] > 0:
+            put_targets(agents, i, reward, agents.next_samples[agent, place], agents.next_agents[agent, place],
+                        agents.next_allowed[agent, place])  # fmt: skip
+        else:
+            agents.batch_targets[i] = reward
+
+
+@compiled
+def put_targets(agents: Agents, row: int, reward: float, later: Any, next_agent: int, allowed: int) -> None:
+    """Set the target of a row of the batch: r + γ Q_target(s′, argmax Q(s′)), both of the next router's agent."""
+    value = np.float64(reward)
+    if next_agent >= 0:
+        observation = later.reshape((1, later.shape[0]))
+        action = greedy(forward(agents.weights[next_agent], agents.widths, observation, agents.work)[0], allowed)
+        estimate = forward(agents.target[next_agent], agents.widths, observation, agents.work)[0, action]
+        value += agents.rates[GAMMA] * estimate
+    agents.batch_targets[row] = value
+
+
+@compiled
+def train(agents: Agents, agent: int) -> None:
+    """Take a training step with the batch; an agent that got no numbers takes none any more."""
+    counts, rates = agents.counts, agents.rates
+    if counts[agent, DIVERGED] > 0:
+        return
+    w, g = agents.weights[agent], agents.gradient
+    real = w.dtype.type
+    counts[agent, TRAININGS] += 1
+    loss = loss_and_gradient(
+        w, agents.widths, agents.batch, agents.batch_actions, agents.batch_targets, agents.work, g
+    )
+    agents.sums[agent, LOSS] += loss
+    sound = clip(g, agents.starts, rates[CLIP_NORM], agents.norms, agents.lanes) and not np.isnan(loss)
+    if sound:
+        rate = step_size(rates[RATE], rates[BETA1], rates[BETA2], counts[agent, TRAININGS])
+        sound = adam_step(w, agents.moment1[agent], agents.moment2[agent], g, real(rate), real(rates[BETA1]),
+                          real(rates[BETA2]), real(rates[EPSILON]))  # fmt: skip
+    if not sound:
+        counts[agent, DIVERGED] = counts[agent, TRAININGS]

@@ -1,0 +1,48 @@
+"""What an agent sees of a packet at a router of a grid, and how far the packet still has to go."""
+
+from typing import Any
+
+from hopforge.model.dqn.dense import compiled
+
+__all__ = ["distance", "observe"]
+
+
+@compiled
+def distance(radices: Any, wraps: bool, here: Any, there: Any) -> int:
+    """Return the least number of hops between two routers, given by their coordinates."""
+    hops = 0
+    for d in range(len(radices)):
+        way = abs(here[d] - there[d])
+        hops += min(way, radices[d] - way) if wraps else way
+    return hops
+
+
+@compiled
+def observe(
+    radices: Any, here: Any, there: Any, payload: int, local: Any, remote: Any, scales: Any, observation: Any
+) -> None:
+    """Fill in the 6n + 1 inputs of a router's agent.
+
+    Parameters
+    ----------
+    radices, here, there : int[n]
+        Of the grid; coordinates of the router and of the packet's destination.
+    payload : int
+        Flits between header and footer.
+    local, remote : int[2n]
+        Flits that wait here for the adaptive channel of each port (X−, X+, Y−, …), and in the buffer behind it.
+    scales : float64[3]
+        Payload, local and remote flits that count as 1; a first of 0: numbers as they are.
+    observation : float[6n + 1]
+        Gets x, y, …, xd, yd, …, payload, local, remote.
+    """
+    n = len(radices)
+    scaled = scales[0] > 0
+    for d in range(n):
+        most = max(radices[d] - 1, 1) if scaled else 1
+        observation[d] = here[d] / most
+        observation[n + d] = there[d] / most
+    observation[2 * n] = payload / scales[0] if scaled else payload
+    for port in range(2 * n):
+        observation[2 * n + 1 + port] = local[port] / scales[1] if scaled else local[port]
+        observation[4 * n + 1 + port] = remote[port] / scales[2] if scaled else remote[port]

@@ -1,0 +1,70 @@
+"""Settings of the decisions and of the acknowledges: what is not the agent's and not the table's."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+__all__ = ["RoutingRules", "Rules"]
+
+NO_LIMIT = 1 << 62
+
+
+class RoutingRules(NamedTuple):
+    """Numbers only, for the kernels: see `Rules`."""
+
+    max_hops: int
+    busy_too: bool
+    reward_rejected: bool
+    queue_depth: int
+    unit: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the definition leaves to settings (docs/definitions/dqn.md#headers and #acknowledges).
+
+    Attributes
+    ----------
+    max_hops : int
+        More links than these set Pdor.
+    available : {"room", "busy_and_no_room"}
+        A proposal is rejected without room for the packet; or only if the channel is busy, too.
+    reward_rejected : bool
+        Whether a rejected proposal gets its reward.
+    queue_depth : int, optional
+        Acknowledges that wait in a router; by default any number.
+    reward_unit_cycles, reward_offset : float
+        Reward = distance · unit / cycles + offset.
+    """
+
+    max_hops: int = 8
+    available: Literal["room", "busy_and_no_room"] = "room"
+    reward_rejected: bool = True
+    queue_depth: int | None = None
+    reward_unit_cycles: float = 77.0
+    reward_offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.max_hops < 0:
+            raise ValueError(f"max_hops must be 0 or more, not {self.max_hops}")
+        if self.queue_depth is not None and self.queue_depth < 1:
+            raise ValueError(f"queue_depth must be 1 or more, not {self.queue_depth}")
+        if not (math.isfinite(self.reward_unit_cycles) and self.reward_unit_cycles > 0):
+            raise ValueError(f"reward_unit_cycles must be a number > 0, not {self.reward_unit_cycles}")
+        if not math.isfinite(self.reward_offset):
+            raise ValueError(f"reward_offset must be a number, not {self.reward_offset}")
+        if self.available not in ("room", "busy_and_no_room"):
+            raise ValueError(f"available must be one of room, busy_and_no_room, not {self.available!r}")
+
+    @property
+    def compiled(self) -> RoutingRules:
+        """What kernels take."""
+        return RoutingRules(
+            max_hops=self.max_hops,
+            busy_too=self.available == "busy_and_no_room",
+            reward_rejected=self.reward_rejected,
+            queue_depth=NO_LIMIT if self.queue_depth is None else self.queue_depth,
+            unit=float(self.reward_unit_cycles),
+            offset=float(self.reward_offset),
+        )

@@ -1,0 +1,94 @@
+"""The inference block against the network in whole numbers, every sum of the last layer and every cycle count."""
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+
+from hopforge.hw.dqn_inference import SHIFT_BITS, DqnInference
+from hopforge.model.dqn.int8_network import Int8Network, quantised, whole_observations
+from hopforge.model.dqn.shape import NetworkShape
+
+
+def words(dut: DqnInference, network: Int8Network) -> tuple[list[int], list[int]]:
+    """Rows of the two memories, in the order of the docstring."""
+    rows, biases = [], []
+    for matrix, bias in zip(network.matrices, network.biases, strict=True):
+        for begin in range(0, matrix.shape[1], dut.lanes):
+            here = slice(begin, begin + dut.lanes)
+            rows += [packed(row, 8) for row in matrix[:, here]]
+            biases.append(packed(bias[here], dut.sum_bits))
+    assert (len(rows), len(biases)) == (dut.rows, dut.bias_rows)
+    return rows, biases
+
+
+def packed(values: np.ndarray, bits: int) -> int:
+    return sum((int(value) & ((1 << bits) - 1)) << (bits * k) for k, value in enumerate(values))
+
+
+@pytest.mark.parametrize(
+    ("widths", "lanes", "scale"),
+    [((13, 9, 8, 7, 4), 4, 1.0), ((7, 5, 6, 3, 2), 8, 4.0), ((3, 4, 2, 3, 5), 2, 1.0)],
+)
+def test_every_advantage(widths: tuple[int, ...], lanes: int, scale: float) -> None:
+    shape, rng = NetworkShape(*widths), np.random.default_rng(len(widths) * lanes)
+    seen = rng.random((12, widths[0]))
+    seen[0], seen[1] = 0, 1
+    network = quantised(shape, shape.drawn(rng, 0.5) * scale, seen)
+    whole = whole_observations(seen)
+    dut = DqnInference(widths=widths, lanes=lanes)
+    rows, biases = words(dut, network)
+    found: list[list[int]] = []
+    actions: list[int] = []
+
+    async def bench(ctx):
+        ctx.set(dut.shifts, sum(shift << (SHIFT_BITS * k) for k, shift in enumerate(network.shifts)))
+        for name, contents in (("w", rows), ("b", biases)):
+            for address, word in enumerate(contents):
+                ctx.set(getattr(dut, f"{name}_en"), 1)
+                ctx.set(getattr(dut, f"{name}_addr"), address)
+                ctx.set(getattr(dut, f"{name}_data"), word)
+                await ctx.tick()
+            ctx.set(getattr(dut, f"{name}_en"), 0)
+        for observation in whole:
+            for place, value in enumerate(observation):
+                ctx.set(dut.x_en, 1)
+                ctx.set(dut.x_addr, place)
+                ctx.set(dut.x_data, int(value))
+                await ctx.tick()
+            ctx.set(dut.x_en, 0)
+            ctx.set(dut.start, 1)
+            cycles, sums = 1, []
+            await ctx.tick()
+            ctx.set(dut.start, int(rng.integers(2)))  # ignored while it is busy
+            while True:
+                if ctx.get(dut.advantage_valid):
+                    sums.append(ctx.get(dut.advantage))
+                cycles += 1
+                if ctx.get(dut.done):
+                    ctx.set(dut.start, 0)
+                    break
+                assert ctx.get(dut.busy)
+                await ctx.tick()
+            await ctx.tick()
+            assert not ctx.get(dut.busy)
+            assert cycles == dut.cycles
+            found.append(sums)
+            actions.append(ctx.get(dut.action))
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert found == network.advantages(whole).tolist()
+    assert actions == network.actions(whole).tolist()
+    assert len({tuple(sums) for sums in found}) > 4
+
+
+def test_cycles_of_the_networks_of_the_definition() -> None:
+    # 13 inputs are faster than 64 sums can leave: 15 + 3 · 64; then four blocks of 258; a block's way out, and a cycle
+    layers = (15 + 3 * 64 + 64 + 1, 4 * 258 + 64 + 1, 4 * 258 + 64 + 1, 258 + 4 + 1)
+    assert DqnInference(widths=(13, 256, 256, 256, 4), lanes=64).cycles == 1 + sum(layers) == 2730
+    with pytest.raises(ValueError, match="actions and lanes must be 2 or more, not 1 and 4"):
+        DqnInference(widths=(13, 8, 8, 8, 1), lanes=4)
+    with pytest.raises(ValueError, match="sum_bits must be 16 … 48, not 8"):
+        DqnInference(widths=(13, 8, 8, 8, 4), lanes=4, sum_bits=8)
