@@ -24,6 +24,7 @@ from hopforge.hw.router_on_bus import RouterOnBus
 from hopforge.hw.streamed_router import router_with_streams
 from hopforge.model.config import Config
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
+from hopforge.model.lookup.tcam import TcamRow
 from hopforge.model.router.bus_space import router_space
 from hopforge.model.router.csr import all_engines_address, engine_address, router_csr_map
 from hopforge.model.router.params import RouterParams
@@ -158,10 +159,7 @@ def program_text(programs: Sequence[RouterProgram]) -> str:
     """JSON with the TCAM rows and the register operations of routers, one row or operation on a line."""
     lines = ["{", '  "routers": [']
     for program in programs:
-        rows = [
-            {"value": f"{row.value:#x}", "mask": f"{row.mask:#x}", "output": row.output, "lag": int(row.lag)}
-            for row in program.rows
-        ]
+        rows = _rows_as_data(program.rows)
         operations = [
             [step.kind, f"{step.address:#06x}", f"{step.data:#010x}", f"{step.mask:#010x}", step.name]
             for step in program.operations
@@ -170,11 +168,25 @@ def program_text(programs: Sequence[RouterProgram]) -> str:
             f'    {{"router": {program.router},',
             '     "tcam": [',
             *_listed(rows),
+            *_rows_of_ports(program),
             '     ], "operations": [',
             *_listed(operations),
             "     ]}" + ("," if program is not programs[-1] else ""),
         ]
     return "\n".join([*lines, "  ]", "}", ""])
+
+
+def _rows_as_data(rows: Sequence[TcamRow]) -> list[dict[str, Any]]:
+    return [
+        {"value": f"{row.value:#x}", "mask": f"{row.mask:#x}", "output": row.output, "lag": int(row.lag)}
+        for row in rows
+    ]
+
+
+def _rows_of_ports(program: RouterProgram) -> list[str]:
+    """Lines with the rows of each port (look-ahead)."""
+    rows = [_rows_as_data(of_port) for of_port in program.rows_of_ports]
+    return ['     ], "tcam_of_ports": [', *_listed(rows)] if rows else []
 
 
 def _listed(items: Sequence[Any]) -> list[str]:
@@ -213,6 +225,12 @@ def engine_sections(params: RouterParams) -> list[str]:
     if params.lookup is None:
         return []
     whose, number = "Each input port has an engine of its own; its", "port"
+    if params.asks_ahead:
+        ahead = ", ".join(str(port) for port in range(params.ports) if params.carries(port))
+        whose = (
+            f"Each port has an engine of its own. That of ports {ahead} is at the output and answers for the router "
+            "behind the link (look-ahead); that of the others is at the input. Its"
+        )
     if params.ports_per_engine > 1:
         groups = (params.engine_ports(engine) for engine in range(params.engines))
         served = "; ".join(

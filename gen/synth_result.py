@@ -1,10 +1,11 @@
 """Figures of a block."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
-__all__ = ["SynthResult"]
+__all__ = ["SynthResult", "medians"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,3 +33,10 @@ class SynthResult:
     def figure_ns(self) -> float | None:
         """Delay that counts: OpenSTA's if there is one."""
         return self.delay_ns if self.sta_ns is None else self.sta_ns
+
+
+def medians(results: Sequence[SynthResult]) -> tuple[float, float] | None:
+    """Return the medians of area (µm²) and delay (ns), each for itself, over the recipes; None for fewer than two."""
+    areas = [result.area_um2 for result in results if result.area_um2 is not None]
+    delays = [result.figure_ns for result in results if result.figure_ns is not None]
+    return (median(areas), median(delays)) if min(len(areas), len(delays)) > 1 else None

@@ -11,7 +11,8 @@ from hopforge.gen.synth_blocks import Block, Registered
 from hopforge.hw.allocator import ALLOCATORS
 from hopforge.hw.arbiter import RoundRobinArbiter, TwoLevelRoundRobinArbiter
 from hopforge.hw.crossbar import Crossbar
-from hopforge.hw.input_unit import InputUnit, flit_layout, label_bits
+from hopforge.hw.input_ports import flit_layout, label_bits
+from hopforge.hw.input_unit import InputUnit
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.router import Router
 from hopforge.hw.shared_lookup import SharedLookup

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hopforge.hw.input_unit import control_signature
+from hopforge.hw.engine_ports import control_signature
 from hopforge.hw.router import Router
 from hopforge.hw.router_core import port_signature
 from hopforge.hw.router_csr import RouterCsr, csr_signature

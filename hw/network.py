@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.controlled_router import ControlledRouter, channel_signature, has_tcam_ports, tcam_signature
-from hopforge.hw.input_unit import flit_layout
+from hopforge.hw.input_ports import flit_layout
 from hopforge.hw.round_robin import select
 from hopforge.hw.router_csr import csr_signature
 from hopforge.hw.shared import shared

@@ -61,7 +61,7 @@ class Router(wiring.Component):
         core = RouterCore(params=p)
         m.submodules.core = shared(core, platform, core.kind)
         for outside, inside in zip(self.port, core.port, strict=True):
-            if p.lookahead is not None:
+            if p.lookahead is not None and not p.asks_ahead:
                 self._connect_around_next(m, outside, inside)
             else:
                 wiring.connect(m, wiring.flipped(outside), inside)
@@ -74,9 +74,8 @@ class Router(wiring.Component):
         if p.rc == "lookup":
             for outside, inside in zip(self.control, core.control, strict=True):
                 wiring.connect(m, wiring.flipped(outside), inside)
-            return m
         for i, port in enumerate(self.port):
-            if p.lookahead is not None:
+            if p.lookahead is not None and not p.asks_ahead:
                 ahead = NextRoute(params=p)
                 m.submodules[f"next{i}"] = shared(ahead, platform, p.structure, p.lookahead.next_routes)
                 m.d.comb += [
@@ -88,6 +87,8 @@ class Router(wiring.Component):
                 brought = BroughtRoute(params=p)
                 m.submodules[f"brought{i}"] = shared(brought, platform, p.structure)
                 m.d.comb += [brought.data.eq(port.in_flit.data), core.route[i].eq(brought.route)]
+                continue
+            if p.rc == "lookup":
                 continue
             table = RouteTable(params=p)
             m.submodules[f"table{i}"] = shared(table, platform, p.structure, p.routes)

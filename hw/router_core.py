@@ -1,17 +1,24 @@
 """The router without its routing tables: the part that equal routers of a network share."""
 
 from collections.abc import Hashable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.crossbar import Crossbar
-from hopforge.hw.input_unit import DROP_BITS, InputUnit, control_signature, flit_layout, label_bits
+from hopforge.hw.engine_ports import control_signature
+from hopforge.hw.input_ports import DROP_BITS, flit_layout, label_bits
+from hopforge.hw.input_unit import InputUnit
+from hopforge.hw.next_lookup import NextLookup
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.protected_buffer import FLIT_EVENTS
+from hopforge.hw.round_robin import select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
 from hopforge.hw.shared_lookup import SharedLookup
@@ -82,7 +89,7 @@ class RouterCore(wiring.Component):
     def __init__(self, *, params: RouterParams):
         self.params = p = params
         members = router_members(p)
-        if p.rc == "table":
+        if p.rc == "table" or p.lookahead is not None:
             members["route"] = In(route_layout(p).size).array(p.ports)
         super().__init__(members)
         self.inputs = [InputUnit(params=p, port=i) for i in range(p.ports)]
@@ -127,10 +134,10 @@ class RouterCore(wiring.Component):
             for name in ("at_or_after", "offers", "offered", "stays", "follows"):
                 beyond[name] = Cat(getattr(output, name) for output in self.outputs)
         for i, unit in enumerate(self.inputs):
-            kind = p.structure, unit.rules, unit.masks, p.rc_cycles_at(i)
+            kind = p.structure, unit.rules, unit.masks, p.rc_cycles_at(i), unit.looks_up
             place(m, f"input{i}", unit, platform, *kind, **beyond)
             self._input(m, i, unit, sa.granted_vc)
-            if p.rc == "table":
+            if not unit.looks_up:
                 m.d.comb += unit.route.eq(self.route[i])
         if p.rc == "lookup":
             self._lookups(m, platform)
@@ -178,6 +185,8 @@ class RouterCore(wiring.Component):
         """Lead the control ports to the engines: those in the input units, or those that input units share."""
         p = self.params
         for g, control in enumerate(self.control):
+            if p.carries(g):
+                continue
             units = [self.inputs[i] for i in p.engine_ports(g)]
             if p.ports_per_engine == 1:
                 wiring.connect(m, wiring.flipped(control), units[0].control)  # type: ignore[attr-defined]
@@ -187,6 +196,33 @@ class RouterCore(wiring.Component):
             wiring.connect(m, wiring.flipped(control), engine.control)
             for unit, member in zip(units, engine.member, strict=True):
                 wiring.connect(m, unit.asking, member)  # type: ignore[attr-defined]
+        if p.lookahead is not None:
+            self._next_lookups(m, platform)
+
+    def _next_lookups(self, m: Module, platform: object) -> None:
+        """Put an engine at every output that leads to a router, and lead its answers to all inputs."""
+        p = self.params
+        answered: list[list[Value]] = [[] for _ in self.inputs]  # of each input, from each engine: a bit per VC
+        accepted: list[list[Value]] = [[] for _ in self.inputs]
+        routes = []
+        dst = Cat(unit.ahead_dst for unit in self.inputs)
+        for o in filter(p.carries, range(p.ports)):
+            engine = NextLookup(params=p)
+            asks = Cat(unit.ahead_asks[v * p.ports + o] for unit in self.inputs for v in range(p.vcs))
+            place(m, f"next_lookup{o}", engine, platform, p.structure, asks=asks, dst=dst)
+            wiring.connect(m, wiring.flipped(self.control[o]), engine.control)
+            routes.append(engine.route)
+            for i in range(p.ports):
+                accepted[i].append(engine.accepted[i * p.vcs : (i + 1) * p.vcs])
+                answered[i].append(engine.answered[i * p.vcs : (i + 1) * p.vcs])
+        for i, unit in enumerate(self.inputs):
+            m.d.comb += [
+                unit.ahead_accepted.eq(reduce(or_, accepted[i])),
+                unit.ahead_answered.eq(reduce(or_, answered[i])),
+            ]
+            for v in range(p.vcs):
+                answer = select(Cat(word[v] for word in answered[i]), routes)
+                m.d.comb += unit.ahead_answer[v * p.route_bits : (v + 1) * p.route_bits].eq(answer)
 
     def _output(self, m: Module, o: int, output: OutputUnit, label: Value) -> None:
         p, port = self.params, self.port[o]
@@ -213,3 +249,6 @@ class RouterCore(wiring.Component):
                 port.out_valid.eq(Cat(crossing[i * p.ports + o] for i in range(p.ports)).any()),
                 flit.eq(crossbar.out[o]),
             ]
+            if p.asks_ahead and not p.carries(o):
+                with m.If(View(flit_layout(p), crossbar.out[o]).kind[0]):  # a head on its way to a host
+                    m.d.sync += flit.data[p.route_at : p.route_at + p.route_bits].eq(0)

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.event_counter import event_counter
-from hopforge.hw.input_unit import DROP_BITS
+from hopforge.hw.input_ports import DROP_BITS
 from hopforge.hw.round_robin import select
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, WORD_BITS, Register, csr_map
 from hopforge.model.router.csr import (

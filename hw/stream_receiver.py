@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.flit_buffer import FlitBuffer
-from hopforge.hw.input_unit import flit_layout
+from hopforge.hw.input_ports import flit_layout
 from hopforge.hw.round_robin import RoundRobin, select
 from hopforge.hw.stream_sender import stream_signature
 from hopforge.model.router.stream_params import StreamParams

@@ -8,7 +8,7 @@ from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, ceil_log2
 
-from hopforge.hw.input_unit import flit_layout
+from hopforge.hw.input_ports import flit_layout
 from hopforge.hw.round_robin import RoundRobin, select
 from hopforge.hw.sram import Sram
 from hopforge.model.router.stream_params import WAITING, StreamParams

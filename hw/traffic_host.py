@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.controlled_router import channel_signature
-from hopforge.hw.input_unit import flit_layout
+from hopforge.hw.input_ports import flit_layout
 from hopforge.hw.round_robin import RoundRobin
 from hopforge.hw.xorshift import next_word
 from hopforge.model.lookup.csr import WORD_BITS

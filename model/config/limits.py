@@ -24,6 +24,9 @@ from hopforge.model.config.topology import (
 )
 from hopforge.model.config.traffic import ReplyConfig, TrafficConfig
 
+AHEAD_ASKERS_MAX = 64
+"""Virtual channels of all inputs that the lookup engine of an output serves (look-ahead)."""
+
 KEY_KIND_BITS = 6  # link-aggregation member and kind, above the value of a reduced key (docs/architecture.md)
 
 
@@ -264,6 +267,34 @@ def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Itera
             )
     elif traffic.source in ("interval", "rounds"):
         yield Problem("traffic.source", f"{traffic.source} needs router.model=input_output_queued, not {router.model}")
+
+
+def ahead_problems(router: RouterConfig, topology: TopologyConfig, lookup: LookupConfig) -> Iterator[Problem]:
+    """Return why lookup engines cannot answer for the next router (`router.lookahead`); keys are from the root."""
+    if router.route_computation == "table" or not router.lookahead or router.model != "input_queued":
+        return
+    if lookup.ports_per_engine > 1:
+        yield Problem("lookup.ports_per_engine", f"must be 1 with router.lookahead, not {lookup.ports_per_engine}")
+    if lookup.cache.output_kind != "port":
+        yield Problem(
+            "lookup.cache.output_kind",
+            f"must be port with router.lookahead (the next router is known before allocation), not "
+            f"{lookup.cache.output_kind}",
+        )
+    ports = _ports(topology)
+    askers = ports * router.vcs
+    if askers > AHEAD_ASKERS_MAX:
+        yield Problem(
+            "router.lookahead",
+            f"lookup engines of outputs serve at most {AHEAD_ASKERS_MAX} virtual channels, not "
+            f"{ports} ports · {router.vcs} = {askers}",
+        )
+    elif asker_bits(askers, 1) > lookup.request_tag_bits:
+        yield Problem(
+            "lookup.request_tag_bits",
+            f"must number {ports} ports · router.vcs={router.vcs} = {askers} with router.lookahead, not "
+            f"{lookup.request_tag_bits} bits",
+        )
 
 
 def _reply_problems(router: RouterConfig, reply: ReplyConfig) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from hopforge.model.config.base import Problem, Section
 from hopforge.model.config.csr import CsrConfig
 from hopforge.model.config.energy import EnergyConfig
 from hopforge.model.config.limits import (
+    ahead_problems,
     group_problems,
     key_problems,
     route_computation_problems,
@@ -137,6 +138,7 @@ class Config(Section):
         if self.router.route_computation == "lookup":
             yield from key_problems(self.topology, self.address, self.lookup)
         yield from route_computation_problems(self.router, self.address, self.lookup)
+        yield from ahead_problems(self.router, self.topology, self.lookup)
         yield from router_model_problems(self.router, self.traffic)
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)

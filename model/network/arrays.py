@@ -21,9 +21,9 @@ def pool_size(hosts: int) -> int:
     return max(64, 4 * hosts)
 
 
-def event_capacity(topology: Topology) -> int:
-    """Events of one kind that one cycle can bring."""
-    return 2 * topology.routers * topology.max_ports + topology.hosts
+def event_capacity(topology: Topology, router: RouterParameters) -> int:
+    """Events of one kind that one cycle can bring; look-ahead: answers of engines come to those of RC."""
+    return (3 if router.lookahead else 2) * topology.routers * topology.max_ports + topology.hosts
 
 
 def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wheel: int) -> dict[str, int]:
@@ -31,7 +31,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
     R, P, V, H = topology.routers, topology.max_ports, router.vcs, topology.hosts
     NI, NP, width = R * P * V, R * P, P * V
     words, port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
-    capacity = event_capacity(topology)
+    capacity = event_capacity(topology, router)
     vct_pairs = width * V if router.va == "wavefront" else 1
     speculative = NI if router.speculation or router.va == "free_queue" else 1
     return {
@@ -40,6 +40,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "awake": H,
         "packet": pool_size(H),
         "fifo": NI * router.buffer_flits,
+        "unanswered": NI if router.lookahead else 1,
         "candidate": NI * tables.max_candidates,
         "active": words,
         "waiting": R * vc_words,

@@ -74,6 +74,9 @@ class _InputVc:
     asked: bool = False
     candidates: list[_Candidate] = field(default_factory=list)
     output: tuple[int, int] | None = None
+    asked_ahead: bool = False  # look-ahead with engines
+    ahead: int | None = None  # field `route` for the next router
+    head_left: bool = False
 
 
 @dataclass
@@ -110,6 +113,7 @@ class RouterModel:
         self.engines = [golden_engine(p.lookup) for _ in range(p.engines)] if p.lookup else []
         self._ask_pointer = [0] * p.ports
         self._member_pointer = [0] * p.engines
+        self._ahead_pointer = [0] * p.ports
         self._queued = p.va == "free_queue"
         self._va = allocation("output_first" if self._queued else p.va, p.ports * p.vcs, p.arbiter)
         self._next_vc = [0] * p.ports  # f
@@ -160,13 +164,15 @@ class RouterModel:
         """
         p = self.params
         outputs = self.visible()
+        self._take_answers_ahead()
 
         requests = self._vc_requests()
         allocated = {} if self._queued else self._va.match(requests)
         asked = self._switch_requests()
         if self._queued:
             for n, members in requests.items():
-                asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
+                if self._may_leave(self.inputs[n // p.vcs][n % p.vcs]):
+                    asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
         passed = self._choose_ahead(asked) if p.sa == "input_ahead" else {}
         sends = self._switch(self._sa, asked)
         if self._queued:
@@ -174,6 +180,7 @@ class RouterModel:
         late = self._late_sends(requests, allocated, sends)
         drains = {i: v for i in range(p.ports) if i not in sends | late for v in self._draining(i)}
         asks = [self._asking(i) for i in range(p.ports)]
+        asks_ahead = self._asking_ahead()
 
         # From here on the state changes.
         if not self._queued:
@@ -208,7 +215,7 @@ class RouterModel:
                 assert len(fifo) < p.buffer_flits, f"port {i} VC {port.flit.vc}: a flit without a credit"
                 fifo.append(port.flit)
 
-        answers = self._lookups(asks, engines)
+        answers = self._lookups(asks, asks_ahead, engines)
         for i, of_port in enumerate(self.inputs):
             for v, vc in enumerate(of_port):
                 if i in popped and popped[i][0] == v and popped[i][1].is_tail:
@@ -233,7 +240,7 @@ class RouterModel:
     def _at_once(self, i: int) -> bool:
         """Whether heads of input i have no cycle of RC."""
         p = self.params
-        return p.rc == "table" and (p.rc_cycles == 0 or p.carries(i))
+        return p.carries(i) or (p.rc == "table" and p.rc_cycles == 0)
 
     # Decisions: what the state at the start of the cycle leads to.
 
@@ -289,6 +296,7 @@ class RouterModel:
                 and vc.output is not None
                 and vc.fifo
                 and self.outputs[vc.output[0]][vc.output[1]].credits > 0
+                and self._may_leave(vc)
             }
             for of_port in self.inputs
         ]
@@ -339,7 +347,8 @@ class RouterModel:
             return {}
         asked: list[dict[int, int]] = [{} for _ in range(p.ports)]
         for n, members in requests.items():
-            asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
+            if self._may_leave(self.inputs[n // p.vcs][n % p.vcs]):
+                asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
         busy = {o for o, _ in sends.values()}
         late = {}
         for i, (o, v) in self._switch(self._speculative_sa, asked).items():
@@ -360,6 +369,43 @@ class RouterModel:
             return None
         return first_at_or_after(self._ask_pointer[i], waiting, p.vcs)
 
+    # Look-ahead with lookup engines: that of a carried port is at the output.
+
+    def _needs_answer(self, vc: _InputVc) -> bool:
+        """Whether the head of a VC with a candidate takes a route along that an engine answers."""
+        return self.params.rc == "lookup" and self.params.carries(vc.candidates[0].port)
+
+    def _may_leave(self, vc: _InputVc) -> bool:
+        """Whether the first flit of a VC waits for no answer."""
+        return vc.head_left or vc.ahead is not None or not self._needs_answer(vc)
+
+    def _asking_ahead(self) -> list[int | None]:
+        """Return the input VC n that asks the engine of each output."""
+        p = self.params
+        waiting: list[list[int]] = [[] for _ in range(p.ports)]
+        for i, of_port in enumerate(self.inputs):
+            for v, vc in enumerate(of_port):
+                beyond = vc.state is _State.ACTIVE or (vc.state is _State.VA and not self._held(i))
+                if beyond and vc.candidates and self._needs_answer(vc) and not vc.asked_ahead:
+                    waiting[vc.candidates[0].port].append(i * p.vcs + v)
+        return [
+            first_at_or_after(self._ahead_pointer[o], asking, p.ports * p.vcs) if asking else None
+            for o, asking in enumerate(waiting)
+        ]
+
+    def _take_answers_ahead(self) -> None:
+        """Give heads the answers that are visible in this cycle."""
+        p = self.params
+        for o, engine in enumerate(self.engines):
+            response = engine.response
+            if not p.carries(o) or response is None:
+                continue
+            port, route_class = p.ports, 0
+            if response.match:
+                port = min(response.output & (1 << PORT_BITS) - 1, p.ports)
+                route_class = response.output >> PORT_BITS & (1 << CLASS_BITS) - 1
+            self.inputs[response.tag // p.vcs][response.tag % p.vcs].ahead = port | route_class << p.port_field_bits
+
     # Changes of state.
 
     def _allocate(self, n: int, m: int) -> None:
@@ -375,7 +421,8 @@ class RouterModel:
         w = vc.output[1]
         flit = vc.fifo.popleft()
         if self.params.lookahead is not None and flit.is_head:
-            flit = self._with_next_route(flit, self.params.lookahead.next_routes)
+            flit = self._with_route(flit, self._next_route(vc, flit, self.params.lookahead.next_routes))
+        vc.head_left = True
         self._crossing[o] = flit._replace(vc=w)
         out = self.outputs[o][w]
         out.credits -= 1
@@ -385,11 +432,17 @@ class RouterModel:
             out.tail_sent = True
         return flit
 
-    def _with_next_route(self, head: Flit, routes: Sequence[int]) -> Flit:
-        """Return a head with the route that it needs in the next router."""
+    def _next_route(self, vc: _InputVc, head: Flit, routes: Sequence[int]) -> int:
+        """Return field `route` that a head needs in the next router."""
         p = self.params
+        if p.rc == "lookup":
+            return vc.ahead or 0
         dst = head.data & (1 << p.address_bits) - 1
-        ahead = routes[dst] if dst < len(routes) else 0
+        return routes[dst] if dst < len(routes) else 0
+
+    def _with_route(self, head: Flit, ahead: int) -> Flit:
+        """Return a head with another field `route`."""
+        p = self.params
         field_mask = (1 << p.route_bits) - 1
         return head._replace(data=head.data & ~(field_mask << p.route_at) | ahead << p.route_at)
 
@@ -409,6 +462,7 @@ class RouterModel:
         first = _State.VA if self._at_once(i) else _State.RC
         vc.state = first if vc.fifo else _State.IDLE
         vc.cycles, vc.asked, vc.candidates, vc.output = 0, False, [], None
+        vc.asked_ahead, vc.ahead, vc.head_left = False, None, False
 
     def _advance(self, i: int, v: int, before: _State) -> None:
         """Move a VC whose packet has not ended in this cycle; `before` is its state at the start."""
@@ -450,12 +504,17 @@ class RouterModel:
         options = [_Candidate(o, p.vc_mask(route_class, i, v, o), 0) for o in range(p.ports) if ports >> o & 1]
         return [option for option in options if option.mask]
 
-    def _lookups(self, asks: list[int | None], engines: Sequence[LookupInputs]) -> list[LookupOutputs]:
+    def _lookups(
+        self, asks: list[int | None], asks_ahead: list[int | None], engines: Sequence[LookupInputs]
+    ) -> list[LookupOutputs]:
         """Let the engines go through the cycle, and the VCs in RC with their answers."""
         p = self.params
         vc_bits = (p.vcs - 1).bit_length()
         answers = []
         for g, engine in enumerate(self.engines):
+            if p.carries(g):
+                answers.append(self._look_up_ahead(g, asks_ahead[g], engines[g]))
+                continue
             members = p.engine_ports(g)
             asking = {member: asks[i] or 0 for member, i in enumerate(members) if asks[i] is not None}
             request = {"req_valid": 0, "req_dst": 0, "req_tag": 0}
@@ -473,6 +532,19 @@ class RouterModel:
             if answer.resp_valid:
                 self._answered(members[answer.resp_tag >> vc_bits], answer.resp_tag & (1 << vc_bits) - 1, answer)
         return answers
+
+    def _look_up_ahead(self, o: int, n: int | None, inputs: LookupInputs) -> LookupOutputs:
+        """Let the engine of an output go through the cycle; VC n asks it."""
+        p = self.params
+        if n is None:
+            return self.engines[o].step(inputs._replace(req_valid=0, req_dst=0, req_tag=0, resp_ready=1))
+        vc = self.inputs[n // p.vcs][n % p.vcs]
+        dst = vc.fifo[0].data & (1 << p.address_bits) - 1
+        answer = self.engines[o].step(inputs._replace(req_valid=1, req_dst=dst, req_tag=n, resp_ready=1))
+        if answer.req_ready:
+            vc.asked_ahead = True
+            self._ahead_pointer[o] = (n + 1) % (p.ports * p.vcs)
+        return answer
 
     def _answered(self, i: int, v: int, answer: LookupOutputs) -> None:
         vc = self.inputs[i][v]

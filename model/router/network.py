@@ -115,7 +115,8 @@ class NetworkModel:
     links : sequence of Link
         At most one to and one from each port.
     engines : sequence of EngineSetup
-        In mode lookup one per router; the registers are written and the engines have come to rest before cycle 0.
+        In mode lookup one per router, for the engines that answer for it (with look-ahead some are at the outputs of
+        its neighbours); the registers are written and the engines have come to rest before cycle 0.
     """
 
     def __init__(
@@ -123,8 +124,11 @@ class NetworkModel:
     ) -> None:
         self.routers = [RouterModel(params) for params in routers]
         self._tcams: list[list[_OutsideTcam | None]] = [[None] * len(router.engines) for router in self.routers]
-        for router, tcams, setup in zip(self.routers, self._tcams, engines, strict=bool(engines)):
-            for port, engine in enumerate(router.engines):
+        behind = {link.source: link.target.router for link in links}
+        for number, (router, tcams) in enumerate(zip(self.routers, self._tcams, strict=True)):
+            for port, engine in enumerate(router.engines if engines else ()):
+                answers_for = behind.get(End(number, port), number) if router.params.carries(port) else number
+                setup = engines[answers_for]
                 _set_up(engine, setup.words)
                 if setup.tcam is not None:
                     tcams[port] = _OutsideTcam(setup.tcam, setup.tcam_latency_cycles, setup.member)

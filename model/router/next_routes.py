@@ -37,7 +37,7 @@ def with_next_routes(params: Sequence[RouterParams], topology: Topology) -> tupl
             lookahead=LookAhead(
                 # ports without a link are counted as well, so that all routers are built alike
                 sum(1 << p for p, host in enumerate(topology.host_at[number].tolist()) if host < 0),
-                tuple(_field(ahead, topology, number, dst) for dst in range(len(router.routes))),
+                tuple(_field(ahead, topology, number, dst) for dst in range(len(router.routes))),  # mode lookup: none
             ),
         )
         for number, router in enumerate(ahead)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from hopforge.model.config.limits import asker_bits
+from hopforge.model.config.limits import AHEAD_ASKERS_MAX, asker_bits
 from hopforge.model.config.router import choice_ahead_problem, hidden_cycles_problem
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.code_word import PROTECTIONS, Protection
@@ -105,7 +105,8 @@ class LookAhead:
     carried_inputs : int
         Mask of the inputs where heads bring their route along.
     next_routes : tuple of int
-        Field `route` of heads that leave, by destination (`RouterParams.route_field`); 0 behind its end.
+        Mode table: field `route` of heads that leave, by destination (`RouterParams.route_field`); 0 behind its end.
+        In mode lookup the engines of outputs answer it.
     """
 
     carried_inputs: int = 0
@@ -131,7 +132,7 @@ class RouterParams:
     rc_cycles : int
         Cycles of RC in mode table.
     lookahead : LookAhead, optional
-        Mode table: heads bring their route along, and leave with that of the next router.
+        Heads bring their route along, and leave with that of the next router.
     va, sa : str
         ``input_first``, ``output_first`` or ``wavefront``; va also ``free_queue``: no VC allocator, and with it sa
         also ``input_ahead``: inputs choose a cycle ahead.
@@ -233,8 +234,13 @@ class RouterParams:
         return 0 if self.carries(port) else self.rc_cycles
 
     def carries(self, port: int) -> bool:
-        """Whether heads bring their route along to an input port."""
+        """Whether heads bring their route along to an input port; in mode lookup its engine is at the output then."""
         return self.lookahead is not None and bool(self.lookahead.carried_inputs >> port & 1)
+
+    @property
+    def asks_ahead(self) -> bool:
+        """Whether heads ask a lookup engine for their route in the next router."""
+        return self.rc == "lookup" and self.lookahead is not None
 
     @property
     def classes(self) -> int:
@@ -329,11 +335,11 @@ class RouterParams:
         ahead = self.lookahead
         if ahead is None:
             return
-        if self.rc == "lookup":
-            yield "lookahead must be None with rc='lookup'"
-            return
         if not 0 <= ahead.carried_inputs < 1 << self.ports:
             yield f"lookahead.carried_inputs must be below 2**ports={1 << self.ports}, not {ahead.carried_inputs}"
+        if self.rc == "lookup":
+            yield from self._engines_ahead_problems(ahead)
+            return
         hidden = hidden_cycles_problem(self.rc_cycles, self.va, self.speculation)
         if hidden:
             yield f"rc_cycles {hidden}"
@@ -344,6 +350,21 @@ class RouterParams:
         for dst, value in enumerate(ahead.next_routes):
             if not 0 <= value < 1 << self.route_bits:
                 yield f"lookahead.next_routes[{dst}] must be below {1 << self.route_bits}, not {value}"
+
+    def _engines_ahead_problems(self, ahead: LookAhead) -> Iterator[str]:
+        """Check that the engine of an output can answer for the next router."""
+        if ahead.next_routes:
+            yield f"lookahead.next_routes must be empty with rc='lookup', not {len(ahead.next_routes)} routes"
+        if self.output_kind != "port":
+            yield f"output_kind must be port with lookahead, not {self.output_kind}"
+        if self.ports_per_engine != 1:
+            yield f"ports_per_engine must be 1 with lookahead, not {self.ports_per_engine}"
+        askers = self.ports * self.vcs
+        if askers > AHEAD_ASKERS_MAX:
+            yield f"ports · vcs must be at most {AHEAD_ASKERS_MAX} with lookahead and rc='lookup', not {askers}"
+        elif self.lookup is not None and asker_bits(askers, 1) > self.lookup.request_tag_bits:
+            limit = f"must number ports · vcs={askers} with lookahead, not {self.lookup.request_tag_bits} bits"
+            yield f"lookup.request_tag_bits {limit}"
 
     def _rule_problems(self, name: str) -> Iterator[str]:
         rule = getattr(self, name)

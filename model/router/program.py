@@ -57,7 +57,9 @@ class RouterProgram:
     router : int
         Its number.
     rows : tuple of TcamRow
-        Contents of the TCAMs of all its input ports; for a TCAM outside they are the user's to write.
+        Contents of the TCAMs that answer for it; for a TCAM outside they are the user's to write.
+    rows_of_ports : tuple of tuple of TcamRow
+        Look-ahead: contents of the TCAM of each port, most of which answer for the router behind. Empty without.
     operations : tuple of BusOperation
         In order; the last one enables the router.
     """
@@ -65,6 +67,7 @@ class RouterProgram:
     router: int
     rows: tuple[TcamRow, ...]
     operations: tuple[BusOperation, ...]
+    rows_of_ports: tuple[tuple[TcamRow, ...], ...] = ()
 
 
 def engine_registers(config: Config, params: LookupParams, reduction: NodeReduction, router: int) -> dict[str, int]:
@@ -205,9 +208,37 @@ def router_program(
     lookup = params.lookup
     if lookup is None:
         raise ValueError("params.rc must be 'lookup' for a program")
-    rows = tcam_contents(config, topology, tables, router)
+    rows = _checked_rows(config, topology, tables, lookup, router)
     inside = lookup.tcam_kind != "external"
-    if inside and len(rows) > lookup.tcam_rows:
+    reduction = configured_reduction(config, topology)
+    operations = [*_clean(lookup), *_keys(config, params, lookup, reduction, router)]
+    rows_of_ports: tuple[tuple[TcamRow, ...], ...] = ()
+    if params.asks_ahead:
+        answers_for = _answers_for(params, topology, router)
+        of_router = {
+            each: rows if each == router else _checked_rows(config, topology, tables, lookup, each)
+            for each in dict.fromkeys(answers_for)
+        }
+        rows_of_ports = tuple(of_router[each] for each in answers_for)
+        for port, each in enumerate(answers_for):
+            operations += _keys_of_engine(config, lookup, reduction, (router, each), port)
+    written: dict[int | None, tuple[TcamRow, ...]] = dict(enumerate(rows_of_ports)) if rows_of_ports else {None: rows}
+    for at, contents in written.items():
+        for number, row in enumerate(contents if inside else ()):
+            operations += _row(lookup, number, row, at)
+    engines = csr_map(lookup)
+    operations.append(_engines(engines, "CTRL", engines["CTRL"].encode(enable=1)))
+    own = router_csr_map(params)["CTRL"]
+    operations.append(BusOperation("write", own.address, own.encode(enable=1), 0, "CTRL"))
+    return RouterProgram(router, rows, tuple(operations), rows_of_ports)
+
+
+def _checked_rows(
+    config: Config, topology: Topology, tables: RouterTables, lookup: LookupParams, router: int
+) -> tuple[TcamRow, ...]:
+    """Return the rows of a router, if its TCAM and their outputs hold them."""
+    rows = tcam_contents(config, topology, tables, router)
+    if lookup.tcam_kind != "external" and len(rows) > lookup.tcam_rows:
         raise UserError(f"lookup.tcam.rows must be at least {len(rows)} for router {router}, not {lookup.tcam_rows}")
     for row in rows:
         if row.output >> lookup.output_bits:
@@ -215,28 +246,41 @@ def router_program(
                 f"lookup.cache.output_bits must hold the output {row.output:#x} (port and class) of router {router}, "
                 f"not {lookup.output_bits} bits"
             )
-    reduction = configured_reduction(config, topology)
-    operations = [*_clean(lookup), *_keys(config, params, lookup, reduction, router)]
-    if inside:
-        for number, row in enumerate(rows):
-            operations += _row(lookup, number, row)
-    engines = csr_map(lookup)
-    operations.append(_engines(engines, "CTRL", engines["CTRL"].encode(enable=1)))
-    own = router_csr_map(params)["CTRL"]
-    operations.append(BusOperation("write", own.address, own.encode(enable=1), 0, "CTRL"))
-    return RouterProgram(router, tuple(rows), tuple(operations))
+    return tuple(rows)
 
 
-def _engines(registers: CsrMap, name: str, word: int) -> BusOperation:
-    """Write a register of all engines of the router."""
+def _answers_for(params: RouterParams, topology: Topology, router: int) -> list[int]:
+    """Return the router for which the engine of each port answers (look-ahead)."""
+    behind = topology.peer_router[router].tolist()
+    return [
+        behind[port] if params.carries(port) and port < len(behind) and behind[port] >= 0 else router
+        for port in range(params.ports)
+    ]
+
+
+def _keys_of_engine(
+    config: Config, lookup: LookupParams, reduction: NodeReduction, routers: tuple[int, int], port: int
+) -> Iterator[BusOperation]:
+    """Write what the engine of a port has otherwise than all engines of the first of `routers`: that of the second."""
+    registers = csr_map(lookup)
+    given, wanted = (engine_registers(config, lookup, reduction, router) for router in routers)
+    for name, word in wanted.items():
+        if given[name] != word:
+            yield _engines(registers, name, word, port)
+
+
+def _engines(registers: CsrMap, name: str, word: int, port: int | None = None) -> BusOperation:
+    """Write a register of all engines of the router, or of that of a port."""
+    if port is not None:
+        return BusOperation("write", engine_address(port, registers[name].address), word, 0, f"ENGINE{port}.{name}")
     return BusOperation("write", all_engines_address(registers[name].address), word, 0, f"ENGINES.{name}")
 
 
-def _poll(registers: CsrMap, *idle: str) -> BusOperation:
-    """Wait until these bits of the engine of port 0 are 0; the others do the same at the same time."""
+def _poll(registers: CsrMap, *idle: str, port: int | None = None) -> BusOperation:
+    """Wait until these bits of the engine of a port are 0; of port 0 if all do the same at the same time."""
     status = registers["STATUS"]
     mask = sum(status.field(name).mask for name in idle)
-    return BusOperation("poll", engine_address(0, status.address), 0, mask, "ENGINE0.STATUS")
+    return BusOperation("poll", engine_address(port or 0, status.address), 0, mask, f"ENGINE{port or 0}.STATUS")
 
 
 def _clean(lookup: LookupParams) -> Iterator[BusOperation]:
@@ -258,7 +302,7 @@ def _keys(
             yield _engines(registers, name, word)
 
 
-def _row(lookup: LookupParams, number: int, row: TcamRow) -> Iterator[BusOperation]:
+def _row(lookup: LookupParams, number: int, row: TcamRow, port: int | None) -> Iterator[BusOperation]:
     registers = csr_map(lookup)
     words = {
         **_halves("TCAM_VALUE", row.value, registers),
@@ -267,6 +311,6 @@ def _row(lookup: LookupParams, number: int, row: TcamRow) -> Iterator[BusOperati
         "TCAM_WRITE": registers["TCAM_WRITE"].encode(row=number, lag=int(row.lag), valid=int(row.valid)),
     }
     for name, word in words.items():
-        yield _engines(registers, name, word)
+        yield _engines(registers, name, word, port)
     if lookup.tcam_kind == "sram":
-        yield _poll(registers, "tcam_busy")
+        yield _poll(registers, "tcam_busy", port=port)

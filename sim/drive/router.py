@@ -78,7 +78,7 @@ def _outputs(stimulus: RouterStimulus, port: int) -> Iterator[_Column]:
 
 
 def flit_words(params: RouterParams, label: NDArray[np.int64], data: NDArray[np.int64]) -> Iterator[NDArray[np.uint64]]:
-    """Yield the words of flits: kind, VC, data from bit 0 on (`hw.input_unit.flit_layout`)."""
+    """Yield the words of flits: kind, VC, data from bit 0 on (`hw.input_ports.flit_layout`)."""
     shift = 2 + max(1, (params.vcs - 1).bit_length())
     below = _bits(label[:, 0]) | _bits(label[:, 1]) << np.uint64(2)
     for at in range(data.shape[1]):

@@ -6,14 +6,17 @@ import numpy as np
 from numba import int64, njit, uint64
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.memory import int32s
+from hopforge.model.kernel.memory import int8s, int32s, int64s
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import cycle
+from hopforge.model.lookup.fast.response import visible_response
 from hopforge.model.lookup.fast.state import EngineState, engine_state
-from hopforge.model.network.core.records import input_vc
+from hopforge.model.network.core.candidates import candidate_port
+from hopforge.model.network.core.events import answer_ahead
+from hopforge.model.network.core.records import AHEAD_ENGINES, input_port, input_vc
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
-from hopforge.sim.drive.router_surroundings import ADDRESS, CLOSING, LAST_MOVE, RATES, mask_below
+from hopforge.sim.drive.router_surroundings import ADDRESS, CLOSING, LAST_MOVE, NEXT_ROUTE, RATES, mask_below
 from hopforge.sim.drive.router_traffic import RouterTraffic
 from hopforge.sim.drive.single_router import routed
 from hopforge.sim.drive.stimulus import (
@@ -35,7 +38,9 @@ from hopforge.sim.drive.stimulus import (
     drive_bus,
 )
 
-S_COUNTERS, S_PORT_SETS, S_MEMBERS, S_VC_BITS = range(4)
+S_COUNTERS, S_PORT_SETS, S_MEMBERS, S_VC_BITS, S_PORT_FIELD = range(5)
+#: of a VC: nothing to ask the engine of its output, it asks, it has asked
+AHEAD_NOTHING, AHEAD_ASKS, AHEAD_ASKED = range(3)
 
 
 class Engines(NamedTuple):
@@ -43,8 +48,9 @@ class Engines(NamedTuple):
 
     ``stack`` of states; ``program`` of all buses; ``around`` and ``rates`` of software and TCAM (`sim.drive.stimulus`);
     ``waiting`` requests of the TCAM; ``answers`` that lookups give; ``settings``: address of the counters, whether
-    answers are port sets, input ports of an engine, bits of a tag that are the VC; VCs that are ``asking``; whose
-    ``turn`` it is, of each port a VC and of each engine (``member_turn``) a port.
+    answers are port sets, input ports of an engine, bits of a tag that are the VC, bits of a port in field `route`;
+    VCs that are ``asking``; whose ``turn`` it is, of each port a VC and of each engine (``member_turn``) a port.
+    Look-ahead: what VCs do with the engine of their output (``ahead``), and whose turn it is there (``ahead_turn``).
     """
 
     stack: EngineState
@@ -58,6 +64,8 @@ class Engines(NamedTuple):
     asking: NDArray[np.int64]
     turn: NDArray[np.int64]
     member_turn: NDArray[np.int64]
+    ahead: NDArray[np.int64]
+    ahead_turn: NDArray[np.int64]
     rng: np.random.Generator
 
 
@@ -91,12 +99,14 @@ def lookup_engines(params: RouterParams, traffic: RouterTraffic) -> Engines:
         answers=answers,
         settings=np.array([
             registers[f"COUNT_{COUNTERS[0][0].upper()}"].address, int(p.output_kind == "port_set"),
-            p.ports_per_engine, (p.vcs - 1).bit_length(),
+            p.ports_per_engine, (p.vcs - 1).bit_length(), p.port_field_bits,
         ]),
         link_failures=traffic.link_failures,
         asking=np.zeros(p.ports * p.vcs, np.int64),
         turn=np.zeros(p.ports, np.int64),
         member_turn=np.zeros(p.engines, np.int64),
+        ahead=np.zeros(p.ports * p.vcs, np.int64),
+        ahead_turn=np.zeros(p.ports, np.int64),
         rng=np.random.default_rng((traffic.seed, 14)),
     )  # fmt: skip
 
@@ -145,6 +155,8 @@ def _ask(net, a, g, e, enabled, row):  # type: ignore[no-untyped-def]
     Returns the number of the input VC, -1: none asks.
     """
     row[lk.I_RESP_READY] = 1
+    if _at_output(net, e):
+        return _ask_ahead(net, a, g, e, row)
     if not enabled:
         return -1
     members, vc_bits = g.settings[S_MEMBERS], g.settings[S_VC_BITS]
@@ -154,11 +166,75 @@ def _ask(net, a, g, e, enabled, row):  # type: ignore[no-untyped-def]
         v = _chosen_vc(net, g, i) if i < net.ports else -1
         if v >= 0:
             n = i * net.vcs + v
-            flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
-            row[lk.I_REQ_VALID], row[lk.I_REQ_TAG] = 1, member << vc_bits | v
-            row[lk.I_REQ_DST] = int64(a.heads[flit >> 2, 0] & mask_below(a.integers[ADDRESS]))
+            _request(net, a, n, member << vc_bits | v, row)
             return n
     return -1
+
+
+@njit
+def _request(net, a, n, tag, row):  # type: ignore[no-untyped-def]
+    """Let input VC `n` ask for the destination at its head."""
+    flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
+    row[lk.I_REQ_VALID], row[lk.I_REQ_TAG] = 1, tag
+    row[lk.I_REQ_DST] = int64(a.heads[flit >> 2, 0] & mask_below(a.integers[ADDRESS]))
+
+
+@njit
+def _at_output(net, e):  # type: ignore[no-untyped-def]
+    """Whether engine `e` answers for the router behind its output."""
+    return net.lookahead == AHEAD_ENGINES and input_port(net, e).carried != 0
+
+
+@njit
+def _ask_ahead(net, a, g, e, row):  # type: ignore[no-untyped-def]
+    """Let the first VC at or after the turn ask engine `e` of an output; returns its number, -1: none asks."""
+    count = len(g.ahead)
+    for k in range(count):
+        n = (g.ahead_turn[e] + k) % count
+        if g.ahead[n] == AHEAD_ASKS and candidate_port(int64s(net.candidate)[n * net.max_candidates]) == e:
+            _request(net, a, n, n, row)
+            return n
+    return -1
+
+
+@njit
+def note_asking_ahead(net, g):  # type: ignore[no-untyped-def]
+    """After the router's cycle: note which VCs asked in it for what their heads take along."""
+    if net.lookahead == AHEAD_ENGINES:
+        for n in range(len(g.ahead)):
+            if g.ahead[n] == AHEAD_NOTHING and int8s(net.unanswered)[n] != 0:
+                g.ahead[n] = AHEAD_ASKS
+
+
+@njit
+def give_answers_ahead(net, a, g):  # type: ignore[no-untyped-def]
+    """Before the router's cycle: give heads the answers that are visible in it."""
+    if net.lookahead != AHEAD_ENGINES:
+        return
+    for e in range(net.ports):
+        if not _at_output(net, e):
+            continue
+        there, n, output, match = visible_response(engine_at(g.stack, e))
+        if not there:
+            continue
+        field = net.ports
+        if match:
+            field = min(output & ((1 << PORT_BITS) - 1), net.ports)
+            field |= (output >> PORT_BITS & (1 << CLASS_BITS) - 1) << g.settings[S_PORT_FIELD]
+        flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
+        a.packets[flit >> 2, NEXT_ROUTE] = field
+        g.ahead[n] = AHEAD_NOTHING
+        answer_ahead(net, n)
+
+
+@njit
+def _note_tcam_request(g, i, row, seen, now):  # type: ignore[no-untyped-def]
+    """Note what the TCAM of engine `i` takes, and when it will answer."""
+    if seen[lk.O_TCAM_VALID] and row[lk.I_TCAM_READY]:
+        number, waiting = seen[lk.O_TCAM_ID], g.waiting[i]
+        waiting[number, 0] = now + 1 + (0 if g.rng.random() < 0.3 else g.rng.integers(0, 40))
+        waiting[number, 1] = seen[lk.O_TCAM_DST]
+        waiting[number, 2] = g.around[i, E_VERSION]
 
 
 @njit
@@ -183,6 +259,15 @@ def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-d
     if row[lk.I_TCAM_MATCH]:
         row[lk.I_TCAM_OUTPUT] = g.answers[row[lk.I_TCAM_OUTPUT] % len(g.answers)]
     cycle(state, row, seen)
+    if _at_output(net, i):
+        if asked >= 0 and seen[lk.O_REQ_READY]:
+            g.ahead[asked] = AHEAD_ASKED
+            g.ahead_turn[i] = (asked + 1) % len(g.ahead)
+            accepted(e, row[lk.I_REQ_DST])
+            s[LAST_MOVE] = net.cycle
+        _note_tcam_request(g, i, row, seen, now)
+        e[E_ANSWERED] += seen[lk.O_RESP_VALID]
+        return
     members, vc_bits = g.settings[S_MEMBERS], g.settings[S_VC_BITS]
     if asked >= 0 and seen[lk.O_REQ_READY]:
         port, v = asked // net.vcs, asked % net.vcs
@@ -191,11 +276,7 @@ def engine_cycle(net, a, g, i, enabled, row, seen):  # type: ignore[no-untyped-d
         g.member_turn[i] = (port + 1) % members
         accepted(e, row[lk.I_REQ_DST])
         s[LAST_MOVE] = net.cycle
-    if seen[lk.O_TCAM_VALID] and row[lk.I_TCAM_READY]:
-        number = seen[lk.O_TCAM_ID]
-        waiting[number, 0] = now + 1 + (0 if rng.random() < 0.3 else rng.integers(0, 40))
-        waiting[number, 1] = seen[lk.O_TCAM_DST]
-        waiting[number, 2] = e[E_VERSION]
+    _note_tcam_request(g, i, row, seen, now)
     if seen[lk.O_RESP_VALID]:
         e[E_ANSWERED] += 1
         output = seen[lk.O_RESP_OUTPUT] if seen[lk.O_RESP_MATCH] else 0

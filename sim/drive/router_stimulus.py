@@ -18,7 +18,7 @@ from hopforge.model.lookup.csr import COUNTERS
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE
 from hopforge.model.router.params import RouterParams
-from hopforge.sim.drive.router_engines import engine_cycle, lookup_engines
+from hopforge.sim.drive.router_engines import engine_cycle, give_answers_ahead, lookup_engines, note_asking_ahead
 from hopforge.sim.drive.router_surroundings import (
     CLOSING,
     DONE,
@@ -110,10 +110,13 @@ def _play_lookup(  # type: ignore[no-untyped-def]
     """Fill up to one block of cycles; return how many, -1 if nothing moves any more."""
     for index in range(inputs.shape[0]):
         now = int64(net.cycle)
+        give_answers_ahead(net, a, g)
         rest = around_cycle(route, pattern, net, a, inputs[index], control[index], outputs[index])
         take_routing(net, now, g.asking)
+        note_asking_ahead(net, g)
         enabled = a.integers[ENABLE]
-        a.integers[ENABLE] = control[index, C_ENABLE] = a.integers[CLOSING] or _toggled(enabled, g.rng)
+        if net.lookahead == 0:  # the kernels of heads that bring their route along know no ``enable``
+            a.integers[ENABLE] = control[index, C_ENABLE] = a.integers[CLOSING] or _toggled(enabled, g.rng)
         for e in range(g.around.shape[0]):
             engine_cycle(net, a, g, e, enabled, engine_inputs[index, e], engine_outputs[index, e])
             rest = rest and g.around[e, E_READ] > 12

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.kernel.memory import int32s
 from hopforge.model.kernel.rng import next_below, next_float, next_word
-from hopforge.model.network.core.records import input_port, packet_at
+from hopforge.model.network.core.records import AHEAD_ENGINES, input_port, packet_at
 from hopforge.model.network.kernel import run_cycles
 from hopforge.model.router.params import RouterParams
 from hopforge.sim.drive.router_traffic import (
@@ -44,8 +44,8 @@ STUCK_CYCLES = 1 << 15
 (_PHASE, _WHERE, _TARGET, _LENGTHS, _IN_COUNT) = range(5)
 # of an input VC: packet being sent, its length, flits of it that are sent, credits
 (_PACKET, _FLITS, _SENT, _CREDITS, _VC_COUNT) = range(5)
-# of a record of a packet: serial number, flits that have come out
-(_NUMBER, _OUT, _PACKET_COUNT) = range(3)
+# of a record of a packet: serial number, flits that have come out, route in the next router that an engine answered
+(_NUMBER, _OUT, NEXT_ROUTE, _PACKET_COUNT) = range(4)
 #: what rates and kindness are drawn from
 RATES = np.array([0.02, 0.2, 0.5, 0.8, 1.0, 1.0])
 _KINDNESS = np.array([0.0, 0.1, 0.4, 0.8, 1.0, 1.0])
@@ -302,7 +302,10 @@ def _observe(net, a, seen, now):  # type: ignore[no-untyped-def]
             _data(a, slot, a.packets[slot, _OUT], row[O_DATA:])
             if kind & 1 and a.integers[ROUTE] > 0:
                 s, dst = a.integers, packet_at(net, slot).dst
-                next_route = a.ahead[dst] if dst >= 0 else uint64(0)
+                if net.lookahead == AHEAD_ENGINES:
+                    next_route = uint64(a.packets[slot, NEXT_ROUTE]) if input_port(net, o).carried else uint64(0)
+                else:
+                    next_route = a.ahead[dst] if dst >= 0 else uint64(0)
                 _replace(row[O_DATA:], 2 * s[ADDRESS] + s[TAG] + s[LENGTH], s[ROUTE], next_route)
             a.packets[slot, _OUT] += 1
             a.owed[o * net.vcs + flit_vcs[o]] += 1

@@ -13,6 +13,8 @@ __all__ = ["draw_routes", "draw_rule", "router_variant"]
 
 _ADDRESS_BITS = 12
 _FREE_QUEUES = 0.25
+_ENGINES_AHEAD = 0.3
+_AHEAD_BITS = 40  # of a head that brings its route along
 _KINDS = ("input_first", "output_first", "wavefront")
 
 
@@ -52,6 +54,7 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         The same seed gives the same router.
     **given
         Parameters of `RouterParams` that are not drawn; ``lookahead=True`` draws one, and a table that goes with it.
+        Some routers with lookup engines have it anyway, unless it is False.
     """
     rng = np.random.default_rng((seed, 10))
     # from a generator of its own, so that all else is drawn as without it
@@ -71,7 +74,10 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     buffer_flits = choose("buffer_flits", 1, 2, 3, 4, 5, 8)
     rc = choose("rc", "table", "table", "table", "lookup")
     adaptive, escape, rules = bool(rng.integers(2)), bool(rng.integers(2)), bool(rng.integers(2))
-    ahead = given.pop("lookahead", False)
+    # from a generator of its own, as above
+    fits = not {"output_kind", "ports_per_engine"} & set(given) and given.get("width_bits", _AHEAD_BITS) >= _AHEAD_BITS
+    ahead_drawn = rc == "lookup" and fits and np.random.default_rng((seed, 16)).random() < _ENGINES_AHEAD
+    ahead = given.pop("lookahead", ahead_drawn)
     one_port = ahead or given.get("sa") == "input_ahead"
     adaptive, escape = adaptive and not one_port, escape and not one_port
     classes = int(rng.integers(1, 4)) if rules else 1
@@ -108,10 +114,14 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         drawn["output_kind"] = "port_set" if adaptive and not rules else "port"
         # from a generator of its own, as above
         sharing = (1, 2, 4)[int(np.random.default_rng((seed, 12)).integers(3))]
-        drawn["ports_per_engine"] = sharing = given.get("ports_per_engine", sharing)
-        drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), max(1, asker_bits(vcs, sharing)))
+        drawn["ports_per_engine"] = sharing = given.get("ports_per_engine", 1 if ahead else sharing)
+        tag_bits = asker_bits(ports * vcs, 1) if ahead else max(1, asker_bits(vcs, sharing))
+        drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), tag_bits)
     if not ahead:
         return RouterParams(**(drawn | given))
+    if rc == "lookup":
+        drawn["width_bits"] = max(drawn["width_bits"], _AHEAD_BITS)
+        return RouterParams(**(drawn | {"lookahead": LookAhead(int(rng.integers(1, 1 << ports)))} | given))
     at_once = (drawn | given)["va"] == "free_queue" or (drawn | given)["speculation"]
     drawn |= {"rc_cycles": 1 if at_once else int(rng.integers(1, 3)), "lookahead": LookAhead()}
     params = RouterParams(**(drawn | given))

@@ -17,7 +17,15 @@ from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.events import enter, put_flit, send_credit
-from hopforge.model.network.core.records import PACKET, PATTERN_SIGNATURE, ROUTE_SIGNATURE, Net, input_port, input_vc
+from hopforge.model.network.core.records import (
+    AHEAD_ENGINES,
+    PACKET,
+    PATTERN_SIGNATURE,
+    ROUTE_SIGNATURE,
+    Net,
+    input_port,
+    input_vc,
+)
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.router.params import RouterParams
@@ -45,7 +53,8 @@ _HALF = 0xFFFFFFFF
 def single_router(params: RouterParams) -> NetState:
     """Build the state of a router at reset.
 
-    With ``rc: lookup`` every head waits one cycle in RC, from which `take_routing` takes it.
+    With ``rc: lookup`` every head waits one cycle in RC, from which `take_routing` takes it. With look-ahead that is so
+    at inputs of hosts, and heads for routers wait in ``unanswered`` for `answer_ahead`.
 
     Parameters
     ----------
@@ -85,6 +94,8 @@ def single_router(params: RouterParams) -> NetState:
     state["output_port"]["free_mask"] = (1 << p.vcs) - 1
     state["output_port"]["connected"] = 1
     state["input_port"]["carried"] = [p.carries(i) for i in range(p.ports)]
+    if p.asks_ahead:
+        state.record["lookahead"] = AHEAD_ENGINES
     pool = 2 * len(vcs) * (p.buffer_flits + 3) + 64
     state.put("packet", np.zeros(pool, PACKET))
     state.put("free_packet", np.arange(pool - 1, -1, -1, dtype=np.int32))
@@ -210,11 +221,20 @@ def take_credits(net: Net, now: int, vcs: Any) -> None:
 
 @njit
 def take_routing(net: Net, now: int, waiting: Any) -> None:
-    """After cycle `now`: take the input VCs that are in RC since this cycle, and set ``waiting[n]`` for them."""
+    """After cycle `now`: take the input VCs that are in RC since this cycle, and set ``waiting[n]`` for them.
+
+    Unroutable heads that have brought their route along stay: they are on their way to DRAIN.
+    """
     slot = (now + net.rc_cycles) & net.wheel_mask
+    first, kept = slot * net.event_capacity, 0
     for k in range(int32s(net.ready_events)[slot]):
-        waiting[int32s(net.ready_event)[slot * net.event_capacity + k]] = 1
-    int32s(net.ready_events)[slot] = 0
+        n = int32s(net.ready_event)[first + k]
+        if net.lookahead != 0 and input_port(net, int64(input_vc(net, n).port)).carried != 0:
+            int32s(net.ready_event)[first + kept] = n
+            kept += 1
+        else:
+            waiting[n] = 1
+    int32s(net.ready_events)[slot] = kept
 
 
 @njit

@@ -180,8 +180,9 @@ def sized_router(config: Config) -> Config:
 def packet_config(config: Config) -> Config:
     """Return the configuration with which the router simulator runs the program in the times of `timing` and `app`.
 
-    A hop takes 3 + rc_cycles + L cycles (look-ahead: 3 + L) and a host link L' (router.md): L and L' are chosen so that
-    a route through n routers takes n switches and n + 1 cables, to the nearest cycle and at least one cycle a link.
+    A hop takes 3 + rc_cycles + L cycles (look-ahead: 3 + L, with caches depth + 2 + L) and a host link L' (router.md):
+    L and L' are chosen so that a route through n routers takes n switches and n + 1 cables, to the nearest cycle and at
+    least one cycle a link.
     Input-output-queued routers keep the times in ns of section `router`.
 
     Raises
@@ -194,10 +195,11 @@ def packet_config(config: Config) -> Config:
     if queued and app.lookup != "hit":
         raise ApplicationError(f"app.lookup: must be hit with router.model=input_output_queued, not {app.lookup}")
     in_caches = app.lookup == "cache"
-    if in_caches and config.router.lookahead:
-        raise ApplicationError("app.lookup: must be hit with router.lookahead, not cache")
-    route = config.lookup.hit_cycles + 1 if in_caches else config.router.rc_cycles
-    inside = 3 + (0 if config.router.lookahead else route)
+    cycles_of_hit = config.lookup.hit_cycles
+    route = cycles_of_hit + 1 if in_caches else config.router.rc_cycles
+    if config.router.lookahead:
+        route = max(0, cycles_of_hit - 1) if in_caches else 0  # what is left of it beside VA
+    inside = 3 + route
     hop = (switch_ns(config) + timing.cable_ns) / cycle
     ends = (switch_ns(config) + 2 * timing.cable_ns) / cycle
     traffic = config.traffic.model_copy(update={

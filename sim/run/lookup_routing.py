@@ -82,6 +82,7 @@ def route_lookup(config: Config, topology: Topology, plan: RoutingPlan) -> Route
         key_row=_key_rows(config, numbers.payloads),
         row=_rows_present(config, topology, plan),
         ports_per_engine=config.lookup.ports_per_engine,
+        next_router=topology.peer_router if config.router.lookahead else None,
     )
 
 

@@ -15,7 +15,7 @@ from hopforge.gen.synth import synthesize, synthesize_config
 from hopforge.gen.synth_blocks import Block, Registered, lookup_blocks
 from hopforge.gen.synth_cells import Library, gate_cell, read_library
 from hopforge.gen.synth_recipes import RECIPES
-from hopforge.gen.synth_result import SynthResult
+from hopforge.gen.synth_result import SynthResult, medians
 from hopforge.gen.synth_router import allocator_blocks, router_blocks
 from hopforge.gen.synth_stages import DEEP_STAGES, by_stage
 from hopforge.hw.flit_buffer import FlitBuffer
@@ -248,6 +248,13 @@ class TestSynthesize:
         results = [result("slow", 1, 0.3), result("big", 9, 0.1), result("good", 5, 0.2), result("slower", 2, 0.4)]
         order = sorted(results, key=lambda r: synth._rank(block, r))
         assert [r.recipe for r in order] == ["good", "big", "slow", "slower"]
+
+    def test_medians_are_of_areas_and_delays_each_for_itself(self):
+        def result(area, delay):
+            return SynthResult(block="b", recipe="r", area_um2=area, delay_ns=delay)
+
+        assert medians([result(3.0, 0.5), result(1.0, 0.9), result(2.0, 0.1)]) == (2.0, 0.5)
+        assert medians([result(3.0, 0.5)]) is None
 
     def test_unknown_recipe(self, library):
         block = Block(name="nand", what="", build=Nand)

@@ -192,9 +192,15 @@ def check_packets(outside: Neighbours, drops: int, looked_up: dict[int, int] | N
         brought = sent[0].data >> p.route_at
         if p.lookahead is not None:
             ahead = dict(enumerate(p.lookahead.next_routes)).get(dst, 0)
+            if looked_up is not None:
+                ahead = answer_ahead(p, looked_up.get(dst)) if p.carries(o) else 0
             sent[0] = sent[0]._replace(data=sent[0].data & (1 << p.route_at) - 1 | ahead << p.route_at)
         assert [flit._replace(vc=0) for flit in flits] == [flit._replace(vc=0) for flit in sent]
-        if looked_up is None:
+        if p.carries(i) and looked_up is not None:
+            port_bits = p.ports.bit_length()
+            assert brought & (1 << port_bits) - 1 == o
+            assert p.vc_mask(brought >> port_bits & 15, i, v, o) >> w & 1
+        elif looked_up is None:
             route = Route(1 << brought % 4, brought // 4) if p.carries(i) else p.routes[dst]
             usual = route.ports >> o & 1 and p.vc_mask(route.route_class, i, v, o) >> w & 1
             escape = route.escape == o and p.escape_mask(route.route_class, i, v, o) >> w & 1
@@ -205,6 +211,13 @@ def check_packets(outside: Neighbours, drops: int, looked_up: dict[int, int] | N
             assert looked_up[dst] & 63 == o
     assert len(arrived) + drops == len(outside.sent)
     assert not outside.arriving
+
+
+def answer_ahead(p: RouterParams, output: int | None) -> int:
+    """Field `route` for an answer; port P stands for none."""
+    if output is None:
+        return p.ports
+    return min(output & 63, p.ports) | (output >> 6) << p.ports.bit_length()
 
 
 def random_rule(rng: np.random.Generator, classes: int, ports: int, vcs: int) -> tuple:
@@ -360,6 +373,38 @@ def test_lookup_engine_in_every_port(kind: str, depth: int) -> None:
         routes = {0: 0, 1: 1, 2: 2, 3: 7, 4: 1 | 1 << 6, 5: 2 | 9 << 6, 6: 0 | 1 << 6}
     else:
         routes = {0: 0b111, 1: 0b010, 2: 0b101, 3: 0, 4: 0b110, 7: 0b001}
+    outside = run(params, 150, 5, routes)
+    assert len(outside.received) > 10
+    assert len(outside.received) < len(outside.sent), "some are unroutable"
+
+
+AHEAD = {
+    "three cycles": {"pipeline_depth": 3},
+    "one cycle, free queue": {"pipeline_depth": 1, "carried": 0b101, "va": "free_queue", "mshrs": 1},
+    "cut-through, speculation": {
+        "pipeline_depth": 2, "carried": 0b011, "speculation": True, "switching": "vct", "buffer_flits": 6,
+    },
+    "deep": {"pipeline_depth": 6, "carried": 0b111, "va": "wavefront", "sa": "input_first", "mshrs": 5},
+    "free queue, credits": {
+        "pipeline_depth": 4, "va": "free_queue", "sa": "wavefront", "vc_release": "credits", "arbiter": "matrix",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(AHEAD))
+def test_lookup_engines_that_answer_for_the_next_router(name: str) -> None:
+    given = {"carried": 0b110, "mshrs": 3, "buffer_flits": 3} | AHEAD[name]
+    depth, carried, mshrs = (given.pop(key) for key in ("pipeline_depth", "carried", "mshrs"))
+    lookup = LookupParams(
+        address_bits=12, functions=("arbitrary",), chunk_bits=(4,), comparators=1, entries=4, ways=2, tag_bits=16,
+        output_bits=10, epoch_bits=2, mshrs=mshrs, request_tag_bits=3, pipeline_depth=depth, tcam_kind="external",
+    )  # fmt: skip
+    rng = np.random.default_rng(len(name))
+    params = RouterParams(
+        ports=3, vcs=2, rc="lookup", lookup=lookup, address_bits=12, tag_bits=0, length_bits=4, width_bits=36,
+        vc_rule=random_rule(rng, 2, 3, 2), lookahead=LookAhead(carried), **given,
+    )  # fmt: skip
+    routes = {0: 0, 1: 1, 2: 2, 3: 7, 4: 1 | 1 << 6, 5: 2 | 9 << 6, 6: 0 | 1 << 6}
     outside = run(params, 150, 5, routes)
     assert len(outside.received) > 10
     assert len(outside.received) < len(outside.sent), "some are unroutable"

@@ -65,6 +65,11 @@ class DeepLookupEngine(EngineControl):
         empty = not (any(stages) or self._q or self._out)
         return empty and not (late or bus or any(self._late_counts.values())) and self._quiet
 
+    @property
+    def response(self) -> Response | None:
+        """What stands at the response port in this cycle."""
+        return self._out[0] if self._out else None
+
     def step(self, inputs: LookupInputs) -> LookupOutputs:
         """Return the outputs of this cycle and go on to the next.
 

@@ -41,6 +41,11 @@ class LookupEngine(EngineControl):
         """Whether no lookup is anywhere in the engine and nothing is going on in the background."""
         return self._c is None and self._out is None and not any(self._a) and self._quiet
 
+    @property
+    def response(self) -> Response | None:
+        """What stands at the response port in this cycle."""
+        return self._out
+
     def step(self, inputs: LookupInputs) -> LookupOutputs:
         """Return the outputs of this cycle and go on to the next.
 

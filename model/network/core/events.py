@@ -8,13 +8,14 @@ from numba import int32, int64, uint32, uint64
 from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
-from hopforge.model.network.core.candidates import blank_candidates
+from hopforge.model.network.core.candidates import blank_candidates, candidate_port
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.hooks import HEAD_IN, HEAD_OUT, TAKE, call_hook
-from hopforge.model.network.core.lookup_state import ask_route
+from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
 from hopforge.model.network.core.packet_ends import count_arrival, lose_packet
 from hopforge.model.network.core.records import (
     ACTIVE,
+    AHEAD_ENGINES,
     DRAIN,
     DRAINED,
     GRANTED,
@@ -91,6 +92,26 @@ def pop_flit(net: Net, n: int, now: int) -> int:
     return flit
 
 
+@inner
+def ask_ahead(net: Net, n: int) -> None:
+    """Let input VC `n` ask for its route in the next router from this cycle on, if there is one."""
+    vc = input_vc(net, n)
+    port = int64(vc.router) * net.ports + candidate_port(int64s(net.candidate)[n * net.max_candidates])
+    carried = input_port(net, port).carried
+    int8s(net.unanswered)[n] = carried
+    if carried != 0 and net.lookup != 0:
+        ask_next_route(net, port, int64(vc.number))
+
+
+@inner
+def answer_ahead(net: Net, n: int) -> None:
+    """Let the head of input VC `n` ask for the switch from this cycle on: its route in the next router is known."""
+    vc = input_vc(net, n)
+    int8s(net.unanswered)[n] = 0
+    if vc.state == ACTIVE and vc.flits > 0 and output_vc(net, int64(vc.out_vc)).credits > 0:
+        want_switch(net, n, uint64(1))
+
+
 @inlined
 def enter(net: Net, n: int) -> None:
     """RC of input VC `n` has ended: to VA, or to DRAIN without candidates."""
@@ -99,6 +120,8 @@ def enter(net: Net, n: int) -> None:
         vc.state = VA
         words(net.waiting)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(int64(vc.number))
         words(net.active)[vc.router >> 6] |= bit_of(int64(vc.router))
+        if net.lookahead == AHEAD_ENGINES:
+            ask_ahead(net, n)
         return
     vc.state = DRAIN
     port = input_port(net, int64(vc.port))
@@ -127,13 +150,15 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         int64s(net.candidate + 8 * n * net.max_candidates),
     )
     packet.hops += 1
+    carried = net.lookahead != 0 and input_port(net, int64(vc.port)).carried != 0
     if net.lookup != 0:
-        vc.state = RC
-        ask_route(net, int64(vc.port), int64(vc.vc))
-        return
-    wait = net.rc_cycles
-    if net.lookahead != 0 and input_port(net, int64(vc.port)).carried != 0:
-        wait = 0
+        if not carried:
+            vc.state = RC
+            ask_route(net, int64(vc.port), int64(vc.vc))
+            return
+        if not row_there(net, int64(vc.router), int64(packet.dst)):
+            vc.candidates = 0
+    wait = 0 if carried else net.rc_cycles
     if wait == 0 and vc.candidates > 0:
         enter(net, n)
         return
@@ -206,6 +231,8 @@ def take_credit(net: Net, target: int) -> None:
 @inlined
 def want_switch(net: Net, n: int, ready: Any) -> None:
     """Input VC `n` asks for the switch from this cycle on if `ready` is 1 (0: nothing changes)."""
+    if net.lookahead == AHEAD_ENGINES:
+        ready &= uint64(int8s(net.unanswered)[n] == 0)
     vc = input_vc(net, n)
     p, number = int64(vc.router) * net.ports + int64(vc.out_port), int64(vc.number)
     words(net.switching)[p * net.vc_words + (number >> 6)] |= ready << uint64(number & 63)
@@ -275,7 +302,11 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
             receive(net, target - net.input_vcs, flit, now)
     int32s(net.flit_events)[slot] = 0
     for k in range(int32s(net.ready_events)[slot]):
-        enter(net, int64(int32s(net.ready_event)[slot * net.event_capacity + k]))
+        n = int64(int32s(net.ready_event)[slot * net.event_capacity + k])
+        if net.lookahead == AHEAD_ENGINES and input_vc(net, n).state != RC:
+            answer_ahead(net, n)
+        else:
+            enter(net, n)
     int32s(net.ready_events)[slot] = 0
 
 

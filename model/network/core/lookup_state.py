@@ -1,7 +1,8 @@
 """Layout of the lookup engines of a network, all of the same kind (definitions/lookup-engine.md).
 
 There is one per input port, or one for several of a router (definitions/router.md, Shared engines). VCs of an engine
-have numbers: VC v of member m is m · VCs + v.
+have numbers: VC v of member m is m · VCs + v. With look-ahead an output port has the engine that answers for the router
+behind it; there all VCs of the router are counted.
 
 Only what differs between two moments of an engine that is never held up at its response port is kept: an operation is
 the number of its VC or MSHR, a line is the number of its key. Keys have numbers that are the same in all routers
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.bits import bit_of, first_at_or_after
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.constant_record import constant_record
-from hopforge.model.kernel.memory import function_at, int32s, record_reader, words
+from hopforge.model.kernel.memory import function_at, int8s, int32s, record_reader, words
 from hopforge.model.network.core.records import NET_RECORD
 
 #: operation in stage C
@@ -56,7 +57,7 @@ ENGINE = np.dtype(
         ("in_c", "i8"),  # cycle in which the last lookup that was looked up ahead is in stage C
         ("asking", "u8"),  # VCs in RC that have not asked
         ("first_vc", "u4"),  # input VC of the network that is VC 0 of the engine
-        ("router", "u4"),
+        ("router", "u4"),  # for which it answers
         ("ask_pointers", "u4"),  # VC at which the choice begins, a byte per member
         ("clock", "u4"),  # uses of the cache, modulo 2³²
         ("a0", "u1"),  # VC in the first register of stage A, NO_VC: empty
@@ -199,6 +200,21 @@ def ask_route(net: Any, port: int, v: int) -> None:
 
 
 @inner
+def ask_next_route(net: Any, port: int, number: int) -> None:
+    """VC `number` of a router is in VA from this cycle on and wants to ask the engine of output port `port`."""
+    lookups = lookups_of(net)
+    engine_at(lookups, port).asking |= bit_of(number)
+    words(lookups.active)[port >> 6] |= bit_of(port)
+
+
+@inner
+def row_there(net: Any, router: int, host: int) -> bool:
+    """Whether the TCAMs for `router` have a row for `host`."""
+    lookups = lookups_of(net)
+    return lookups.limited == 0 or int8s(lookups.row)[router * lookups.hosts + host] != 0
+
+
+@inner
 def asking_vc(net: Any, lookups: Lookups, e: int) -> int:
     """VC of engine `e` whose turn it is; some VC asks."""
     engine = engine_at(lookups, e)
@@ -220,9 +236,10 @@ def accept_vc(net: Any, lookups: Lookups, e: int, v: int) -> None:
     engine.asking &= ~bit_of(v)
     member = v // net.vcs if lookups.members > 1 else 0
     after = v - member * net.vcs + 1
+    askers = net.vcs if net.lookahead == 0 else 64  # beyond the last VC the choice begins anew as well
     shift = uint32(8 * member)
     rest = engine.ask_pointers & ~(uint32(255) << shift)
-    engine.ask_pointers = rest | uint32(after if after < net.vcs else 0) << shift
+    engine.ask_pointers = rest | uint32(after if after < askers else 0) << shift
     engine.member_pointer = uint8((member + 1) & (lookups.members - 1))
 
 

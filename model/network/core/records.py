@@ -40,6 +40,8 @@ HISTOGRAM_BINS = 65536
 #: a host VC is the number host << HOST_VC_BITS | vc
 HOST_VC_BITS = 4
 HOST_VC_MASK = (1 << HOST_VC_BITS) - 1
+#: look-ahead: where the route in the next router comes from (0: no look-ahead)
+AHEAD_TABLES, AHEAD_ENGINES = 1, 2
 #: why the kernel came back
 DONE, GROW, DEADLOCK, FINISHED, STUCK, MISTAKE = range(6)
 
@@ -247,7 +249,7 @@ _SETTINGS = [
     ("release_credits", "i8"),
     ("head_credits", "i8"),  # of an output VC that a head may be given (va: free_queue)
     ("rc_cycles", "i8"),
-    ("lookahead", "i8"),  # heads bring their route along where ``input_port.carried``
+    ("lookahead", "i8"),  # heads bring their route along where ``input_port.carried``: AHEAD_TABLES, AHEAD_ENGINES
     ("router_credit_delay", "i8"),
     ("deadlock_cycles", "i8"),
     ("source_kind", "i8"),
@@ -349,6 +351,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "packet": PACKET,  # PACKET[pool]
     "free_packet": np.dtype("int32"),  # int32[pool]: stack
     "fifo": np.dtype("int32"),  # int32[input_vcs·B]: packet << 2 | kind
+    "unanswered": np.dtype("uint8"),  # uint8[input_vcs]: heads without the answer that they take along (AHEAD_ENGINES)
     "candidate": np.dtype("int64"),  # int64[input_vcs, max_candidates]
     "active": np.dtype("uint64"),  # bit per router with VCs in VA
     "waiting": np.dtype("uint64"),  # uint64[routers, vc_words]: VCs in VA

@@ -6,11 +6,12 @@ from numba import int64, uint32, uint64
 
 from hopforge.model.kernel.bits import any_bit, bit_of, first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
-from hopforge.model.kernel.memory import int32s, int64s, words
+from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.model.network.core.candidates import candidate_level, candidate_mask, candidate_need, candidate_port
 from hopforge.model.network.core.hooks import call_hook
 from hopforge.model.network.core.records import (
     ACTIVE,
+    AHEAD_ENGINES,
     INPUT_FIRST,
     WORMHOLE,
     Net,
@@ -212,7 +213,9 @@ def allocate_vcs(net: Net, router: int, now: int) -> None:
                 shared |= asked & bit_of(output)
                 asked |= bit_of(output)
                 input_vc(net, first + number).out_port = output
-                if net.speculation != 0:
+                if net.speculation != 0 and not (
+                    net.lookahead == AHEAD_ENGINES and int8s(net.unanswered)[first + number] != 0
+                ):
                     int32s(net.spec_vc)[net.speculative] = first + number
                     int32s(net.spec_port)[net.speculative] = output
                     int32s(net.spec_mask)[net.speculative] = mask

@@ -95,7 +95,7 @@ def allocate(net: Net, lookups: Lookups, e: int, used: Any, secondary: Any) -> N
     """Give the LOOKUP in M its MSHR; `used`, `secondary`: MSHRs at the start of the cycle."""
     engine, deep = engine_at(lookups, e), deep_at(lookups, e)
     slot, n = int64(deep.t), first_vc(lookups, e) + int64(deep.m)
-    key, row = int64(int32s(lookups.vc_key)[n]), has_row(net, lookups, n)
+    key, row = int64(int32s(lookups.vc_key)[n]), has_row(net, lookups, e, n)
     entry = mshr_at(lookups, e, slot)
     entry.key = key
     entry.vc = deep.m

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.config.limits import AHEAD_ASKERS_MAX
 from hopforge.model.config.lookup import POLICIES
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.reference_stack import ReferenceStacks
 from hopforge.model.network.core.lookup_state import DEEP, ENGINE, LOOKUP_ARRAYS, MSHR, NO_VC, LookupState
+from hopforge.model.network.core.records import AHEAD_ENGINES
 from hopforge.model.network.core.state import NetState
 
 SHALLOW_DEPTHS = 4
@@ -43,6 +45,8 @@ class RouteLookup:
         Whether the TCAM of a router has a row for a host; by default all have all.
     ports_per_engine : int
         Input ports that share an engine: 1, 2 or 4 (docs/definitions/router.md, Shared engines).
+    next_router : ndarray, int32[router, port], optional
+        Look-ahead: the router for which the engine of an output port answers; -1: the engine is at the input.
     """
 
     params: LookupParams
@@ -53,6 +57,7 @@ class RouteLookup:
     key_row: NDArray[np.int32]
     row: NDArray[np.uint8] | None = None
     ports_per_engine: int = 1
+    next_router: NDArray[np.int32] | None = None
 
 
 def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: RouteLookup) -> None:
@@ -61,7 +66,7 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     Raises
     ------
     LookupBuildError
-        More than 2³¹ pairs of an engine and a key.
+        More than 2³¹ pairs of an engine and a key; look-ahead: more VCs than an engine serves.
     """
     params = lookup.params
     deep = params.pipeline_depth > SHALLOW_DEPTHS
@@ -70,6 +75,13 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     engines = routers * of_router
     keys = len(lookup.key_row)
     entries = params.entries if lookup.enabled else 0
+    if lookup.next_router is not None and members > 1:
+        raise LookupBuildError(f"lookup.ports_per_engine: must be 1 with router.lookahead, not {members}")
+    if lookup.next_router is not None and ports * vcs > AHEAD_ASKERS_MAX:
+        raise LookupBuildError(
+            f"router.lookahead: lookup engines of outputs serve at most {AHEAD_ASKERS_MAX} virtual channels, not "
+            f"{ports} ports · {vcs} = {ports * vcs}"
+        )
     stacked = 0 < entries < keys
     if stacked and engines * keys >= MAX_SLOTS:
         raise LookupBuildError(
@@ -107,6 +119,11 @@ def attach_lookup(state: NetState, routers: int, ports: int, vcs: int, lookup: R
     engine["lfsr"] = params.random_seed
     router, number = np.divmod(np.arange(engines), of_router)
     engine["router"], engine["first_vc"] = router, (router * ports + number * members) * vcs
+    if lookup.next_router is not None:
+        behind = lookup.next_router.reshape(-1)
+        engine["router"] = np.where(behind < 0, router, behind)
+        engine["first_vc"] = np.where(behind < 0, engine["first_vc"], router * ports * vcs)
+        state.record["lookahead"] = AHEAD_ENGINES
     engine_of = np.arange(routers)[:, None] * of_router + np.arange(ports) // members
     stacks = ReferenceStacks(engines if stacked else 1, entries).arrays
     arrays: dict[str, NDArray[Any]] = {

@@ -29,7 +29,7 @@ from hopforge.model.network.core.lookup_state import (
     lookups_of,
     mshr_at,
 )
-from hopforge.model.network.core.records import NET_RECORD, Net, input_port, input_vc, packet_at
+from hopforge.model.network.core.records import AHEAD_ENGINES, NET_RECORD, RC, Net, input_vc, packet_at
 
 
 @inlined
@@ -55,14 +55,14 @@ def key_number(lookups: Lookups, e: int, host: int) -> int:
 
 
 @inner
-def has_row(net: Net, lookups: Lookups, n: int) -> bool:
-    """Whether the TCAM has a row for the packet at the head of input VC `n`."""
+def has_row(net: Net, lookups: Lookups, e: int, n: int) -> bool:
+    """Whether the TCAM of engine `e` has a row for the packet at the head of input VC `n`."""
     vc = input_vc(net, n)
     if vc.candidates == 0:
         return False
     if lookups.limited == 0:
         return True
-    router = int64(input_port(net, vc.port).router)
+    router = int64(engine_at(lookups, e).router)
     return int8s(lookups.row)[router * lookups.hosts + destination(net, n)] != 0
 
 
@@ -187,8 +187,13 @@ def count_miss(lookups: Lookups, e: int, key: int, row: bool) -> None:
 
 @inner
 def respond(net: Net, n: int, match: bool, when: int) -> None:
-    """End RC of input VC `n`: from `when` on VA with the candidates that it has, or DRAIN."""
-    if not match:
+    """End RC of input VC `n`: from `when` on VA with the candidates that it has, or DRAIN.
+
+    Look-ahead: a head that is beyond RC has what it takes along, a cycle earlier.
+    """
+    if net.lookahead == AHEAD_ENGINES and input_vc(net, n).state != RC:
+        when -= 1
+    elif not match:
         input_vc(net, n).candidates = 0
     slot = when & net.wheel_mask
     int32s(net.ready_event)[slot * net.event_capacity + int32s(net.ready_events)[slot]] = n
@@ -228,7 +233,7 @@ def complete_lookup(net: Net, lookups: Lookups, e: int, v: int, answered: int, n
             return
     slot = trailing_zeros(~engine.used)
     bit = uint64(1) << uint64(slot)
-    row = has_row(net, lookups, n)
+    row = has_row(net, lookups, e, n)
     entry = mshr_at(lookups, e, slot)
     entry.key = key
     entry.vc = uint8(v)

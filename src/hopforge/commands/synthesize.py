@@ -90,6 +90,7 @@ def synth(
     from rich.table import Table
 
     from hopforge.gen.synth import synthesize_config
+    from hopforge.gen.synth_result import medians
     from hopforge.model.errors import UserError
 
     if stages and (liberty is None or not any(name.startswith("engine_deep") for name in block or ())):
@@ -121,6 +122,10 @@ def synth(
     if stages:
         _show_stages(console, found)
     for results in found:
+        middle = medians(results)
+        if middle is not None:
+            area, delay = middle
+            console.print(f"median of {len(results)} recipes, {results[0].block}: {area:.0f} um2, {delay:.3f} ns")
         if results[0].path:
             console.print(f"critical path of {results[0].block}: {' > '.join(results[0].path)}", markup=False)
 

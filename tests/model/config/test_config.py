@@ -230,11 +230,6 @@ def test_good_file_and_its_defaults() -> None:
         ),
         (
             "seed: 7",
-            "router: {lookahead: true, route_computation: lookup}",
-            "x.yml:2: router.lookahead: is for route_computation=table only, not lookup",
-        ),
-        (
-            "seed: 7",
             "simulation: {min_cycles: 5000, max_cycles: 1000}",
             "x.yml:2: simulation.min_cycles: must be at most max_cycles=1000, not 5000",
         ),
@@ -503,3 +498,32 @@ def test_line_ends_and_marks() -> None:
     wanted = parse_config(text)
     for ends in ("\r\n", "\r"):
         assert parse_config(text.replace("\n", ends)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("router", "lookup", "message"),
+    [
+        ("", "ports_per_engine: 2", "x.yml:4: lookup.ports_per_engine: must be 1 with router.lookahead, not 2"),
+        (
+            "",
+            "cache: {output_kind: port_set}",
+            "x.yml:4: lookup.cache.output_kind: must be port with router.lookahead (the next router is known before "
+            "allocation), not port_set",
+        ),
+        (
+            ", vcs: 16",
+            "mshrs: 8",
+            "x.yml:3: router.lookahead: lookup engines of outputs serve at most 64 virtual channels, not "
+            "5 ports · 16 = 80",
+        ),
+        (
+            ", vcs: 2",
+            "request_tag_bits: 3",
+            "x.yml:4: lookup.request_tag_bits: must number 5 ports · router.vcs=2 = 10 with router.lookahead, not "
+            "3 bits",
+        ),
+    ],
+)
+def test_look_ahead_with_lookup_engines(router: str, lookup: str, message: str) -> None:
+    text = f"router: {{lookahead: true, route_computation: lookup{router}}}\nlookup: {{{lookup}}}\n"
+    assert complaint(f"name: x\ntopology: {{kind: mesh, radices: [4, 4]}}\n{text}") == message

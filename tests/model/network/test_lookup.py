@@ -190,6 +190,20 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "a deep engine for two ports": ("dragonfly", {"vcs": 3}, {"ports_per_engine": 2, "pipeline_depth": 6}),
     "four ports, port sets": ("adaptive tree", {"vcs": 2}, {"ports_per_engine": 4, "pipeline_depth": 4}),
     "members by credits": ("adaptive tree", {"vcs": 2}, {"lag": {"members": 2, "max_members": 2}}),
+    "look-ahead": ("torus", {"lookahead": True, "vcs": 2}, {"cache": {"entries": 2, "ways": 2}}),
+    "look-ahead in one cycle": ("ring", {"lookahead": True, "vcs": 4}, {"pipeline_depth": 1, "mshrs": 2}),
+    "look-ahead, free queue": ("mesh", {"lookahead": True, "va": "free_queue"}, {"pipeline_depth": 2, "mshrs": 1}),
+    "look-ahead, speculation": (
+        "dragonfly",
+        {"lookahead": True, "vcs": 3, "speculation": True, "switching": "vct", "link_latency_cycles": 2},
+        {"pipeline_depth": 4, "reduction": False, "cache": {"entries": 4, "ways": 2}},
+    ),
+    "look-ahead, eight cycles": (
+        "tree",
+        {"lookahead": True, "vcs": 2, "va": "wavefront", "sa": "input_first"},
+        {"pipeline_depth": 8, "mshrs": 5},
+    ),
+    "look-ahead, no cache": ("ring", {"lookahead": True, "vcs": 2}, {"cache": {"enabled": False}}),
 }
 
 
@@ -201,11 +215,11 @@ def test_kernel_equals_golden_network(case: str) -> None:
     assert run.state["packets_dropped"] == 0
 
 
-@pytest.mark.parametrize("reduction", [False, True])
+@pytest.mark.parametrize(("reduction", "lookahead"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("network", ["mesh", "ring"])
-def test_destinations_without_a_row_are_drained(network: str, reduction: bool) -> None:
+def test_destinations_without_a_row_are_drained(network: str, reduction: bool, lookahead: bool) -> None:
     tcam = {"kind": "flops", "rows": 2, "latency_cycles": 4}
-    run = compare(configure(network, {"vcs": 2}, {"reduction": reduction, "tcam": tcam}))
+    run = compare(configure(network, {"vcs": 2, "lookahead": lookahead}, {"reduction": reduction, "tcam": tcam}))
     counts = run.state.lookup.counts
     assert (
         0 < run.state["packets_dropped"] == counts["drops"].sum() <= counts["unmatched"].sum() + counts["merges"].sum()
@@ -246,12 +260,11 @@ def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
         },
         "tcam": tcam,
     }  # fmt: skip
-    return (
-        draw(st.sampled_from(["mesh", "ring", "tree", "adaptive tree", "dragonfly"])),
-        router,
-        lookup,
-        draw(st.integers(0, 1000)),
-    )
+    network = draw(st.sampled_from(["mesh", "ring", "tree", "adaptive tree", "dragonfly"]))
+    router["lookahead"] = network != "adaptive tree" and draw(st.booleans())
+    if not router["speculation"] and draw(st.booleans()):
+        router["va"] = "free_queue"
+    return network, router, lookup, draw(st.integers(0, 1000))
 
 
 def compare_any(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) -> None:

@@ -145,6 +145,22 @@ traffic: {packet_range: [1, 3]}
 """
 
 
+TORUS = """
+name: ring
+topology: {kind: torus, radices: [3]}
+routing: {ties: key}
+router: {vcs: 2, buffer_flits: 3, route_computation: lookup, va: free_queue, flit_bits: 72}
+lookup:
+  functions: [arbitrary, torus]
+  pipeline_depth: 2
+  mshrs: 2
+  comparators: 2
+  cache: {entries: 2, ways: 2}
+  tcam: {kind: flops, rows: 4, latency_cycles: 1}
+traffic: {packet_range: [1, 3]}
+"""
+
+
 def test_hardware_chooses_the_members_of_a_group() -> None:
     config = parse_config(GROUP)
     run = Simulation(config, 0.6, 4)
@@ -155,6 +171,17 @@ def test_hardware_chooses_the_members_of_a_group() -> None:
     result = replay_amaranth(network.component, network.replay)
     assert result.first is None, str(result.first)
     assert result.cycles > network.simulated_cycles > 60
+
+
+@pytest.mark.parametrize("text", [GROUP, TORUS], ids=["group", "torus"])
+def test_engines_at_outputs_deliver_every_flit_in_its_cycle(text: str) -> None:
+    """Look-ahead: programs give the engine of an output the keys and rows of the router behind it."""
+    config = parse_config(text.replace("route_computation: lookup", "route_computation: lookup, lookahead: true"))
+    network = record_network(config, NetworkTraffic(load=0.5, cycles=40, seed=2))
+    assert 0 < network.hits < network.lookups
+    result = replay_amaranth(network.component, network.replay)
+    assert result.first is None, str(result.first)
+    assert result.cycles > network.simulated_cycles > 40
 
 
 def test_report_on_icarus(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ THRESHOLDS = [
 ]  # fmt: skip
 ENABLE = [
     Fault(
-        "enable ignored", "input_unit",
+        "enable ignored", "input_routes",
         "m.d.sync += enabled.eq(self.enable)", "m.d.sync += enabled.eq(self.enable | {wrong})",
     )
 ]  # fmt: skip

@@ -1,0 +1,181 @@
+"""Ports of an input unit, and the registers that its parts share."""
+
+from collections.abc import Callable
+
+from amaranth.hdl import Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.data import StructLayout, View
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hopforge.hw.engine_ports import asking_signature, control_signature
+from hopforge.hw.flit_buffer import FlitBuffer
+from hopforge.hw.free_queue import offered_masks, offers_ahead
+from hopforge.hw.protected_buffer import FLIT_EVENTS
+from hopforge.hw.route_table import route_layout
+from hopforge.hw.vc_request import VcRequest, credit_bits
+from hopforge.hw.vc_turn import VcTurn
+from hopforge.model.router.params import RouterParams
+
+__all__ = ["DROP_BITS", "HEAD", "TAIL", "InputPorts", "flit_layout", "label_bits"]
+
+DROP_BITS = 32
+"""Width of a drop counter; it wraps around."""
+
+HEAD, TAIL = 0, 1
+"""Bits of a flit's kind."""
+
+
+def flit_layout(params: RouterParams) -> StructLayout:
+    """Layout of a flit; in the data of a head destination, source, tag and (vct) length from bit 0 on."""
+    return StructLayout({"kind": 2, "vc": max(1, ceil_log2(params.vcs)), "data": params.width_bits})
+
+
+def label_bits(params: RouterParams) -> int:
+    """Width of what a granted VC tells its output: the output VC, a tail, and where heads bring it along, a head."""
+    return params.vcs + (2 if params.va == "free_queue" else 1)
+
+
+class InputPorts(wiring.Component):
+    """What `InputUnit` (which see) is made with: ports, and what more than one of its parts reads or writes."""
+
+    in_valid: Signal
+    in_flit: View
+    route: Signal
+    credit_valid: Signal
+    credit_vc: Signal
+    drops: Signal
+    dropped: Signal
+    flit_wrong: Signal
+    flit_repaired: Signal
+    enable: Signal
+    clear_drops: Signal
+    free: Signal
+    credits: Signal
+    nonzero: Signal
+    va_request: Signal
+    va_port: Signal
+    va_granted: Signal
+    va_granted_vc: Signal
+    out_port: Signal
+    out_vc: Signal
+    sa_request: Signal
+    guess_request: Signal
+    guess_confirmed: Signal
+    turn: Signal
+    sa_grant: Signal
+    label: Signal
+    at_or_after: Signal
+    offers: Signal
+    offered: Signal
+    stays: Signal
+    follows: Signal
+    ahead_asks: Signal
+    ahead_dst: Signal
+    ahead_accepted: Signal
+    ahead_answered: Signal
+    ahead_answer: Signal
+    word: View
+
+    def __init__(self, *, params: RouterParams, port: int, flit_buffer: Callable[..., FlitBuffer] = FlitBuffer):
+        self.params = p = params
+        self.port = port
+        self._flit_buffer = flit_buffer
+        flit = flit_layout(p)
+        pairs = p.ports * p.vcs
+        members = {
+            "in_valid": In(1),
+            "in_flit": In(flit),
+            "credit_valid": Out(1),
+            "credit_vc": Out(max(1, ceil_log2(p.vcs))),
+            "drops": Out(DROP_BITS),
+            "dropped": Out(1),
+            **({name: Out(1) for name in FLIT_EVENTS} if p.protection is not None else {}),
+            "enable": In(1, init=1),
+            "clear_drops": In(1),
+            "free": In(pairs),
+            "credits": In(pairs * credit_bits(p)),
+            "nonzero": In(pairs),
+            "sa_request": Out(p.vcs * p.ports),
+            "sa_grant": In(p.vcs),
+            "label": Out(p.vcs * label_bits(p)),
+            "word": Out(flit),
+        }
+        self.masks: tuple[tuple[int, ...], ...] = ()  # behind each output, the sets of VCs that it makes offers for
+        if p.va == "free_queue":
+            self.masks = tuple(offered_masks(p, o) for o in range(p.ports)) if offers_ahead(p) else ()
+            members |= {name: In(pairs) for name in ("at_or_after", "stays", "follows")}
+            if p.sa == "input_ahead":
+                members["turn"] = Out(p.vcs)
+            offers = sum(len(of_output) for of_output in self.masks)
+            members |= {"offers": In(p.vcs * offers), "offered": In(offers)}
+            self.out_port = Signal(p.vcs * p.ports)
+            self.out_vc = Signal(p.vcs * p.vcs)
+        else:
+            members |= {
+                "va_request": Out(p.vcs * pairs),
+                "va_port": Out(p.vcs * p.ports),
+                "va_granted": In(p.vcs),
+                "va_granted_vc": In(p.vcs * p.vcs),
+                "out_port": In(p.vcs * p.ports),
+                "out_vc": In(p.vcs * p.vcs),
+            }
+        if p.speculation:
+            members |= {"guess_request": Out(p.vcs * p.ports), "guess_confirmed": Out(p.vcs)}
+        if self.looks_up and p.lookup is not None:
+            if p.ports_per_engine > 1:
+                members["asking"] = Out(asking_signature(p))
+            else:
+                members["control"] = Out(control_signature(p.lookup))
+        else:
+            members["route"] = In(route_layout(p).size)
+        if p.asks_ahead:
+            members |= {
+                "ahead_asks": Out(p.vcs * p.ports),
+                "ahead_dst": Out(p.vcs * p.address_bits),
+                "ahead_accepted": In(p.vcs),
+                "ahead_answered": In(p.vcs),
+                "ahead_answer": In(p.vcs * p.route_bits),
+            }
+        super().__init__(members)
+
+        self.nonempty = Signal(p.vcs)
+        self.active = Signal(p.vcs)
+        self.asks_head = Signal(p.vcs)
+        self.may_leave = Signal(p.vcs)
+        self.draining = Signal(p.vcs)
+        vcs, depth = range(p.vcs), p.buffer_flits
+        self.pop = Signal(p.vcs)
+        self.word_kind = Signal(2, name="kind", reset_less=True)
+        self.turns = VcTurn(vcs=p.vcs) if p.sa == "input_ahead" else None
+        self.count = [Signal(range(depth + 1), name=f"count{v}") for v in vcs]
+        self.several = [Signal(name=f"several{v}") for v in vcs]
+        self.write = [Signal(range(depth), name=f"write{v}") for v in vcs]
+        self.read = [Signal(range(depth), name=f"read{v}") for v in vcs]
+        stored = {"kind": 2, "length": p.length_bits if p.switching == "vct" else 0}
+        if p.rc == "lookup":
+            stored["dst"] = p.address_bits
+        if not self.looks_up:
+            stored["route"] = route_layout(p).size
+        self._front_layout = StructLayout(stored)
+        self.front = [
+            View(self._front_layout, Signal(self._front_layout.size, name=f"front{v}", reset_less=True))
+            for v in range(p.vcs)
+        ]
+
+    @property
+    def rules(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """What `VcRequest.rules` says of each VC: the same for ports of which the hardware is the same."""
+        return tuple(VcRequest.rules_of(self.params, self.port, v) for v in range(self.params.vcs))
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether it asks a lookup engine for this router, its own or (with ``asking``) one that it shares."""
+        return self.params.rc == "lookup" and not self.params.carries(self.port)
+
+    def _pairs(self, word: Value, v: int) -> Value:
+        return self._of(word, v, self.params.ports * self.params.vcs)
+
+    def _of(self, word: Value, v: int, width: int) -> Value:
+        """Return the part of a VC of a word that has as many bits for each."""
+        return word[v * width : (v + 1) * width]
