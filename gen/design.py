@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from hopforge.hw.network_interface import NetworkInterface
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import configured_routes
@@ -13,6 +14,7 @@ from hopforge.model.router.configured import network_params
 from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.params import RouterParams, check_input_vcs
 from hopforge.model.router.program import RouterProgram, router_program
+from hopforge.model.router.reply_rules import reply_rules
 from hopforge.model.router.stream_params import StreamParams
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.routing.configured import routing_network, routing_plan
@@ -23,6 +25,7 @@ from hopforge.model.topology.failed import refuse_failed
 
 __all__ = [
     "NetworkDesign",
+    "check_interfaces",
     "engine_parameters",
     "network_design",
     "router_design",
@@ -179,5 +182,23 @@ def whole_network_design(config: Config) -> NetworkDesign:
         raise UserError(f"router.host_ports must be flits for hopforge gen network, not {config.router.host_ports}")
     refuse_failed(config.failed, "hopforge gen network")
     design = network_design(config)
+    check_interfaces(design)
     _ = design.programs
     return design
+
+
+def check_interfaces(design: NetworkDesign) -> None:
+    """Refuse replies that the interfaces of hosts in hardware cannot give.
+
+    Raises
+    ------
+    UserError
+        Naming the key.
+    """
+    rules = reply_rules(design.config)
+    if rules is None:
+        return
+    try:
+        NetworkInterface(params=design.params[0], rules=rules)
+    except ValueError as error:
+        raise UserError(f"traffic.reply.{error}") from error

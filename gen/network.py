@@ -1,6 +1,7 @@
 """A configured network of routers as a generated package."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ from hopforge.gen.router import (
 )
 from hopforge.hw.network import Network
 from hopforge.model.config import Config
+from hopforge.model.network.settings import router_parameters
 from hopforge.model.router.configured import network_links
 from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS, router_csr_map
 from hopforge.model.router.links import topology_hosts
+from hopforge.model.router.reply_rules import reply_rules
 
-__all__ = ["generate_network", "network_files", "network_name", "network_package"]
+__all__ = ["generate_network", "network_component", "network_files", "network_name", "network_package"]
 
 
 def network_name(config: Config) -> str:
@@ -70,6 +73,7 @@ def network_package(config: Config) -> Package:
     design = whole_network_design(config)
     topology, params, name = design.topology, design.params, network_name(config)
     links, hosts = network_links(config, topology), topology_hosts(topology)
+    rules = reply_rules(config)
     manifest: dict[str, Any] = {
         "definition": "docs/definitions/router.md, docs/guides/generate-a-router.md",
         "topology": topology.name,
@@ -81,6 +85,8 @@ def network_package(config: Config) -> Package:
         "links": [[*link.source, *link.target, link.latency_cycles] for link in links],
         "registers": registers_as_data(router_csr_map(params[0])),
     }
+    if rules is not None:
+        manifest["replies"] = {"definition": "docs/definitions/replies.md", **asdict(rules)}
     more = {"_routers.json": _routers(design)}
     if params[0].lookup is not None:
         manifest["engines"] = engine_pages_as_data(params[0])
@@ -89,12 +95,22 @@ def network_package(config: Config) -> Package:
         name=name,
         kind="network",
         description=f"Network {topology.name}",
-        component=Network(routers=params, links=links, hosts=hosts),
+        component=network_component(design),
         manifest=manifest,
         period_ns=ROUTER_PERIOD_NS,
         documentation=_documentation(name, design),
         more=more,
     )
+
+
+def network_component(design: NetworkDesign) -> Network:
+    """Return the routers, links and interfaces of hosts of a configured network."""
+    config, topology = design.config, design.topology
+    rules = reply_rules(config)
+    return Network(
+        routers=design.params, links=network_links(config, topology), hosts=topology_hosts(topology), replies=rules,
+        host_latency_cycles=1 if rules is None else router_parameters(config, topology).host_latency_cycles,
+    )  # fmt: skip
 
 
 def _routers(design: NetworkDesign) -> str:

@@ -10,12 +10,14 @@ from amaranth.utils import ceil_log2
 
 from hopforge.hw.controlled_router import ControlledRouter, channel_signature, has_tcam_ports, tcam_signature
 from hopforge.hw.input_ports import flit_layout
+from hopforge.hw.network_interface import NetworkInterface, host_signature
 from hopforge.hw.round_robin import select
 from hopforge.hw.router_csr import csr_signature
 from hopforge.hw.shared import shared
 from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS
 from hopforge.model.router.links import End, Link
 from hopforge.model.router.params import RouterParams
+from hopforge.model.router.reply_rules import ReplyRules
 
 __all__ = ["Network"]
 
@@ -40,6 +42,10 @@ class Network(wiring.Component):
         At most one to and one from each port.
     hosts : sequence of End
         The ports of the hosts.
+    replies : ReplyRules, optional
+        A `NetworkInterface` at every host answers requests; ``host[h]`` is its side of the host.
+    host_latency_cycles : int
+        Latency of the links between routers and these interfaces; without them it is up to the hosts.
 
     Raises
     ------
@@ -51,14 +57,24 @@ class Network(wiring.Component):
     csr: Any
     link_change: Signal
 
-    def __init__(self, *, routers: Sequence[RouterParams], links: Sequence[Link], hosts: Sequence[End]):
+    def __init__(
+        self,
+        *,
+        routers: Sequence[RouterParams],
+        links: Sequence[Link],
+        hosts: Sequence[End],
+        replies: ReplyRules | None = None,
+        host_latency_cycles: int = 1,
+    ):
+        self.replies, self.host_latency_cycles = replies, host_latency_cycles
         self.routers = tuple(routers)
         self.links = tuple(links)
         self.hosts = tuple(hosts)
         for problem in self._problems():
             raise ValueError(problem)
+        signature = channel_signature if replies is None else host_signature
         members = {
-            "host": Out(channel_signature(self.routers[0])).array(len(self.hosts)),
+            "host": Out(signature(self.routers[0])).array(len(self.hosts)),
             "csr": Out(csr_signature(ROUTER_CSR_ADDR_BITS + ceil_log2(len(self.routers)))),
         }
         if any(params.rc == "lookup" for params in self.routers):
@@ -117,9 +133,30 @@ class Network(wiring.Component):
                 ("credit_vc", target.in_credit_vc, source.out_credit_vc),
             ):
                 m.d.comb += end.eq(self._delayed(m, start, link.latency_cycles - 1, f"link{number}_{what}"))
-        for outside, end in zip(self.host, self.hosts, strict=True):
-            wiring.connect(m, wiring.flipped(outside), routers[end.router].port[end.port])
+        for number, (outside, end) in enumerate(zip(self.host, self.hosts, strict=True)):
+            port = routers[end.router].port[end.port]
+            if self.replies is None:
+                wiring.connect(m, wiring.flipped(outside), port)
+            else:
+                interface = NetworkInterface(params=self.routers[end.router], rules=self.replies)
+                m.submodules[f"interface{number}"] = shared(interface, platform, *interface.key)
+                wiring.connect(m, wiring.flipped(outside), interface.host)
+                self._connect_interface(m, f"host{number}", interface.channel, port)
         return m
+
+    def _connect_interface(self, m: Module, name: str, channel: Any, port: Any) -> None:
+        """Connect the interface of a host with the port of its router, over a link."""
+        for what, start, end in (
+            ("in_valid", channel.in_valid, port.in_valid),
+            ("in_flit", channel.in_flit.as_value(), port.in_flit.as_value()),
+            ("in_credit_valid", port.in_credit_valid, channel.in_credit_valid),
+            ("in_credit_vc", port.in_credit_vc, channel.in_credit_vc),
+            ("out_valid", port.out_valid, channel.out_valid),
+            ("out_flit", port.out_flit.as_value(), channel.out_flit.as_value()),
+            ("out_credit_valid", channel.out_credit_valid, port.out_credit_valid),
+            ("out_credit_vc", channel.out_credit_vc, port.out_credit_vc),
+        ):
+            m.d.comb += end.eq(self._delayed(m, start, self.host_latency_cycles - 1, f"{name}_{what}"))
 
     def _router(self, m: Module, number: int, router: ControlledRouter) -> None:
         """Connect what a router has beside its channels."""

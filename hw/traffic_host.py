@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.controlled_router import channel_signature
+from hopforge.hw.host_vcs import HostVcs, sized
 from hopforge.hw.input_ports import flit_layout
 from hopforge.hw.round_robin import RoundRobin
 from hopforge.hw.xorshift import next_word
@@ -113,9 +114,7 @@ class TrafficHost(wiring.Component):
         p, channel = self.params, self.channel
         v = p.vcs
         vc_bits = max(1, ceil_log2(v))
-        credits = Array(Signal(range(p.buffer_flits + 1), name=f"credits{w}", init=p.buffer_flits) for w in range(v))
-        free = Signal(v, init=(1 << v) - 1)
-        tail_sent = Signal(v)
+        own = HostVcs(p, range(v))
         left = Signal(range(10))  # flits of the packet under way
         vc = Signal(vc_bits)
         length = Signal(range(9))
@@ -124,7 +123,7 @@ class TrafficHost(wiring.Component):
         m.submodules.turn = turn = RoundRobin(width=v)
         chosen, first = Signal(vc_bits), Signal()
         m.d.comb += [
-            turn.requests.eq(Cat(free[w] & (credits[w] >= need) for w in range(v))),
+            turn.requests.eq(own.possible(need)),
             first.eq((left == 0) & (self.waiting != 0) & turn.requests.any()),
             turn.advance.eq(first),
             chosen.eq(Cat(Cat(turn.grant[w] for w in range(v) if w >> bit & 1).any() for bit in range(vc_bits))),
@@ -133,7 +132,7 @@ class TrafficHost(wiring.Component):
         sends, last = Signal(), Signal()
         m.d.comb += [
             where.eq(Mux(left == 0, chosen, vc)),
-            sends.eq(first | ((left != 0) & (credits[vc] != 0))),
+            sends.eq(first | ((left != 0) & (own.credits[vc] != 0))),
             last.eq(Mux(left == 0, length == 1, left == 1)),
             self.sends.eq(sends),
         ]
@@ -144,11 +143,7 @@ class TrafficHost(wiring.Component):
         m.d.comb += self.begins.eq(sends & last)
         with m.If(self.begins & ~self.start):
             m.d.sync += [self.word.eq(next_word(self.word)), self.tag.eq(self.tag + 1)]
-        back = [channel.in_credit_valid & (channel.in_credit_vc == w) for w in range(v)]
-        for w in range(v):
-            mine = sends & (where == w)
-            m.d.sync += credits[w].eq(credits[w] + back[w] - mine)
-            self._release(m, free, tail_sent, w, mine, last, back[w] & (credits[w] + 1 - mine == p.buffer_flits))
+        own.follow(m, channel, sends, where, last)
         kind, flit = Cat(first, last), channel.in_flit
         m.d.sync += [
             channel.in_valid.eq(sends),
@@ -161,30 +156,17 @@ class TrafficHost(wiring.Component):
         with m.Elif(sends):
             m.d.sync += self.sent.eq(self.sent + 1)
 
-    def _release(
-        self, m: Module, free: Signal, tail_sent: Signal, w: int, mine: Value, last: Value, all_back: Value
-    ) -> None:
-        """Take a VC with its head, give it back with its tail or its last credit."""
-        if self.params.vc_release == "tail":
-            with m.If(mine):
-                m.d.sync += free[w].eq(last)
-            return
-        with m.If(mine):
-            m.d.sync += [free[w].eq(0), tail_sent[w].eq(last)]
-        with m.Elif(tail_sent[w] & all_back):
-            m.d.sync += [free[w].eq(1), tail_sent[w].eq(0)]
-
     def _data(self, length: Value) -> tuple[Value, Value]:
         """Return data of a head and of any other flit."""
         p = self.params
         place = (self.word[:8] * (self.hosts - 1))[8:16]
         destination = Mux(place >= self.number, place + 1, place)
         own = Const(self.number, p.address_bits)
-        head = Cat(_sized(destination, p.address_bits), own, self.tag)
+        head = Cat(sized(destination, p.address_bits), own, self.tag)
         if p.switching == "vct":
-            head = Cat(head, _sized(length, p.length_bits))
+            head = Cat(head, sized(length, p.length_bits))
         body = Cat(own, self.tag, self.word)
-        return _sized(head, p.width_bits), _sized(body, p.width_bits)
+        return sized(head, p.width_bits), sized(body, p.width_bits)
 
     def _receiver(self, m: Module) -> None:
         """Take flits a cycle after they stand at the router, give their credits back, check them."""
@@ -231,14 +213,9 @@ class TrafficHost(wiring.Component):
             ]
 
 
-def _sized(value: Value, bits: int) -> Value:
-    """Return the lowest `bits` bits, zeros above."""
-    return Cat(value, Const(0, max(0, bits - len(value))))[:bits]
-
-
 def _folded(data: Value) -> Value:
     """XOR of the words of the data."""
-    words = [_sized(data[at : at + WORD_BITS], WORD_BITS) for at in range(0, len(data), WORD_BITS)]
+    words = [sized(data[at : at + WORD_BITS], WORD_BITS) for at in range(0, len(data), WORD_BITS)]
     total = words[0]
     for word in words[1:]:
         total = total ^ word

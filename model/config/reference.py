@@ -49,19 +49,19 @@ def _section(path: str, section: dict[str, Any], definitions: dict[str, Any]) ->
     yield "| key | value | default | meaning |\n|---|---|---|---|\n"
     required, notes = section.get("required", []), []
     for key, node in section["properties"].items():
-        default = "required" if key in required else _default(node.get("default"))
+        default = "required" if key in required else default_words(node.get("default"))
         meaning = " ".join(node.get("description", "").split())  # a row of a table is one line
         if len(meaning) > _WIDTH:
             notes.append(textwrap.fill(
                 f"- `{key}`: {meaning}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
             ))  # fmt: skip
             meaning = _beginning(meaning)
-        yield f"| `{key}` | {_kind(node, definitions)} | {default} | {meaning} |\n"
+        yield f"| `{key}` | {kind_words(node, definitions)} | {default} | {meaning} |\n"
     if notes:
         yield "\n" + "\n".join(notes) + "\n"
     for key, node in section["properties"].items():
         listed = "[]" if "items" in node else ""
-        for inner in _sections(node.get("items", node), definitions):
+        for inner in inner_sections(node.get("items", node), definitions):
             yield from _section(f"{path}.{key}{listed}" if path else f"{key}{listed}", inner, definitions)
 
 
@@ -75,13 +75,15 @@ def _beginning(meaning: str) -> str:
     return f"{head[: whole[-1]]} {rest}" if whole else rest
 
 
-def _sections(node: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:
+def inner_sections(node: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the schemas of the sections that a key can have; several by `kind`."""
     if "$ref" in node:
         return [definitions[node["$ref"].rsplit("/", 1)[-1]]]
-    return [found for choice in node.get("anyOf", node.get("oneOf", [])) for found in _sections(choice, definitions)]
+    choices = node.get("anyOf", node.get("oneOf", []))
+    return [found for choice in choices for found in inner_sections(choice, definitions)]
 
 
-def _kind(node: dict[str, Any], definitions: dict[str, Any]) -> str:
+def kind_words(node: dict[str, Any], definitions: dict[str, Any]) -> str:
     """Return type and bounds of a value in words."""
     if "const" in node:
         return f"`{node['const']}`"
@@ -91,16 +93,16 @@ def _kind(node: dict[str, Any], definitions: dict[str, Any]) -> str:
         return "section"
     choices = node.get("anyOf", node.get("oneOf"))
     if choices is not None:
-        kinds = dict.fromkeys(_kind(choice, definitions) for choice in choices if choice.get("type") != "null")
+        kinds = dict.fromkeys(kind_words(choice, definitions) for choice in choices if choice.get("type") != "null")
         return "section by `kind`" if "oneOf" in node and list(kinds) == ["section"] else " or ".join(kinds)
     if "prefixItems" in node:
-        return f"pair of {_kind(node['prefixItems'][0], definitions).replace('number', 'numbers')}"
+        return f"pair of {kind_words(node['prefixItems'][0], definitions).replace('number', 'numbers')}"
     if node["type"] == "array":
         if "$ref" in node["items"]:
             return "list of sections"
         if "prefixItems" in node["items"]:
-            return f"list of {_kind(node['items'], definitions).replace('pair', 'pairs', 1)}"
-        return f"list of {_kind(node['items'], definitions).replace('number', 'numbers')}"
+            return f"list of {kind_words(node['items'], definitions).replace('pair', 'pairs', 1)}"
+        return f"list of {kind_words(node['items'], definitions).replace('number', 'numbers')}"
     if node["type"] == "object":
         return "sections by name"
     words = {"integer": "whole number", "number": "number", "boolean": "`true`, `false`", "string": "text"}[
@@ -116,7 +118,8 @@ def _kind(node: dict[str, Any], definitions: dict[str, Any]) -> str:
     return " ".join([words, ", ".join(bounds)]).strip()
 
 
-def _default(value: Any) -> str:
+def default_words(value: Any) -> str:
+    """Return a default in words."""
     if value is None or value == {}:
         return "none"
     return "see below" if isinstance(value, dict) else f"`{json.dumps(value)}`"

@@ -43,7 +43,8 @@ def _hits(config: Config) -> Sections:
 
 
 def _routers(config: Config) -> Sections:
-    return {"router", *_routing(config), *_engines(config)}
+    replies = {"traffic"} if config.traffic.reply is not None else set()  # virtual channels of both classes
+    return {"router", *_routing(config), *_engines(config), *replies}
 
 
 def _engine(config: Config) -> Sections:

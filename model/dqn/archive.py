@@ -48,7 +48,9 @@ def save_agents(path: Path, agents: Agents, topology: str, *, complete: bool = F
     Raises
     ------
     ResultError
-        The file cannot be written, or would replace something else.
+        The file would replace something else.
+    OSError
+        It cannot be written.
     """
     shape = shape_of(agents)
     arrays: dict[str, NDArray[Any]] = {"format": np.array(FORMAT), "topology": np.array(topology)}
@@ -81,6 +83,9 @@ def load_agents(path: Path, agents: Agents, topology: str, *, complete: bool = F
         state = {f"state_{name}": getattr(agents, name) for name in STATE}
         _check_shapes(path, found, {name: array.shape for name, array in state.items()})
         _check_state(path, found, agents)
+    kind = agents.weights.dtype
+    if np.abs(weights).max() > np.finfo(kind).max:
+        raise ArchiveError(f"{path}: has weights that are too large for {kind}")
     agents.weights[...] = weights
     agents.target[...] = weights
     for name, array in state.items():
@@ -138,10 +143,11 @@ def _check_topology(path: Path, found: dict[str, NDArray[Any]], wanted: str) -> 
 
 def _check_shapes(path: Path, found: dict[str, NDArray[Any]], wanted: dict[str, tuple[int, ...]]) -> None:
     for name, shape in wanted.items():
+        plain = name.removeprefix("state_")
         if name not in found:
-            raise ArchiveError(f"{path}: has no {name.removeprefix('state_')}: it was saved without the state of a run")
+            raise ArchiveError(f"{path}: has no {plain}: it was saved without the state of a run")
         if found[name].shape != shape:
-            raise ArchiveError(f"{path}: {name} must have the shape {_by(shape)}, not {_by(found[name].shape)}")
+            raise ArchiveError(f"{path}: {plain} must have the shape {_by(shape)}, not {_by(found[name].shape)}")
 
 
 def _check_state(path: Path, found: dict[str, NDArray[Any]], agents: Agents) -> None:

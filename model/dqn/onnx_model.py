@@ -59,7 +59,7 @@ def onnx_model(shape: NetworkShape, weights: NDArray[Any]) -> Any:
 
 
 def write_onnx(path: Path, shape: NetworkShape, weights: NDArray[Any]) -> None:
-    """Write the model of one agent; errors as `onnx_model`, and `ResultError` where the file cannot be written."""
+    """Write the model of one agent; errors as `onnx_model` and `output.destination.one_file`."""
     content = onnx_model(shape, weights).SerializeToString(deterministic=True)
     with one_file(path, "binary data") as scratch:
         scratch.write_bytes(content)

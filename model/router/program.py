@@ -21,7 +21,9 @@ from hopforge.model.router.tables import RouterTables
 from hopforge.model.topology import Topology
 from hopforge.model.topology.base import Aggregation
 
-__all__ = ["BusOperation", "RouterProgram", "engine_registers", "router_program", "tcam_contents"]
+__all__ = [
+    "BusOperation", "RouterProgram", "engine_registers", "router_program", "row_operations", "tcam_contents",
+]  # fmt: skip
 
 _WORD = (1 << WORD_BITS) - 1
 
@@ -225,7 +227,7 @@ def router_program(
     written: dict[int | None, tuple[TcamRow, ...]] = dict(enumerate(rows_of_ports)) if rows_of_ports else {None: rows}
     for at, contents in written.items():
         for number, row in enumerate(contents if inside else ()):
-            operations += _row(lookup, number, row, at)
+            operations += row_operations(lookup, number, row, at)
     engines = csr_map(lookup)
     operations.append(_engines(engines, "CTRL", engines["CTRL"].encode(enable=1)))
     own = router_csr_map(params)["CTRL"]
@@ -302,7 +304,10 @@ def _keys(
             yield _engines(registers, name, word)
 
 
-def _row(lookup: LookupParams, number: int, row: TcamRow, port: int | None) -> Iterator[BusOperation]:
+def row_operations(
+    lookup: LookupParams, number: int, row: TcamRow, port: int | None = None
+) -> Iterator[BusOperation]:
+    """Write row `number` of the TCAMs of all engines of a router, or of that of a port."""
     registers = csr_map(lookup)
     words = {
         **_halves("TCAM_VALUE", row.value, registers),

@@ -2,38 +2,15 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hopforge.model.router.allocators import first_at_or_after
 from hopforge.model.router.golden import Flit
 from hopforge.model.router.network import HostModel, Packet, Sender
 from hopforge.model.router.params import RouterParams
+from hopforge.model.router.reply_rules import ReplyRules
 
-__all__ = ["ReplyRules", "ReplyingHost"]
-
-
-@dataclass(frozen=True)
-class ReplyRules:
-    """What a host sends back.
-
-    Attributes
-    ----------
-    flits : int
-        Length of a reply.
-    delay_cycles : int
-        From the arrival of a request's tail to the creation of its reply, at least 1.
-    own : bool
-        Requests use the lower half of the VCs, replies the upper one. Else both use all, and the highest bit of the
-        tag says that a packet is a reply.
-    places : int
-        Replies that the host can keep, 0: no limit.
-    """
-
-    flits: int = 1
-    delay_cycles: int = 1
-    own: bool = True
-    places: int = 0
+__all__ = ["ReplyingHost"]
 
 
 class _Head(NamedTuple):

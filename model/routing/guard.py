@@ -1,7 +1,8 @@
 """A routing algorithm of a user's file in the kernel: ours stands before it, calls it, and looks at what it returns.
 
-The table of such an algorithm begins with what its guard needs to know (`_FIRST` entries, and for each router a mask of
-the ports that lead somewhere), so that it comes along wherever the table goes.
+The table of such an algorithm begins with what its guard needs to know (`_FIRST` entries, and for each port of each
+router the VCs that a candidate may name: none where the port leads nowhere), so that it comes along wherever the table
+goes.
 """
 
 from collections.abc import Callable
@@ -46,9 +47,9 @@ from hopforge.model.topology import Topology
 
 _MARK = 0x68667275  # the first entry of such a table
 (
-    _MARKED, _START, _ENTRIES, _MEMORY, _CANDIDATES, _PHASES, _PORTS, _VCS, _WORDS,
+    _MARKED, _START, _ENTRIES, _MEMORY, _CANDIDATES, _PHASES, _PORTS,
     _ROUTE, _REPORT, _LEARN, _PROVED, _FIRST,
-) = range(14)  # fmt: skip
+) = range(12)  # fmt: skip
 
 
 def guarded_plan(plan: RoutingPlan, topology: Topology, vcs: int, key: str) -> RoutingPlan:
@@ -88,16 +89,14 @@ def guarded_plan(plan: RoutingPlan, topology: Topology, vcs: int, key: str) -> R
     feedback = plan.feedback and Feedback(
         guard(REPORT, _REPORT, plan.feedback.report), guard(LEARN, _LEARN, plan.feedback.learn)
     )
-    words = (ports + 31) // 32
-    leads = np.zeros((routers, 32 * words), np.uint8)
+    leads = np.zeros((routers, ports), np.int32)
     leads[:, : topology.peer_router.shape[1]] = topology.peer_router >= 0
     leads[topology.host_router, topology.host_port] = 1
-    masks = np.packbits(leads, axis=1, bitorder="little").reshape(-1).view(np.int32)
-    header[_MARKED], header[_START] = _MARK, _FIRST + len(masks)
+    allowed = (leads * ((1 << vcs) - 1)).reshape(-1)
+    header[_MARKED], header[_START] = _MARK, _FIRST + len(allowed)
     header[_ENTRIES], header[_MEMORY] = plan.table.size, plan.memory.size
-    header[_WORDS] = words
-    header[_CANDIDATES], header[_PHASES], header[_PORTS], header[_VCS] = plan.max_candidates, plan.phases, ports, vcs
-    table = np.concatenate([header, masks, plan.table])
+    header[_CANDIDATES], header[_PHASES], header[_PORTS] = plan.max_candidates, plan.phases, ports
+    table = np.concatenate([header, allowed, plan.table])
     return replace(plan, route=route, every=None, feedback=feedback, table=table, unguarded=plan)
 
 
@@ -141,7 +140,7 @@ def _refuse(net: Net, table: Any, router: int, packed: int, number: int, which: 
         note_mistake(net, NO_CANDIDATE, number, line, which, int64(0))
     elif port >= table[_PORTS]:
         note_mistake(net, NO_PORT, number, line, which, port)
-    elif (table[_FIRST + table[_WORDS] * router + (port >> 5)] >> (port & 31)) & 1 == 0:
+    elif table[_FIRST + table[_PORTS] * router + port] == 0:
         note_mistake(net, NO_LINK, number, line, which, port)
     else:
         note_mistake(net, NO_VC, number, line, which, mask)
@@ -150,11 +149,10 @@ def _refuse(net: Net, table: Any, router: int, packed: int, number: int, which: 
 @inlined
 def _fits(net: Net, table: Any, router: int, packed: int) -> bool:
     """Whether a candidate is one that a router can take."""
-    port, mask = packed & 255, (packed >> 16) & 65535
+    port, mask = candidate_port(packed), candidate_mask(packed)
     if packed >> VALUE_BITS <= 0 or port >= table[_PORTS]:  # no line of the user's wrote it, or a bad one
         return False
-    leads = (table[_FIRST + table[_WORDS] * router + (port >> 5)] >> (port & 31)) & 1
-    return (leads != 0) & (mask != 0) & (mask >> int64(table[_VCS]) == 0)
+    return (mask != 0) & (mask & ~table[_FIRST + table[_PORTS] * router + port] == 0)
 
 
 @inner

@@ -6,7 +6,7 @@ must show the same outputs, or a host would have to do something else than in th
 get their programs first. At the end the counters of all ports and all engines of all routers are read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -14,17 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.gen.design import NetworkDesign
+from hopforge.gen.network import network_component
 from hopforge.hw.network import Network
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map
+from hopforge.model.lookup.golden.tcam import SRAM_WRITE_CYCLES
 from hopforge.model.network.core.records import DRAINED, FINISHED, GRANTED, RECEIVED, SENT
 from hopforge.model.network.settings import Script
-from hopforge.model.router.configured import network_links
 from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engine_address
-from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import RouterParams
+from hopforge.model.router.program import BusOperation
 from hopforge.model.topology import Topology
+from hopforge.sim.benches.logged_packets import LoggedPackets
 from hopforge.sim.benches.network_setup import NetworkSetup, network_setup
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
 from hopforge.sim.drive.router import flit_words
@@ -126,30 +128,37 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
     ready = network_setup(config, traffic.load, traffic.seed, traffic.cycles) if setup is None else setup
     design, script = ready.design, ready.script
     topology, params = design.topology, design.params
-    component = Network(routers=params, links=network_links(config, topology), hosts=topology_hosts(topology))
+    component = network_component(design)
     run, rows = _run(config, topology, script, traffic)
-    first = np.concatenate([[0], np.cumsum(script[3])])
-    logs = {kind: _of_kind(rows, kind, script, first) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
-    data = _payload(params[0], topology, script, first, np.random.default_rng((traffic.seed, 4)))
+    packets = LoggedPackets(script, rows, 0 if config.traffic.reply is None else config.traffic.reply.flits)
+    logs = {kind: _of_kind(rows, kind, packets) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
+    data = _payload(params[0], topology, packets, np.random.default_rng((traffic.seed, 4)))
     end = int(logs[RECEIVED].cycle.max()) + 1
     programs = setup_writes(design) if params[0].rc == "lookup" else []
     for log in logs.values():
         log.cycle[:] += len(programs)
-    recorder = _Recorder(topology, params[0], run, logs, data, programs)
+    recorder = _Recorder(topology, params[0], run, logs, data, programs, packets)
     counts = _engine_counts(run)
     return RecordedNetwork(
-        component, recorder.replay(), traffic, topology.routers, topology.hosts, len(script[0]),
+        component, recorder.replay(), traffic, topology.routers, topology.hosts, packets.count,
         len(logs[RECEIVED].cycle), end, int(counts["lookups"].sum()), int(counts["hits"].sum()),
     )  # fmt: skip
 
 
-def setup_writes(design: NetworkDesign) -> list[tuple[int, int] | None]:
-    """Return the writes on the register bus, one a cycle, that fill keys and TCAMs and enable routers; None: idle."""
+def setup_writes(
+    design: NetworkDesign, programs: Sequence[Sequence[BusOperation]] | None = None
+) -> list[tuple[int, int] | None]:
+    """Return the writes on the register bus, one a cycle, that fill keys and TCAMs and enable routers; None: idle.
+
+    `programs`: of each router; default: what the design says.
+    """
     lookup = design.params[0].lookup
     assert lookup is not None
     # Instead of a read until something is over: what it takes at most, a scrub of all sets or a write into the TCAM.
     wait = 4 * lookup.sets + 2 * lookup.tcam_latency_cycles + 64
-    programs = [program.operations for program in design.programs]
+    if lookup.tcam_kind == "sram":
+        wait += SRAM_WRITE_CYCLES
+    programs = [program.operations for program in design.programs] if programs is None else programs
     steps: list[tuple[int, int] | None] = []
     for operations in zip_longest(*programs):
         if any(operation is not None and operation.kind == "poll" for operation in operations):
@@ -164,7 +173,8 @@ def _run(
     config: Config, topology: Topology, script: Script, traffic: NetworkTraffic
 ) -> tuple[Simulation, NDArray[np.int64]]:
     """Run until everything has arrived; returns the log's rows."""
-    flits = int(script[3].sum())
+    reply = config.traffic.reply
+    flits = int(script[3].sum()) + (0 if reply is None else len(script[0]) * reply.flits)
     capacity = _EVENTS_PER_FLIT * flits
     while True:
         run = Simulation(
@@ -196,11 +206,10 @@ def _engine_counts(run: Simulation) -> dict[str, NDArray[np.int64]]:
     return {"lookups": counts["hits"] + counts["merges"] + misses, "misses": misses, **words}
 
 
-def _of_kind(rows: NDArray[np.int64], kind: int, script: Script, first: NDArray[np.int64]) -> _Log:
+def _of_kind(rows: NDArray[np.int64], kind: int, packets: LoggedPackets) -> _Log:
     """Return the events of a kind; those of one packet at one place are its flits in order."""
     chosen = rows[rows[:, 1] == kind]
-    packets_before = np.searchsorted(script[0], np.arange(int(script[0].max()) + 1))
-    packet = packets_before[chosen[:, 4] >> 40] + (chosen[:, 4] & (1 << 40) - 1)
+    packet = packets.number(chosen[:, 4])
     place = chosen[:, 2]
     order = np.lexsort((np.arange(len(chosen)), place, packet))
     key = np.stack([packet[order], place[order]])
@@ -208,35 +217,37 @@ def _of_kind(rows: NDArray[np.int64], kind: int, script: Script, first: NDArray[
     starts = np.flatnonzero(new)
     number = np.empty(len(chosen), np.int64)
     number[order] = np.arange(len(chosen)) - np.repeat(starts, np.diff(np.append(starts, len(chosen))))
-    return _Log(chosen[:, 0], place, chosen[:, 3], first[packet] + number, chosen[:, 5])
+    return _Log(chosen[:, 0], place, chosen[:, 3], packets.first[packet] + number, chosen[:, 5])
 
 
 def _payload(
-    params: RouterParams,
-    topology: Topology,
-    script: Script,
-    first: NDArray[np.int64],
-    rng: np.random.Generator,
+    params: RouterParams, topology: Topology, packets: LoggedPackets, rng: np.random.Generator
 ) -> NDArray[np.uint64]:
-    """Make the data of all flits: random, with a header in heads; uint64[flit, word]."""
+    """Make the data of all flits: random, with a header in heads; of replies the header alone; uint64[flit, word]."""
+    first, asked = packets.first, packets.asked
     words = -(-params.width_bits // WORD_BITS)
     data = rng.integers(0, 1 << 64, (int(first[-1]), words), np.uint64)
     if params.width_bits % WORD_BITS:
         data[:, -1] &= np.uint64((1 << params.width_bits % WORD_BITS) - 1)
     number = np.arange(topology.hosts) if params.rc == "table" else topology.host_address
-    source, _, destination, length = script
+    source, _, destination, _ = packets.script
     of_source = np.arange(len(source)) - np.searchsorted(source, source)
-    fields = [(number[destination], params.address_bits), (number[source], params.address_bits)]
-    fields.append((of_source, params.tag_bits))
+    ends = [number[np.r_[destination, source[asked]]], number[np.r_[source, destination[asked]]]]
+    fields = [(end, params.address_bits) for end in ends]
+    fields.append((np.r_[of_source, of_source[asked]], params.tag_bits))
+    length = np.diff(first)
     if params.switching == "vct":
         fields.append((length, params.length_bits))
     if params.lookahead is not None:  # a host may write what it likes; what it gets is 0
         fields.append((np.zeros_like(length), params.route_bits))
     heads, lsb = data[first[:-1]], 0
+    heads[len(source) :] = 0
     for values, width in fields:
         _put(heads, lsb, width, values.astype(np.uint64))
         lsb += width
     data[first[:-1]] = heads
+    if len(asked):
+        data[first[len(source)] :] = np.repeat(heads[len(source) :], length[len(source) :], axis=0)
     return data
 
 
@@ -263,7 +274,9 @@ class _Recorder:
         logs: dict[int, _Log],
         data: NDArray[np.uint64],
         setup: list[tuple[int, int] | None],
+        packets: LoggedPackets,
     ) -> None:
+        self.packets = packets
         self.topology, self.params, self.logs, self.data, self.setup = topology, params, logs, data, setup
         self.latency = run.state["host"]["flit_time"].astype(np.int64) - 1
         last = max(int(log.cycle.max(initial=0)) for log in logs.values())
@@ -307,6 +320,9 @@ class _Recorder:
         for host in range(self.topology.hosts):
             name, latency = f"host__{host}", int(self.latency[host])
             mine, theirs, (when, of_vc) = sent.place == host, taken.place == host, credits[host]
+            if len(self.packets.asked):
+                self._interface(name, mine, theirs, when + latency - 1, of_vc)
+                continue
             self._ins += self._flits(f"{name}__in", sent, mine, latency)
             self._ins += self._pair(f"{name}__out_credit", taken.cycle[theirs] + latency, taken.vc[theirs])
             gate = ""
@@ -322,6 +338,25 @@ class _Recorder:
             expected=np.stack([words for _, words in self._outs], axis=1),
             settle_cycles=len(self.setup),
         )
+
+    def _interface(
+        self, name: str, mine: NDArray[np.bool_], theirs: NDArray[np.bool_], when: NDArray[np.int64],
+        of_vc: NDArray[np.int64],
+    ) -> None:  # fmt: skip
+        """Signals of the host at an interface that answers: it gives requests and takes what has been taken."""
+        sent, taken = self.logs[SENT], self.logs[RECEIVED]
+        request = sent.flit < self.packets.first[len(self.packets.script[0])]
+        self._ins += self._flits(f"{name}__in", sent, mine & request, 1)
+        busy = self._zeros()
+        busy[sent.cycle[mine & ~request]] = 1
+        self._outs.append((Output(f"{name}__busy"), busy))
+        gate = ""
+        for column, words in self._flits(f"{name}__out", taken, theirs, 0):
+            self._outs.append((Output(column, gate or None), words))
+            gate = f"{name}__out_valid"
+        lower = of_vc < self.params.vcs // 2
+        (valid, flag), (vc, numbers) = self._pair(f"{name}__in_credit", when[lower], of_vc[lower])
+        self._outs += [(Output(valid), flag), (Output(vc, valid), numbers)]
 
     def _zeros(self) -> NDArray[np.uint64]:
         return np.zeros(self.cycles, np.uint64)

@@ -11,19 +11,29 @@ import numpy as np
 
 from hopforge.gen.design import NetworkDesign
 from hopforge.model.lookup.csr import csr_map
+from hopforge.model.lookup.tcam import TcamRow
 from hopforge.model.router.configured import network_links
 from hopforge.model.router.controlled import BusInputs, ControlledNetworkModel
-from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS, address_space, all_engines_address, router_csr_map
+from hopforge.model.router.csr import (
+    ROUTER_CSR_ADDR_BITS,
+    address_space,
+    all_engines_address,
+    engine_address,
+    router_csr_map,
+)
 from hopforge.model.router.golden import PortInputs, PortOutputs
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.network import HostModel, Packet
 from hopforge.model.router.params import Route, RouterParams
+from hopforge.model.router.program import BusOperation, row_operations
 from hopforge.sim.benches.network import setup_writes
 from hopforge.sim.drive.replay import Output, Replay, as_words
 
 __all__ = ["InterfaceTraffic", "disagreeing", "network_interface_replay"]
 
 _SWEEP_CYCLES = 500
+_OVERRUNS = 0.01
+"""Probability in a cycle that software begins to write a row of a TCAM twice."""
 _WORD_BITS = 32
 
 
@@ -58,7 +68,7 @@ def disagreeing(design: NetworkDesign) -> NetworkDesign:
     Packets to it are dropped in that router, not in their first one. With lookup engines: the network itself.
     """
     if design.params[0].rc == "lookup":
-        return design
+        return design  # see `_lost`
     host_at = [int(np.flatnonzero(design.topology.host_router == k)[0]) for k in range(len(design.params))]
     params = [
         replace(p, routes=(*p.routes, *(Route(0) if k == r else p.routes[host] for k, host in enumerate(host_at))))
@@ -111,10 +121,32 @@ def network_interface_replay(design: NetworkDesign, traffic: InterfaceTraffic) -
     )  # fmt: skip
 
 
+def _lost(design: NetworkDesign) -> list[TcamRow]:
+    """Return a row for each router: an address that it sends to another one, which has no route to it.
+
+    Packets to it are dropped on their way, not in their first router.
+    """
+    lookup = design.params[0].lookup
+    assert lookup is not None
+    last = (1 << lookup.address_bits) - 1
+    exact = [next(row for row in program.rows if row.mask == last) for program in design.programs]
+    return [row._replace(value=last - number) for number, row in enumerate(exact)]
+
+
+def _lost_rows(design: NetworkDesign) -> list[list[BusOperation]]:
+    """Return what writes the rows of `_lost`, for each router, behind those that are in use."""
+    lookup = design.params[0].lookup
+    assert lookup is not None
+    programs = zip(design.programs, _lost(design), strict=True)
+    return [[*row_operations(lookup, len(program.rows), row)] for program, row in programs]
+
+
 def _packets(design: NetworkDesign, traffic: InterfaceTraffic, rng: np.random.Generator) -> Iterator[Packet]:
     """Yield the packets of a host."""
     p = design.params[0]
-    known = design.topology.host_address if p.rc == "lookup" else np.arange(len(p.routes))
+    known = np.arange(len(p.routes))
+    if p.rc == "lookup":
+        known = np.append(design.topology.host_address, [row.value for row in _lost(design)])
     for created in np.flatnonzero(rng.random(traffic.cycles) < traffic.load).tolist():
         dst = int(rng.choice(known))
         if rng.random() < traffic.unroutable:
@@ -129,7 +161,7 @@ def _software(design: NetworkDesign, traffic: InterfaceTraffic, rng: np.random.G
     """Yield what stands on the register bus: programs, then reads and writes, now and then of all registers."""
     params = design.params
     if params[0].rc == "lookup":
-        for step in setup_writes(design):
+        for step in [*setup_writes(design), *setup_writes(design, _lost_rows(design))]:
             yield BusInputs() if step is None else BusInputs(step[0], 1, 0, step[1])
     own = [_at(number, register.address) for number, p in enumerate(params) for register in router_csr_map(p)]
     todo: list[BusInputs] = []
@@ -138,12 +170,29 @@ def _software(design: NetworkDesign, traffic: InterfaceTraffic, rng: np.random.G
         if cycle % _SWEEP_CYCLES == 0:
             todo = [BusInputs(address, 0, 1, 0) for address in own]
             share = float(rng.choice([0.05, 0.5, 1.0]))
+        if not todo and params[0].lookup is not None and rng.random() < _OVERRUNS:
+            todo = _overrun(params, rng)
         if todo:
             yield todo.pop(0)
         elif rng.random() < share:
             yield _operation(params, rng, calm=cycle < 2 * _SWEEP_CYCLES)
         else:
             yield BusInputs()
+
+
+def _overrun(params: Sequence[RouterParams], rng: np.random.Generator) -> list[BusInputs]:
+    """Write a row that nobody uses while it is still being written, read something of the router, then STATUS twice."""
+    number = int(rng.integers(len(params)))
+    lookup = params[number].lookup
+    assert lookup is not None
+    engine, registers = int(rng.integers(params[number].engines)), csr_map(lookup)
+    row = BusInputs(
+        _at(number, engine_address(engine, registers["TCAM_WRITE"].address)), 1, 0,
+        registers["TCAM_WRITE"].encode(row=lookup.tcam_rows - 1, valid=0),
+    )  # fmt: skip
+    others = rng.choice([address for address, _, _ in address_space(params[number])], 3)
+    status = BusInputs(_at(number, engine_address(engine, registers["STATUS"].address)), 0, 1, 0)
+    return [row, row, *(BusInputs(_at(number, int(address)), 0, 1, 0) for address in others), status, status]
 
 
 def _operation(params: Sequence[RouterParams], rng: np.random.Generator, *, calm: bool) -> BusInputs:

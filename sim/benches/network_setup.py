@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hopforge.gen.design import NetworkDesign, network_design
+from hopforge.gen.design import NetworkDesign, check_interfaces, network_design
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.network.settings import Script
@@ -36,9 +36,8 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     UserError
         Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
     """
-    if config.traffic.reply is not None:
-        raise UserError("traffic.reply must be null for the co-simulation of a network: no interface answers there yet")
     design = network_design(config)
+    check_interfaces(design)
     lookup = design.params[0].lookup
     if lookup is not None and lookup.tcam_kind == "external":
         raise UserError("lookup.tcam.kind must be flops or sram for the co-simulation of a network, not external")

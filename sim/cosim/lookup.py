@@ -17,7 +17,8 @@ from hopforge.sim.cosim.prepared import engine_setup, prepare_engine
 from hopforge.sim.cosim.run import chosen_simulator, play, report_in
 from hopforge.sim.drive.replay import Progress, ReplayResult
 from hopforge.sim.drive.runner import SimulatorName
-from hopforge.sim.drive.stimulus import Traffic, stimulus
+from hopforge.sim.drive.stimulus import stimulus
+from hopforge.sim.drive.stimulus_traffic import Traffic
 
 __all__ = ["CosimReport", "cosim", "engine_setup", "engine_traffic"]
 

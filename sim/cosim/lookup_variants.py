@@ -21,7 +21,8 @@ from hopforge.sim.cosim.run import chosen_simulator, play, report_in
 from hopforge.sim.drive.engine_variants import engine_variant
 from hopforge.sim.drive.replay import Progress
 from hopforge.sim.drive.runner import SimulatorName
-from hopforge.sim.drive.stimulus import Traffic, stimulus
+from hopforge.sim.drive.stimulus import stimulus
+from hopforge.sim.drive.stimulus_traffic import Traffic
 
 __all__ = ["EngineRun", "VariantsReport", "cosim_engines", "cosim_variants"]
 

@@ -31,12 +31,12 @@ from hopforge.sim.drive.stimulus import (
     R_COUNT,
     R_TCAM_ANSWER,
     R_TCAM_READY,
-    Traffic,
     accepted,
     answer_tcam,
-    bus_program,
     drive_bus,
 )
+from hopforge.sim.drive.stimulus_software import bus_program
+from hopforge.sim.drive.stimulus_traffic import Traffic
 
 S_COUNTERS, S_PORT_SETS, S_MEMBERS, S_VC_BITS, S_PORT_FIELD = range(5)
 #: of a VC: nothing to ask the engine of its output, it asks, it has asked

@@ -268,7 +268,7 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
     clear_folder(build)
     build.mkdir(parents=True)
     if quick and not waves:
-        _lend_runtime(folder, build)
+        options += _lend_runtime(folder, build)
     (build / f"{top}.sv").write_text(verilog)
     (build / "player.cpp").write_text(loop)
     if blocks:
@@ -286,12 +286,23 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
     return program
 
 
-def _lend_runtime(folder: Path, build: Path) -> None:
-    """Copy what is the same in every model from one that was built in the same way; the compiler then leaves it out."""
+def _lend_runtime(folder: Path, build: Path) -> list[str]:
+    """Copy what is the same in every model from one that was built in the same way, to its end, by this Verilator.
+
+    Returns the options that keep it: by the rules of Verilator all objects are older than the new model's makefile.
+    """
     (build / "obj_dir").mkdir()
+    root = verilator_environment().get("VERILATOR_ROOT")
+    source = Path(root or "/") / "include" / "verilated.cpp"
+    programs = (path for path in sorted(folder.glob("player-*-quick/obj_dir/V*")) if not path.suffix)
+    lender = next((path.parent for path in programs), None)
+    options: list[str] = []
     for name in ("verilated.o", "verilated_threads.o"):
-        for built in sorted(folder.glob(f"player-*-quick/obj_dir/{name}"))[:1]:
-            shutil.copy(built, build / "obj_dir" / name)
+        lent = None if lender is None else lender / name
+        if lent is not None and lent.exists() and source.exists() and lent.stat().st_mtime > source.stat().st_mtime:
+            shutil.copy(lent, build / "obj_dir" / name)
+            options += ["-MAKEFLAGS", f"--assume-old={name}"]
+    return options
 
 
 def _build_options(*, quick: bool, blocks: bool, whole: bool = False) -> list[str]:

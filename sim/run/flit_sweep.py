@@ -78,6 +78,8 @@ MEANS = [
     "channel_load_mean",
     "hit_rate",
 ]
+#: with `traffic.reply`
+CLASS_MEANS = ["request_latency", "reply_latency", "round_trip_latency"]
 
 
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
@@ -85,7 +87,7 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for name in runs["variant"].unique():
         by_load = runs[runs["variant"] == name].groupby("load", sort=True)
-        table = by_load[MEANS].mean().reset_index()
+        table = by_load[[*MEANS, *(name for name in CLASS_MEANS if name in runs)]].mean().reset_index()
         table.insert(0, "variant", name)
         table.insert(2, "saturated", by_load["saturated"].any().to_numpy())
         table.insert(3, "seeds", by_load["seed"].count().to_numpy())

@@ -8,6 +8,7 @@ from hopforge.model.config.base import suggestion
 from hopforge.model.config.load import with_place
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
+from hopforge.model.free_memory import out_of_memory
 from hopforge.model.shared import sharing
 from hopforge.sim.start.preparation import COMMANDS, for_command, prepare
 
@@ -71,7 +72,7 @@ def _reason(command: str, config: Config) -> str:
     except OSError as error:
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
     except MemoryError:
-        return "not enough memory"
+        return out_of_memory()
     return ""
 
 

@@ -27,6 +27,7 @@ from hopforge.commands import (
 )
 from hopforge.commands.terminal import complain, with_force
 from hopforge.model.errors import UserError, error_words
+from hopforge.model.free_memory import limited_memory, out_of_memory
 
 #: what the library of the command line raises; older ones take it from click, newer ones bring their own
 _WRONG_WORDS: type[Exception] = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")  # type: ignore[assignment]
@@ -98,7 +99,7 @@ def hopforge(
 
 
 PANELS = {
-    "Start here": (start.doctor, start.demo, start.check, start.schema),
+    "Start here": (start.doctor, start.demo, start.init, start.check, start.explain, start.schema),
     "From gates": (
         verify.cosim,
         generate.lint,
@@ -126,7 +127,8 @@ PANELS = {
 for panel, commands in PANELS.items():
     for command in commands:
         words = applications.AppCommand if command is applications.app else None
-        app.command(rich_help_panel=panel, cls=words)(with_force(command))
+        # init never overwrites
+        app.command(rich_help_panel=panel, cls=words)(command if command is start.init else with_force(command))
 
 gen_app = typer.Typer(no_args_is_help=True, help="Write Verilog and what goes with it.")
 app.add_typer(gen_app, name="gen", rich_help_panel="From gates")
@@ -155,7 +157,7 @@ bench_app.command("routing")(with_force(bench.bench_routing))
 def _words(error: UserError | OSError | MemoryError) -> str:
     """Return what to tell about an error: no class and no number, but file and line where they are known."""
     if isinstance(error, MemoryError):
-        return "not enough memory"
+        return out_of_memory()
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         return f"{error.filename}: {reason}" if error.filename else reason
@@ -179,7 +181,7 @@ def main() -> NoReturn:
     Exit status 0: done; 1: a check or a run failed, or an error of hopforge itself; 2: a user's mistake, a missing tool
     or a file that cannot be read or written; 128 and its number: ended by a signal (130: Ctrl-C; 143: SIGTERM).
     """
-    with interrupts.raised():
+    with interrupts.raised(), limited_memory():
         try:
             app()
         except SystemExit as error:

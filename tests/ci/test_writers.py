@@ -40,7 +40,7 @@ EXEMPT = {
     "sim/cosim/lookup_variants.py": "a ledger that grows by a line for each run, checked by check_destination",
     "sim/drive/runner.py": "a simulator in its working folder, which clear_folder emptied",
     "sim/drive/replay_bench.py": "a simulator in its working folder, checked by runner",
-    "sim/cosim/mutate.py": "a simulator in its working folder, which clear_folder emptied",
+    "sim/cosim/mutation_race.py": "a simulator in its working folder, which clear_folder emptied",
     "sim/cosim/router.py": "a ledger that grows by a line for each run, checked by check_destination",
     "sim/programs/smpi_replay.py": "what SimGrid reads: temporary",
     "sim/reproduce/apps_engines.py": "a trace: temporary",

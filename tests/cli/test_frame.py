@@ -1,6 +1,7 @@
 """The command line as a user meets it: help, exit status, and one line for whatever goes wrong."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -158,13 +159,24 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
         assert run.stderr == f"hopforge: {path}: cannot read the configuration: {reason}\n"
 
 
+def test_too_little_memory_is_one_line_that_says_how_much_there_was(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(doctor, "survey", fail)
+    assert run_main(monkeypatch, "doctor") == 2
+    wanted = r"hopforge: not enough memory(: there were [\d.e+]+ GiB for this process)?\n"
+    assert re.fullmatch(wanted, capsys.readouterr().err)
+
+
 @pytest.mark.parametrize(
     ("error", "status", "told"),
     [
         (UserError("first\nsecond"), 2, "hopforge: first\nhopforge: second\n"),
         (OSError(28, "No space left on device", "build/x"), 2, "hopforge: build/x: No space left on device\n"),
         (PermissionError(13, "Permission denied"), 2, "hopforge: Permission denied\n"),
-        (MemoryError(), 2, "hopforge: not enough memory\n"),
         (KeyboardInterrupt(), 130, "hopforge: interrupted\n"),
         (ValueError("SchemaError:\n  KeyboardInterrupt: "), 130, "hopforge: interrupted\n"),
         (ZeroDivisionError("by 0"), 1, OWN),

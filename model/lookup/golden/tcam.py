@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.lookup.params import LookupParams
 
-_SRAM_WRITE_CYCLES = 256
+SRAM_WRITE_CYCLES = 256
 
 
 class TcamResult(NamedTuple):
@@ -101,7 +101,7 @@ class InsideTcam:
                 if not self._busy_cycles:
                     self._take_effect()
             elif self._write:
-                self._busy_cycles = _SRAM_WRITE_CYCLES
+                self._busy_cycles = SRAM_WRITE_CYCLES
         elif self._write:
             self._take_effect()
 

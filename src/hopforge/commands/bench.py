@@ -30,6 +30,9 @@ def bench_lookup(
 
     hopforge bench lookup --repetitions 3
     """
+    from rich.console import Console
+    from rich.table import Table
+
     from hopforge.model.output.results import check_writable
     from hopforge.sim.start.bench import CLOCK, lookup_cases
     from hopforge.sim.start.bench_results import write_bench
@@ -38,7 +41,16 @@ def bench_lookup(
     check_writable(target)
     rows = _measured(lookup_cases(trace), repetitions)
     write_bench(rows, target, clock=CLOCK)
-    _print_rates(rows)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("case", no_wrap=True)
+    for heading in ("work", "best", "worst", "rate", "per step"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            str(row["case"]), f"{row['work']:,} {row['unit']}s", f"{row['best_s']:.3g} s", f"{row['worst_s']:.3g} s",
+            f"{row['million_per_s']:.3g} M/s", f"{row['per_yardstick_step']:.3g}",
+        )  # fmt: skip
+    Console().print(table)
     say_written(target)
 
 
@@ -56,6 +68,9 @@ def bench_dqn(
 
     hopforge bench dqn --repetitions 3
     """
+    from rich.console import Console
+    from rich.table import Table
+
     from hopforge.model.output.results import check_writable
     from hopforge.sim.start.bench import CLOCK
     from hopforge.sim.start.bench_dqn import AIMS, dqn_cases
@@ -65,7 +80,16 @@ def bench_dqn(
     check_writable(target)
     rows = [row | {"aim_per_s": AIMS[row["case"]]} for row in _measured(dqn_cases(), repetitions)]
     write_bench(rows, target, clock=CLOCK)
-    _print_rates(rows)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("case", no_wrap=True)
+    for heading in ("best", "worst", "per second", "aim"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            row["case"], f"{row['best_s']:.3g} s", f"{row['worst_s']:.3g} s", f"{1e6 * row['million_per_s']:,.0f}",
+            f"{row['aim_per_s']:,.0f}",
+        )  # fmt: skip
+    Console().print(table)
     say_written(target)
 
 
@@ -77,23 +101,6 @@ def _measured(cases: Iterator["Case"], repetitions: int) -> list[dict[str, Any]]
 
     with Console().status("measuring"):
         return list(measure(cases, repetitions))
-
-
-def _print_rates(rows: list[dict[str, Any]]) -> None:
-    """Print a line per case."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("case", no_wrap=True)
-    for heading in ("work", "best", "worst", "rate", "per step"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(
-            str(row["case"]), f"{row['work']:,} {row['unit']}s", f"{row['best_s']:.3g} s", f"{row['worst_s']:.3g} s",
-            f"{row['million_per_s']:.3g} M/s", f"{row['per_yardstick_step']:.3g}",
-        )  # fmt: skip
-    Console().print(table)
 
 
 def bench_net(

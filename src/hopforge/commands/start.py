@@ -135,6 +135,52 @@ def check(
         raise typer.Exit(2)
 
 
+def init(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="Of the network: torus, fat_tree, dragonfly, …")],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The new file (default: KIND.yml).")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="For edge_list: the file with the network.")
+    ] = None,
+) -> None:
+    """Write a commented YAML file for a kind of network, to begin with; nothing is ever overwritten.
+
+    Example:
+
+    hopforge init torus -o mine.yml
+    """
+    from hopforge.sim.start.new_file import new_file
+
+    target = output if output is not None else Path(f"{kind}.yml")
+    new_file(kind, target, file)
+    typer.echo(f"wrote {target}; next: hopforge net {target}")
+
+
+def explain(
+    key: Annotated[
+        str | None, typer.Argument(metavar="[KEY]", help="With dots, as messages name it; without: all sections.")
+    ] = None,
+) -> None:
+    """Tell what a key of a configuration does, its limits and its default; of a section, what keys it has.
+
+    Example:
+
+    hopforge explain router.vcs
+    """
+    from hopforge.model.config.key_help import all_keys, key_help
+
+    for found in [all_keys()] if key is None else key_help(key):
+        if key is not None:
+            default = {"required": "; required", "see below": ""}.get(found.default, f"; default: {found.default}")
+            of = f", kind {', '.join(found.kinds)}" if found.kinds else ""
+            typer.echo(f"{found.path}{of} ({found.value}{default})".replace("`", ""))
+        typer.echo(f"  {found.meaning.replace('`', '')}" if found.meaning else "")
+        if found.keys:
+            show_rows([(each.path, each.meaning.replace("`", "")) for each in found.keys])
+
+
 def schema(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="The page of every key instead (docs/definitions/configuration.md).")

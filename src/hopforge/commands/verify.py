@@ -102,8 +102,9 @@ def mutate(
     from rich.console import Console
     from rich.table import Table
 
-    from hopforge.sim.cosim.mutate import block_names, enough, report_rows, sample_seed, survivor_lines
+    from hopforge.sim.cosim.mutate import block_names, sample_seed
     from hopforge.sim.cosim.mutate import mutate as run_mutate
+    from hopforge.sim.cosim.mutation_report import enough, report_rows, survivor_lines
 
     drawn = sample_seed(seed, seed_from_commit)
     checked, blocks = [read(config, "mutate") for config in configs], block_names(block)

@@ -116,6 +116,17 @@ def test_what_is_no_archive_of_agents(tmp_path: Path, changes: dict, message: st
         read_weights(path)
 
 
+def test_weights_beyond_the_agents_type(tmp_path: Path) -> None:
+    path, agents = tmp_path / "a.npz", agents_of(1)
+    save_agents(path, agents, TORUS)
+    with np.load(path) as found:
+        np.savez(path, **{**found, "W1": np.full((4, 13, 6), 1e300)})
+    before = agents.weights.copy()
+    with pytest.raises(ArchiveError, match=r"a.npz: has weights that are too large for float32"):
+        load_agents(path, agents, TORUS)
+    assert (agents.weights == before).all()
+
+
 def test_files_that_are_not_there_or_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArchiveError, match=r"none.npz: No such file"):
         read_weights(tmp_path / "none.npz")

@@ -10,7 +10,8 @@ from hopforge.model.lookup.fast.state import engine_state
 from hopforge.model.lookup.golden.build import SHALLOW_DEPTHS, golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.lookup.params import LookupParams
-from hopforge.sim.drive.stimulus import Traffic, stimulus
+from hopforge.sim.drive.stimulus import stimulus
+from hopforge.sim.drive.stimulus_traffic import Traffic
 
 WORD = (1 << 64) - 1
 

@@ -9,7 +9,8 @@ from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.golden import PortInputs
 from hopforge.model.router.links import End, topology_hosts
 from hopforge.model.router.network import NetworkModel, Packet
-from hopforge.model.router.replying_host import ReplyingHost, ReplyRules
+from hopforge.model.router.reply_rules import reply_rules
+from hopforge.model.router.replying_host import ReplyingHost
 from hopforge.model.topology.configured import network_topology
 from hopforge.sim.run.simulation import Simulation
 
@@ -81,7 +82,8 @@ def test_simulator_equals_golden_hosts(network: str, reply: str, router: str) ->
         head = target | host << p.address_bits | len(queues[host]) << 2 * p.address_bits
         head |= flits << 2 * p.address_bits + p.tag_bits if p.switching == "vct" else 0
         queues[host].append(Packet(created, head, flits))
-    rules = ReplyRules(answers.flits, answers.delay_cycles, answers.vcs == "own", answers.queue or 0)
+    rules = reply_rules(config)
+    assert rules is not None
     ends = topology_hosts(topology)
     latency = config.router.host_latency_cycles
     models = [ReplyingHost(params[e.router], queue, rules, latency) for e, queue in zip(ends, queues, strict=True)]

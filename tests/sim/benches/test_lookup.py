@@ -12,7 +12,8 @@ from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.benches.lookup import lookup_replay
 from hopforge.sim.drive.replay import Replay, replay_amaranth
 from hopforge.sim.drive.runner import replay_cocotb, replay_verilator
-from hopforge.sim.drive.stimulus import Traffic, stimulus
+from hopforge.sim.drive.stimulus import stimulus
+from hopforge.sim.drive.stimulus_traffic import Traffic
 
 ENGINES: list[dict[str, Any]] = [
     {"pipeline_depth": 1, "tcam_kind": "external", "epoch_bits": 1, "entries": 8, "ways": 2, "mshrs": 3},

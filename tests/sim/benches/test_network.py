@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge.cli import app
+from hopforge.gen.design import whole_network_design
 from hopforge.model.config import Config, load_config, parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.records import RECEIVED, SENT
@@ -171,6 +172,46 @@ def test_hardware_chooses_the_members_of_a_group() -> None:
     result = replay_amaranth(network.component, network.replay)
     assert result.first is None, str(result.first)
     assert result.cycles > network.simulated_cycles > 60
+
+
+REPLIES = {
+    "wormhole": ("vcs: 2, buffer_flits: 3", "flits: 3, delay_cycles: 2, queue: 1"),
+    "cut-through, long links": (
+        "vcs: 4, buffer_flits: 5, switching: vct, vc_release: credits, host_latency_cycles: 2, link_latency_cycles: 3",
+        "flits: 4, delay_cycles: 1, queue: 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(REPLIES))
+def test_hardware_answers_as_the_simulator(name: str) -> None:
+    router, reply = REPLIES[name]
+    config = parse_config(
+        "name: pair\ntopology: {kind: mesh, radices: [2, 1]}\n"
+        f"router: {{{router}}}\ntraffic: {{packet_range: [1, 4], reply: {{{reply}}}}}"
+    )
+    network = record_network(config, NetworkTraffic(load=0.4, cycles=60, seed=3))
+    requests = network.packets // 2
+    assert requests > 10
+    assert sum(int(column(network.replay, f"host__{h}__in_valid").sum()) for h in range(2)) < network.flits
+    busy = sum(int(column(network.replay, f"host__{h}__busy").sum()) for h in range(2))
+    assert busy == requests * int(reply[7])
+    result = replay_amaranth(network.component, network.replay)
+    assert result.first is None, str(result.first)
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        ("{queue: 1, vcs: shared}", "traffic.reply.vcs must be own in hardware, not shared"),
+        ("{}", "traffic.reply.queue must be set in hardware, not null"),
+        ("{queue: 1, delay_cycles: 2000}", "traffic.reply.delay_cycles must be at most 1024 in hardware, not 2000"),
+    ],
+)
+def test_replies_that_hardware_cannot_give(reply: str, message: str) -> None:
+    config = parse_config(MESH.replace("packet_range: [1, 4]", f"reply: {reply}"))
+    with pytest.raises(UserError, match=message):
+        whole_network_design(config)
 
 
 @pytest.mark.parametrize("text", [GROUP, TORUS], ids=["group", "torus"])

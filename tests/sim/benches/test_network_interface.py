@@ -9,8 +9,9 @@ import pytest
 from hopforge.gen.design import network_design
 from hopforge.hw.network import Network
 from hopforge.model.config import load_config
+from hopforge.model.lookup.csr import csr_map
 from hopforge.model.router.configured import network_links
-from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS, router_csr_map
+from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS, engine_address, router_csr_map
 from hopforge.model.router.links import topology_hosts
 from hopforge.sim.benches.network_interface import InterfaceTraffic, disagreeing, network_interface_replay
 from hopforge.sim.drive.replay import replay_amaranth
@@ -38,6 +39,30 @@ def test_hardware_equals_the_golden_network(name: str) -> None:
         assert int(np.bitwise_or.reduce(shown)) & 0b110
     words = {output.name: replay.expected[:, column] for column, output in enumerate(replay.outputs)}
     assert all(words[f"host__{host}__out_valid"].sum() > 20 for host in range(design.topology.hosts))
+
+
+def test_lookups_are_lost_on_the_way_and_writes_of_rows_overrun() -> None:
+    """Without these, flags of ports between routers and reads that clear something show no fault."""
+    design = network_design(load_config(CONFIGS / "lookup.yml", hardware=True))
+    replay = network_interface_replay(design, InterfaceTraffic(cycles=1200, seed=3))
+    inputs = {port: replay.driven[:, column] for column, port in enumerate(replay.inputs)}
+
+    def shown(address: int) -> np.ndarray:
+        reads = (inputs["csr__re"] == 1) & (inputs["csr__addr"] == address)
+        return replay.expected[1:, 0][reads[:-1]]
+
+    flags = router_csr_map(design.params[0])["UNROUTABLE_LO"].address
+    between = [int(np.bitwise_or.reduce(shown(flags | router << ROUTER_CSR_ADDR_BITS))) for router in (0, 1)]
+    assert [word & 0b110 for word in between] == [0b010, 0b100]
+    lookup = design.params[0].lookup
+    assert lookup is not None
+    status = csr_map(lookup)["STATUS"]
+    places = [
+        engine_address(engine, status.address) | router << ROUTER_CSR_ADDR_BITS
+        for router in (0, 1) for engine in range(design.params[0].engines)
+    ]  # fmt: skip
+    overruns = [status.decode(int(word))["tcam_overrun"] for place in places for word in shown(place)]
+    assert 0 < sum(overruns) < len(overruns)
 
 
 def test_counters_begin_where_they_are_told_to() -> None:

@@ -3,29 +3,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Const, Module, Mux
 from amaranth.lib.wiring import Component, In, Out
 from typer.testing import CliRunner
 
 from hopforge.cli import app
 from hopforge.gen.mutate import Mutant, Netlist, write_netlist
+from hopforge.hw.event_counter import event_counter
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
-from hopforge.sim.cosim.mutate import (
+from hopforge.sim.cosim.mutate import block_names, judge_mutants, mutate, sample_seed
+from hopforge.sim.cosim.mutation_race import Use, counter_registers, play
+from hopforge.sim.cosim.mutation_report import (
     BLOCKS,
     MutationReport,
-    Subject,
     Verdict,
-    _play,
-    block_names,
     enough,
-    judge_mutants,
-    mutate,
     report_rows,
-    sample_seed,
-    subject,
     survivor_lines,
 )
+from hopforge.sim.cosim.mutation_subjects import Subject, counts, subject
 from hopforge.sim.drive.replay import Output, Replay, as_words
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "mutation"
@@ -120,6 +117,64 @@ def test_a_register_without_reset_shows_after_some_use(tmp_path: Path) -> None:
         assert verdict.state == state
 
 
+def test_a_register_without_reset_shows_after_a_reset_in_the_middle_of_work(tmp_path: Path) -> None:
+    netlist = write_netlist(Counted(), "counted", tmp_path)
+    register = next(name for kind, name in cells_of(netlist).items() if kind.startswith("$sdff"))
+    fault = numbered(netlist, f"-mode const0 -module counted -cell {register} -port SRST -portbit 0")
+    replay = Replay(("ask",), (Output("count"),), as_words([[1]] * 4), as_words([[k] for k in range(4)]))
+    uses = (Use(0, 2, 1), Use(1, 9, 2))  # the second is longer than the trace
+    around = Subject("lookup", Counted(), [lambda: replay], uses=uses)
+    (verdict,) = judge_mutants(around, netlist, fault, "x", proof_s=0)
+    assert (verdict.state, verdict.cycle) == ("killed", 0)
+
+
+class EventsCounted(Component):
+    """Counts with a counter of the hardware."""
+
+    def __init__(self) -> None:
+        super().__init__({"ask": In(1), "count": Out(32)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += self.count.eq(event_counter(m, "asks", self.ask, Const(0, 1)))
+        return m
+
+
+def test_counters_begin_before_a_carry(tmp_path: Path) -> None:
+    netlist = write_netlist(EventsCounted(), "counting", tmp_path)
+    first = 0x5A0FFFFD
+    replays = [
+        lambda begin=begin: Replay(  # type: ignore[misc]
+            ("ask",), (Output("count"),), as_words([[1]] * 9), as_words([[begin + k] for k in range(9)])
+        )
+        for begin in (0, first)
+    ]
+    add = next(
+        line.split()[2]
+        for line in (tmp_path / "netlist.il").read_text().splitlines()
+        if line.startswith("  cell $add ") or line.startswith("  cell $alu ")
+    )
+    fault = numbered(netlist, f"-mode const0 -module counting -cell {add} -port A -portbit 17")
+    around = Subject("lookup", EventsCounted(), replays, counts_from=(None, first))
+    (verdict,) = judge_mutants(around, netlist, fault, "x", proof_s=0)
+    assert (verdict.state, verdict.trace) == ("killed", 2)
+
+
+def test_registers_of_counters_are_found() -> None:
+    text = (
+        "  reg [6:0] \\a.count_hits_at11  = 7'h00;\n  reg [1:0] \\count_x_low  = 2'h0;\n"
+        "  reg [29:0] count_x_high = 30'h0;\n  reg [31:0] port__0__drops = 32'd0;\n  reg \\count_x_carry  = 1'h0;\n"
+    )
+    assert counter_registers(text) == {
+        "a.count_hits_at11": (11, 7), "count_x_low": (0, 2), "count_x_high": (2, 30), "port__0__drops": (0, 32),
+    }  # fmt: skip
+    starts = counts(7, 40, 5)
+    assert starts[0] == 5 and counts(7, 40, 5) == starts != counts(8, 40, 5)
+    for start in starts[1:]:
+        above = start + 12  # within twelve events there is a carry into a bit with a zero above the carried one
+        assert 0 <= start < 1 << 32 and (start ^ above) & above
+
+
 class Gated(Component):
     """Its output is b while it means nothing."""
 
@@ -179,7 +234,7 @@ def test_what_the_simulator_says_itself_is_no_result(tmp_path: Path) -> None:
         "  echo $n 7 output\ndone\n"
     )
     program.chmod(0o755)
-    found = list(_play(program, adder_replay([1]), [1, 2, 3]))
+    found = list(play(program, adder_replay([1]), [1, 2, 3]))
     assert found == [(1, 7, "output"), (2, -1, "none"), (3, 7, "output")]
 
 

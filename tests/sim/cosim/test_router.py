@@ -65,6 +65,19 @@ def test_long_runs(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.study
+@pytest.mark.parametrize("seed", [2, 4, 5, 21])
+def test_long_runs_of_engines_that_answer_for_the_next_router(seed: int, tmp_path: Path) -> None:
+    """Together more than 100 000 cycles of RTL; with and without VC allocator, speculation, a TCAM outside."""
+    params = router_variant(seed, rc="lookup", lookahead=True)
+    verilog = to_verilog(Router(params=params), "router")
+    traffic = RouterTraffic(cycles=34_000, seed=seed)
+    run, _ = run_router(params, traffic, "ahead", verilog, "router", tmp_path, "verilator")
+    assert run.mismatches == 0, run.first
+    assert run.lookups > 1000
+    assert run.dropped > 10
+
+
+@pytest.mark.study
 @pytest.mark.parametrize(("seed", "ports", "tcam"), [(6, 2, "external"), (101, 3, "flops")])
 def test_long_runs_of_lookup_routers(seed: int, ports: int, tcam: str, tmp_path: Path) -> None:
     params = router_variant(seed, rc="lookup", ports=ports, vcs=2, width_bits=32, buffer_flits=3)

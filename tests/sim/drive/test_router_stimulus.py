@@ -75,9 +75,11 @@ def test_an_engine_is_one_row_of_all_fields() -> None:
 
 
 @pytest.mark.study
-@pytest.mark.parametrize("seed", [5, 7, 13, 15])
-def test_with_lookup_engines(seed: int) -> None:
-    seen = compare(router_variant(seed, rc="lookup"), RouterTraffic(cycles=400, seed=seed))
+@pytest.mark.parametrize(("seed", "ahead"), [(5, False), (7, False), (13, False), (15, False), (2, True), (4, True)])
+def test_with_lookup_engines(seed: int, ahead: bool) -> None:
+    params = router_variant(seed, rc="lookup", lookahead=ahead)
+    assert params.asks_ahead == ahead
+    seen = compare(params, RouterTraffic(cycles=400, seed=seed))
     assert seen["hits"] > 0
     assert seen["misses"] > 0
     assert seen["flushes"] > 0

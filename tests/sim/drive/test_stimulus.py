@@ -4,7 +4,8 @@ import numpy as np
 
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.params import LookupParams
-from hopforge.sim.drive.stimulus import Traffic, bus_program
+from hopforge.sim.drive.stimulus_software import bus_program
+from hopforge.sim.drive.stimulus_traffic import Traffic
 
 PARAMS = LookupParams(address_bits=16, chunk_bits=(4,), functions=("arbitrary", "torus"), entries=16, ways=2)
 

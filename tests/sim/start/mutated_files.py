@@ -6,6 +6,7 @@ import random
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from hopforge.model.config import Config, ConfigError, parse_config
@@ -231,17 +232,21 @@ class TooLongError(Exception):
 
 @contextmanager
 def limit(seconds: int) -> Iterator[None]:
-    """Leave the block after some time."""
+    """Leave the block after some time; within a destructor, where Python would drop the exception, a little later."""
 
-    def leave(*_: object) -> None:
+    def leave(_: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code.co_name == "__del__":
+                return
+            frame = frame.f_back
         raise TooLongError
 
     before = signal.signal(signal.SIGALRM, leave)
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 

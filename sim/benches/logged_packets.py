@@ -1,0 +1,65 @@
+"""Which packet an event of the simulator's log is about: a listed one, or a reply."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.network.core.records import RECEIVED, TAIL
+from hopforge.model.network.parts.replies import REPLY_NUMBER
+from hopforge.model.network.settings import Script
+
+_NUMBER_BITS = 40
+
+
+class LoggedPackets:
+    """Packets of a run with a list: first the listed ones, then the replies by host, in the order of their requests.
+
+    Parameters
+    ----------
+    script : Script
+        The list, by host.
+    rows : ndarray, int64[event, 6]
+        The log.
+    reply_flits : int
+        Length of the reply to each, 0: none.
+
+    Attributes
+    ----------
+    script : Script
+        The list.
+    asked : ndarray, int64[reply]
+        The request of each reply.
+    first : ndarray, int64[packet + 1]
+        Flits of all packets before.
+    """
+
+    def __init__(self, script: Script, rows: NDArray[np.int64], reply_flits: int) -> None:
+        self.script = script
+        hosts = np.arange(int(max(script[0].max(), script[2].max())) + 2)
+        self._before = np.searchsorted(script[0], hosts)
+        self.asked = np.zeros(0, np.int64)
+        if reply_flits:
+            ends = (rows[:, 1] == RECEIVED) & (rows[:, 5] & TAIL != 0) & (rows[:, 4] & REPLY_NUMBER == 0)
+            host = rows[ends, 2]
+            self.asked = self._listed(rows[ends, 4])[np.argsort(host, kind="stable")]
+            self._replies_before = np.searchsorted(np.sort(host), hosts)
+        lengths = np.concatenate([script[3], np.full(len(self.asked), reply_flits)])
+        self.first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    @property
+    def count(self) -> int:
+        """Packets, replies among them."""
+        return len(self.first) - 1
+
+    def number(self, code: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Packet of each event, from the column with its source and number."""
+        reply = code & REPLY_NUMBER != 0
+        if not reply.any():
+            return self._listed(code)
+        found = np.empty(len(code), np.int64)
+        found[~reply] = self._listed(code[~reply])
+        of_host = code[reply] & REPLY_NUMBER - 1
+        found[reply] = len(self.script[0]) + self._replies_before[code[reply] >> _NUMBER_BITS] + of_host
+        return found
+
+    def _listed(self, code: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._before[code >> _NUMBER_BITS] + (code & (1 << _NUMBER_BITS) - 1)

@@ -1,0 +1,247 @@
+"""A netlist with all its mutants on Verilator: which of them differ from a golden trace, and where first."""
+
+import re
+import subprocess
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hopforge.gen.mutate import SELECTOR, Mutant, Netlist
+from hopforge.gen.verilator import run_verilator
+from hopforge.sim.drive.replay import Replay
+from hopforge.sim.drive.runner import SimulatorError, member_name
+
+_BUILD_TIMEOUT_S = 900
+_PLAY_TIMEOUT_S = 300
+_AFTER_RESET = 400
+"""Cycles of a trace that are compared after a further reset."""
+
+_COUNTER = re.compile(r"(?:.*\.)?(?:count_\w+_(?P<part>low|high|at\d+)|(?:\w+__)?drops)")
+"""Registers of `hw.event_counter`, `hw.sliced_counter` and of the drop counters of inputs."""
+
+
+class Use(NamedTuple):
+    """Cycles before a reset.
+
+    Attributes
+    ----------
+    begin, cycles : int
+        Which of a trace are played; they are not compared.
+    reset_cycles : int
+        How long the reset is.
+    """
+
+    begin: int
+    cycles: int
+    reset_cycles: int
+
+
+class Surroundings(NamedTuple):
+    """What is done to a netlist besides a trace.
+
+    Attributes
+    ----------
+    used_cycles : int
+        Cycles of the trace that are played, and not compared, before the reset: without them everything is as after
+        reset by itself, and no trace shows a register that the reset forgets.
+    used_masks : dict
+        Inputs of which only these bits are driven in these cycles.
+    uses : tuple of Use
+        Further resets, in the middle of work; after each the first `_AFTER_RESET` cycles of the trace are compared.
+    """
+
+    used_cycles: int = 0
+    used_masks: Mapping[str, int] = {}
+    uses: tuple[Use, ...] = ()
+
+
+def build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay, around: Surroundings) -> Path:
+    """Compile the netlist with all mutants and the loop that plays a trace to some of them."""
+    folder = netlist.folder.resolve()
+    verilog = netlist.verilog(mutants)
+    counters = counter_registers(verilog)
+    for name in counters:
+        verilog = verilog.replace(f" {_escaped(name)} ", f" {_escaped(name)} /*verilator public_flat_rw*/ ", 1)
+    (folder / "raced.sv").write_text(verilog)
+    (folder / "race.cpp").write_text(_race_source(netlist.top, replay, around, counters))
+    done = run_verilator(
+        [
+            "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style",
+            "--no-assert", "-CFLAGS", "-O1", "--top-module", netlist.top, "raced.sv", "race.cpp",
+        ],
+        folder, timeout_s=_BUILD_TIMEOUT_S,
+    )  # fmt: skip
+    (folder / "build.log").write_text(done.stdout)
+    program = folder / "obj_dir" / f"V{netlist.top}"
+    if done.returncode != 0 or not program.exists():
+        raise SimulatorError(f"verilator could not build the mutants of {netlist.top}: see {folder / 'build.log'}")
+    return program
+
+
+def play(
+    program: Path, replay: Replay, numbers: Sequence[int], counts_from: int | None = None
+) -> Iterator[tuple[int, int, str]]:
+    """Yield (mutant, cycle, port) of those that differ from `replay`; cycle -1 if the simulation did not end.
+
+    All counters begin with `counts_from` instead of what they are after reset.
+    """
+    rows = program.with_name("trace.bin")
+    rows.write_bytes(np.hstack([replay.driven, replay.expected]).tobytes())
+    start = "-" if counts_from is None else str(counts_from)
+    left = list(numbers)
+    while left:
+        done: set[int] = set()
+        output: str | bytes = b""
+        try:
+            output = subprocess.run(
+                [str(program), str(rows), start, *map(str, left)],
+                capture_output=True, timeout=_PLAY_TIMEOUT_S, check=False,
+            ).stdout
+        except subprocess.TimeoutExpired as late:
+            output = late.stdout or b""
+        text = output.decode() if isinstance(output, bytes) else output
+        for number, cycle, signal in re.findall(r"^(\d+) (\d+) (\S+)$", text, re.MULTILINE):  # nothing of Verilator's
+            done.add(int(number))
+            if signal != "-":
+                yield int(number), int(cycle), signal
+        left = [number for number in left if number not in done]
+        if left:  # the simulator ended, or did not end, at the next one: its loops do not settle
+            yield left[0], -1, "none"
+            left = left[1:]
+
+
+def counter_registers(verilog: str) -> dict[str, tuple[int, int]]:
+    """Return the first bit and the width of every register of a counter, by its name."""
+    found = {}
+    for high, name in re.findall(r"^ +reg (?:\[(\d+):0\] )?\\?(\S+) +=", verilog, re.MULTILINE):
+        counter = _COUNTER.fullmatch(name)
+        if counter is not None:
+            part = counter["part"]
+            first = int(part[2:]) if part and part.startswith("at") else {"high": 2}.get(part, 0)
+            found[name] = first, int(high or 0) + 1
+    return found
+
+
+def _escaped(name: str) -> str:
+    return name if name.isidentifier() else f"\\{name}"
+
+
+def _verilated(top: str, name: str, ports: Collection[str]) -> str:
+    """Return where the verilated class keeps a register."""
+    if name in ports:
+        return f"top->{member_name(name)}"
+    words = re.sub(r"[^\w]", lambda sign: f"__0{ord(sign[0]):02x}", member_name(name))
+    return f"top->rootp->{top}__DOT__{words}"
+
+
+def _race_source(top: str, replay: Replay, around: Surroundings, counters: Mapping[str, tuple[int, int]]) -> str:
+    """Return the C++ loop: a trace, what counters begin with, and mutants as arguments; a line for each to stdout."""
+    inputs, outputs = len(replay.inputs), len(replay.outputs)
+    sets = "\n".join(f"    top->{member_name(name)} = row[{index}];" for index, name in enumerate(replay.inputs))
+    uses = "\n".join(
+        f"    top->{member_name(name)} = row[{index}]"
+        + (f" & {around.used_masks[name]}ull;" if name in around.used_masks else ";")
+        for index, name in enumerate(replay.inputs)
+    )
+    gets = "\n".join(
+        f"        got[{index}] = top->{member_name(output.name)};" for index, output in enumerate(replay.outputs)
+    )
+    ports = {output.name for output in replay.outputs}
+    pokes = "\n".join(
+        f"    {_verilated(top, name, ports)} = counts >> {first} & {(1 << width) - 1}ull;"
+        for name, (first, width) in counters.items()
+    )
+    names = ", ".join(f'"{output.name}"' for output in replay.outputs)
+    gates = ", ".join(map(str, replay.gates))
+    tick = "top->clk = 1; top->eval(); top->clk = 0;" if replay.clocked else ""
+    zeros = " ".join(f"top->{member_name(name)} = 0;" for name in replay.inputs)
+    reset = f"{zeros} top->rst = 1; for (int i = 0; i < cycles; i++) {{ top->eval(); {tick} }} top->rst = 0;"
+    rounds = ", ".join(f"{{{use.begin}, {use.cycles}, {use.reset_cycles}, {_AFTER_RESET}}}" for use in around.uses)
+    last = f"{{0, {around.used_cycles}, 2, SIZE_MAX}}"
+    return f"""\
+// Plays a recorded replay to several mutants; each ends at the first difference. Prints: mutant, cycle, port or "-".
+#include "V{top}.h"
+#include "V{top}___024root.h"
+#include "verilated.h"
+#include <algorithm>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+static const char *const names[] = {{{names}}};
+static const int gates[] = {{{gates}}};
+static const size_t width = {inputs + outputs};
+static std::vector<uint64_t> trace;
+
+struct Round {{ size_t begin, cycles; int reset_cycles; size_t compared; }};
+static const Round rounds[] = {{{", ".join(word for word in (rounds, last) if word)}}};
+
+static void use(V{top} *top, const Round &round) {{
+    const size_t rows = trace.size() / width, begin = std::min(round.begin, rows);
+    const uint64_t *const end = trace.data() + width * std::min(begin + round.cycles, rows);
+    for (const uint64_t *row = trace.data() + width * begin; row < end; row += width) {{
+{uses}
+    top->eval();
+    {tick}
+    }}
+}}
+
+static void reset(V{top} *top, int cycles) {{
+    {reset if replay.clocked else ""}
+}}
+
+static void poke(V{top} *top, uint64_t counts) {{
+{pokes}
+}}
+
+static int compare(V{top} *top, size_t cycles, uint64_t &cycle) {{
+    uint64_t got[{outputs}];
+    const size_t rows = std::min(trace.size() / width, cycles);
+    cycle = 0;
+    for (const uint64_t *row = trace.data(); row < trace.data() + width * rows; row += width) {{
+{sets}
+        top->eval();
+{gets}
+        const uint64_t *const want = row + {inputs};
+        for (int i = 0; i < {outputs} && cycle >= {replay.settle_cycles}; i++) {{
+            if (got[i] == want[i] || (gates[i] >= 0 && !want[gates[i]])) continue;
+            return i;
+        }}
+        {tick}
+        cycle++;
+    }}
+    return -1;
+}}
+
+int main(int argc, char **argv) {{
+    FILE *const file = fopen(argv[1], "rb");
+    if (!file) return 2;
+    uint64_t block[width];
+    while (fread(block, sizeof block, 1, file) == 1) trace.insert(trace.end(), block, block + width);
+    fclose(file);
+    const bool poked = argv[2][0] != '-';
+    for (int argument = 3; argument < argc; argument++) {{
+        uint64_t cycle = 0;
+        int signal = -1;
+        for (const Round &round : rounds) {{
+            const auto context = std::make_unique<VerilatedContext>();
+            const auto top = std::make_unique<V{top}>(context.get());
+            top->{SELECTOR} = atoi(argv[argument]);
+            use(top.get(), round);
+            reset(top.get(), round.reset_cycles);
+            if (poked) poke(top.get(), strtoull(argv[2], nullptr, 10));
+            signal = compare(top.get(), round.compared, cycle);
+            top->final();
+            if (signal >= 0) break;
+        }}
+        printf("%s %" PRIu64 " %s\\n", argv[argument], cycle, signal < 0 ? "-" : names[signal]);
+        fflush(stdout);
+    }}
+    return 0;
+}}
+"""

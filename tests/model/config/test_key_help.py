@@ -1,0 +1,64 @@
+"""`hopforge explain`: every key of the schema is found by its path, and tells what its class says."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hopforge.model.config.key_help import KeyHelp, all_keys, key_help
+from hopforge.model.config.reference import inner_sections
+from hopforge.model.config.root import Config
+from hopforge.model.errors import UserError
+
+SCHEMA = Config.model_json_schema()
+
+
+def paths(section: dict[str, Any], begin: str = "") -> Iterator[tuple[str, str]]:
+    """Yield path and meaning of every key, from the schema itself."""
+    for word, node in section["properties"].items():
+        yield f"{begin}{word}", " ".join(node.get("description", "").split())
+        for inner in inner_sections(node.get("items", node), SCHEMA["$defs"]):
+            yield from paths(inner, f"{begin}{word}.")
+
+
+def test_every_key_is_found_with_its_meaning() -> None:
+    every = list(paths(SCHEMA))
+    assert len(every) > 200
+    for path, meaning in every:
+        assert meaning in {found.meaning for found in key_help(path)} or not meaning
+
+
+def test_one_key() -> None:
+    (found,) = key_help("router.vcs")
+    assert found == KeyHelp("router.vcs", "whole number ≥ 1, ≤ 16", "`4`", "Virtual channels per port.")
+    assert key_help("simulation.failures[3].cycle") == key_help("simulation.failures.cycle")
+
+
+def test_kinds_that_differ_are_told_apart() -> None:
+    found = {one.kinds: one.value for one in key_help("topology.hosts_per_router")}
+    assert found["slim_fly",] == "whole number ≥ 1, ≤ 1024"
+    assert any("torus" in kinds and "mesh" in kinds for kinds in found)
+
+
+def test_sections_list_their_keys() -> None:
+    (cache,) = key_help("lookup.cache")
+    assert {"lookup.cache.entries", "lookup.cache.ways"} <= {one.path for one in cache.keys}
+    (topology,) = key_help("topology")
+    assert "kind: torus" in {one.path for one in topology.keys}
+    assert {"topology", "router", "simulation"} <= {one.path for one in all_keys().keys}
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("routr.vcs", "KEY: no key 'routr'; did you mean 'router'?"),
+        ("router.vc", "KEY: no key 'vc' in router; did you mean 'vcs'?"),
+        ("router.vcs.x", "KEY: router.vcs is no section; it has no key 'x'"),
+        ("", "KEY: no key ''; known: name, seed"),
+        ("..", "KEY: no key ''; known: name, seed"),
+    ],
+)
+def test_unknown_keys(path: str, words: str) -> None:
+    with pytest.raises(UserError) as told:
+        key_help(path)
+    assert str(told.value).startswith(words)

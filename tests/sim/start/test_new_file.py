@@ -1,0 +1,63 @@
+"""`hopforge init`: a file for each kind of network that checks and runs, and never over another one."""
+
+from pathlib import Path
+
+import pytest
+
+from hopforge.model.config import load_config
+from hopforge.model.config.topology import TorusConfig
+from hopforge.model.errors import UserError
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.start.new_file import kinds, new_file
+
+EDGES = "0 1\n1 2\n2 3\n3 0\n"
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_every_file_runs(tmp_path: Path, kind: str) -> None:
+    network = tmp_path / "it's my network.txt"
+    network.write_text(EDGES)
+    target = tmp_path / "new" / "mine.yml"
+    new_file(kind, target, network if kind == "edge_list" else None)
+    config = load_config(target)
+    assert config.name == "mine" and config.topology.kind == kind
+    loads = config.simulation.loads
+    assert len(loads) >= 5 and list(loads) == sorted(loads)
+    run = Simulation(config, config.simulation.load, 1)
+    run.advance(400)
+    assert int(run.state["packets_ejected"]) > 0
+    assert "FILE" not in target.read_text()
+
+
+def test_what_is_there_stays(tmp_path: Path) -> None:
+    target = tmp_path / "torus.yml"
+    target.write_text("mine\n")
+    with pytest.raises(UserError, match=r"torus.yml is there already; name another file"):
+        new_file("torus", target)
+    dangling = tmp_path / "link.yml"
+    dangling.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="is there already"):
+        new_file("torus", dangling)
+    assert target.read_text() == "mine\n" and not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "network", "words"),
+    [
+        ("tree", None, "KIND: no network 'tree'; did you mean 'fat_tree'?"),
+        ("edge_list", None, "--file: missing; the network of edge_list is read from a file"),
+        ("torus", "a.txt", "--file: torus reads no file"),
+        ("edge_list", "none.txt", "--file: no file "),
+    ],
+)
+def test_mistakes(tmp_path: Path, kind: str, network: str | None, words: str) -> None:
+    with pytest.raises(UserError) as told:
+        new_file(kind, tmp_path / "x.yml", network and tmp_path / network)
+    assert str(told.value).startswith(words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_whose_name_is_no_name_keeps_the_one_of_the_kind(tmp_path: Path) -> None:
+    new_file("torus", tmp_path / "8x8.yml")
+    config = load_config(tmp_path / "8x8.yml")
+    assert config.name == "torus" and isinstance(config.topology, TorusConfig)
