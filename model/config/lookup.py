@@ -113,6 +113,8 @@ class CacheConfig(Section):
     """Hash of the set index: `CRC-32C` and others of the catalogue (model/numbers/crc.py), or parameters."""
     random_seed: Annotated[int, Field(ge=1, le=65535)] = 0xACE1
     """Start value of the shift register of the random policy."""
+    protection: Literal["none", "parity", "secded"] = "none"
+    """Check bits of a line: parity makes a line with a changed bit a miss, SECDED corrects one bit."""
     second_level: SecondLevelConfig | None = None
     """Second-level cache, if any."""
 
@@ -127,6 +129,8 @@ class CacheConfig(Section):
         width = CRC[self.crc].width if isinstance(self.crc, str) else self.crc.width
         index_bits = (self.entries // self.ways - 1).bit_length()
         if self.second_level is not None:
+            if self.protection != "none":
+                yield Problem("protection", f"must be none with a second level, not {self.protection}")
             second = self.second_level
             index_bits = max(index_bits, (second.entries // second.ways - 1).bit_length())
         if width < index_bits:

@@ -12,6 +12,7 @@ from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
 from hopforge.model.config.lookup import DEEP_LEAST, KEY_FUNCTIONS, KEY_MODE_BITS, POLICIES, KeyMode, Policy
 from hopforge.model.expression.compile import Compiled
 from hopforge.model.lookup.second_level import SecondLevelParams
+from hopforge.model.numbers.code_word import PROTECTIONS, Protection, check_bits
 from hopforge.model.numbers.crc import crc_spec
 
 TcamKind = Literal["flops", "sram", "external"]
@@ -78,6 +79,8 @@ class LookupParams:
         Keys by an expression; ``expression`` is then among the functions.
     second_level : SecondLevelParams, optional
         Second level behind the MSHRs, if any (docs/definitions/second-level.md).
+    protection : str, optional
+        Check bits of a line: ``parity`` or ``secded``.
 
     Raises
     ------
@@ -108,6 +111,7 @@ class LookupParams:
     tcam_latency_cycles: int = 8
     expression: Compiled | None = None
     second_level: SecondLevelParams | None = None
+    protection: Protection | None = None
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -160,6 +164,7 @@ class LookupParams:
             tcam_rows=tcam.rows,
             tcam_latency_cycles=tcam.latency_cycles,
             second_level=None if second is None else SecondLevelParams(**second.model_dump()),
+            protection=None if cache.protection == "none" else cache.protection,
         )
 
     @property
@@ -176,6 +181,16 @@ class LookupParams:
     def value_bits(self) -> int:
         """Width of the value of a reduced key (below member and kind)."""
         return self.address_bits - KEY_KIND_BITS
+
+    @property
+    def line_data_bits(self) -> int:
+        """Bits of a line that mean something: key, output, epoch, valid bit."""
+        return self.key_bits + self.output_bits + self.epoch_bits + 1
+
+    @property
+    def line_check_bits(self) -> int:
+        """Check bits of a line."""
+        return 0 if self.protection is None else check_bits(self.line_data_bits, self.protection)
 
     @property
     def sets(self) -> int:
@@ -211,7 +226,7 @@ class LookupParams:
         assert second is not None
         return replace(
             self, entries=second.entries, ways=second.ways, policy=second.policy, skewed=False, second_level=None
-        )
+        )  # fmt: skip
 
     def digits(self, chunk_bits: int) -> int:
         """Return how many comparators are used with chunks of `chunk_bits`: min(comparators, A // chunk_bits)."""
@@ -223,6 +238,8 @@ class LookupParams:
                 yield f"{name} must be {low} to {high}, not {getattr(self, name)}"
         if self.second_level is not None:
             yield from self.second_level.problems()
+            if self.protection is not None:
+                yield f"protection must be None with a second level, not {self.protection!r}"
         if self.memory_stage and self.pipeline_depth < DEEP_LEAST:
             yield f"pipeline_depth must be {DEEP_LEAST} to 8 with a memory stage, not {self.pipeline_depth}"
         yield from self._key_problems()
@@ -271,5 +288,7 @@ class LookupParams:
         index_bits = max(self.index_bits, 0 if self.second_level is None else self.second_level.index_bits)
         if crc_spec(self.crc).width < index_bits:
             yield f"crc must have at least the {index_bits} bits of a set index, not {crc_spec(self.crc).width}"
+        if self.protection not in (None, *PROTECTIONS):
+            yield f"protection must be {' or '.join(PROTECTIONS)}, or None, not {self.protection!r}"
         if not self.key_bits <= self.tag_bits <= 64:
             yield f"tag_bits must be address_bits + {KEY_MODE_BITS} = {self.key_bits} to 64, not {self.tag_bits}"

@@ -14,7 +14,7 @@ from numba import from_dtype, int64, njit, typeof, types
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.compile import kernel
-from hopforge.model.lookup.csr import COUNTERS, counters
+from hopforge.model.lookup.csr import COUNTERS
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.network.core.records import NET, NET_RECORD, PATTERN_SIGNATURE, ROUTE_SIGNATURE
 from hopforge.model.router.params import RouterParams
@@ -80,7 +80,7 @@ def router_stimulus(params: RouterParams, traffic: RouterTraffic) -> RouterStimu
             raise RuntimeError(f"the golden router has been stuck for {STUCK_CYCLES} cycles")
         blocks.append(tuple(array[:used] for array in (rows, seen, engine_rows, engine_seen, control)))
     inputs, outputs, engine_inputs, engine_outputs, controls = map(np.concatenate, zip(*blocks, strict=True))
-    names = [name for name, _ in (COUNTERS if p.lookup is None else counters(p.lookup))]
+    names = lk.COUNTER_NAMES[: len(COUNTERS) if p.lookup is None or p.lookup.second_level is None else None]
     totals = [0] * len(names) if engines is None else engines.stack.totals.sum(axis=0)
     return RouterStimulus(
         p, traffic, inputs, outputs, engine_inputs, engine_outputs, controls, int(around.integers[SERIAL]),

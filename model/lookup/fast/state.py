@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopforge.model.config.lookup import POLICIES
-from hopforge.model.lookup.csr import COUNTERS, MODES, SECOND_LEVEL_COUNTERS, counters, csr_map
+from hopforge.model.lookup.csr import COUNTERS, MODES, SECOND_LEVEL_COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as at
 from hopforge.model.lookup.fast.csr import take_shadow
 from hopforge.model.lookup.params import LookupParams
@@ -134,7 +134,7 @@ def engine_state(params: LookupParams) -> EngineState:
         operations=np.zeros((at.DEEP_STAGES, at.F_DEEP_COUNT) if deep else (5, at.F_COUNT), np.int64),
         responses=np.zeros((at.DEEP_RESPONSES + params.memory_stage, at.X_COUNT), np.int64),
         late_inputs=np.zeros(len(at.INPUTS), np.int64),
-        late_events=np.zeros(len(counters(params)), np.int64),
+        late_events=np.zeros(_counters(params), np.int64),
         valid=np.zeros(shape, np.int64),
         tags=np.zeros(shape, np.int64),
         outputs=np.zeros(shape, np.int64),
@@ -143,9 +143,9 @@ def engine_state(params: LookupParams) -> EngineState:
         rows=np.zeros((params.tcam_rows, at.R_COUNT), np.int64),
         written=np.zeros(at.R_COUNT, np.int64),
         pipeline=np.zeros((params.tcam_latency_cycles + 1, at.T_COUNT), np.int64),
-        counters=np.zeros(len(counters(params)), np.int64),
-        totals=np.zeros(len(counters(params)), np.int64),
-        events=np.zeros(len(counters(params)), np.int64),
+        counters=np.zeros(_counters(params), np.int64),
+        totals=np.zeros(_counters(params), np.int64),
+        events=np.zeros(_counters(params), np.int64),
         hash_table=table,
         skew_table=skew,
         program_steps=steps,
@@ -156,6 +156,11 @@ def engine_state(params: LookupParams) -> EngineState:
     state.regs[at.S_LFSR] = state.second_regs[at.S_LFSR] = params.random_seed
     take_shadow(state)
     return state
+
+
+def _counters(params: LookupParams) -> int:
+    """Return how many counters are kept; those of faults are not."""
+    return len(COUNTERS) + (0 if params.second_level is None else len(SECOND_LEVEL_COUNTERS))
 
 
 def _second_arrays(params: LookupParams) -> dict[str, np.ndarray]:
@@ -182,7 +187,8 @@ def _csr_kind(name: str) -> int:
         return at.K_CONFIG
     if name == "INVALIDATE_LO":
         return at.K_INVALIDATE
-    return at.K_COUNTER if name.startswith("COUNT_") else at.K_WORD
+    # counters of lines with changed bits stay 0: faults are not in the kernel
+    return at.K_COUNTER if name.removeprefix("COUNT_").lower() in at.COUNTER_NAMES else at.K_WORD
 
 
 def _parameters(params: LookupParams) -> np.ndarray:

@@ -62,7 +62,7 @@ class SecondLevel:
     def __init__(self, params: LookupParams) -> None:
         assert params.second_level is not None
         lines = params.second_lines
-        self._sets = lines.sets
+        self._sets, self._ways = lines.sets, lines.ways
         self._epochs = 1 << params.epoch_bits
         self._keys = KeyFunctions(lines)
         self._cache = Cache(lines)
@@ -147,10 +147,11 @@ class SecondLevel:
         self.invalidation_done = False
         if operation is None:
             return None, None, False
-        rows = self._keys.rows(operation.key)
+        scrubs = operation.kind is Kind.SCRUB
+        lines = self._cache.read((operation.row,) * self._ways if scrubs else self._keys.rows(operation.key))
         usable = usable and operation.fresh
         if operation.kind is Kind.LOOKUP:
-            output = self._cache.lookup(rows, operation.key) if usable else None
+            output = self._cache.lookup(lines, operation.key) if usable else None
             if output is None:
                 events.count("second_misses")
                 return None, (operation.mshr, operation.dst), False
@@ -158,15 +159,15 @@ class SecondLevel:
             return (operation.mshr, TcamResult(1, output)), None, False
         if operation.kind is Kind.FILL:
             result = operation.result
-            if usable and result.match and self._cache.lookup(rows, operation.key) is None:
-                self._cache.fill(rows, operation.key, result.output)
+            if usable and result.match and self._cache.touch(lines, operation.key) is None:
+                self._cache.fill(lines, operation.key, result.output)
             return (operation.mshr, result), None, False
         if operation.kind is Kind.INVALIDATE:
-            self._cache.invalidate(rows, operation.key)
+            self._cache.invalidate(lines, operation.key)
             self.invalidation_done = True
             return None, None, False
         if operation.fresh:
-            self._cache.scrub(operation.row)
+            self._cache.scrub(lines)
         return None, None, operation.fresh
 
     def _move_requests(self, taken: Operation | None, request: Operation | None) -> None:
