@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,6 +13,7 @@ from hopforge.hw.router_core import port_signature
 from hopforge.hw.router_csr import RouterCsr, csr_signature
 from hopforge.hw.shared import shared
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.router.bus_space import finds_changed_bits
 from hopforge.model.router.csr import NUMBER_BITS, ROUTER_CSR_ADDR_BITS
 from hopforge.model.router.params import RouterParams
 
@@ -66,6 +67,7 @@ class ControlledRouter(wiring.Component):
     csr: Any
     number: Signal
     dropped: Signal
+    memory_error: Signal
     link_change: Signal
     tcam: Sequence[Any]
 
@@ -79,6 +81,8 @@ class ControlledRouter(wiring.Component):
         }
         if events:
             members["dropped"] = Out(1)
+            if finds_changed_bits(p):
+                members["memory_error"] = Out(1)
         if p.rc == "lookup" and p.lookup is not None:
             members["link_change"] = In(1)
             if has_tcam_ports(p):
@@ -106,11 +110,24 @@ class ControlledRouter(wiring.Component):
             router.enable.eq(registers.enable),
             router.clear_drops.eq(registers.clear_counters),
         ]
+        if p.protection is not None:
+            found = (router.flit_wrong, router.flit_repaired)
+            m.d.comb += registers.flit_events.eq(Cat(bits.any() for bits in found))
         if self.events:
             m.d.comb += self.dropped.eq(router.dropped.any())
+            if finds_changed_bits(p):
+                m.d.comb += self.memory_error.eq(self._changed_bits(router).any())
         if p.rc == "lookup":
             self._engines(m, router, registers)
         return m
+
+    def _changed_bits(self, router: Router) -> Value:
+        """Return the events of protected flits and lines."""
+        p = self.params
+        found: list[Value] = [router.flit_wrong, router.flit_repaired] if p.protection is not None else []
+        if p.rc == "lookup" and p.lookup is not None and p.lookup.protection is not None:
+            found += [control.line_error for control in router.control]
+        return Cat(found)
 
     def _engines(self, m: Module, router: Router, registers: RouterCsr) -> None:
         m.d.comb += registers.engine_rdata.eq(Cat(control.csr_rdata for control in router.control))

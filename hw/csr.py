@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hopforge.hw.event_counter import event_counter
 from hopforge.hw.tcam import ROW_NUMBER_BITS
-from hopforge.model.lookup.csr import COUNTERS, CSR_ADDR_BITS, WORD_BITS, Register, csr_map
+from hopforge.model.lookup.csr import CSR_ADDR_BITS, WORD_BITS, Register, csr_map, engine_counters
 from hopforge.model.lookup.params import LookupParams
 
 CONFIGURATION = ("MODE", "OWN", "LEVEL", "RADIX")
@@ -91,7 +91,7 @@ class ControlStatus(wiring.Component):
             "scrub_active": In(1),
             "flush_wait": In(1),
             "epoch": In(params.epoch_bits),
-            "events": In(len(COUNTERS)),
+            "events": In(len(engine_counters(params))),
         }
         ports |= {name: Out(width) for name, width in self.configuration_fields()}
         if params.tcam_kind != "external":
@@ -261,7 +261,7 @@ class ControlStatus(wiring.Component):
     def _counters(self, m: Module) -> None:
         clear = Signal(name="clear_counters")
         m.d.comb += clear.eq(self._write_bit("CTRL", "clear_counters"))
-        for number, (name, _) in enumerate(COUNTERS):
+        for number, (name, _) in enumerate(engine_counters(self.params)):
             self._contents[f"COUNT_{name.upper()}"] = event_counter(m, name, self.events[number], clear)
 
     def _read(self, m: Module) -> None:

@@ -61,7 +61,7 @@ class DeepLookup(LookupBase):
         self.cache = PipelinedCache(
             sets=p.sets, ways=p.ways, policy=p.policy, skewed=p.skewed, key_bits=p.key_bits, tag_bits=p.tag_bits,
             output_bits=p.output_bits, epoch_bits=p.epoch_bits, seed=p.random_seed, memory=memory,
-            memory_stage=p.memory_stage,
+            memory_stage=p.memory_stage, protection=p.protection,
         )  # fmt: skip
         self.mshrs = PipelinedMshrFile(
             entries=p.mshrs, key_bits=p.key_bits, index_bits=self.index_width, address_bits=p.address_bits,
@@ -307,6 +307,7 @@ class DeepLookup(LookupBase):
                     mshrs.retried,
                     epoch.begin,
                     missed.invalidate,
+                    *self._line_events(m, cache),
                 )
             ),
         ]

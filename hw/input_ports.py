@@ -11,6 +11,7 @@ from amaranth.utils import ceil_log2
 from hopforge.hw.engine_ports import asking_signature, control_signature
 from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.free_queue import offered_masks, offers_ahead
+from hopforge.hw.protected_buffer import FLIT_EVENTS
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.vc_request import VcRequest, credit_bits
 from hopforge.hw.vc_turn import VcTurn
@@ -45,6 +46,8 @@ class InputPorts(wiring.Component):
     credit_vc: Signal
     drops: Signal
     dropped: Signal
+    flit_wrong: Signal
+    flit_repaired: Signal
     enable: Signal
     clear_drops: Signal
     free: Signal
@@ -87,6 +90,7 @@ class InputPorts(wiring.Component):
             "credit_vc": Out(max(1, ceil_log2(p.vcs))),
             "drops": Out(DROP_BITS),
             "dropped": Out(1),
+            **({name: Out(1) for name in FLIT_EVENTS} if p.protection is not None else {}),
             "enable": In(1, init=1),
             "clear_drops": In(1),
             "free": In(pairs),

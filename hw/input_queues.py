@@ -1,10 +1,14 @@
 """Queues of an input unit, and what leaves them."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import View
 from amaranth.utils import bits_for, ceil_log2
 
+from hopforge.hw.flit_buffer import FlitBuffer
 from hopforge.hw.input_ports import HEAD, InputPorts
+from hopforge.hw.protected_buffer import ProtectedBuffer
 from hopforge.hw.round_robin import select
 from hopforge.hw.shared import shared
 
@@ -19,10 +23,10 @@ class InputQueues(InputPorts):
         p = self.params
         depth = p.buffer_flits
         note_bits = self._front_layout.size
-        buffer = self._flit_buffer(
-            queues=p.vcs, depth=depth, data_bits=p.width_bits, note_bits=note_bits, kind=p.flit_buffers
-        )
-        m.submodules.buffer = shared(buffer, platform, p.vcs, depth, p.width_bits, note_bits, p.flit_buffers)
+        buffer = self._buffer(note_bits)
+        m.submodules.buffer = shared(
+            buffer, platform, p.vcs, depth, p.width_bits, note_bits, p.flit_buffers, *p.protected
+        )  # fmt: skip
         written = View(self._front_layout, Signal(self._front_layout.size, name="written"))
         head = self.in_flit.data
         dst = head[: p.address_bits]
@@ -40,6 +44,7 @@ class InputQueues(InputPorts):
         kind = self.word_kind
         m.d.comb += buffer.read_at.eq(read_at)
         first_at: list[Value] = []
+        note_read: list[Value] = []
         for v in range(p.vcs):
             arrives = buffer.arrives[v]
             m.d.comb += arrives.eq(self.in_valid & (self.in_flit.vc == v if p.vcs > 1 else 1))
@@ -50,6 +55,7 @@ class InputQueues(InputPorts):
                 m.d.sync += write.eq(_after(write, depth))
             with m.If(pop[v]):
                 m.d.sync += read.eq(_after(read, depth))
+            note_read.append(pop[v] & several)
             follows = View(self._front_layout, Mux(several, buffer.notes[v], written))
             with m.If(pop[v] | ~self.nonempty[v]):
                 if self.masks:
@@ -67,6 +73,25 @@ class InputQueues(InputPorts):
             kind.eq(select(self.sa_grant, [front.kind for front in self.front])),
         ]
         m.d.comb += self.word.kind.eq(kind)
+        if isinstance(buffer, ProtectedBuffer):
+            sent = Signal()
+            read = Cat(note_read)
+            m.d.sync += [
+                sent.eq(self.sa_grant.any()),
+                self.flit_wrong.eq((sent & buffer.data_wrong) | (read & buffer.note_wrong).any()),
+                self.flit_repaired.eq((sent & buffer.data_repaired) | (read & buffer.note_repaired).any()),
+            ]
+
+    def _buffer(self, note_bits: int) -> FlitBuffer | ProtectedBuffer:
+        """Return the storage of the flits."""
+        p = self.params
+        shape: dict[str, Any] = {
+            "queues": p.vcs, "depth": p.buffer_flits, "data_bits": p.width_bits, "note_bits": note_bits,
+            "kind": p.flit_buffers,
+        }  # fmt: skip
+        if p.protection is None:
+            return self._flit_buffer(**shape)
+        return ProtectedBuffer(**shape, protection=p.protection, flit_buffer=self._flit_buffer)
 
     def _occupancy(self, m: Module, v: int, arrives: Value, pop: Value) -> Value:
         """Count the flits of a queue; return whether there is more than one.

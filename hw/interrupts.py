@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hopforge.model.lookup.csr import WORD_BITS
-from hopforge.model.router.interrupts import INTERRUPT_WORD_BITS, SOURCES, interrupt_map
+from hopforge.model.router.interrupts import INTERRUPT_WORD_BITS, built_sources, interrupt_map
 
 __all__ = ["Interrupts"]
 
@@ -32,6 +32,7 @@ class Interrupts(wiring.Component):
 
     def __init__(self, *, sources: tuple[str, ...]):
         self.map = interrupt_map(sources)
+        bits = len(built_sources(sources))
         super().__init__(
             {
                 "addr": In(INTERRUPT_WORD_BITS),
@@ -39,7 +40,7 @@ class Interrupts(wiring.Component):
                 "re": In(1),
                 "wdata": In(WORD_BITS),
                 "rdata": Out(WORD_BITS),
-                "events": In(len(SOURCES)),
+                "events": In(bits),
                 "irq": Out(1),
             }
         )
@@ -47,8 +48,8 @@ class Interrupts(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the registers."""
         m = Module()
-        status = Signal(len(SOURCES))
-        enable = Signal(len(SOURCES))
+        status = Signal(len(self.events))
+        enable = Signal(len(self.events))
         word = Signal(WORD_BITS)
         known = sum(field.mask for field in self.map["INT_STATUS"].fields)
         writes = {name: self.we & (self.addr == self.map[name].address) for name in self.map.by_name}

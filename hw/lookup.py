@@ -12,6 +12,7 @@ from hopforge.hw.epoch import EpochControl
 from hopforge.hw.key_stage import KeyStage
 from hopforge.hw.lag_member import LagMember
 from hopforge.hw.mshr import MshrFile, same_rows
+from hopforge.hw.pipelined_cache import PipelinedCache
 from hopforge.hw.pipelined_mshr import PipelinedMshrFile
 from hopforge.hw.reduction_parameters import ReductionParameters
 from hopforge.hw.reduction_setup import ReductionSetup
@@ -56,6 +57,8 @@ def lookup_ports(params: LookupParams) -> dict[str, wiring.Member]:
             "tcam_resp_match": In(1),
             "tcam_resp_output": In(p.output_bits),
         }
+    if p.protection is not None:
+        ports["line_error"] = Out(1)
     return ports
 
 
@@ -92,6 +95,7 @@ class LookupBase(wiring.Component):
     csr_wdata: Signal
     csr_rdata: Signal
     link_change: Signal
+    line_error: Signal
 
     def __init__(self, params: LookupParams):
         self.params = params
@@ -122,6 +126,16 @@ class LookupBase(wiring.Component):
             crc_constant=constant,
             expression=None if p.expression is None else p.expression.program,
         )
+
+    def _line_events(self, m: Module, cache: RoutingCache | PipelinedCache) -> list[Value]:
+        """Return what is counted of lines with changed bits; tell of it outside in the next cycle."""
+        if self.params.protection is None:
+            return []
+        events: list[Value] = [cache.found_wrong]
+        if self.params.protection == "secded":
+            events.append(cache.found_repaired)
+        m.d.sync += self.line_error.eq(Cat(events).any())
+        return events
 
     def index_function(self) -> tuple[tuple[int, ...], int]:
         """Return the masks of the payload whose parities are the index, and the index of payload 0."""
@@ -281,6 +295,7 @@ class Lookup(LookupBase):
             seed=p.random_seed,
             asynchronous=self.direct,
             memory=memory,
+            protection=p.protection,
         )
         self.mshrs = MshrFile(
             entries=p.mshrs,
@@ -498,6 +513,7 @@ class Lookup(LookupBase):
                     mshrs.retried,
                     epoch.begin,
                     op.invalidate,
+                    *self._line_events(m, cache),
                 )
             ),
         ]

@@ -45,19 +45,21 @@ class LookupOnBus(OnBus):
         self.engine = engine = Lookup(params=params)
         names = ("addr", "we", "re", "wdata", "rdata")
         native = {name: getattr(engine, f"csr_{name}") for name in names}
-        hidden = {f"csr_{name}" for name in names}
+        hidden = {f"csr_{name}" for name in names} | {"line_error"}
         super().__init__(
             inner=engine, native=native, hidden=hidden, space=lookup_space(params), bus=bus,
             read_cycles=native_read_cycles(params),
         )  # fmt: skip
 
     def events(self, m: Module) -> dict[str, Value]:
-        """Return drop, overrun and link_change."""
+        """Return drop, overrun, link_change and memory_error."""
         engine = self.engine
         found = {
             "drop": engine.resp_valid & self.resp_ready & ~engine.resp_match,
             "link_change": engine.link_change,
         }
+        if self.params.protection is not None:
+            found["memory_error"] = engine.line_error
         if self.params.tcam_kind == "sram":
             register = csr_map(self.params)["TCAM_WRITE"]
             m.submodules.watch = watch = RowWriteWatch(engines=1, rows=self.params.tcam_rows)

@@ -13,7 +13,7 @@ from hopforge.hw.interrupts import Interrupts
 from hopforge.hw.register_access import RegisterAccess
 from hopforge.hw.wishbone import Wishbone
 from hopforge.model.router.bus_space import AddressSpace
-from hopforge.model.router.interrupts import SOURCES
+from hopforge.model.router.interrupts import built_sources
 
 __all__ = ["BRIDGES", "OnBus"]
 
@@ -96,7 +96,7 @@ class OnBus(wiring.Component):
         m.d.comb += [
             access.rdata.eq(Mux(above, interrupts.rdata, self.native["rdata"])),
             access.disturbed.eq(events.get("link_change", 0)),
-            interrupts.events.eq(Cat(events.get(name, 0) for name, _ in SOURCES)),
+            interrupts.events.eq(Cat(events.get(name, 0) for name in built_sources(self.space.sources))),
             self.irq.eq(interrupts.irq),
         ]
         return m

@@ -7,9 +7,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hopforge.hw.protected_line import LineCode
 from hopforge.hw.replacement import Replacement, check_policy, state_bits
 from hopforge.hw.routing_cache import RESERVED_BITS
 from hopforge.hw.sram import Sram
+from hopforge.model.numbers.code_word import Protection
 
 _PART_BITS = 2
 """Bits of two words that a table of an FPGA with four inputs compares."""
@@ -42,7 +44,7 @@ class PipelinedCache(wiring.Component):
 
     Parameters
     ----------
-    sets, ways, policy, skewed, key_bits, tag_bits, output_bits, epoch_bits, seed, memory
+    sets, ways, policy, skewed, key_bits, tag_bits, output_bits, epoch_bits, seed, memory, protection
         As for `RoutingCache`.
     memory_stage : bool
         A register behind the memories.
@@ -67,6 +69,8 @@ class PipelinedCache(wiring.Component):
     output: Signal
     filled: Signal
     evicted: Signal
+    found_wrong: Signal
+    found_repaired: Signal
 
     def __init__(
         self,
@@ -82,6 +86,7 @@ class PipelinedCache(wiring.Component):
         seed: int = 0xACE1,
         memory: Callable[..., Sram] = Sram,
         memory_stage: bool = False,
+        protection: Protection | None = None,
     ):
         check_policy(policy, ways)
         self.sets = sets
@@ -95,6 +100,11 @@ class PipelinedCache(wiring.Component):
         self.seed = seed
         self.memory_stage = memory_stage
         self.line_bits = tag_bits + output_bits + RESERVED_BITS
+        self.protection = protection
+        self.code = None if protection is None else LineCode(
+            key_bits=key_bits, tag_bits=tag_bits, output_bits=output_bits, epoch_bits=epoch_bits,
+            line_bits=self.line_bits, protection=protection,
+        )  # fmt: skip
         self.row_bits = max(1, ceil_log2(sets))
         self.index_bits = self.row_bits * (ways if skewed else 1)
         super().__init__(
@@ -119,13 +129,15 @@ class PipelinedCache(wiring.Component):
                 "filled": Out(1),
                 "evicted": Out(1),
             }
+            | ({} if protection is None else {"found_wrong": Out(1), "found_repaired": Out(1)})
         )
         W = ways
-        self.memories = [memory(depth=sets, width_bits=self.line_bits, asynchronous=False) for _ in range(W)]
+        stored_bits = self.line_bits + (0 if self.code is None else self.code.check_bits)
+        self.memories = [memory(depth=sets, width_bits=stored_bits, asynchronous=False) for _ in range(W)]
         bits = state_bits(policy, ways)
         self.policy_memory = memory(depth=sets, width_bits=bits, asynchronous=False) if bits else None
         self.lines = [
-            Signal(self.line_bits, name=f"line{way}", reset_less=True) if memory_stage else memory.r_data
+            Signal(stored_bits, name=f"line{way}", reset_less=True) if memory_stage else memory.r_data
             for way, memory in enumerate(self.memories)
         ]
         self.match = Signal(W)
@@ -133,6 +145,8 @@ class PipelinedCache(wiring.Component):
         self.valid = Signal(W)
         self.first_dead = Signal(W)
         self.all_live = Signal()
+        self.wrong = Signal(W)
+        self.repaired = Signal(W)
         self.outputs = [Signal(output_bits, name=f"output{way}", reset_less=True) for way in range(W)]
 
     def _row(self, index: Value, way: int) -> Value:
@@ -168,18 +182,12 @@ class PipelinedCache(wiring.Component):
         # --- compare
         write = Signal(W)
         first_dead, all_live, outputs = self.first_dead, self.all_live, self.outputs
-        for way in range(W):
-            m.submodules[f"way{way}"] = memory = self.memories[way]
-            self._access(memory, m, way)
-            m.d.comb += [memory.w_en.eq(write[way]), memory.w_data.eq(new_line)]
-            line = self.lines[way]
-            if self.memory_stage:
-                m.d.sync += line.eq(memory.r_data)
+        lines = self._lines(m, platform, write, new_line)
+        for way, line in enumerate(lines):
             m.d.sync += [valid[way].eq(line[valid_at]), outputs[way].eq(line[output_at:epoch_at])]
         late = self.memories[0].late_output and not self.memory_stage
         compare = self._compare_late if late else self._compare
-        epochs = [Cat(line[epoch_at : epoch_at + self.epoch_bits], line[valid_at]) for line in self.lines]
-        compare(m, epochs, self.lines)
+        compare(m, [Cat(line[epoch_at : epoch_at + self.epoch_bits], line[valid_at]) for line in lines], lines)
 
         # --- act
         m.submodules.replacement = replacement = Replacement(policy=self.policy, ways=W, seed=self.seed)
@@ -192,17 +200,51 @@ class PipelinedCache(wiring.Component):
             victim.eq(first_dead | (replacement.victim & all_live.replicate(W))),
             self.filled.eq(self.fill & ~self.present),
             self.evicted.eq(self.filled & all_live),
-            write.eq(
-                (victim & self.filled.replicate(W))
-                | (match & self.invalidate.replicate(W))
-                | (valid & ~live & self.scrub.replicate(W))
-            ),
         ]
+        writes = (
+            (victim & self.filled.replicate(W))
+            | (match & self.invalidate.replicate(W))
+            | (valid & ~live & self.scrub.replicate(W))
+        )
+        if self.code is not None:
+            wrong, repaired = self.wrong, self.repaired
+            writes |= (wrong | repaired) & self.lookup.replicate(W)
+            writes |= wrong & (self.invalidate | self.scrub).replicate(W)
+            looks = self.lookup | self.fill | self.invalidate | self.scrub
+            m.d.comb += [self.found_wrong.eq(looks & wrong.any()), self.found_repaired.eq(looks & repaired.any())]
+        m.d.comb += write.eq(writes)
         if replacement.has_step:
             m.d.comb += replacement.step.eq(self.evicted)
         if self.policy_memory is not None:
             self._connect_state(m, self.policy_memory, replacement, victim)
         return m
+
+    def _lines(self, m: Module, platform: object, write: Value, new_line: Value) -> list[Value]:
+        """Connect the memories; return the lines that are read, and keep for the next cycle what is wrong with them."""
+        code = self.code
+        stored = new_line if code is None else code.stored(new_line)
+        lines: list[Value] = []
+        for way, memory in enumerate(self.memories):
+            m.submodules[f"way{way}"] = memory
+            self._access(memory, m, way)
+            m.d.comb += memory.w_en.eq(write[way])
+            line = self.lines[way]
+            if self.memory_stage:
+                m.d.sync += line.eq(memory.r_data)
+            if code is None:
+                m.d.comb += memory.w_data.eq(stored)
+                lines.append(line)
+                continue
+            read = code.read(m, platform, way, line)
+            lines.append(read.line)
+            m.d.sync += self.wrong[way].eq(read.wrong)
+            if self.protection == "secded":
+                word = Signal(len(memory.r_data), name=f"repaired_word{way}", reset_less=True)
+                m.d.sync += [self.repaired[way].eq(read.repaired), word.eq(read.word_repaired)]
+                m.d.comb += memory.w_data.eq(Mux(self.lookup & self.repaired[way], word, stored))
+            else:
+                m.d.comb += memory.w_data.eq(stored)
+        return lines
 
     def _compare(self, m: Module, epochs: Sequence[Value], lines: Sequence[Value]) -> None:
         """Compare in the cycle of the memories; the results are registers.

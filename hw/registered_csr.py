@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 
 from hopforge.hw.csr import ControlStatus
 from hopforge.hw.sliced_counter import sliced_counter
-from hopforge.model.lookup.csr import COUNTERS, WORD_BITS
+from hopforge.model.lookup.csr import WORD_BITS, engine_counters
 from hopforge.model.lookup.params import LookupParams
 
 SETUP_PERIODS = 3
@@ -86,7 +86,7 @@ class RegisteredControlStatus(ControlStatus):
     def _counters(self, m: Module) -> None:
         clear = Signal(name="clear_counters")
         m.d.sync += clear.eq(self._write_bit("CTRL", "clear_counters"))
-        for number, (name, _) in enumerate(COUNTERS):
+        for number, (name, _) in enumerate(engine_counters(self.params)):
             self._contents[f"COUNT_{name.upper()}"] = sliced_counter(m, name, self.events[number], clear)
 
     def _read(self, m: Module) -> None:

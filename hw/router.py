@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from hopforge.hw.next_route import BroughtRoute, NextRoute
+from hopforge.hw.protected_buffer import FLIT_EVENTS
 from hopforge.hw.route_table import RouteTable
 from hopforge.hw.router_core import RouterCore, router_members
 from hopforge.hw.shared import shared
@@ -45,6 +46,8 @@ class Router(wiring.Component):
     enable: Signal
     clear_drops: Signal
     dropped: Signal
+    flit_wrong: Signal
+    flit_repaired: Signal
 
     def __init__(self, *, params: RouterParams):
         self.params = params
@@ -66,6 +69,7 @@ class Router(wiring.Component):
             core.enable.eq(self.enable),
             core.clear_drops.eq(self.clear_drops),
             self.dropped.eq(core.dropped),
+            *(getattr(self, name).eq(getattr(core, name)) for name in FLIT_EVENTS if p.protection is not None),
         ]
         if p.rc == "lookup":
             for outside, inside in zip(self.control, core.control, strict=True):

@@ -17,6 +17,7 @@ from hopforge.hw.input_ports import DROP_BITS, flit_layout, label_bits
 from hopforge.hw.input_unit import InputUnit
 from hopforge.hw.next_lookup import NextLookup
 from hopforge.hw.output_unit import OutputUnit
+from hopforge.hw.protected_buffer import FLIT_EVENTS
 from hopforge.hw.round_robin import select
 from hopforge.hw.route_table import route_layout
 from hopforge.hw.shared import place, shared
@@ -55,6 +56,8 @@ def router_members(params: RouterParams) -> dict[str, wiring.Member]:
         "clear_drops": In(1),
         "dropped": Out(params.ports),
     }
+    if params.protection is not None:
+        members |= {name: Out(params.ports) for name in FLIT_EVENTS}
     if params.rc == "lookup" and params.lookup is not None:
         members["control"] = Out(control_signature(params.lookup)).array(params.engines)
     return members
@@ -80,6 +83,8 @@ class RouterCore(wiring.Component):
     enable: Signal
     clear_drops: Signal
     dropped: Signal
+    flit_wrong: Signal
+    flit_repaired: Signal
 
     def __init__(self, *, params: RouterParams):
         self.params = p = params
@@ -172,6 +177,7 @@ class RouterCore(wiring.Component):
             unit.enable.eq(self.enable),
             unit.clear_drops.eq(self.clear_drops),
             self.dropped[i].eq(unit.dropped),
+            *(getattr(self, name)[i].eq(getattr(unit, name)) for name in FLIT_EVENTS if p.protection is not None),
             unit.sa_grant.eq(granted_vc[i * p.vcs : (i + 1) * p.vcs]),
         ]
 

@@ -16,6 +16,7 @@ from hopforge.model.router.csr import (
     NUMBER_BITS,
     PORT_COUNTERS,
     ROUTER_CSR_ADDR_BITS,
+    flit_counters,
     router_csr_map,
 )
 from hopforge.model.router.params import RouterParams
@@ -66,6 +67,7 @@ class RouterCsr(wiring.Component):
     drops: Signal
     enable: Signal
     clear_counters: Signal
+    flit_events: Signal
     engine_addr: Signal
     engine_we: Signal
     engine_re: Signal
@@ -84,6 +86,8 @@ class RouterCsr(wiring.Component):
             "enable": Out(1, init=self.map["CTRL"].field("enable").reset),
             "clear_counters": Out(1),
         }
+        if p.protection is not None:
+            members["flit_events"] = In(len(flit_counters(p)))
         if p.rc == "lookup":
             members |= {
                 "engine_addr": Out(CSR_ADDR_BITS),
@@ -152,6 +156,8 @@ class RouterCsr(wiring.Component):
         contents["STATUS"] = flags.any() << self.map["STATUS"].field("unroutable").lsb
 
     def _counters(self, m: Module, contents: dict[str, Value]) -> None:
+        for number, (name, _) in enumerate(flit_counters(self.params)):
+            contents[name] = event_counter(m, name.lower(), self.flit_events[number], self.clear_counters)
         for port in range(self.params.ports):
             events = {"FLITS_IN": self.arrived[port], "FLITS_OUT": self.left[port]}
             for stem, _, _ in PORT_COUNTERS:

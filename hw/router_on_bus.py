@@ -8,7 +8,7 @@ from hopforge.hw.on_bus import OnBus
 from hopforge.hw.row_write_watch import RowWriteWatch
 from hopforge.hw.streamed_router import router_with_streams
 from hopforge.model.lookup.csr import CSR_ADDR_BITS, csr_map
-from hopforge.model.router.bus_space import native_read_cycles, router_space
+from hopforge.model.router.bus_space import finds_changed_bits, native_read_cycles, router_space
 from hopforge.model.router.csr import ALL_ENGINES_PAGE, ENGINE_PAGE
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.stream_params import StreamParams
@@ -37,13 +37,15 @@ class RouterOnBus(OnBus):
         self.router = router = router_with_streams(params, streams, events=True)
         native = {name: getattr(router.csr, name) for name in ("addr", "we", "re", "wdata", "rdata")}
         super().__init__(
-            inner=router, native=native, hidden={"csr", "dropped"}, space=router_space(params, ports), bus=bus,
-            read_cycles=native_read_cycles(params.lookup),
+            inner=router, native=native, hidden={"csr", "dropped", "memory_error"},
+            space=router_space(params, ports), bus=bus, read_cycles=native_read_cycles(params.lookup),
         )  # fmt: skip
 
     def events(self, m: Module) -> dict[str, Value]:
-        """Return drop, overrun and link_change."""
+        """Return drop, overrun, link_change and memory_error."""
         found: dict[str, Value] = {"drop": self.router.dropped}
+        if finds_changed_bits(self.params):
+            found["memory_error"] = self.router.memory_error
         lookup = self.params.lookup
         if lookup is None:
             return found

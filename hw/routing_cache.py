@@ -7,9 +7,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hopforge.hw.protected_line import LineCode
 from hopforge.hw.replacement import Replacement, check_policy, state_bits
 from hopforge.hw.sram import Sram
 from hopforge.hw.tag_select import TagSelect
+from hopforge.model.numbers.code_word import Protection
 
 RESERVED_BITS = 16
 """Reserved bits at the top of a line: the topmost is *valid*, the lowest hold the epoch."""
@@ -57,6 +59,10 @@ class RoutingCache(wiring.Component):
         Read and compare in the same cycle.
     memory : callable
         Makes an `Sram`; a proof puts an abstraction in its place.
+    protection : {"parity", "secded"}, optional
+        Lines have check bits above the reserved bits. A line that cannot be corrected is not live, and every command
+        but ``fill`` makes it invalid; ``lookup`` writes a corrected one back. ``found_wrong`` and ``found_repaired``
+        tell of them in the cycle of the command.
 
     Raises
     ------
@@ -80,6 +86,8 @@ class RoutingCache(wiring.Component):
     output: Signal
     filled: Signal
     evicted: Signal
+    found_wrong: Signal
+    found_repaired: Signal
 
     def __init__(
         self,
@@ -95,6 +103,7 @@ class RoutingCache(wiring.Component):
         seed: int = 0xACE1,
         asynchronous: bool = False,
         memory: Callable[..., Sram] = Sram,
+        protection: Protection | None = None,
     ):
         if sets < 1 or sets & (sets - 1):
             raise ValueError(f"sets must be a power of two, not {sets}")
@@ -120,6 +129,11 @@ class RoutingCache(wiring.Component):
         self.seed = seed
         self.asynchronous = asynchronous
         self.line_bits = tag_bits + output_bits + RESERVED_BITS
+        self.protection = protection
+        self.code = None if protection is None else LineCode(
+            key_bits=key_bits, tag_bits=tag_bits, output_bits=output_bits, epoch_bits=epoch_bits,
+            line_bits=self.line_bits, protection=protection,
+        )  # fmt: skip
         self.row_bits = max(1, ceil_log2(sets))
         self.index_bits = self.row_bits * (ways if skewed else 1)
         ports = {
@@ -142,10 +156,13 @@ class RoutingCache(wiring.Component):
                 "read_index": In(self.index_bits),
                 "same_row": In(ways if skewed else 1),
             }
+        if protection is not None:
+            ports |= {"found_wrong": Out(1), "found_repaired": Out(1)}
         super().__init__(ports)
         self.bypassed = Signal(ways)
         self.bypass_line = Signal(self.line_bits)
-        self.memories = [memory(depth=sets, width_bits=self.line_bits, asynchronous=asynchronous) for _ in range(ways)]
+        stored_bits = self.line_bits + (0 if self.code is None else self.code.check_bits)
+        self.memories = [memory(depth=sets, width_bits=stored_bits, asynchronous=asynchronous) for _ in range(ways)]
         bits = state_bits(policy, ways)
         self.policy_memory = memory(depth=sets, width_bits=bits, asynchronous=asynchronous) if bits else None
 
@@ -180,21 +197,17 @@ class RoutingCache(wiring.Component):
         ]
         write = Signal(W)
         lines = [Signal(self.line_bits, name=f"line{way}") for way in range(W)]
-        for way in range(W):
-            m.submodules[f"way{way}"] = memory = self.memories[way]
-            self._access(memory, m, way)
-            m.d.comb += [
-                memory.w_en.eq(write[way]),
-                memory.w_data.eq(new_line),
-                lines[way].eq(memory.r_data),
-            ]
+        wrong, repaired = self._lines(m, platform, write, new_line, lines)
 
         # One register stands in for every way that was written while it was read: only one line can be new.
         bypassed, bypass_line = self.bypassed, self.bypass_line
         if not self.asynchronous:
             with m.If(self.read):
+                forwarded = [write[way] for way in range(W)]
+                if self.protection == "secded":  # what is written back is read as it was, and repaired again
+                    forwarded = [write[way] & ~(self.lookup & repaired[way]) for way in range(W)]
                 m.d.sync += [
-                    bypassed.eq(Cat(write[way] & self.same_row[way if self.skewed else 0] for way in range(W))),
+                    bypassed.eq(Cat(forwarded[way] & self.same_row[way if self.skewed else 0] for way in range(W))),
                     bypass_line.eq(new_line),
                 ]
 
@@ -244,14 +257,47 @@ class RoutingCache(wiring.Component):
             self.evicted.eq(self.filled & all_live),
         ]
         for way in range(W):
-            m.d.comb += write[way].eq(
+            writes = (
                 (self.filled & victim[way]) | (self.invalidate & match[way]) | (self.scrub & valid[way] & ~live[way])
             )
+            if self.code is not None:
+                cleans = (self.lookup & (wrong | repaired)[way]) | ((self.invalidate | self.scrub) & wrong[way])
+                writes |= cleans & ~bypassed[way]
+            m.d.comb += write[way].eq(writes)
+        if self.code is not None:
+            looks = self.lookup | self.fill | self.invalidate | self.scrub
+            m.d.comb += [
+                self.found_wrong.eq(looks & (wrong & ~bypassed).any()),
+                self.found_repaired.eq(looks & (repaired & ~bypassed).any()),
+            ]
         if replacement.has_step:
             m.d.comb += replacement.step.eq(self.evicted)
         if self.policy_memory is not None:
             self._connect_state(m, self.policy_memory, replacement, match, victim)
         return m
+
+    def _lines(
+        self, m: Module, platform: object, write: Value, new_line: Value, lines: list[Signal]
+    ) -> tuple[Value, Value]:
+        """Connect the memories; return which lines read from them are wrong, and which were corrected."""
+        code = self.code
+        stored = new_line if code is None else code.stored(new_line)
+        wrong, repaired = Signal(self.ways), Signal(self.ways)
+        for way, memory in enumerate(self.memories):
+            m.submodules[f"way{way}"] = memory
+            self._access(memory, m, way)
+            m.d.comb += memory.w_en.eq(write[way])
+            if code is None:
+                m.d.comb += [memory.w_data.eq(stored), lines[way].eq(memory.r_data)]
+                continue
+            read = code.read(m, platform, way, memory.r_data)
+            m.d.comb += [
+                memory.w_data.eq(Mux(self.lookup & repaired[way], read.word_repaired, stored)),
+                lines[way].eq(read.line),
+                wrong[way].eq(read.wrong),
+                repaired[way].eq(read.repaired),
+            ]
+        return wrong, repaired
 
     def _connect_state(self, m: Module, memory: Sram, replacement: Replacement, match: Signal, victim: Signal) -> None:
         """Read-modify-write of the replacement state, with its own bypass."""

@@ -46,6 +46,7 @@ class StreamedRouter(wiring.Component):
     csr: Any
     number: Signal
     dropped: Signal
+    memory_error: Signal
     link_change: Signal
 
     def __init__(self, *, params: RouterParams, streams: Sequence[StreamParams], events: bool = False):

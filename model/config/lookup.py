@@ -108,6 +108,8 @@ class CacheConfig(Section):
     """Hash of the set index: `CRC-32C` and others of the catalogue (model/numbers/crc.py), or parameters."""
     random_seed: Annotated[int, Field(ge=1, le=65535)] = 0xACE1
     """Start value of the shift register of the random policy."""
+    protection: Literal["none", "parity", "secded"] = "none"
+    """Check bits of a line: parity makes a line with a changed bit a miss, SECDED corrects one bit."""
     second_level: SecondLevelConfig | None = None
     """Second-level cache, if any."""
 

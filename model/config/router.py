@@ -13,7 +13,7 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "speculation", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
-    "flit_bits", "tag_bits", "length_bits", "flit_buffers", "host_ports", "stream_beats",
+    "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
 }  # fmt: skip
 #: times in ns that can stand in place of times in cycles
 CYCLES_OF = {
@@ -123,6 +123,8 @@ class RouterConfig(Section):
     flit_buffers: Literal["memory", "latches", "flip_flops"] = "memory"
     """Hardware: memories that a flow can replace by macros, or latches of standard cells (half the area of
     flip-flops), or flip-flops."""
+    protection: Literal["none", "parity", "secded"] = "none"
+    """Hardware: check bits of the flits in the buffers; parity finds changed bits, SECDED corrects one in a word."""
 
     host_ports: Literal["flits", "axi_stream"] = "flits"
     """`hopforge gen router`: what stands at the ports of hosts: flits and credits, or an adapter for packets on

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.numbers.code_word import PROTECTIONS
 
 WORD_BITS = 32
 CSR_ADDR_BITS = 7
@@ -41,7 +42,10 @@ COUNTERS = (
     ("flushes", "epochs begun"),
     ("invalidations", "invalidations completed"),
 )
-"""Name and meaning of every counter, in address order."""
+"""Name and meaning of every counter that all engines have, in address order."""
+
+LINE_ERRORS = ("line_errors", "operations that read a line with changed bits and made nothing of it")
+LINE_REPAIRS = ("line_repairs", "operations that read a line with one changed bit, which was corrected")
 
 _RADIX_BASE = 0x10
 _TCAM_BASE = 0x30
@@ -172,9 +176,15 @@ def csr_map(params: LookupParams) -> CsrMap:
     registers = [*_control(params), *_configuration(params), *_tcam(params)]
     registers += [
         _word(f"COUNT_{name.upper()}", _COUNTER_BASE + index, "ro", WORD_BITS, f"Counter: {text}; wraps.")
-        for index, (name, text) in enumerate(COUNTERS)
+        for index, (name, text) in enumerate(engine_counters(params))
     ]
     return CsrMap(tuple(sorted(registers, key=lambda register: register.address)))
+
+
+def engine_counters(params: LookupParams) -> tuple[tuple[str, str], ...]:
+    """Return name and meaning of every counter of the engine with `params`, in address order."""
+    found = {None: (), "parity": (LINE_ERRORS,), "secded": (LINE_ERRORS, LINE_REPAIRS)}
+    return (*COUNTERS, *found[params.protection])
 
 
 def _word(
@@ -237,12 +247,15 @@ def _control(params: LookupParams) -> Iterator[Register]:
             for name, lsb, width, access, text in status
         ),
     )  # fmt: skip
-    features = (
+    features: tuple[tuple[str, int, int, int, str], ...] = (
         ("functions", 0, 6, sum(1 << MODES.index(name) for name in params.functions), "bit m: MODE.mode = m exists"),
         ("comparators", 8, 5, params.comparators, "interval comparators"),
         ("max_members", 16, 5, params.max_members, "most link-aggregation members"),
         ("epoch_bits", 24, 4, params.epoch_bits, "width of an epoch"),
     )
+    if params.protection is not None:
+        code = 1 + PROTECTIONS.index(params.protection)
+        features += (("protection", 28, 2, code, "check bits of a line: 1 parity, 2 SECDED"),)
     yield Register(
         name="FEATURES", address=0x0A, description="What the engine was built with.",
         fields=tuple(_const(*constant) for constant in features),

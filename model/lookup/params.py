@@ -11,6 +11,7 @@ from hopforge.model.config import Config, CrcConfig
 from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
 from hopforge.model.config.lookup import DEEP_LEAST, KEY_FUNCTIONS, KEY_MODE_BITS, POLICIES, KeyMode, Policy
 from hopforge.model.expression.compile import Compiled
+from hopforge.model.numbers.code_word import PROTECTIONS, Protection, check_bits
 from hopforge.model.numbers.crc import crc_spec
 
 TcamKind = Literal["flops", "sram", "external"]
@@ -75,6 +76,8 @@ class LookupParams:
         Rows and latency of the TCAM inside (external: not used).
     expression : Compiled, optional
         Keys by an expression; ``expression`` is then among the functions.
+    protection : str, optional
+        Check bits of a line: ``parity`` or ``secded``.
 
     Raises
     ------
@@ -104,6 +107,7 @@ class LookupParams:
     tcam_rows: int = 64
     tcam_latency_cycles: int = 8
     expression: Compiled | None = None
+    protection: Protection | None = None
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -154,6 +158,7 @@ class LookupParams:
             tcam_kind=kind,
             tcam_rows=tcam.rows,
             tcam_latency_cycles=tcam.latency_cycles,
+            protection=None if cache.protection == "none" else cache.protection,
         )
 
     @property
@@ -170,6 +175,16 @@ class LookupParams:
     def value_bits(self) -> int:
         """Width of the value of a reduced key (below member and kind)."""
         return self.address_bits - KEY_KIND_BITS
+
+    @property
+    def line_data_bits(self) -> int:
+        """Bits of a line that mean something: key, output, epoch, valid bit."""
+        return self.key_bits + self.output_bits + self.epoch_bits + 1
+
+    @property
+    def line_check_bits(self) -> int:
+        """Check bits of a line."""
+        return 0 if self.protection is None else check_bits(self.line_data_bits, self.protection)
 
     @property
     def sets(self) -> int:
@@ -253,5 +268,7 @@ class LookupParams:
             yield f"policy must be random with skewed association in hardware, not {self.policy}"
         if crc_spec(self.crc).width < self.index_bits:
             yield f"crc must have at least the {self.index_bits} bits of a set index, not {crc_spec(self.crc).width}"
+        if self.protection not in (None, *PROTECTIONS):
+            yield f"protection must be {' or '.join(PROTECTIONS)}, or None, not {self.protection!r}"
         if not self.key_bits <= self.tag_bits <= 64:
             yield f"tag_bits must be address_bits + {KEY_MODE_BITS} = {self.key_bits} to 64, not {self.tag_bits}"

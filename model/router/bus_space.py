@@ -17,7 +17,16 @@ from hopforge.model.router.interrupts import INTERRUPT_WORD_BITS, interrupt_map
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.stream_params import STREAM_PAGE, stream_map
 
-__all__ = ["WRITABLE", "AddressSpace", "Place", "Window", "lookup_space", "native_read_cycles", "router_space"]
+__all__ = [
+    "WRITABLE",
+    "AddressSpace",
+    "Place",
+    "Window",
+    "finds_changed_bits",
+    "lookup_space",
+    "native_read_cycles",
+    "router_space",
+]
 
 WRITABLE = frozenset({"rw", "wo", "w1", "w1c"})
 """Accesses of fields that a write can do something to."""
@@ -120,7 +129,13 @@ def lookup_space(params: LookupParams) -> AddressSpace:
     """Return what a bus of a lookup engine reaches."""
     window = Window(name="", page=0, page_bits=CSR_ADDR_BITS, registers=csr_map(params))
     busy = ("overrun",) if params.tcam_kind == "sram" else ()
-    return AddressSpace(CSR_ADDR_BITS, (window,), ("drop", *busy, "link_change"))
+    errors = ("memory_error",) if params.protection is not None else ()
+    return AddressSpace(CSR_ADDR_BITS, (window,), ("drop", *busy, "link_change", *errors))
+
+
+def finds_changed_bits(params: RouterParams) -> bool:
+    """Whether flits or lines of a router have check bits."""
+    return params.protection is not None or (params.lookup is not None and params.lookup.protection is not None)
 
 
 def router_space(params: RouterParams, stream_ports: tuple[int, ...] = ()) -> AddressSpace:
@@ -140,6 +155,7 @@ def router_space(params: RouterParams, stream_ports: tuple[int, ...] = ()) -> Ad
         ]
         sources += ["overrun"] if params.lookup.tcam_kind == "sram" else []
         sources += ["link_change"]
+    sources += ["memory_error"] if finds_changed_bits(params) else []
     if stream_ports:
         counters = stream_map(stream_ports)
         windows.append(Window(name="STREAMS", page=STREAM_PAGE, page_bits=CSR_ADDR_BITS, registers=counters))

@@ -99,6 +99,7 @@ def network_params(
                     lookup=lookup,
                     ports_per_engine=config.lookup.ports_per_engine if lookup is not None else 1,
                     output_kind="port_set" if lookup is not None and tables.port_sets else "port",
+                    protection=None if router.protection == "none" else router.protection,
                     **given,
                     **kinds,
                 )

@@ -77,6 +77,14 @@ def router_csr_map(params: RouterParams) -> CsrMap:
     return CsrMap(tuple(sorted(registers, key=lambda register: register.address)))
 
 
+def flit_counters(params: RouterParams) -> tuple[tuple[str, str], ...]:
+    """Return name and meaning of the counters of flits with changed bits, errors first."""
+    found = "cycles in which some input port has read a flit with"
+    errors = ("FLIT_ERRORS", f"{found} changed bits that are not corrected")
+    repairs = ("FLIT_REPAIRS", f"{found} a changed bit that was corrected")
+    return {None: (), "parity": (errors,), "secded": (errors, repairs)}[params.protection]
+
+
 def _word(name: str, address: int, access: Access, width: int, description: str, *, reset: int = 0) -> Register:
     field = Field(name="value", lsb=0, width=width, access=access, reset=reset, description=description)
     return Register(name=name, address=address, fields=(field,), description=description)
@@ -140,6 +148,8 @@ def _control(params: RouterParams) -> Iterator[Register]:
     also = "; a write also goes to OWN of all lookup engines" if params.rc == "lookup" else ""
     for half, address, width in _halves(0x06, params.address_bits):
         yield _word(f"OWN_{half}", address, "rw", width, f"Own address of the router, {_WORDS[half]} word{also}.")
+    for address, (name, text) in zip((0x0C, 0x0D), flit_counters(params), strict=False):
+        yield _word(name, address, "ro", WORD_BITS, f"Counter: {text}; wraps.")
     yield _word("NUMBER", 0x08, "ro", NUMBER_BITS, "Number of the router in its network, as on its pins.")
     for half, address, width in _halves(0x0A, params.ports):
         yield _word(

@@ -2,17 +2,23 @@
 
 from hopforge.model.lookup.csr import CsrMap, Field, Register
 
-__all__ = ["INTERRUPT_WORD_BITS", "SOURCES", "interrupt_map"]
+__all__ = ["INTERRUPT_WORD_BITS", "SOURCES", "built_sources", "interrupt_map"]
 
 SOURCES = (
     ("drop", "A destination without a matching TCAM row was answered (lookup engine) or its packet dropped (router)."),
     ("overrun", "A TCAM row was committed while another one was being written, and ignored."),
     ("link_change", "The pin link_change was 1."),
+    ("memory_error", "Changed bits were found in a line of a cache or in a flit of a buffer, corrected or not."),
 )
 """Name and meaning of every source of the interrupt, from bit 0 on."""
 
 INTERRUPT_WORD_BITS = 2
 """Width of a word address within the registers of the interrupt."""
+
+
+def built_sources(sources: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names for which a design with `sources` has bits: `memory_error` only where it can happen."""
+    return tuple(name for name, _ in SOURCES if name != "memory_error" or name in sources)
 
 
 def interrupt_map(sources: tuple[str, ...]) -> CsrMap:

@@ -7,6 +7,7 @@ from typing import Literal
 from hopforge.model.config.limits import AHEAD_ASKERS_MAX, asker_bits
 from hopforge.model.config.router import choice_ahead_problem, hidden_cycles_problem
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.numbers.code_word import PROTECTIONS, Protection
 
 __all__ = ["CLASS_BITS", "INPUT_VCS_MAX", "PORT_BITS", "LookAhead", "Route", "RouterParams", "check_input_vcs"]
 
@@ -40,6 +41,7 @@ _CHOICES = {
     "output_kind": ("port", "port_set"),
     "ports_per_engine": (1, 2, 4),
     "flit_buffers": ("memory", "latches", "flip_flops"),
+    "protection": (None, *PROTECTIONS),
 }
 _NEIGHBOUR_FLITS = (1, 65535)
 
@@ -157,6 +159,8 @@ class RouterParams:
         Input ports that share a lookup engine: 1, 2 or 4; the last engine serves what is left over.
     flit_buffers : str
         ``memory`` (macros, or flip-flops), ``latches`` or ``flip_flops`` (standard cells).
+    protection : str, optional
+        Check bits of the flits in the buffers: ``parity`` or ``secded``.
 
     Raises
     ------
@@ -189,10 +193,16 @@ class RouterParams:
     output_kind: Literal["port", "port_set"] = "port"
     ports_per_engine: Literal[1, 2, 4] = 1
     flit_buffers: Literal["memory", "latches", "flip_flops"] = "memory"
+    protection: Protection | None = None
 
     def __post_init__(self) -> None:
         for problem in self._problems():
             raise ValueError(problem)
+
+    @property
+    def protected(self) -> tuple[Protection, ...]:
+        """The protection, if there is one."""
+        return () if self.protection is None else (self.protection,)
 
     @property
     def header_bits(self) -> int:

@@ -1,5 +1,8 @@
 """The whole engine as a replay: random traffic with the outputs of the golden engine."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hopforge.model.lookup.fast.layout import INPUTS, OUTPUTS
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.replay import Output, Replay, as_words
@@ -16,16 +19,27 @@ def lookup_replay(stimulus: Stimulus) -> Replay:
 
     The ports of the TCAM exist only if it is external; what a response holds counts only while it is valid.
     """
-    ins = _ports(stimulus.params, INPUTS)
-    outs = _ports(stimulus.params, OUTPUTS)
+    return engine_replay(stimulus.params, stimulus.inputs, stimulus.outputs)
+
+
+def engine_replay(
+    params: LookupParams, inputs: NDArray[np.int64], outputs: NDArray[np.int64], more: tuple[str, ...] = ()
+) -> Replay:
+    """Return cycles of an engine: `inputs` has a column for each of `INPUTS` and of the ports `more`."""
+    ins = _ports(params, (*INPUTS, *more))
+    outs = _ports(params, OUTPUTS)
     return Replay(
         inputs=ins,
         outputs=tuple(Output(name, _GATES.get(name)) for name in outs),
-        driven=as_words(stimulus.inputs[:, [INPUTS.index(name) for name in ins]]),
-        expected=as_words(stimulus.outputs[:, [OUTPUTS.index(name) for name in outs]]),
+        driven=as_words(inputs[:, [(*INPUTS, *more).index(name) for name in ins]]),
+        expected=as_words(outputs[:, [OUTPUTS.index(name) for name in outs]]),
     )
 
 
 def _ports(params: LookupParams, names: tuple[str, ...]) -> tuple[str, ...]:
-    external = params.tcam_kind == "external"
-    return tuple(name for name in names if external or not name.startswith("tcam_"))
+    external, checked = params.tcam_kind == "external", params.protection is not None
+    return tuple(
+        name
+        for name in names
+        if (external or not name.startswith("tcam_")) and (checked or name != "line_error")
+    )

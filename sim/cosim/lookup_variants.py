@@ -15,6 +15,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.output.destination import check_destination
 from hopforge.model.output.results import check_writable
 from hopforge.sim.benches.lookup import lookup_replay
+from hopforge.sim.cosim.fault_campaign import FaultReport, cosim_faults
 from hopforge.sim.cosim.lookup import CosimReport, cosim
 from hopforge.sim.cosim.run import chosen_simulator, play, report_in
 from hopforge.sim.drive.engine_variants import engine_variant
@@ -108,20 +109,28 @@ def cosim_engines(
     simulator: SimulatorName | None = None,
     lookups: int | None = None,
     variants: int | None = None,
+    faults: int | None = None,
     seed: int | None = None,
     waves: bool = False,
     output: Path,
     progress: Progress | None = None,
-) -> CosimReport | VariantsReport:
+) -> CosimReport | VariantsReport | FaultReport:
     """Compare the configured engine, or `variants` engines drawn at random, with the golden engine.
+
+    With `faults` as many bits of its lines are inverted (`hopforge.sim.cosim.fault_campaign`).
 
     The other parameters and the errors are those of `hopforge.sim.cosim.lookup.cosim`.
 
     Raises
     ------
     UserError
-        Waves of variants.
+        Waves of variants or faults, faults with lookups or variants.
     """
+    if faults is not None:
+        for name, given in (("waves", waves or None), ("lookups", lookups), ("variants", variants)):
+            if given is not None:
+                raise UserError(f"--{name} is not for --faults")
+        return cosim_faults(config, faults, simulator=simulator, seed=seed, output=output, progress=progress)
     if variants is None:
         return cosim(
             config, simulator=simulator, lookups=lookups, seed=seed, waves=waves, output=output, progress=progress

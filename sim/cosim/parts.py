@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 PARTS: dict[str, Part] = {
-    "lookup": Part(cosim_engines, ("lookups", "variants")),
+    "lookup": Part(cosim_engines, ("lookups", "variants", "faults")),
     "router": Part(cosim_router, ("cycles", "variants")),
     "network": Part(cosim_network, ("load", "cycles")),
     "q_table": Part(cosim_q_table, ("cycles",)),

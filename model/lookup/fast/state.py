@@ -150,7 +150,8 @@ def _csr_kind(name: str) -> int:
         return at.K_CONFIG
     if name == "INVALIDATE_LO":
         return at.K_INVALIDATE
-    return at.K_COUNTER if name.startswith("COUNT_") else at.K_WORD
+    # counters of lines with changed bits stay 0: faults are not in the kernel
+    return at.K_COUNTER if name.removeprefix("COUNT_").lower() in at.COUNTER_NAMES else at.K_WORD
 
 
 def _parameters(params: LookupParams) -> np.ndarray:

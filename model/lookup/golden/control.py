@@ -1,10 +1,10 @@
 """What every engine has beside its stages: registers of the CSR bus, flush and epoch, scrubber, counters."""
 
-from hopforge.model.lookup.csr import COUNTERS, MODES, Register, csr_map
+from hopforge.model.lookup.csr import MODES, Register, csr_map, engine_counters
 from hopforge.model.lookup.golden.cache import Cache
 from hopforge.model.lookup.golden.keys import ActiveConfig, KeyFunctions
 from hopforge.model.lookup.golden.mshrs import MshrFile
-from hopforge.model.lookup.golden.operations import CycleEvents
+from hopforge.model.lookup.golden.operations import CycleEvents, Kind, Operation
 from hopforge.model.lookup.golden.ports import LookupInputs
 from hopforge.model.lookup.golden.tcam import InsideTcam, TcamResult, TcamRow, external_answer
 from hopforge.model.lookup.params import LookupParams
@@ -54,7 +54,32 @@ class EngineControl:
         self._tcam = InsideTcam(params)
         self._overrun = False
         self._rdata = 0
-        self.counters = {name: 0 for name, _ in COUNTERS}
+        self._line_error = False
+        self.counters = {name: 0 for name, _ in engine_counters(params)}
+
+    def flip(self, row: int, way: int, bit: int) -> None:
+        """Invert a stored bit of a line at the end of the cycle of the last `step` (docs/definitions/protection.md)."""
+        self._cache.flip(row, way, bit)
+
+    @property
+    def cache(self) -> Cache:
+        """The lines."""
+        return self._cache
+
+    def rows_of(self, dst: int) -> tuple[int, ...]:
+        """Return the row of each way in which the line of a destination lies, by the active configuration."""
+        return self.keys.rows(self.keys.key(self._active, dst))
+
+    def _read_lines(self, operation: Operation) -> None:
+        """Let an operation read its lines."""
+        scrubs = operation.kind is Kind.SCRUB
+        rows = (operation.row,) * self.params.ways if scrubs else self.keys.rows(operation.key)
+        operation.found = self._cache.read(rows)
+
+    def _end_of_lines(self, events: CycleEvents) -> None:
+        """Write repaired lines; let `line_error` follow what is counted in this cycle."""
+        self._cache.write_back()
+        self._line_error = "line_errors" in events.counts or "line_repairs" in events.counts
 
     @property
     def _quiet(self) -> bool:

@@ -92,6 +92,8 @@ class DeepLookupEngine(EngineControl):
         answer = self._answer(inputs)
 
         taken = self._choose()
+        if taken is not None:
+            self._read_lines(taken)
         goes_to_m = self._complete(events)
         invalidated = self._invalidated()
         picked = self._mshrs.to_fill() if self._to_fill is None and self._f is None else None
@@ -119,7 +121,7 @@ class DeepLookupEngine(EngineControl):
 
     def _outputs(self) -> LookupOutputs:
         ready = self._a_moves and not self._invalidate_pending
-        outputs = LookupOutputs(req_ready=int(ready), csr_rdata=self._rdata)
+        outputs = LookupOutputs(req_ready=int(ready), csr_rdata=self._rdata, line_error=int(self._line_error))
         if self._out:
             out = self._out[0]
             outputs = outputs._replace(
@@ -184,43 +186,47 @@ class DeepLookupEngine(EngineControl):
         operation = self._c[-1]
         if operation is None:
             return None
-        rows = self.keys.rows(operation.key)
         if operation.kind is Kind.LOOKUP:
-            return self._complete_lookup(operation, rows, events)
+            return self._complete_lookup(operation, events)
         if operation.kind is Kind.FILL:
-            self._complete_fill(operation, rows, events)
+            self._complete_fill(operation, events)
         elif operation.kind is Kind.INVALIDATE:
-            self._cache.invalidate(rows, operation.key)
+            events.found(operation.found)
+            self._cache.invalidate(operation.found, operation.key)
             return operation
         elif operation.fresh:
-            self._cache.scrub(operation.row)
+            events.found(operation.found)
+            self._cache.scrub(operation.found)
             events.scrub_done = True
         return None
 
-    def _complete_lookup(
-        self, operation: Operation, rows: tuple[int, ...], events: CycleEvents
-    ) -> Operation | None:  # fmt: skip
+    def _complete_lookup(self, operation: Operation, events: CycleEvents) -> Operation | None:
         events.count("lookups")
         operation.usable = self._usable
-        output = self._cache.lookup(rows, operation.key) if operation.usable and operation.fresh else None
+        output = None
+        if operation.usable and operation.fresh:
+            events.found(operation.found)
+            output = self._cache.lookup(operation.found, operation.key)
         if output is None:
             return operation
         events.count("hits")
         events.response = Response(operation.tag, output, 1, 1)
         return None
 
-    def _complete_fill(self, operation: Operation, rows: tuple[int, ...], events: CycleEvents) -> None:
+    def _complete_fill(self, operation: Operation, events: CycleEvents) -> None:
         assert self._mshrs.entries[operation.mshr].state is State.INJECTED
         result = operation.result
         events.response = Response(operation.tag, result.output, result.match, 0)
         events.freed = operation.mshr
         if not result.match:
             events.count("drops")
-        elif self._usable and operation.fresh and self._cache.lookup(rows, operation.key) is None:
-            evicted = self._cache.fill(rows, operation.key, result.output)
-            events.count("fills")
-            if evicted:
-                events.count("evictions")
+        elif self._usable and operation.fresh:
+            events.found(operation.found)
+            if self._cache.touch(operation.found, operation.key) is None:
+                evicted = self._cache.fill(operation.found, operation.key, result.output)
+                events.count("fills")
+                if evicted:
+                    events.count("evictions")
 
     # ---- MSHRs
 
@@ -381,6 +387,7 @@ class DeepLookupEngine(EngineControl):
         if self._before.csr_re:
             self._note_read(self._before.csr_addr)
         self._count(self._late_counts)
+        self._end_of_lines(events)
         self._late_counts = events.counts
         if self._late_clear:
             super()._clear_counters()

@@ -145,7 +145,7 @@ class LookupEngine(EngineControl):
         return Operation(Kind.SCRUB, row=self._scrub_row)
 
     def _outputs(self, req_ready: bool, offer: int | None) -> LookupOutputs:
-        outputs = LookupOutputs(req_ready=int(req_ready), csr_rdata=self._rdata)
+        outputs = LookupOutputs(req_ready=int(req_ready), csr_rdata=self._rdata, line_error=int(self._line_error))
         if self._out is not None:
             out = self._out
             outputs = outputs._replace(
@@ -160,26 +160,32 @@ class LookupEngine(EngineControl):
     def _complete(self, operation: Operation, answer: tuple[int, TcamResult] | None, events: CycleEvents) -> None:
         """Carry out what C does; MSHRs are only looked at, their changes go to `events`."""
         events.completed = operation
-        rows = self.keys.rows(operation.key)
+        if self._depth == 1:
+            self._read_lines(operation)
         if operation.kind is Kind.LOOKUP:
-            self._complete_lookup(operation, rows, answer, events)
+            self._complete_lookup(operation, answer, events)
         elif operation.kind is Kind.FILL:
-            self._complete_fill(operation, rows, events)
+            self._complete_fill(operation, events)
         elif operation.kind is Kind.INVALIDATE:
             events.count("invalidations")
-            self._cache.invalidate(rows, operation.key)
+            events.found(operation.found)
+            self._cache.invalidate(operation.found, operation.key)
         elif operation.fresh:
-            self._cache.scrub(operation.row)
+            events.found(operation.found)
+            self._cache.scrub(operation.found)
             events.scrub_done = True
 
     def _usable(self, operation: Operation) -> bool:
         return bool(self._active.enable) and not self._flush_wait and operation.fresh
 
     def _complete_lookup(
-        self, operation: Operation, rows: tuple[int, ...], answer: tuple[int, TcamResult] | None, events: CycleEvents
-    ) -> None:
+        self, operation: Operation, answer: tuple[int, TcamResult] | None, events: CycleEvents
+    ) -> None:  # fmt: skip
         events.count("lookups")
-        output = self._cache.lookup(rows, operation.key) if self._usable(operation) else None
+        output = None
+        if self._usable(operation):
+            events.found(operation.found)
+            output = self._cache.lookup(operation.found, operation.key)
         if output is not None:
             events.response = Response(operation.tag, output, 1, 1)
             events.count("hits")
@@ -203,7 +209,7 @@ class LookupEngine(EngineControl):
                 entry = replace(entry, state=State.WAIT_PRIMARY, primary=primary)
         events.allocated = self._mshrs.first_free, entry
 
-    def _complete_fill(self, operation: Operation, rows: tuple[int, ...], events: CycleEvents) -> None:
+    def _complete_fill(self, operation: Operation, events: CycleEvents) -> None:
         mshr = self._mshrs.entries[operation.mshr]
         if self._depth > 1 and mshr.state is not State.INJECTED:
             return  # killed
@@ -212,9 +218,12 @@ class LookupEngine(EngineControl):
         if not mshr.result.match:
             events.count("drops")
             return
-        if not self._usable(operation) or self._cache.lookup(rows, operation.key) is not None:
+        if not self._usable(operation):
             return
-        evicted = self._cache.fill(rows, operation.key, mshr.result.output)
+        events.found(operation.found)
+        if self._cache.touch(operation.found, operation.key) is not None:
+            return
+        evicted = self._cache.fill(operation.found, operation.key, mshr.result.output)
         events.count("fills")
         if evicted:
             events.count("evictions")
@@ -273,6 +282,7 @@ class LookupEngine(EngineControl):
             if self._c is events.completed:
                 self._c = None
             if chosen is not None:
+                self._read_lines(chosen)  # with what C has just written
                 self._c = chosen
         if self._depth < 3:
             if taken is not None and taken.kind is Kind.INVALIDATE:
@@ -309,6 +319,7 @@ class LookupEngine(EngineControl):
             self._rdata = read_data
             self._note_read(inputs.csr_addr)
         self._count(events.counts)
+        self._end_of_lines(events)
         self._active = self._from_shadow()
         self._bus(inputs)
         self._flush_request |= self._configured

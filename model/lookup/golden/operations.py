@@ -5,8 +5,11 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from hopforge.model.lookup.csr import COUNTERS
+from hopforge.model.lookup.golden.cache import ReadLines
 from hopforge.model.lookup.golden.mshrs import Mshr
 from hopforge.model.lookup.golden.tcam import TcamResult
+
+_NOTHING_READ = ReadLines((), ())
 
 
 class Kind(Enum):
@@ -20,7 +23,7 @@ class Kind(Enum):
 
 @dataclass
 class Operation:
-    """What moves through the stages; `fresh`: no flush since it began.
+    """What moves through the stages; `fresh`: no flush since it began; `found`: the lines that it has read in B.
 
     Deep engines only: `result` of a FILL, `usable`: whether the cache could be used when a LOOKUP was in C2.
     """
@@ -34,6 +37,7 @@ class Operation:
     row: int = 0
     result: TcamResult = field(default_factory=TcamResult)
     usable: bool = False
+    found: ReadLines = _NOTHING_READ
 
 
 class Response(NamedTuple):
@@ -58,4 +62,11 @@ class CycleEvents:
 
     def count(self, name: str) -> None:
         """Count one event for a counter."""
-        self.counts[name] += 1
+        self.counts[name] = self.counts.get(name, 0) + 1
+
+    def found(self, lines: ReadLines) -> None:
+        """Count what is wrong with the lines that an operation looks at."""
+        if lines.wrong:
+            self.count("line_errors")
+        if lines.repaired:
+            self.count("line_repairs")

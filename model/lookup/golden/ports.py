@@ -23,7 +23,7 @@ class LookupInputs(NamedTuple):
 
 
 class LookupOutputs(NamedTuple):
-    """Outputs of one cycle; what means nothing in this cycle is 0."""
+    """Outputs of one cycle; what means nothing in this cycle is 0. ``line_error``: with protection only."""
 
     req_ready: int = 0
     resp_valid: int = 0
@@ -32,6 +32,7 @@ class LookupOutputs(NamedTuple):
     resp_match: int = 0
     resp_hit: int = 0
     csr_rdata: int = 0
+    line_error: int = 0
     tcam_req_valid: int = 0
     tcam_req_id: int = 0
     tcam_req_dst: int = 0

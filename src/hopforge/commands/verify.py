@@ -34,6 +34,9 @@ def cosim(
     seed: Annotated[
         int | None, typer.Option(min=0, max=MOST_SEED, help="Of the traffic; default: the configuration's.")
     ] = None,
+    faults: Annotated[
+        int | None, typer.Option(min=1, help="lookup: as many bits of its lines are inverted, one after another.")
+    ] = None,
     waves: Annotated[bool, typer.Option("--waves", help="Record all signals (FST or VCD).")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of everything (default: build/NAME/cosim/PART).")
@@ -55,7 +58,7 @@ def cosim(
 
     check_part(part)
     checked = read(config, f"cosim {part}")
-    options = {"lookups": lookups, "load": load, "cycles": cycles, "variants": variants}
+    options = {"lookups": lookups, "load": load, "cycles": cycles, "variants": variants, "faults": faults}
     with progress_bar("cycles") as advance:
         report = cosim_part(
             part, checked,

@@ -18,6 +18,8 @@ from hopforge.model.router.bus_space import router_space
 SETTING = json.loads(os.environ["STREAM_SETTING"])
 PARAMS = STREAMS[SETTING["design"]]
 ROUTER = PARAMS[0].router
+EVERY_KIND = SETTING["packets"] >= 30
+"""Whether there are enough packets for each to be of every kind, and from every host to every other."""
 
 
 def pauses(rng: random.Random, share: float) -> Iterator[bool]:
@@ -99,21 +101,22 @@ async def packets(dut: Any, busy: float) -> None:
     for _ in range(200):
         await RisingEdge(dut.clk)
     assert all(sink.empty() for sink in sinks)
-    assert len(wanted) == len(PARAMS) ** 2
+    assert len(wanted) == len(PARAMS) ** 2 or not EVERY_KIND
     if ROUTER.vcs > 1:  # packets of a pair overtake each other on different VCs
         wanted, found = ({pair: sorted(frames) for pair, frames in each.items()} for each in (wanted, found))
     assert found == wanted
     at = {place.name: 4 * place.address for place in router_space(ROUTER, tuple(s.port for s in PARAMS)).places()}
     for stream in PARAMS:
         expected = counted[stream.port]
-        assert min(expected.values()) > 0, "the packets must have every fault"
+        assert min(expected.values()) > 0 or not EVERY_KIND, "the packets must have every fault"
         for name, fate in (
             ("DROPS", "unroutable"),
             ("STREAMS.STREAM_LONG", "long"),
             ("STREAMS.STREAM_MALFORMED", "malformed"),
         ):
             assert await master.read_dword(at[f"{name}{stream.port}"]) == expected[fate], (name, stream.port)
-    assert await master.read_dword(at["INT_STATUS"]) == 1
+    anything = any(number for expected in counted.values() for number in expected.values())
+    assert await master.read_dword(at["INT_STATUS"]) == int(anything)
     await master.write_dword(at["CTRL"], 0b11)
     assert (
         await master.read_dword(at["STREAMS.STREAM_LONG0"])

@@ -8,24 +8,28 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # the bench runs inside of the simulator and imports the designs
-from stream_designs import STREAMS, design_of
+from stream_designs import design_of
 
 from hopforge.gen.package import component_ports
 from hopforge.gen.verilog import to_verilog
 
-OTHERS = [name for name in STREAMS if name != "wormhole"]
+RUNS = [("wormhole", 30), ("vct", 6)]
+LONG_RUNS = [("vct", 30), ("one_vc", 60)]
+"""Design and packets of each host; from 30 on they are of every kind."""
 
 
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="no Icarus")
-@pytest.mark.parametrize("design", ["wormhole", *(pytest.param(name, marks=pytest.mark.study) for name in OTHERS)])
-def test_packets_between_hosts(design: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("design", "packets"), [*RUNS, *(pytest.param(*each, marks=pytest.mark.study) for each in LONG_RUNS)]
+)
+def test_packets_between_hosts(design: str, packets: int, tmp_path: Path) -> None:
     from cocotb_tools.check_results import get_results
     from cocotb_tools.runner import get_runner
 
     component = design_of(design)
     (tmp_path / "dut.sv").write_text(to_verilog(component, "dut"))
     inputs = [port["name"] for port in component_ports(component) if port["direction"] == "input"]
-    setting = {"design": design, "seed": 1, "packets": 30, "inputs": inputs}
+    setting = {"design": design, "seed": 1, "packets": packets, "inputs": inputs}
     runner = get_runner("icarus")
     runner.build(
         sources=[tmp_path / "dut.sv"], hdl_toplevel="dut", build_dir=tmp_path, timescale=("1ns", "1ps"),
