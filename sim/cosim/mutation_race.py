@@ -18,7 +18,7 @@ _PLAY_TIMEOUT_S = 300
 _AFTER_RESET = 400
 """Cycles of a trace that are compared after a further reset."""
 
-_COUNTER = re.compile(r"(?:.*\.)?(?:count_\w+_(?P<part>low|high|at\d+)|(?:\w+__)?drops)")
+_COUNTER = re.compile(r"(?:.*\.)?(?:count_\w+_(?P<part>low|high|at\d+)|(?:\w+__)?drops(?:_counted)?)")
 """Registers of `hw.event_counter`, `hw.sliced_counter` and of the drop counters of inputs."""
 
 

@@ -48,7 +48,7 @@ _ENGINE_COUNT_FROM = 2**32 - 64
 """As `COUNT_FROM`, of a lookup engine by itself: some of its events are rare, and each must carry through all bits."""
 
 _EVENTS = {r"count_\w+_high": COUNT_FROM >> 2}  # of hw.event_counter, whose two lowest bits are apart
-_DROPS = {"drops": COUNT_FROM}  # of hw.input_ports
+_DROPS = {"drops_counted": COUNT_FROM}  # of hw.input_unit; the event is added a cycle later
 
 _RESETS = 16
 """Further resets of an engine in each trace."""

@@ -125,11 +125,11 @@ FAULTS = [
     ),
     Fault(
         "a lookup hits while the engine is off or waits for a flush",
-        "if operation.usable and operation.fresh else None", "if operation.fresh else None", turned_off,
+        "if operation.usable and operation.fresh:", "if operation.fresh:", turned_off,
     ),
     Fault(
-        "a line is written while the engine is off", "elif self._usable and operation.fresh and",
-        "elif operation.fresh and", disabled,
+        "a line is written while the engine is off", "elif self._usable and operation.fresh:",
+        "elif operation.fresh:", disabled,
     ),
 ]  # fmt: skip
 

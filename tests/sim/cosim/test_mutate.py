@@ -164,9 +164,11 @@ def test_registers_of_counters_are_found() -> None:
     text = (
         "  reg [6:0] \\a.count_hits_at11  = 7'h00;\n  reg [1:0] \\count_x_low  = 2'h0;\n"
         "  reg [29:0] count_x_high = 30'h0;\n  reg [31:0] port__0__drops = 32'd0;\n  reg \\count_x_carry  = 1'h0;\n"
+        "  reg [31:0] \\a.drops_counted  = 32'd0;\n"
     )
     assert counter_registers(text) == {
         "a.count_hits_at11": (11, 7), "count_x_low": (0, 2), "count_x_high": (2, 30), "port__0__drops": (0, 32),
+        "a.drops_counted": (0, 32),
     }  # fmt: skip
     starts = counts(7, 40, 5)
     assert starts[0] == 5 and counts(7, 40, 5) == starts != counts(8, 40, 5)
