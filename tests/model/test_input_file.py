@@ -152,6 +152,7 @@ def test_all_files_of_a_folder_count(tmp_path: Path, monkeypatch: pytest.MonkeyP
 #: files that may open files by themselves, and why; all others read through `model.input_file`
 OWN_FILES = {
     "model/input_file.py": "the one place",
+    "model/free_memory.py": "/proc and control groups",
     "model/kernel/program_cache.py": "the program itself",
     "model/output/program_digest.py": "the program itself, and what it imports",
     "model/output/destination.py": "the first bytes of what would be replaced",
@@ -166,6 +167,7 @@ OWN_FILES = {
     "sim/reproduce/booksim_reference.py": "a table of runs, checked by open_input",
     "sim/run/kept_results.py": "kept results of ours",
     "sim/drive/runner.py": "what a simulator of ours wrote",
+    "sim/start/new_file.py": "templates that come with hopforge",
     "sim/cosim/router.py": "what a simulator of ours wrote",
     "gen/mutate.py": "what a tool wrote",
     "gen/verilog.py": "what a tool wrote",

@@ -163,7 +163,7 @@ def explain(
         str | None, typer.Argument(metavar="[KEY]", help="With dots, as messages name it; without: all sections.")
     ] = None,
 ) -> None:
-    """Tell what a key of a configuration does, its limits and its default; of a section, what keys it has.
+    """Show what a key of a configuration does, its limits and its default; of a section, what keys it has.
 
     Example:
 
