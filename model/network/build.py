@@ -15,6 +15,7 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, SCRIPT
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
+from hopforge.model.network.parts.agent_build import put_agents
 from hopforge.model.network.parts.chosen_ahead import match_chosen
 from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
@@ -25,6 +26,7 @@ from hopforge.model.network.parts.reply_arrays import put_replies
 from hopforge.model.network.parts.shared_switch import begin_shared, shared_match
 from hopforge.model.network.parts.speculation import speculate
 from hopforge.model.network.parts.switch_match import switch_match
+from hopforge.model.network.parts.trail_tables import put_trail
 from hopforge.model.network.parts.wavefront import match_wavefront
 from hopforge.model.network.settings import (
     SWITCH_ALLOCATORS,
@@ -168,6 +170,10 @@ def _put_source_parts(state: NetState, source: SourceParameters, tables: Tables)
         put_message_slots(state)
     if tables.feedback is not None:
         put_feedback(state, tables.feedback)
+    if source.acknowledges is not None:
+        put_trail(state, source.acknowledges)
+    if tables.agents is not None:
+        put_agents(state, tables.agents)
     if source.program is not None:
         put_program(state, source.program)
     if source.replies is not None:

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT
 from hopforge.model.network.core.state import NetworkError
+from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
+from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 
@@ -107,6 +109,8 @@ class SourceParameters:
         Ranks that send (PROGRAM).
     replies : Replies, optional
         What hosts send back.
+    acknowledges : Acknowledges, optional
+        Tables of routed packets, and acknowledges that go back over the routers of a packet.
     """
 
     kind: int = 0
@@ -118,6 +122,7 @@ class SourceParameters:
     message_packets: int = 1
     program: ProgramSource | None = None
     replies: Replies | None = None
+    acknowledges: Acknowledges | None = None
 
     @property
     def longest(self) -> int:
@@ -144,6 +149,7 @@ class Tables:
     inject_mask: Any = None
     reply_mask: Any = None
     feedback: Feedback | None = None
+    agents: AgentParameters | None = None
 
 
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:

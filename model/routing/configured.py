@@ -23,7 +23,7 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     routing = config.routing
     algorithm = str(routing.file) if routing.file is not None else routing.algorithm
     options = routing.model_dump(exclude={"algorithm", "file", "check"})
-    options |= {"tables": config.tables, "seed": config.seed, "router": config.router}
+    options |= {"tables": config.tables, "seed": config.seed, "router": config.router, "dqn": routing.dqn}
     reply, vcs = config.traffic.reply, config.router.vcs
     own = reply is not None and reply.vcs == "own"
     try:
@@ -54,5 +54,7 @@ def over_members(config: Config, topology: Topology, plan: RoutingPlan) -> Routi
     """Return the routing of a network from that of `routing_network`, with the members that `lookup.lag` says."""
     if topology.aggregation is None:
         return plan
+    if plan.agents is not None:
+        raise RoutingError("routing.algorithm dqn cannot use aggregated links (topology.aggregation)")
     reduction = configured_reduction(config, topology)
     return aggregated_plan(plan, topology, reduction.member_array(topology.host_address))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
+from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.class_latencies import class_latencies, reply_ages, reset_classes
 from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits, flit_router_parameters
 from hopforge.sim.run.lookup_measures import lookup_totals
@@ -122,9 +124,12 @@ class Simulation:
             inject_mask=self.plan.inject_mask,
             reply_mask=self.plan.reply_mask,
             feedback=self.plan.feedback,
+            agents=None if self.plan.agents is None else replace(self.plan.agents, seed=seed),
         )
         self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
         self.state: NetState = self.built.state
+        #: what its agents do, None: it has none
+        self.agents = None if self.state.agents is None else AgentWatch(self.state)
         if self.traffic.silent is not None:
             self.state["host"]["next_time"][self.traffic.silent] = NEVER
             self.state["host"]["stopped"][self.traffic.silent] = 1
@@ -357,7 +362,17 @@ class Simulation:
         before = int(self.state["measured"]), int(self.state["latency_sum"])
         self.advance(cycles)
         self.check_conservation()
+        if self.agents is not None:
+            self.agents.note()
         return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
+
+    def _advance_noting(self, cycles: int) -> None:
+        """Advance, and note what agents do in every sample of it."""
+        step = cycles if self.agents is None else self.sample_cycles
+        for begin in range(0, cycles, step):
+            self.advance(min(step, cycles - begin))
+            if self.agents is not None:
+                self.agents.note()
 
     def warm_up(self) -> int:
         """Run until the start-up is over; returns the cycles it took.
@@ -367,7 +382,7 @@ class Simulation:
         """
         fixed = self.lengths()[0]
         if fixed:
-            self.advance(fixed)
+            self._advance_noting(fixed)
             return fixed
         means: list[float] = []
         while len(means) < MAX_WARMUP_SAMPLES:
@@ -406,6 +421,9 @@ class Simulation:
             cycles += sample
             if progress is not None:
                 progress(warmup + cycles)
+            if self.agents is not None and self.agents.diverged:
+                stop = "diverged"
+                break
             if cycles >= least and len(samples) >= BATCHES and self.reconfiguration is None:
                 mean, half = batch_interval(samples)
                 if half <= limits.precision * mean:

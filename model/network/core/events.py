@@ -10,7 +10,7 @@ from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.core.candidates import blank_candidates, candidate_port
 from hopforge.model.network.core.event_log import call_log
-from hopforge.model.network.core.hooks import HEAD_IN, HEAD_OUT, TAKE, call_hook
+from hopforge.model.network.core.hooks import HEAD_HERE, HEAD_IN, HEAD_OUT, TAKE, call_hook
 from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
 from hopforge.model.network.core.packet_ends import count_arrival, lose_packet
 from hopforge.model.network.core.records import (
@@ -263,6 +263,8 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
     vc.flits = vc.flits + 1
     if net.feedback != 0 and flit & HEAD != 0:
         call_hook(net.feedback, net, HEAD_IN, int64(flit) >> 2, now)
+    if net.agent != 0 and flit & HEAD != 0:
+        call_hook(net.agent, net, HEAD_HERE, n, int64(flit) >> 2)
     if vc.state == IDLE:
         start_routing(net, route, n, now)
         return

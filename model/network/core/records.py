@@ -10,6 +10,7 @@ import numba
 import numpy as np
 from numba import float64, int32, int64, types
 
+from hopforge.model.dqn.tables import Tables
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
@@ -276,11 +277,24 @@ _SETTINGS = [
     ("feedback", "i8"),
     ("report", "i8"),  # ... that `feedback` calls
     ("learn", "i8"),
+    ("agent", "i8"),  # hook of what decides about heads and learns from acknowledges
+    ("agents", "i8"),  # address of the agents of DQN routing (parts.agent_state.AGENTS), 0: none
     ("lookup", "i8"),  # address of the lookup engines (lookup_state.LOOKUPS), 0: routes come from tables
     ("lookup_step", "i8"),  # ... and of the function that moves them on
     ("reply_flits", "i8"),
     ("reply_delay", "i8"),  # cycles
     ("reply_places", "i8"),  # of a host, 0: no limit
+    ("trail_depth", "i8"),  # entries of a router's table of routed packets, 0: none (parts.trail_tables)
+    ("trail_groups", "i8"),  # of routers, each of which has episodes of its own ...
+    ("trail_episodes", "i8"),  # ... at most so many ...
+    ("trail_inputs", "i8"),  # ... of observations with so many numbers
+    ("ack_ratio", "i8"),  # every so-many-th packet of a host asks for an acknowledge, 0: none
+    ("max_hops", "i8"),
+    ("busy_too", "i8"),
+    ("reward_rejected", "i8"),
+    ("ack_queue", "i8"),
+    ("reward_unit", "f8"),
+    ("reward_offset", "f8"),
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 
@@ -321,6 +335,7 @@ _COUNTERS = [
     ("ranks_running", "i8"),
     ("leaving_count", "i8"),
     ("notes", "i8"),  # feedback that has arrived
+    ("reward", "f8"),  # of the episode of the event `REWARDED`
     ("log_length", "i8"),
     ("mistake", "i8"),  # of a function of a user's (model.network.core.user_code), 0: none ...
     ("mistake_function", "i8"),  # ... its number ...
@@ -420,6 +435,9 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "leaving": np.dtype("int64"),  # input VC << 32 | packet of heads that leave a router in this cycle
     "note_event": NOTE,  # NOTE[wheel, routers·P]: feedback on its way
     "note_events": np.dtype("int32"),  # int32[wheel]
+    **{
+        f"trail_{name}": np.dtype("float32" if name == "episode_observations" else "int64") for name in Tables._fields
+    },  # tables of routed packets
     "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets, the last bin holds all above
     "log": np.dtype("int64"),  # int64[capacity, 6]: see event_log.put_log
 }
