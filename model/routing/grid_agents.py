@@ -135,7 +135,8 @@ def _parameters(
         topology=f"{topology.kind} {size}, agents: {int(of_router.max()) + 1}", agents=of_router,
         radices=np.array(radices), coordinates=coordinates.reshape(-1, n), wraps=wraps,
         home=topology.host_router.astype(np.int64), allowed=allowed, first_port=table[HOSTS], escapes=escapes, vcs=vcs,
-        scales=scales, max_episodes=config.max_episodes, seed=options.get("seed", 1), weights=config.weights,
+        scales=scales, max_episodes=config.max_episodes,
+        at_once=config.rewards == "at_once", seed=options.get("seed", 1), weights=config.weights,
     )  # fmt: skip
 
 

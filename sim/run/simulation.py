@@ -16,6 +16,7 @@ from hopforge.model.network.core.records import DEADLOCK, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.core.user_code import refuse_mistake
+from hopforge.model.network.parts.agent_build import with_agents
 from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
@@ -116,6 +117,8 @@ class Simulation:
             source = SourceParameters(kind=PROGRAM, program=program_source(config, self.placed))
         else:
             source = source_parameters(config, load, self.traffic.round_packets)
+        if self.plan.agents is not None:
+            source = replace(source, acknowledges=with_agents(source.acknowledges, self.plan.agents))
         tables = Tables(
             routing=self.plan.table,
             memory=self.plan.memory,

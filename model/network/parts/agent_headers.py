@@ -8,8 +8,9 @@ from typing import Any
 
 from numba import carray, int32, int64, njit
 
+from hopforge.model.dqn.acknowledges import FORWARD, acknowledge, leave_queue
 from hopforge.model.dqn.dense import part
-from hopforge.model.dqn.headers import passes_by, propose, take_escape
+from hopforge.model.dqn.headers import deliver, passes_by, propose, take_escape
 from hopforge.model.dqn.learning import decide, end_decision, store
 from hopforge.model.dqn.observation import distance, observe
 from hopforge.model.dqn.tables import EPISODE, NONE, TIME, close_episode, find_entry
@@ -98,14 +99,21 @@ def is_busy(net: Net, r: Any, port: int) -> bool:
     return int64(output_port(net, port).free_mask) & adaptive == 0
 
 
+@inlined
+def router_before(net: Net, n: int) -> int:
+    """Router from which packets come to input VC `n`; `NONE`: from a host."""
+    output = int64(input_vc(net, n).credit_to)
+    return output // net.vcs // net.ports if output < net.output_vcs else NONE
+
+
 @part
 def tell_last_router(
     net: Net, r: Any, agents: Any, tables: Any, n: int, packet: int, observation: Any, agent: int, allowed: int
 ) -> None:
     """With bootstrap: the agent that sent a packet here gets its sample; `agent`: of this router, or `NOWHERE`."""
-    if r.later == 0 or input_vc(net, n).credit_to >= net.output_vcs:
+    router = router_before(net, n)
+    if r.later == 0 or router == NONE:
         return
-    router = input_vc(net, n).credit_to // net.vcs // net.ports
     place = find_entry(tables, router, packet)
     if place == NONE or tables.entries[router, place, EPISODE] == NONE:
         return
@@ -116,6 +124,25 @@ def tell_last_router(
     close_episode(tables, sender, episode)
     entry[EPISODE] = NONE
     store(agents, sender, tables.episode_observations[sender, episode], action, reward, observation, agent, allowed)
+
+
+@part
+def reward_at_once(net: Net, agents: Any, tables: Any, rules: Any, n: int, packet: int, asks: bool) -> None:
+    """Reward all decisions about a packet whose head has come to its destination in input VC `n`."""
+    router = router_before(net, n)
+    stamp = net.cycle + tables.skew[input_vc(net, n).router]
+    if not deliver(tables, asks, router):
+        return
+    while router != NONE:
+        result, port, place, reward = acknowledge(tables, rules, router, packet, stamp)
+        if place != NONE:
+            agent = tables.agents[router]
+            seen = tables.episode_observations[agent, place]
+            store(agents, agent, seen, tables.episode_actions[agent, place], reward, seen, NOWHERE, 0)
+        if result != FORWARD:
+            return
+        leave_queue(tables, router)
+        router = router_before(net, (router * net.ports + port) * net.vcs)
 
 
 @part
@@ -135,6 +162,8 @@ def head_here(net: Net, n: int, p: int) -> None:
     there = int64s(r.home)[packet.dst]
     if there == router:
         tell_last_router(net, r, agents, tables, n, name, observation, NOWHERE, 0)
+        if r.at_once != 0:
+            reward_at_once(net, agents, tables, rules_of(net), n, name, wants_acknowledge(net, packet))
         return
     places = carray(int64s(r.coordinates), (r.routers, r.dimensions))
     radices = carray(int64s(r.radices), (r.dimensions,))
