@@ -180,8 +180,8 @@ class RoutingConfig(Section):
     """The routing algorithm."""
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
-    """dor, star_channel, dqn, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca, anca
-    (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
+    """dor, star_channel, dqn, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca,
+    anca (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
     (dragonfly); shortest, up_down, shortest_escape, tables (any network); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""

@@ -54,6 +54,7 @@ _PLUS, _RANDOM, _BY_SIGN = range(3)
 
 
 def grid_table(topology: Topology, vcs: int) -> list[int]:
+    """Return the table of a mesh or torus, as a list that an algorithm completes."""
     radices = [int(k) for k in topology.params["radices"]]
     n = len(radices)
     hosts = int((topology.host_at[0] >= 0).sum())
@@ -92,6 +93,7 @@ def grid_table(topology: Topology, vcs: int) -> list[int]:
 
 
 def plan_table(table: list[int]) -> NDArray[np.int32]:
+    """Return a table as kernels take it."""
     return np.array(table, np.int32)
 
 
@@ -104,11 +106,13 @@ def _first_open(table: Any, here: int, there: int) -> int:
 
 @njit
 def home_router(table: Any, host: int) -> int:
+    """Router of a host."""
     return table[table[_HOME] + host]
 
 
 @njit
 def eject(table: Any, host: int, out: Any) -> int:
+    """Let a packet go to its host, which is at this router."""
     out[0] = candidate(host % table[HOSTS] if table[HOSTS] > 1 else 0, table[_ALL])
     return 1
 

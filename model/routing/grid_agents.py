@@ -174,6 +174,6 @@ def _check_router(router: Any) -> None:
     if router.model != "input_queued":
         raise RoutingError(f"routing.algorithm dqn needs router.model: input_queued, not {router.model}")
     if router.switching == "wormhole":
-        raise RoutingError("routing.algorithm dqn needs router.switching: vct or saf (room for whole packets), not wormhole")
+        raise RoutingError("routing.algorithm dqn needs router.switching: vct or saf (room for a packet), not wormhole")
     if router.route_computation == "lookup":
         raise RoutingError("routing.algorithm dqn needs router.route_computation: table, not lookup")

@@ -34,7 +34,8 @@ def plan_for_replies(plan: RoutingPlan, topology: Topology, vcs: int, *, own: bo
     if not own:
         return replace(plan, reply_mask=mask)
     names_vcs = topology.kind == "dragonfly" or plan.unguarded is not None
-    if plan.feedback is not None or plan.agents is not None or (names_vcs and fields_read((plan.unguarded or plan).route).changing):
+    learns = plan.feedback is not None or plan.agents is not None
+    if learns or (names_vcs and fields_read((plan.unguarded or plan).route).changing):
         raise RoutingError(
             f"traffic.reply.vcs must be shared with routing.algorithm {algorithm}, which compares the queues of "
             "virtual channels, not own"

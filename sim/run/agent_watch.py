@@ -30,6 +30,16 @@ __all__ = ["AgentWatch"]
 #: what divides each sum: number of decisions, samples, training steps
 _DIVISORS = {"mean_q": (Q, DECISIONS), "mean_reward": (REWARD, STORED), "mean_loss": (LOSS, TRAININGS)}
 _COUNTS = {"decisions": DECISIONS, "random": RANDOM, "samples": STORED, "trainings": TRAININGS, "copies": COPIES}
+_MEANS = (("mean Q", Q, DECISIONS), ("reward", REWARD, STORED), ("loss", LOSS, TRAININGS))
+#: what `hopforge net` shows of the rare cases
+_CAUSES = {
+    "left to dimension order": {
+        "rejected": "without room", "hop_limit": "after too many hops", "escaped_waiting": "while they waited",
+    },
+    "without an episode": {
+        "no_reqack": "want no acknowledge", "table_full": "table full", "overrun": "too many episodes",
+    },
+}  # fmt: skip
 
 
 class AgentWatch:
@@ -101,26 +111,18 @@ class AgentWatch:
         """Say what `hopforge net` shows."""
         counts, total = trail_counts(self._state), self._of.agents.counts.sum(axis=0)
         late, sums = self._late()
-        means = ", ".join(
-            f"{words} {sums[column] / late[divisor]:.3g}"
-            for words, column, divisor in (("mean Q", Q, DECISIONS), ("reward", REWARD, STORED), ("loss", LOSS, TRAININGS))
-            if late[divisor]
-        )
-        rows = [
-            (
-                "agents",
-                f"{self._of.parameters.count}: {total[DECISIONS]:,} decisions ({total[RANDOM]:,} random), "
-                f"{total[STORED]:,} samples, {total[TRAININGS]:,} training steps",
-            ),
-            ("left to dimension order", ", ".join(f"{counts[name]:,} {words}" for name, words in (
-                ("rejected", "rejected"), ("hop_limit", "after too many hops"), ("escaped_waiting", "while they waited"),
-            ))),
-            ("without an episode", ", ".join(f"{counts[name]:,} {words}" for name, words in (
-                ("no_reqack", "want no acknowledge"), ("table_full", "table full"), ("overrun", "too many episodes"),
-            ))),
+        means = [
+            f"{words} {sums[column] / late[divisor]:.3g}" for words, column, divisor in _MEANS if late[divisor]
         ]  # fmt: skip
+        rows = [(
+            "agents",
+            f"{self._of.parameters.count}: {total[DECISIONS]:,} decisions ({total[RANDOM]:,} random), "
+            f"{total[STORED]:,} samples, {total[TRAININGS]:,} training steps",
+        )]  # fmt: skip
         if means:
-            rows.insert(1, ("at the end", means))
+            rows.append(("at the end", ", ".join(means)))
+        for subject, causes in _CAUSES.items():
+            rows.append((subject, ", ".join(f"{counts[name]:,} {words}" for name, words in causes.items())))
         if self.diverged:
             rows.append(("STOPPED", self._reason()))
         return rows

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.output.plots import GREY, Line, draw_lines, new_figure, save_figure, style_axes
-from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_rows
+from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.link_frames import write_frames
 from hopforge.sim.run.run_statistics import percentile
-from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.series_limits import series_cycles
 from hopforge.sim.run.simulation import Simulation
 
@@ -306,7 +306,7 @@ def write_series(
     progress : callable, optional
         Called with (pictures done, in all).
     """
-    tables = {"series": series.bins, "distribution": series.distribution}
+    tables: dict[str, Table] = {"series": series.bins, "distribution": series.distribution}
     if len(series.estimates):
         tables["estimates"] = series.estimates
     if series.failures is not None:

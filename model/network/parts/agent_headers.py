@@ -17,7 +17,7 @@ from hopforge.model.dqn.tables import EPISODE, NONE, TIME, close_episode, find_e
 from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import floats, int32s, int64s, singles
 from hopforge.model.network.core.hooks import HEAD_HERE, HOOK_SIGNATURE, REWARDED
-from hopforge.model.network.core.records import Net, input_port, input_vc, output_port, output_vc, packet_at
+from hopforge.model.network.core.records import Net, input_vc, output_port, output_vc, packet_at
 from hopforge.model.network.parts.agent_state import agents_of, record_of
 from hopforge.model.network.parts.trail_tables import packet_name, rules_of, tables_of, wants_acknowledge
 
@@ -86,9 +86,9 @@ def count_remote(net: Net, r: Any, router: int, remote: Any) -> None:
 @inlined
 def most_room(net: Net, r: Any, port: int) -> int:
     """Free flits of the emptiest adaptive buffer behind a port."""
-    free = int64(0)
+    free = 0
     for v in range(r.escapes, r.adaptive_end):
-        free = max(free, int64(output_vc(net, port * net.vcs + v).credits))
+        free = max(free, int(output_vc(net, port * net.vcs + v).credits))
     return free
 
 
