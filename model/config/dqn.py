@@ -48,8 +48,9 @@ class DqnConfig(Section):
     """Stored samples from one training step to the next."""
     target_every: Count = 500
     """Decisions between two copies to the target network."""
-    exploration: Literal["configuration", "text", "none"] = "configuration"
-    """Share of random actions: from 1 to .02 in 10 000 decisions; to .1 in 10 000, and .02 from 100 000 on; or none."""
+    exploration: Literal["configuration", "text", "none", "late"] = "configuration"
+    """Share of random actions: from 1 to .02 in 10 000 decisions; to .1 in 10 000, and .02 from 100 000 on; none; or
+    .02 from the first one on, for weights that were trained before."""
     bootstrap: Literal["none", "next_router"] = "none"
     """What a sample aims at: its reward; or minus the time to the next router and the estimate of that router's
     agent."""

@@ -138,7 +138,7 @@ def reward_at_once(net: Net, agents: Any, tables: Any, rules: Any, n: int, packe
         if place != NONE:
             agent = tables.agents[router]
             seen = tables.episode_observations[agent, place]
-            store(agents, agent, seen, tables.episode_actions[agent, place], reward, seen, NOWHERE, 0)
+            store(agents, agent, seen, tables.episode_actions[agent, place], reward, seen, int64(NOWHERE), int64(0))
         if result != FORWARD:
             return
         leave_queue(tables, router)
@@ -161,7 +161,7 @@ def head_here(net: Net, n: int, p: int) -> None:
     observation = carray(singles(r.observation), (r.inputs,))
     there = int64s(r.home)[packet.dst]
     if there == router:
-        tell_last_router(net, r, agents, tables, n, name, observation, NOWHERE, 0)
+        tell_last_router(net, r, agents, tables, n, name, observation, int64(NOWHERE), int64(0))
         if r.at_once != 0:
             reward_at_once(net, agents, tables, rules_of(net), n, name, wants_acknowledge(net, packet))
         return
@@ -172,7 +172,7 @@ def head_here(net: Net, n: int, p: int) -> None:
     came = port if outside else NONE
     rules, now = rules_of(net), int64(net.cycle)
     if passes_by(tables, rules, router, name, now, way, int64(packet.hops), escaped, asks, came):
-        tell_last_router(net, r, agents, tables, n, name, observation, NOWHERE, 0)
+        tell_last_router(net, r, agents, tables, n, name, observation, int64(NOWHERE), int64(0))
         return
     local, remote = carray(int64s(r.local), (r.outputs,)), carray(int64s(r.remote), (r.outputs,))
     count_local(net, r, router, p, local)
@@ -195,7 +195,7 @@ def rewarded(net: Net, router: int, place: int) -> None:
     r, tables = record_of(net), tables_of(net)
     agent = tables.agents[router]
     seen = tables.episode_observations[agent, place]
-    store(agents_of(r), agent, seen, tables.episode_actions[agent, place], net.reward, seen, NOWHERE, 0)
+    store(agents_of(r), agent, seen, tables.episode_actions[agent, place], net.reward, seen, int64(NOWHERE), int64(0))
 
 
 @c_kernel(HOOK_SIGNATURE)
