@@ -56,9 +56,6 @@ class DqnConfig(Section):
     agent."""
     gamma: Annotated[float, Field(ge=0, le=1)] = 0.99
     """`bootstrap: next_router`: discount of that estimate."""
-    rewards: Literal["acknowledges", "at_once"] = "acknowledges"
-    """Rewards come with the acknowledges of `traffic.acknowledge` (without that section nothing is learned); or, which
-    no network can do, to all routers of a packet when its head reaches the destination, without acknowledges."""
     max_hops: Annotated[int, Field(ge=0)] | None = None
     """More links than these, and a packet takes dimension order (default: twice the diameter)."""
     max_episodes: Annotated[int, Field(ge=1, le=10**6)] = 100

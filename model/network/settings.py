@@ -15,7 +15,7 @@ from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
-from hopforge.model.network.parts.trail_tables import Acknowledges
+from hopforge.model.network.parts.trail_arrays import Acknowledges
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 
@@ -110,7 +110,7 @@ class SourceParameters:
     replies : Replies, optional
         What hosts send back.
     acknowledges : Acknowledges, optional
-        Tables of routed packets, and acknowledges that go back over the routers of a packet.
+        What routers send back; their last port must be free (`service_ports`).
     """
 
     kind: int = 0
@@ -127,7 +127,8 @@ class SourceParameters:
     @property
     def longest(self) -> int:
         """Longest packet in flits."""
-        return max(self._longest_created, 0 if self.replies is None else self.replies.flits)
+        answers = (self.replies, self.acknowledges)
+        return max(self._longest_created, *(0 if each is None else each.flits for each in answers))
 
     @property
     def _longest_created(self) -> int:
@@ -148,6 +149,7 @@ class Tables:
     max_candidates: int = 1
     inject_mask: Any = None
     reply_mask: Any = None
+    ack_mask: Any = None
     feedback: Feedback | None = None
     agents: AgentParameters | None = None
 

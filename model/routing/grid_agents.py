@@ -102,8 +102,8 @@ def agents_of_routers(agents: str | int, radices: list[int]) -> NDArray[np.int64
 
 def _allowed(topology: Topology, first: int) -> NDArray[np.int64]:
     """Mask of the actions of each router that have a link."""
-    linked = topology.peer_router[:, first:] >= 0
-    actions = np.arange(linked.shape[1])
+    actions = np.arange(2 * len(topology.params["radices"]))
+    linked = topology.peer_router[:, first : first + len(actions)] >= 0
     return (linked[:, actions ^ 1].astype(np.int64) << actions).sum(axis=1)
 
 
@@ -135,8 +135,7 @@ def _parameters(
         topology=f"{topology.kind} {size}, agents: {int(of_router.max()) + 1}", agents=of_router,
         radices=np.array(radices), coordinates=coordinates.reshape(-1, n), wraps=wraps,
         home=topology.host_router.astype(np.int64), allowed=allowed, first_port=table[HOSTS], escapes=escapes, vcs=vcs,
-        scales=scales, max_episodes=config.max_episodes,
-        at_once=config.rewards == "at_once", seed=options.get("seed", 1), weights=config.weights,
+        scales=scales, max_episodes=config.max_episodes, seed=options.get("seed", 1), weights=config.weights,
     )  # fmt: skip
 
 
@@ -163,7 +162,7 @@ def prepare_dqn(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
     table[FREE0] = len(table)
     return RoutingPlan(
         relation(_dqn), plan_table([*table, *allowed.tolist()]), max_candidates=2, obligation="escape", random=True,
-        every=relation(_every_dqn), agents=agents, escape_mask=vc_range(0, escapes - 1),
+        every=relation(_every_dqn), agents=agents, ack_mask=vc_range(0, escapes - 1),
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class RoutingPlan:
         place of `route`, and tests compare the two. A user's is not believed.
     feedback : Feedback, optional
         What routers tell their neighbours upstream (`model.network.parts.feedback`).
-    escape_mask : int, optional
+    ack_mask : int, optional
         VCs of the escape, which acknowledges use, too; None: all VCs.
     agents : AgentParameters, optional
         Agents that decide in place of `route`, which makes candidates of what they put into ``packet.user0``.
@@ -82,7 +82,7 @@ class RoutingPlan:
     obligation: str = "acyclic"
     every: Any = None
     feedback: Feedback | None = None
-    escape_mask: int | None = None
+    ack_mask: int | None = None
     agents: AgentParameters | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None

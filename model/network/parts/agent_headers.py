@@ -8,9 +8,8 @@ from typing import Any
 
 from numba import carray, int32, int64, njit
 
-from hopforge.model.dqn.acknowledges import FORWARD, acknowledge, leave_queue
 from hopforge.model.dqn.dense import part
-from hopforge.model.dqn.headers import deliver, passes_by, propose, take_escape
+from hopforge.model.dqn.headers import passes_by, propose, take_escape
 from hopforge.model.dqn.learning import decide, end_decision, store
 from hopforge.model.dqn.observation import distance, observe
 from hopforge.model.dqn.tables import EPISODE, NONE, TIME, close_episode, find_entry
@@ -19,7 +18,7 @@ from hopforge.model.kernel.memory import floats, int32s, int64s, singles
 from hopforge.model.network.core.hooks import HEAD_HERE, HOOK_SIGNATURE, REWARDED
 from hopforge.model.network.core.records import Net, input_vc, output_port, output_vc, packet_at
 from hopforge.model.network.parts.agent_state import agents_of, record_of
-from hopforge.model.network.parts.trail_tables import packet_name, rules_of, tables_of, wants_acknowledge
+from hopforge.model.network.parts.trail_tables import entry_port, packet_code, rules_of, tables_of, wants_acknowledge
 
 __all__ = ["ACTION_BITS", "PDOR", "decide_headers", "port_of"]
 
@@ -66,7 +65,7 @@ def count_local(net: Net, r: Any, router: int, newest: int, local: Any) -> None:
                 here = flits_of_first(net, n, head, left) if first else min(left, int64(packet_at(net, p).length))
                 first = False
                 action = (int64(packet_at(net, p).user0) >> ACTION_BITS) - 1
-                if p != newest and action >= 0:
+                if p != newest and action >= 0 and packet_at(net, p).dst < net.hosts:
                     local[action] += here
                 left -= here
                 head += here
@@ -127,49 +126,26 @@ def tell_last_router(
 
 
 @part
-def reward_at_once(net: Net, agents: Any, tables: Any, rules: Any, n: int, packet: int, asks: bool) -> None:
-    """Reward all decisions about a packet whose head has come to its destination in input VC `n`."""
-    router = router_before(net, n)
-    stamp = net.cycle + tables.skew[input_vc(net, n).router]
-    if not deliver(tables, asks, router):
-        return
-    while router != NONE:
-        result, port, place, reward = acknowledge(tables, rules, router, packet, stamp)
-        if place != NONE:
-            agent = tables.agents[router]
-            seen = tables.episode_observations[agent, place]
-            store(agents, agent, seen, tables.episode_actions[agent, place], reward, seen, int64(NOWHERE), int64(0))
-        if result != FORWARD:
-            return
-        leave_queue(tables, router)
-        router = router_before(net, (router * net.ports + port) * net.vcs)
-
-
-@part
 def head_here(net: Net, n: int, p: int) -> None:
     """Decide about packet `p`, whose head stands in input VC `n` from this cycle on."""
     r, tables, packet = record_of(net), tables_of(net), packet_at(net, p)
     agents = agents_of(r)
     vc = input_vc(net, n)
-    router, port = int64(vc.router), int64(vc.port) - int64(vc.router) * net.ports
-    outside = port >= r.first_port
-    escaped = outside and int64(vc.vc) < r.escapes
+    router, came = int64(vc.router), int64(entry_port(net, n))
+    escaped = came != NONE and int64(vc.vc) < r.escapes
     if escaped and packet.user0 & PDOR == 0:
         take_escape(tables)
     packet.user0 = PDOR
-    name = packet_name(packet)
+    name = packet_code(packet)
     observation = carray(singles(r.observation), (r.inputs,))
     there = int64s(r.home)[packet.dst]
     if there == router:
         tell_last_router(net, r, agents, tables, n, name, observation, int64(NOWHERE), int64(0))
-        if r.at_once != 0:
-            reward_at_once(net, agents, tables, rules_of(net), n, name, wants_acknowledge(net, packet))
         return
     places = carray(int64s(r.coordinates), (r.routers, r.dimensions))
     radices = carray(int64s(r.radices), (r.dimensions,))
     way = distance(radices, r.wraps != 0, places[router], places[there])
     asks = wants_acknowledge(net, packet)
-    came = port if outside else NONE
     rules, now = rules_of(net), int64(net.cycle)
     if passes_by(tables, rules, router, name, now, way, int64(packet.hops), escaped, asks, came):
         tell_last_router(net, r, agents, tables, n, name, observation, int64(NOWHERE), int64(0))

@@ -48,8 +48,6 @@ class AgentParameters:
         Payload, local and remote flits that count as 1; a first of 0: numbers as they are.
     max_episodes : int
         Of an agent.
-    at_once : bool
-        Rewards come without acknowledges, when a head reaches its destination.
     seed : int
         Of weights and random choices.
     weights : str, optional
@@ -71,7 +69,6 @@ class AgentParameters:
     vcs: int
     scales: NDArray[np.float64]
     max_episodes: int
-    at_once: bool = False
     seed: int = 1
     weights: Any = None
 
@@ -82,7 +79,7 @@ class AgentParameters:
 
 
 _SIZES = ("count", "inputs", "outputs", "dimensions", "routers", "weight_count", "places", "later", "rows", "work_size",
-          "wraps", "first_port", "escapes", "adaptive_end", "at_once")  # fmt: skip
+          "wraps", "first_port", "escapes", "adaptive_end")  # fmt: skip
 _EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote")
 #: what the kernels get: sizes, the unit of rewards, and the addresses of the arrays
 AGENTS = np.dtype([("unit", "f8"), *((name, "i8") for name in (*_SIZES, *Agents._fields, *_EXTRA))])
@@ -161,7 +158,7 @@ class AgentState:
         sizes = (
             parameters.count, shape.inputs, shape.actions, n, len(parameters.agents), shape.weights,
             parameters.settings.replay, later, parameters.settings.batch, len(self.agents.work), parameters.wraps,
-            parameters.first_port, parameters.escapes, parameters.vcs, parameters.at_once,
+            parameters.first_port, parameters.escapes, parameters.vcs,
         )  # fmt: skip
         for name, value in zip(_SIZES, sizes, strict=True):
             self.record[name] = value
