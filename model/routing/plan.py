@@ -49,6 +49,8 @@ class RoutingPlan:
         VCs that hosts may use (with replies: for requests).
     reply_mask : int or ndarray
         VCs that they may use for replies (docs/definitions/replies.md); None: they send none.
+    ack_mask : int, optional
+        VCs for acknowledges (docs/definitions/acknowledges.md), by default all. An algorithm with an escape names it.
     obligation : str
         What is expected of the proof (`model.routing.deadlock`): ``acyclic`` (all channel dependencies), ``escape``
         (every packet can always leave the channels that wait for each other), or nothing, because the plan was made
@@ -60,8 +62,6 @@ class RoutingPlan:
         place of `route`, and tests compare the two. A user's is not believed.
     feedback : Feedback, optional
         What routers tell their neighbours upstream (`model.network.parts.feedback`).
-    ack_mask : int, optional
-        VCs of the escape, which acknowledges use, too; None: all VCs.
     agents : AgentParameters, optional
         Agents that decide in place of `route`, which makes candidates of what they put into ``packet.user0``.
     estimates : (int, tuple), optional
@@ -79,10 +79,10 @@ class RoutingPlan:
     by_source: bool = False
     inject_mask: Any = None
     reply_mask: Any = None
+    ack_mask: int | None = None
     obligation: str = "acyclic"
     every: Any = None
     feedback: Feedback | None = None
-    ack_mask: int | None = None
     agents: AgentParameters | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None

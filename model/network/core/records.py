@@ -346,6 +346,7 @@ _COUNTERS = [
     ("leaving_count", "i8"),
     ("notes", "i8"),  # feedback that has arrived
     ("flits_added", "i8"),  # beyond the listed packets: of acknowledges that were made
+    ("acks_alive", "i8"),  # under way, or waiting
     ("heads_here", "i8"),  # entries to be made in this cycle ...
     ("acks_here", "i8"),  # ... and acknowledges to be looked at
     ("reward", "f8"),  # that `agent` is told of

@@ -99,6 +99,7 @@ def make_acknowledge(net: Net, p: int, now: int) -> int:
     if not deliver(tables_of(net), wants_acknowledge(net, packet), port):
         return 0
     trail.of, trail.made, trail.in_network = packet_code(packet), now, 0
+    net.acks_alive += 1
     send_hop(net, p, int64(int32s(net.trail_home)[packet.dst]), port, 0, now)
     return 1
 
@@ -117,6 +118,7 @@ def take_acknowledge(net: Net, tables: Any, router: int, p: int, now: int) -> No
         return
     if result == HOME:
         count_class(net, ACKNOWLEDGES, now - trail.made, int64(trail.in_network))
+    net.acks_alive -= 1
     free_record(net, p)
 
 
