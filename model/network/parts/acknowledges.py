@@ -5,6 +5,7 @@ from typing import Any
 from numba import int64
 
 from hopforge.model.dqn.acknowledges import FORWARD, HOME, acknowledge, leave_queue
+from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.headers import deliver
 from hopforge.model.dqn.tables import COUNTERS, NONE, add_entry, expire
 from hopforge.model.kernel.compile import c_kernel
@@ -23,7 +24,6 @@ from hopforge.model.network.core.records import (
 from hopforge.model.network.parts.class_counts import count_class
 from hopforge.model.network.parts.second_sender import queue_packet, send_queued
 from hopforge.model.network.parts.trail_tables import entry_port, packet_code, rules_of, tables_of, wants_acknowledge
-from hopforge.model.dqn.dense import part
 
 _TABLE_FULL = COUNTERS.index("table_full")
 _LOW = (1 << 32) - 1
