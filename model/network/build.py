@@ -15,6 +15,7 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, SCRIPT
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
+from hopforge.model.network.parts.acknowledge_arrays import put_acknowledges
 from hopforge.model.network.parts.agent_build import put_agents
 from hopforge.model.network.parts.chosen_ahead import match_chosen
 from hopforge.model.network.parts.feedback import put_feedback
@@ -26,7 +27,6 @@ from hopforge.model.network.parts.reply_arrays import put_replies
 from hopforge.model.network.parts.shared_switch import begin_shared, shared_match
 from hopforge.model.network.parts.speculation import speculate
 from hopforge.model.network.parts.switch_match import switch_match
-from hopforge.model.network.parts.trail_arrays import put_acknowledges
 from hopforge.model.network.parts.wavefront import match_wavefront
 from hopforge.model.network.service_ports import for_service_hosts, with_service_hosts
 from hopforge.model.network.settings import (

@@ -1,4 +1,6 @@
-"""Service ports: the last port of every router, where it sends and takes acknowledges (docs/definitions/acknowledges.md).
+"""Service ports: the last port of every router, where it sends and takes acknowledges.
+
+docs/definitions/acknowledges.md.
 
 To everything but the simulator a service port is a port without a link. In the simulator a *service host* is there: N
 hosts and R routers have service hosts N … N + R − 1, which no pattern and no routing algorithm knows.

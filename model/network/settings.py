@@ -15,7 +15,7 @@ from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
-from hopforge.model.network.parts.trail_arrays import Acknowledges
+from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 

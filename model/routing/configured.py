@@ -45,7 +45,7 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
         )
     plan = over_members(config, topology, plan)
     if plan.agents is not None and acknowledge is None:
-        raise RoutingError(f"routing.algorithm {routing.algorithm} learns from acknowledges: add traffic.acknowledge: {{}}")
+        raise RoutingError(f"routing.algorithm {routing.algorithm} learns from acknowledges: set traffic.acknowledge")
     if acknowledge is not None:
         return plan_for_acknowledges(plan, topology, vcs, own=apart, algorithm=routing.algorithm)
     if reply is None:

@@ -265,7 +265,7 @@ def prepare_star_channel(topology: Topology, vcs: int, options: dict[str, Any]) 
     candidates = 2 * table[_N] + 1
     return RoutingPlan(
         relation(_star_channel), plan_table(table), max_candidates=candidates, obligation="escape",
-        ack_mask=all_vcs(escapes),
+        escape_mask=all_vcs(escapes),
     )  # fmt: skip
 
 

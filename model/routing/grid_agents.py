@@ -162,7 +162,7 @@ def prepare_dqn(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
     table[FREE0] = len(table)
     return RoutingPlan(
         relation(_dqn), plan_table([*table, *allowed.tolist()]), max_candidates=2, obligation="escape", random=True,
-        every=relation(_every_dqn), agents=agents, ack_mask=vc_range(0, escapes - 1),
+        every=relation(_every_dqn), agents=agents, escape_mask=vc_range(0, escapes - 1),
     )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def plan_for_acknowledges(plan: RoutingPlan, topology: Topology, vcs: int, *, ow
             f"traffic.acknowledge: routing.algorithm {algorithm} learns from every packet, and would from acknowledges"
         )
     if not own:
-        return plan
+        return replace(plan, ack_mask=plan.escape_mask)
     _refuse_named_vcs(plan, topology, algorithm, "acknowledge")
     mask = all_vcs(vcs - 1) if plan.inject_mask is None else plan.inject_mask
     return replace(plan, inject_mask=mask, ack_mask=1 << (vcs - 1))

@@ -22,7 +22,7 @@ from hopforge.model.dqn.archive import save_agents
 from hopforge.model.dqn.exploration import exploration_rate
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.agent_state import AgentState
-from hopforge.model.network.parts.trail_arrays import trail_counts
+from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.output.columns import Columns
 
 __all__ = ["AgentWatch"]

@@ -52,7 +52,7 @@ class ClassLatency:
     @property
     def plural(self) -> str:
         """What was counted."""
-        return {"request": "requests", "reply": "replies", "acknowledge": "acknowledges"}.get(self.message, "round trips")
+        return "replies" if self.message == "reply" else f"{self.message.replace('_', ' ')}s"
 
     def words(self) -> str:
         """As people read it."""

@@ -124,6 +124,7 @@ class Simulation:
         else:
             source = source_parameters(config, load, self.traffic.round_packets)
         if self.plan.agents is not None:
+            assert source.acknowledges is not None, "checked by routing_plan"
             source = replace(source, acknowledges=with_agents(source.acknowledges, self.plan.agents))
         tables = Tables(
             routing=self.plan.table,

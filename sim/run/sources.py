@@ -10,7 +10,7 @@ from hopforge.model.dqn.rules import Rules
 from hopforge.model.network.core.records import BERNOULLI, ON_OFF
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
-from hopforge.model.network.parts.trail_arrays import Acknowledges
+from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.network.settings import SourceParameters
 from hopforge.sim.queued.build import IntervalSource
 from hopforge.sim.traffic import TrafficError
@@ -66,7 +66,7 @@ def acknowledges(config: Config) -> Acknowledges | None:
         flits=found.flits,
         ratio=found.ratio,
         delay_cycles=found.delay_cycles,
-        depth=found.table,
+        table_depth=found.table,
         age_limit=found.age_limit_cycles,
         rules=Rules(queue_depth=found.queue),
     )

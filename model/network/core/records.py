@@ -10,6 +10,7 @@ import numba
 import numpy as np
 from numba import float64, int32, int64, types
 
+from hopforge.model.dqn.tables import Tables
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
@@ -301,10 +302,16 @@ _SETTINGS = [
     ("ack_delay", "i8"),  # cycles
     ("ack_ratio", "i8"),  # every so many packets of a host ask for one, 0: none does
     ("ack_mask", "i8"),  # VCs
-    ("trail_depth", "i8"),  # entries of a router's table
-    ("trail_agents", "i8"),
-    ("trail_episodes", "i8"),  # of an agent
-    ("trail_inputs", "i8"),  # numbers of an observation
+    ("trail_depth", "i8"),  # entries of a router's table of routed packets (parts.trail_tables)
+    ("trail_groups", "i8"),  # of routers, each of which has episodes of its own ...
+    ("trail_episodes", "i8"),  # ... at most so many ...
+    ("trail_inputs", "i8"),  # ... of observations with so many numbers
+    ("max_hops", "i8"),
+    ("busy_too", "i8"),
+    ("reward_rejected", "i8"),
+    ("ack_queue", "i8"),
+    ("reward_unit", "f8"),
+    ("reward_offset", "f8"),
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 
@@ -444,20 +451,9 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "trail_home": np.dtype("int32"),  # int32[hosts]: router of each
     "trail_head": np.dtype("int64"),  # input VC << 32 | packet of heads that came in this cycle
     "trail_taken": np.dtype("int64"),  # router << 32 | packet of acknowledges that came in this cycle
-    "trail_rules": np.dtype("float64"),  # fields of `model.dqn.rules.RoutingRules`
-    "trail_entries": np.dtype("int64"),  # fields of `model.dqn.tables.Tables` ...
-    "trail_fill": np.dtype("int64"),
-    "trail_waiting": np.dtype("int64"),
-    "trail_age_limit": np.dtype("int64"),
-    "trail_oldest": np.dtype("int64"),
-    "trail_skew": np.dtype("int64"),
-    "trail_owner": np.dtype("int64"),
-    "trail_episode_numbers": np.dtype("int64"),
-    "trail_episode_actions": np.dtype("int64"),
-    "trail_episode_observations": np.dtype("float32"),
-    "trail_started": np.dtype("int64"),
-    "trail_active": np.dtype("int64"),
-    "trail_counts": np.dtype("int64"),  # ... to here
+    **{
+        f"trail_{name}": np.dtype("float32" if name == "episode_observations" else "int64") for name in Tables._fields
+    },  # tables of routed packets
     "program_kind": np.dtype("uint8"),  # operations of all ranks (model.workload.program): kind ...
     "program_operand": np.dtype("int64"),  # ... message, or cycles to compute
     "timer": np.dtype("int64"),  # heap of time << RANK_BITS | rank
@@ -555,7 +551,7 @@ def class_count_at(net: Any, k: int) -> Any:
 
 @inlined
 def trail_at(net: Any, k: int) -> Any:
-    """What acknowledges keep of the packet with record `k`."""
+    """Record of acknowledges beside record `k` of the pool."""
     return _read_trail(net.trail, k)
 
 

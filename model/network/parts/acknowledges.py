@@ -23,7 +23,7 @@ from hopforge.model.network.core.records import (
 )
 from hopforge.model.network.parts.class_counts import count_class
 from hopforge.model.network.parts.second_sender import queue_packet, send_queued
-from hopforge.model.network.parts.trail_tables import entry_port, packet_code, rules_of, tables_of, wants_acknowledge
+from hopforge.model.network.parts.trail_tables import entry_port, packet_name, rules_of, tables_of, wants_acknowledge
 
 _TABLE_FULL = COUNTERS.index("table_full")
 _LOW = (1 << 32) - 1
@@ -68,7 +68,7 @@ def enter_heads(net: Net, tables: Any, now: int) -> None:
         n, p = heads[k] >> 32, heads[k] & _LOW
         router = int64(input_vc(net, n).router)
         if tables.fill[router] < net.trail_depth:
-            add_entry(tables, router, packet_code(packet_at(net, p)), now, 0, NONE, entry_port(net, n))
+            add_entry(tables, router, packet_name(packet_at(net, p)), now, 0, NONE, entry_port(net, n))
         else:
             tables.counts[_TABLE_FULL] += 1
     net.heads_here = 0
@@ -98,7 +98,7 @@ def make_acknowledge(net: Net, p: int, now: int) -> int:
     port = int64(trail.port)
     if not deliver(tables_of(net), wants_acknowledge(net, packet), port):
         return 0
-    trail.of, trail.made, trail.in_network = packet_code(packet), now, 0
+    trail.of, trail.made, trail.in_network = packet_name(packet), now, 0
     net.acks_alive += 1
     send_hop(net, p, int64(int32s(net.trail_home)[packet.dst]), port, 0, now)
     return 1

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.agent_headers import decide_headers
 from hopforge.model.network.parts.agent_state import AgentParameters, AgentState
-from hopforge.model.network.parts.trail_arrays import Acknowledges
+from hopforge.model.network.parts.trail_tables import Acknowledges
 
 __all__ = ["put_agents", "with_agents"]
 
@@ -14,7 +14,7 @@ def with_agents(given: Acknowledges, parameters: AgentParameters) -> Acknowledge
     """Return acknowledges whose tables serve agents, too."""
     rules = replace(parameters.rules, queue_depth=given.rules.queue_depth)
     return replace(
-        given, owner=parameters.agents, episodes=parameters.max_episodes, inputs=parameters.shape.inputs, rules=rules
+        given, agents=parameters.agents, episodes=parameters.max_episodes, inputs=parameters.shape.inputs, rules=rules
     )
 
 

@@ -16,9 +16,9 @@ from hopforge.model.dqn.tables import EPISODE, NONE, TIME, close_episode, find_e
 from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import floats, int32s, int64s, singles
 from hopforge.model.network.core.hooks import HEAD_HERE, HOOK_SIGNATURE, REWARDED
-from hopforge.model.network.core.records import Net, input_vc, output_port, output_vc, packet_at
+from hopforge.model.network.core.records import ACTIVE, Net, input_vc, output_port, output_vc, packet_at
 from hopforge.model.network.parts.agent_state import agents_of, record_of
-from hopforge.model.network.parts.trail_tables import entry_port, packet_code, rules_of, tables_of, wants_acknowledge
+from hopforge.model.network.parts.trail_tables import entry_port, packet_name, rules_of, tables_of, wants_acknowledge
 
 __all__ = ["ACTION_BITS", "PDOR", "decide_headers", "port_of"]
 
@@ -50,6 +50,16 @@ def flits_of_first(net: Net, n: int, head: int, flits: int) -> int:
     return low
 
 
+@inlined
+def taken_action(net: Net, r: Any, n: int) -> int:
+    """Return the action by whose channel the packet in front of input VC `n` leaves; −1: by the escape."""
+    vc = input_vc(net, n)
+    if int64(vc.out_vc) % net.vcs < r.escapes or int64(vc.out_vc) % net.vcs >= r.adaptive_end:
+        return -1
+    port = int64(vc.out_port) - r.first_port
+    return port ^ 1 if 0 <= port < r.outputs else -1
+
+
 @part
 def count_local(net: Net, r: Any, router: int, newest: int, local: Any) -> None:
     """Count the flits in a router's adaptive input VCs that are to leave by each adaptive channel, without `newest`."""
@@ -58,15 +68,19 @@ def count_local(net: Net, r: Any, router: int, newest: int, local: Any) -> None:
     for port in range(router * net.ports, (router + 1) * net.ports):
         for v in range(r.escapes, r.adaptive_end):
             n = port * net.vcs + v
-            head, left = int64(input_vc(net, n).head), int64(input_vc(net, n).flits)
-            first = True
+            vc = input_vc(net, n)
+            head, left, first = int64(vc.head), int64(vc.flits), True
             while left > 0:
                 p = int64(int32s(net.fifo)[n * net.buffer + head]) >> 2
-                here = flits_of_first(net, n, head, left) if first else min(left, int64(packet_at(net, p).length))
-                first = False
-                action = (int64(packet_at(net, p).user0) >> ACTION_BITS) - 1
-                if p != newest and action >= 0 and packet_at(net, p).dst < net.hosts:
+                packet = packet_at(net, p)
+                here = flits_of_first(net, n, head, left) if first else min(left, int64(packet.length))
+                if first and vc.state == ACTIVE:  # its head may be further on, and decided about there
+                    action = taken_action(net, r, n)
+                else:
+                    action = (int64(packet.user0) >> ACTION_BITS) - 1
+                if p != newest and action >= 0 and packet.dst < net.hosts:
                     local[action] += here
+                first = False
                 left -= here
                 head += here
                 head -= net.buffer if head >= net.buffer else 0
@@ -136,7 +150,7 @@ def head_here(net: Net, n: int, p: int) -> None:
     if escaped and packet.user0 & PDOR == 0:
         take_escape(tables)
     packet.user0 = PDOR
-    name = packet_code(packet)
+    name = packet_name(packet)
     observation = carray(singles(r.observation), (r.inputs,))
     there = int64s(r.home)[packet.dst]
     if there == router:

@@ -1,5 +1,7 @@
 """A sender beside a host's source queue: packets that wait for their turn, linked by ``packet.via``."""
 
+from typing import Any
+
 from numba import int64, uint32
 
 from hopforge.model.kernel.compile import inner
@@ -55,7 +57,7 @@ def send_queued(net: Net, h: int, now: int) -> int:
     p, v = int64(replier.packet), int64(replier.vc)
     kind = HEAD if replier.sent == 0 else 0
     replier.sent += 1
-    done = int64(-1)
+    done: Any = -1
     if replier.sent == packet_at(net, p).length:
         kind |= TAIL
         replier.packet = -1

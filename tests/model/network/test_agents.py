@@ -8,8 +8,8 @@ import pytest
 from hopforge.model.config import parse_config
 from hopforge.model.dqn.agents import DECISIONS
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import GRANTED, HEAD
-from hopforge.model.network.parts.trail_arrays import trail_counts
+from hopforge.model.network.core.records import ACTIVE, GRANTED, HEAD
+from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.sim.run.simulation import Simulation
 
 SMALL = "first: 6, second: 5, head: 4, learning_starts: 20, replay: 64, batch: 4"
@@ -17,12 +17,13 @@ SMALL = "first: 6, second: 5, head: 4, learning_starts: 20, replay: 64, batch: 4
 
 def network(
     *, kind: str = "torus", radices: str = "4, 4", load: float = 0.5, seed: int = 1, dqn: str = SMALL, router: str = "",
-    traffic: str = "packet_range: [2, 9], acknowledge: {}", vcs: int = 3, ties: str = "random", buffer: int = 20, check: bool = False,
+    traffic: str = "packet_range: [2, 9], acknowledge: {}", vcs: int = 3, buffer: int = 20,
+    check: bool = False,
 ) -> Simulation:  # fmt: skip
     return Simulation(parse_config(
         f"name: test\ntopology: {{kind: {kind}, radices: [{radices}]}}\n"
         f"router: {{vcs: {vcs}, buffer_flits: {buffer}, switching: vct{router}}}\n"
-        f"routing: {{algorithm: dqn, ties: {ties}, dqn: {{{dqn}}}}}\n"
+        f"routing: {{algorithm: dqn, ties: random, dqn: {{{dqn}}}}}\n"
         f"traffic: {{include_self: false, {traffic}}}\n"
     ), load, seed, check=check)  # fmt: skip
 
@@ -90,36 +91,75 @@ def coordinates(router: int, sizes: list[int]) -> list[int]:
     return [router // int(np.prod(sizes[:i])) % k for i, k in enumerate(sizes)]
 
 
+class Before:
+    """Buffers, credits and what comes in the next cycle, as they are before it."""
+
+    def __init__(self, run: Simulation) -> None:
+        state = run.state
+        self.run, self.now = run, int(state["cycle"])
+        self.input_vc, self.packet = state["input_vc"].copy(), state["packet"].copy()
+        self.fifo = state["fifo"].reshape(-1, int(state["buffer"])).copy()
+        self.credits, self.depth = state["output_vc"]["credits"].copy(), int(state["buffer"])
+        slot = self.now & int(state["wheel_mask"])
+        self.come = [
+            (one >> 32, one & 0xFFFFFFFF)
+            for one in self._events("flit", slot)
+            if one >> 32 < int(state["input_vcs"])
+        ]
+        for m in self._events("credit", slot):
+            if m < len(self.credits):
+                self.credits[m] += 1
+
+    def _events(self, kind: str, slot: int) -> list[int]:
+        state = self.run.state
+        rows = state[f"{kind}_event"].reshape(-1, int(state["event_capacity"]))
+        return rows[slot, : int(state[f"{kind}_events"][slot])].tolist()
+
+    def observation(self, n: int, p: int) -> list[int]:
+        """What the definition says of packet `p`, whose head comes to input VC `n`."""
+        run, vcs, ports = self.run, int(self.run.state["vcs"]), int(self.run.state["ports"])
+        router, local, remote, order = n // vcs // ports, [0] * 4, [0] * 4, (2, 1, 4, 3)  # ports X−, X+, Y−, Y+
+        for m in range(router * ports * vcs, (router + 1) * ports * vcs):
+            vc = self.input_vc[m]
+            flits = [int(self.fifo[m, (int(vc["head"]) + k) % self.depth]) for k in range(int(vc["flits"]))]
+            flits += [flit for other, flit in self.come[: self.come.index((n, (p << 2) | HEAD))] if other == m]
+            for flit in flits if m % vcs >= 2 else []:
+                q = flit >> 2
+                output = int(vc["out_vc"]) if vc["state"] == ACTIVE and q == flits[0] >> 2 else None
+                if output is not None and output % vcs >= 2 and output // vcs % ports in order:
+                    local[order.index(output // vcs % ports)] += 1
+                if output is None and self.packet["user0"][q] > 1:
+                    local[(int(self.packet["user0"][q]) >> 1) - 1] += 1
+        for action, port in enumerate(order):
+            outputs = slice((router * ports + port) * vcs + 2, (router * ports + port + 1) * vcs)
+            remote[action] = int((self.depth - self.credits[outputs]).sum())
+        there = int(run.topology.host_router[self.packet["dst"][p]])
+        return [router % 4, router // 4, there % 4, there // 4, int(self.packet["length"][p]) - 2, *local, *remote]
+
+
 @pytest.mark.parametrize("observation", ["scaled", "raw"])
 def test_what_an_agent_sees(observation: str) -> None:
-    """The last observation of a cycle, computed anew from buffers and credits as they were before the switch."""
-    run = network(load=0.8, dqn=f"{SMALL}, observation: {observation}", buffer=20, vcs=4)
-    put_log(run.state, 10_000)
-    state, ports, vcs = run.state, int(run.state["ports"]), 4
+    """Observations of decisions with an episode, computed anew from buffers and credits."""
+    run = network(load=0.6, dqn=f"{SMALL}, observation: {observation}", vcs=4)
+    state, in_router = run.state, int(run.state["ports"]) * int(run.state["vcs"])
     scale = np.array([3, 3, 3, 3, 256, *[40] * 8]) if observation == "scaled" else np.ones(13)
     run.advance(300)
     seen = waited = 0
-    for _ in range(400):
-        before = state["trail_counts"].copy()
-        state.record["log_length"] = 0
-        arrived = set(state["flit_event"].reshape(-1, int(state["event_capacity"]))[
-            int(state["cycle"]) & int(state["wheel_mask"])
-        ][: int(state["flit_events"][int(state["cycle"]) & int(state["wheel_mask"])])].tolist())  # fmt: skip
+    for _ in range(1200):
+        before = Before(run)
         run.advance(1)
-        if state["trail_counts"][DECIDED] - before[DECIDED] != 1:
-            continue
-        grants = [row for row in state["log"].reshape(-1, 6)[: int(state["log_length"])].tolist() if row[1] == GRANTED]
-        heads = [(one >> 32, (one & 0xFFFFFFFF) >> 2) for one in arrived if one & HEAD and one >> 32 < int(state["input_vcs"])]
-        for n, p in heads:
-            packet, router = state["packet"][p], n // vcs // ports
-            entries = state["trail_entries"].reshape(-1, int(state["trail_depth"]), 5)[router]
+        routers = [n // in_router for n, flit in before.come if flit & HEAD]
+        for n, p in [(n, flit >> 2) for n, flit in before.come if flit & HEAD]:
+            router = n // in_router
             fill = int(state["trail_fill"][router])
-            if not fill or entries[fill - 1, 1] != int(state["cycle"]) - 1 or entries[fill - 1, 3] < 0:
+            entry = state["trail_entries"][router, fill - 1] if fill else None
+            # no other head came to the router in this cycle; an entry of this cycle with an episode
+            if routers.count(router) > 1 or entry is None or entry[1] != before.now or entry[3] < 0:
                 continue
-            expected = plain_observation(run, n, packet, grants, vcs) / scale
-            found = state["trail_episode_observations"].reshape(4, -1, 13)[state["trail_owner"][router], entries[fill - 1, 3]]
-            assert np.allclose(found, expected, rtol=1e-6)
+            found = state["trail_episode_observations"][state["trail_agents"][router], entry[3]]
+            expected = np.array(before.observation(n, p))
+            assert np.allclose(found, expected / scale, rtol=1e-6), (before.now, n, found * scale, expected)
             seen += 1
             waited += expected[5:9].sum() > 0
     assert seen > 50
-    assert waited > 10
+    assert waited > 20
