@@ -62,14 +62,18 @@ def taken_action(net: Net, r: Any, n: int) -> int:
 
 @part
 def count_local(net: Net, r: Any, router: int, newest: int, local: Any) -> None:
-    """Count the flits in a router's adaptive input VCs that are to leave by each adaptive channel, without `newest`."""
+    """Count the flits in a router's adaptive input VCs that are to leave by each adaptive channel.
+
+    `newest`: the input VC whose last flit is the head that has just come, about which nothing is decided. A packet that
+    comes back to an input VC where its own tail still stands counts with that.
+    """
     for action in range(r.outputs):
         local[action] = 0
     for port in range(router * net.ports, (router + 1) * net.ports):
         for v in range(r.escapes, r.adaptive_end):
             n = port * net.vcs + v
             vc = input_vc(net, n)
-            head, left, first = int64(vc.head), int64(vc.flits), True
+            head, left, first = int64(vc.head), int64(vc.flits) - (n == newest), True
             while left > 0:
                 p = int64(int32s(net.fifo)[n * net.buffer + head]) >> 2
                 packet = packet_at(net, p)
@@ -78,7 +82,7 @@ def count_local(net: Net, r: Any, router: int, newest: int, local: Any) -> None:
                     action = taken_action(net, r, n)
                 else:
                     action = (int64(packet.user0) >> ACTION_BITS) - 1
-                if p != newest and action >= 0 and packet.dst < net.hosts:
+                if action >= 0 and packet.dst < net.hosts:
                     local[action] += here
                 first = False
                 left -= here
@@ -165,7 +169,7 @@ def head_here(net: Net, n: int, p: int) -> None:
         tell_last_router(net, r, agents, tables, n, name, observation, int64(NOWHERE), int64(0))
         return
     local, remote = carray(int64s(r.local), (r.outputs,)), carray(int64s(r.remote), (r.outputs,))
-    count_local(net, r, router, p, local)
+    count_local(net, r, router, n, local)
     count_remote(net, r, router, remote)
     scales, flits = carray(floats(r.scales), (3,)), int64(packet.length)
     observe(radices, places[router], places[there], max(flits - 2, 0), local, remote, scales, observation)

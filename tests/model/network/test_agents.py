@@ -1,6 +1,7 @@
 """Agents in a network: what they see, decide and learn, against the log of the run and plain Python."""
 
 from collections import defaultdict
+from itertools import takewhile
 
 import numpy as np
 import pytest
@@ -123,9 +124,10 @@ class Before:
             vc = self.input_vc[m]
             flits = [int(self.fifo[m, (int(vc["head"]) + k) % self.depth]) for k in range(int(vc["flits"]))]
             flits += [flit for other, flit in self.come[: self.come.index((n, (p << 2) | HEAD))] if other == m]
-            for flit in flits if m % vcs >= 2 else []:
+            first = len(list(takewhile(lambda flit: flit >> 2 == flits[0] >> 2, flits)))  # noqa: B023
+            for k, flit in enumerate(flits if m % vcs >= 2 else []):
                 q = flit >> 2
-                output = int(vc["out_vc"]) if vc["state"] == ACTIVE and q == flits[0] >> 2 else None
+                output = int(vc["out_vc"]) if vc["state"] == ACTIVE and k < first else None
                 if output is not None and output % vcs >= 2 and output // vcs % ports in order:
                     local[order.index(output // vcs % ports)] += 1
                 if output is None and self.packet["user0"][q] > 1:
