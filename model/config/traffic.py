@@ -28,8 +28,8 @@ class AcknowledgeConfig(Section):
 
     flits: Count = 3
     """Length of an acknowledge."""
-    ratio: Count = 1
-    """Every so many packets of a host ask for one."""
+    ratio: Annotated[int, Field(ge=0, le=65535)] = 1
+    """Every so many packets of a host ask for one; 0: none does."""
     delay_cycles: Count = 1
     """Cycles from the arrival of a tail to the creation of the acknowledge that it causes."""
     vcs: Literal["shared", "own"] = "shared"

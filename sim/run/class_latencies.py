@@ -14,10 +14,16 @@ from hopforge.model.network.core.records import (
     ROUND_TRIPS,
 )
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.output.columns import Columns
 from hopforge.sim.run.run_statistics import percentile
 
 NAMES = {REQUESTS: "request", REPLIES: "reply", ROUND_TRIPS: "round_trip", ACKNOWLEDGES: "acknowledge"}
+#: columns of the table `acknowledges`
+ACKNOWLEDGE_COUNTERS = (
+    "delivered", "acks_made", "acks_sent", "acks_home", "acks_no_entry", "acks_queue_full", "entries", "table_full",
+    "expired_entries",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,12 @@ def acknowledge_age(state: NetState) -> float:
     if not int(state["acks"]):
         return 0.0
     return float(np.maximum(_ages(state, state["replier"][int(state["hosts"]) :]), 0).mean())
+
+
+def acknowledge_counts(state: NetState) -> dict[str, int]:
+    """Return what happened to entries and acknowledges since the start (docs/definitions/acknowledges.md)."""
+    counts = trail_counts(state)
+    return {name: counts[name] for name in ACKNOWLEDGE_COUNTERS}
 
 
 def _ages(state: NetState, replier: NDArray[Any]) -> NDArray[np.int64]:

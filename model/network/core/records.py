@@ -452,7 +452,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "trail": TRAIL,  # TRAIL[pool]
     "trail_home": np.dtype("int32"),  # int32[hosts]: router of each
     "trail_head": np.dtype("int64"),  # input VC << 32 | packet of heads that came in this cycle
-    "trail_taken": np.dtype("int64"),  # router << 32 | packet of acknowledges that came in this cycle
+    "trail_taken": np.dtype("int64"),  # host << 32 | packets and acknowledges whose tails were taken in this cycle
     **{
         f"trail_{name}": np.dtype("float32" if name == "episode_observations" else "int64") for name in Tables._fields
     },  # tables of routed packets

@@ -92,6 +92,13 @@ def send_hop(net: Net, p: int, router: int, port: int, kept: int, now: int) -> N
 
 
 @part
+def note_taken(net: Net, p: int) -> None:
+    """Keep packet `p`, whose tail was taken in this cycle, for `keep_tables`."""
+    int64s(net.trail_taken)[net.acks_here] = (int64(packet_at(net, p).dst) << 32) | p
+    net.acks_here += 1
+
+
+@part
 def make_acknowledge(net: Net, p: int, now: int) -> int:
     """Let packet `p`, which has arrived, be acknowledged; 1 if its record is now that of the acknowledge."""
     packet, trail = packet_at(net, p), trail_at(net, p)
@@ -100,7 +107,7 @@ def make_acknowledge(net: Net, p: int, now: int) -> int:
         return 0
     trail.of, trail.made, trail.in_network = packet_name(packet), now, 0
     net.acks_alive += 1
-    send_hop(net, p, int64(int32s(net.trail_home)[packet.dst]), port, 0, now)
+    note_taken(net, p)
     return 1
 
 
@@ -131,8 +138,12 @@ def keep_tables(net: Net, now: int) -> None:
         enter_heads(net, tables, now)
     taken = int64s(net.trail_taken)
     sort(taken, int64(net.acks_here))
-    for k in range(net.acks_here):
-        take_acknowledge(net, tables, taken[k] >> 32, taken[k] & _LOW, now)
+    for k in range(net.acks_here):  # by host, service hosts last
+        h, p = taken[k] >> 32, taken[k] & _LOW
+        if h < net.hosts:
+            send_hop(net, p, int64(int32s(net.trail_home)[h]), int64(trail_at(net, p).port), 0, now)
+        else:
+            take_acknowledge(net, tables, h - net.hosts, p, now)
     net.acks_here = 0
     for router in range(net.routers):
         replier = replier_at(net, net.hosts + router)
@@ -150,8 +161,7 @@ def follow_trails(net: Net, event: int, a: int, b: int) -> int:
     elif event == DELIVERED:
         return make_acknowledge(net, a, b)
     elif event == TAKEN:
-        int64s(net.trail_taken)[net.acks_here] = ((packet_at(net, a).dst - net.hosts) << 32) | a
-        net.acks_here += 1
+        note_taken(net, a)
     else:
         keep_tables(net, b)
     return 0
