@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT
 from hopforge.model.network.core.state import NetworkError
+from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
+from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 
@@ -107,6 +109,8 @@ class SourceParameters:
         Ranks that send (PROGRAM).
     replies : Replies, optional
         What hosts send back.
+    acknowledges : Acknowledges, optional
+        What routers send back; their last port must be free (`service_ports`).
     """
 
     kind: int = 0
@@ -118,11 +122,13 @@ class SourceParameters:
     message_packets: int = 1
     program: ProgramSource | None = None
     replies: Replies | None = None
+    acknowledges: Acknowledges | None = None
 
     @property
     def longest(self) -> int:
         """Longest packet in flits."""
-        return max(self._longest_created, 0 if self.replies is None else self.replies.flits)
+        answers = (self.replies, self.acknowledges)
+        return max(self._longest_created, *(0 if each is None else each.flits for each in answers))
 
     @property
     def _longest_created(self) -> int:
@@ -143,7 +149,9 @@ class Tables:
     max_candidates: int = 1
     inject_mask: Any = None
     reply_mask: Any = None
+    ack_mask: Any = None
     feedback: Feedback | None = None
+    agents: AgentParameters | None = None
 
 
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:

@@ -11,6 +11,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.network.core.records import ROUTE_SIGNATURE
 from hopforge.model.network.core.user_code import is_ours, jit_when_used
+from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.topology import Topology
 
@@ -48,6 +49,10 @@ class RoutingPlan:
         VCs that hosts may use (with replies: for requests).
     reply_mask : int or ndarray
         VCs that they may use for replies (docs/definitions/replies.md); None: they send none.
+    escape_mask : int, optional
+        VCs of the escape, which acknowledges use, too; None: all VCs.
+    ack_mask : int, optional
+        VCs for acknowledges (docs/definitions/acknowledges.md); by default all.
     obligation : str
         What is expected of the proof (`model.routing.deadlock`): ``acyclic`` (all channel dependencies), ``escape``
         (every packet can always leave the channels that wait for each other), or nothing, because the plan was made
@@ -59,6 +64,8 @@ class RoutingPlan:
         place of `route`, and tests compare the two. A user's is not believed.
     feedback : Feedback, optional
         What routers tell their neighbours upstream (`model.network.parts.feedback`).
+    agents : AgentParameters, optional
+        Agents that decide in place of `route`, which makes candidates of what they put into ``packet.user0``.
     estimates : (int, tuple), optional
         Where in `memory` learned times begin, and their shape [router, row, port].
     unguarded : RoutingPlan, optional
@@ -74,9 +81,12 @@ class RoutingPlan:
     by_source: bool = False
     inject_mask: Any = None
     reply_mask: Any = None
+    escape_mask: int | None = None
+    ack_mask: int | None = None
     obligation: str = "acyclic"
     every: Any = None
     feedback: Feedback | None = None
+    agents: AgentParameters | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None
     unguarded: "RoutingPlan | None" = None

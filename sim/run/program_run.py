@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from hopforge.model.network.core.records import FINISHED, STUCK
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.columns import one_row
-from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
-from hopforge.sim.run.measurement import channel_columns, draw_channels
+from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
 from hopforge.sim.run.run_statistics import percentile
 from hopforge.sim.run.simulation import Simulation
@@ -108,6 +108,8 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
     started, code = time.process_time(), -1
     while code not in (FINISHED, STUCK):
         code = run.advance(SLICE_CYCLES)
+        if run.agents is not None:
+            run.agents.note()
         if progress is not None:
             progress(int(run.state["messages_arrived"]), total)
     run.check_conservation()
@@ -227,7 +229,11 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
     """Write the measurement, times of the ranks, loads of all channels (CSV, Parquet; plot: PNG), metadata (JSON)."""
     channels = channel_columns(run, int(run.state["cycle"]))
     with staged(folder) as scratch:
-        write_tables(scratch, {"program": one_row(found.row()), "ranks": rank_table(run), "channels": channels})
+        tables: dict[str, Table] = {"program": one_row(found.row()), "ranks": rank_table(run), "channels": channels}
+        if run.agents is not None:
+            tables |= run.agents.tables()
+            write_agents(run, run.agents, scratch, plots=plots)
+        write_tables(scratch, tables)
         if plots:
             draw_channels(run, channels, scratch)
         write_metadata(scratch, run_metadata(run.config))

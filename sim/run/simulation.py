@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from hopforge.model.network.core.records import DEADLOCK, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.core.user_code import refuse_mistake
+from hopforge.model.network.parts.agent_build import with_agents
+from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
@@ -33,14 +36,15 @@ from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
-from hopforge.sim.run.class_latencies import class_latencies, reply_ages, reset_classes
+from hopforge.sim.run.agent_watch import AgentWatch
+from hopforge.sim.run.class_latencies import acknowledge_age, class_latencies, reply_ages, reset_classes
 from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits, flit_router_parameters
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5, percentile
-from hopforge.sim.run.sources import program_source, replies, source_parameters
+from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
@@ -97,6 +101,8 @@ class Simulation:
             if problem is not None:  # before a network of thousands of links per router is built
                 raise NetworkError(str(problem))
         whole = network_topology(config) if topology is None else topology
+        if config.traffic.acknowledge is not None:
+            whole = with_service_ports(whole)
         self.topology = without_failed(whole, config.failed)
         routing = config.routing
         if not config.failed.none or config.simulation.failures:
@@ -108,13 +114,19 @@ class Simulation:
         self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
         self.placed: PlacedProgram | None = None
         if script is not None:
-            source = SourceParameters(kind=SCRIPT, script=script, replies=replies(config))
+            source = SourceParameters(
+                kind=SCRIPT, script=script, replies=replies(config), acknowledges=acknowledges(config)
+            )
         elif traffic.source == "program":
             assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
             self.placed = place_program(config.workload, self.topology, seed)
-            source = SourceParameters(kind=PROGRAM, program=program_source(config, self.placed))
+            program = program_source(config, self.placed)
+            source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
         else:
             source = source_parameters(config, load, self.traffic.round_packets)
+        if self.plan.agents is not None:
+            assert source.acknowledges is not None, "checked by routing_plan"
+            source = replace(source, acknowledges=with_agents(source.acknowledges, self.plan.agents))
         tables = Tables(
             routing=self.plan.table,
             memory=self.plan.memory,
@@ -122,16 +134,20 @@ class Simulation:
             max_candidates=self.plan.max_candidates,
             inject_mask=self.plan.inject_mask,
             reply_mask=self.plan.reply_mask,
+            ack_mask=self.plan.ack_mask,
             feedback=self.plan.feedback,
+            agents=None if self.plan.agents is None else replace(self.plan.agents, seed=seed),
         )
         self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
         self.state: NetState = self.built.state
+        #: what its agents do, None: it has none
+        self.agents = None if self.state.agents is None else AgentWatch(self.state)
         if self.traffic.silent is not None:
-            self.state["host"]["next_time"][self.traffic.silent] = NEVER
-            self.state["host"]["stopped"][self.traffic.silent] = 1
+            self.state.senders["next_time"][self.traffic.silent] = NEVER
+            self.state.senders["stopped"][self.traffic.silent] = 1
         silent = failed_hosts(self.topology, config.failed)
         for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0), ("reply_mask", 0)):
-            self.state["host"][name][silent] = value
+            self.state.senders[name][silent] = value
         if routing.check and check:
             resends = bool(config.simulation.failures)
             once(
@@ -282,14 +298,15 @@ class Simulation:
 
     def queue_delay(self) -> float:
         """Mean age in cycles of the packets at the heads of the source queues (0 for empty ones)."""
-        host, now = self.state["host"], int(self.state["cycle"])
+        host, now = self.state.senders, int(self.state["cycle"])
         waiting = host["packet"] >= 0
         age = np.where(
             waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"]
         )
         if "replier" in self.state.arrays:
             age = np.maximum(age, reply_ages(self.state))
-        return float(np.maximum(age, 0).mean()) if len(age) else 0.0
+        delay = float(np.maximum(age, 0).mean()) if len(age) else 0.0
+        return delay + acknowledge_age(self.state)
 
     @property
     def sample_cycles(self) -> int:
@@ -359,7 +376,17 @@ class Simulation:
         before = int(self.state["measured"]), int(self.state["latency_sum"])
         self.advance(cycles)
         self.check_conservation()
+        if self.agents is not None:
+            self.agents.note()
         return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
+
+    def _advance_noting(self, cycles: int) -> None:
+        """Advance, and note what agents do in every sample of it."""
+        step = cycles if self.agents is None else self.sample_cycles
+        for begin in range(0, cycles, step):
+            self.advance(min(step, cycles - begin))
+            if self.agents is not None:
+                self.agents.note()
 
     def warm_up(self) -> int:
         """Run until the start-up is over; returns the cycles it took.
@@ -369,7 +396,7 @@ class Simulation:
         """
         fixed = self.lengths()[0]
         if fixed:
-            self.advance(fixed)
+            self._advance_noting(fixed)
             return fixed
         means: list[float] = []
         while len(means) < MAX_WARMUP_SAMPLES:
@@ -408,6 +435,9 @@ class Simulation:
             cycles += sample
             if progress is not None:
                 progress(warmup + cycles)
+            if self.agents is not None and self.agents.diverged:
+                stop = "diverged"
+                break
             if cycles >= least and len(samples) >= BATCHES and self.reconfiguration is None:
                 mean, half = batch_interval(samples)
                 if half <= limits.precision * mean:
@@ -429,7 +459,7 @@ class Simulation:
         state = self.state
         mean, half = batch_interval(samples)
         packets = max(int(state["measured"]), 1)
-        received = state["host"]["flits_received"] * (self.built.flit_cycles / cycles)
+        received = state.senders["flits_received"] * (self.built.flit_cycles / cycles)
         ports = state["output_port"]
         between = self.topology.peer_router.reshape(-1) >= 0
         channel = ports["flits"][between] * (self.built.flit_cycles / cycles) if between.any() else np.zeros(1)

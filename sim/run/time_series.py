@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.output.plots import GREY, Line, draw_lines, new_figure, save_figure, style_axes
-from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_rows
+from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.link_frames import write_frames
 from hopforge.sim.run.run_statistics import percentile
 from hopforge.sim.run.series_limits import series_cycles
@@ -46,6 +47,8 @@ class TimeSeries:
         Load of each channel between routers, in the order of `Topology.channels`; no bins if they were not wanted.
     failures : Reconfiguration, optional
         What failed during the run.
+    agents : AgentWatch, optional
+        What learned to route.
     """
 
     bins: pd.DataFrame
@@ -57,6 +60,7 @@ class TimeSeries:
     channels: NDArray[np.float64]
     load_unit: str = "of the link rate"
     failures: Reconfiguration | None = None
+    agents: AgentWatch | None = None
 
 
 def convergence(latency: NDArray[np.float64]) -> int | None:
@@ -130,6 +134,8 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         run.reset_measures()
         run.advance(end - begin)
         run.check_conservation()
+        if run.agents is not None:
+            run.agents.note()
         packets, rate = int(state["measured"]), built.flit_cycles / (end - begin)
         channel = state["output_port"]["flits"][between] * rate if len(between) else np.zeros(1)
         if channels:
@@ -143,7 +149,7 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         rows.append(
             {
                 "time": end * scale / unit, "load": run.load,
-                "accepted": float(state["host"]["flits_received"].mean()) * rate,
+                "accepted": float(state.senders["flits_received"].mean()) * rate,
                 "latency": mean["latency"] * scale, "latency_p50": found[0], "latency_p95": found[1],
                 "latency_p99": found[2], "hops": mean["hops"], "derouted_share": built.derouted() / max(packets, 1),
                 "channel_load_mean": float(channel.mean()), "channel_load_max": float(channel.max()),
@@ -168,6 +174,7 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         "ns" if built.cycle_ns else "cycles",
         loads,
         failures=failures,
+        agents=run.agents,
     )
 
 
@@ -299,11 +306,13 @@ def write_series(
     progress : callable, optional
         Called with (pictures done, in all).
     """
-    tables = {"series": series.bins, "distribution": series.distribution}
+    tables: dict[str, Table] = {"series": series.bins, "distribution": series.distribution}
     if len(series.estimates):
         tables["estimates"] = series.estimates
     if series.failures is not None:
         tables["failures"] = series.failures.table()
+    if series.agents is not None:
+        tables |= series.agents.tables()
     with staged(folder) as scratch:
         write_tables(scratch, tables)
         plot_series(series, config.name, scratch / "series.png")

@@ -26,6 +26,8 @@ class NetState:
         ``NET[1]``: settings, counters and the addresses of the arrays.
     lookup : LookupState or None
         Lookup engines, if they compute the routes.
+    agents : AgentState or None
+        Agents that learn to route (`model.network.parts.agent_state`).
     """
 
     def __init__(self) -> None:
@@ -34,6 +36,7 @@ class NetState:
         self.functions: list[Any] = []
         self.record = np.zeros(1, NET)
         self.lookup: LookupState | None = None
+        self.agents: Any = None
         self._followers: list[Callable[[NetState, int], None]] = []
 
     def put(self, name: str, array: NDArray[Any]) -> None:
@@ -62,6 +65,11 @@ class NetState:
         """Flits that stand in FIFOs or on links, or wait at hosts, counted one by one."""
         outside = self["outside_flits"].sum() if "outside_flits" in self.arrays else 0
         return int(self["input_vc"]["flits"].astype(np.int64).sum() + self["flit_events"].sum() + outside)
+
+    @property
+    def senders(self) -> Any:
+        """Hosts that traffic knows, without service hosts: HOST[hosts], a view."""
+        return self["host"][: int(self["hosts"])]
 
     def follow_pool(self, grow: "Callable[[NetState, int], None]") -> None:
         """Have ``grow(state, records)`` called when the pool of packets has grown to so many records."""
