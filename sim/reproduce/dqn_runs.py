@@ -10,7 +10,7 @@ ALGORITHMS = {"DOR": ("dor", 2), "star-channel": ("star_channel", 3), "DQN": ("d
 SOURCE = "seed 000"
 CYCLE_US = 0.00521
 ASSUMPTIONS = (
-    "input-queued routers, virtual cut-through, 1032 flits per VC; with 258 DOR saturates at 59 % and not 78 % of the load",
+    "input-queued routers, virtual cut-through, 1032 flits per VC: with 258 DOR saturates at 59, not 78 %",
     "an even ring has two shortest ways: drawn at random; 77 cycles of 5.21 ns per hop without load",
     "DQN: 4 agents, one for each row; agent, schedule, rewards and acknowledges of definitions/dqn.md, its defaults",
 )
@@ -40,7 +40,7 @@ def torus_config(
     return Config.model_validate(
         {
             "name": "dqn",
-            "topology": {"kind": "torus", "radices": [4, 4]},
+            "topology": {"kind": "torus", "radices": (4, 4)},
             "router": {"vcs": vcs, "switching": "vct", "buffer_flits": 1032, "link_latency_cycles": 72},
             "routing": routing,
             "traffic": traffic,
@@ -69,7 +69,7 @@ def spikes_config(
     """
     dqn: dict[str, Any] = {"exploration": exploration}
     if weights is not None:
-        dqn["weights"] = str(weights)
+        dqn["weights"] = weights
     return torus_config(
         algorithm,
         traffic={"source": "program", "flit_bytes": 16},

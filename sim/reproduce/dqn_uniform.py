@@ -38,7 +38,7 @@ def _measure(point: Point, options: Options) -> list[Row]:
     load, cycles = number(point, "load"), integer(point, "cycles")
     config = torus_config(
         str(point["algorithm"]),
-        traffic={"include_self": False, "packet_range": [2, 258]},
+        traffic={"include_self": False, "packet_range": (2, 258)},
         simulation={
             "load": load, "warmup_cycles": integer(point, "warmup"), "min_cycles": cycles, "max_cycles": cycles,
         },
