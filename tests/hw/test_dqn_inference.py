@@ -12,7 +12,8 @@ from hopforge.sim.benches.dqn_inference import memory_rows
 
 @pytest.mark.parametrize(
     ("widths", "lanes", "scale"),
-    [((13, 9, 8, 7, 4), 4, 1.0), ((7, 5, 6, 3, 2), 8, 4.0), ((3, 4, 2, 3, 5), 2, 1.0)],
+    [((13, 9, 8, 7, 4), 4, 1.0), ((7, 5, 6, 3, 2), 8, 4.0), ((3, 4, 2, 3, 5), 2, 1.0),
+     ((1, 9, 5, 6, 3), 4, 1.0), ((2, 9, 3, 5, 3), 4, 1.0)],  # blocks that wait until the one before has left
 )
 def test_every_advantage(widths: tuple[int, ...], lanes: int, scale: float) -> None:
     shape, rng = NetworkShape(*widths), np.random.default_rng(len(widths) * lanes)
