@@ -110,7 +110,7 @@ def _circle(number: NDArray[np.int64], count: int, radius: float) -> Places:
 
 
 def _rings(group: NDArray[np.int64], member: NDArray[np.int64], groups: int, members: int) -> Drawing:
-    """Groups as small rings on a large one."""
+    """Put groups as small rings on a large one."""
     small = 1.0 if members == 1 else 0.5 / math.sin(math.pi / members)
     large = 0.0 if groups == 1 else (small + 0.9) / math.sin(math.pi / groups)
     angle = math.pi / 2 - 2 * math.pi * (group / groups + member / members)  # member 0 stands outside
@@ -124,7 +124,7 @@ def _graph(topology: Topology, none: NDArray[np.int32]) -> tuple[Places, NDArray
         return _spectral(ends, topology.routers), none, 0.05, "neighbours near each other (eigenvectors of the graph)"
     import networkx as nx  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
-    graph = nx.Graph()
+    graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(range(topology.routers))
     graph.add_edges_from(ends.tolist())
     start = {router: place for router, place in enumerate(_spectral(ends, topology.routers))}

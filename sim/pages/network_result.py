@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ import yaml
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.config.load import suited
 from hopforge.model.errors import UserError
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import configured_network, network_topology
@@ -19,6 +19,7 @@ __all__ = ["NETWORK_KINDS", "channel_values", "has_network", "network_of", "resu
 
 #: commands whose results have a network of simulated routers
 _SIMULATED = ("net", "series", "trace", "sweep")
+_PLACES = ("router", "port", "vc")
 NETWORK_KINDS = (*_SIMULATED, "hits")
 """Commands whose results the viewer draws with values."""
 
@@ -40,7 +41,8 @@ def result_config(result: ResultSet) -> Config:
         raise UserError(f"{result.folder}: metadata.json has no config with a topology; give the folder of a run")
     text = yaml.safe_dump(dict(result.config), sort_keys=False)
     try:
-        return parse_config(text, f"{result.folder}/metadata.json", keys=False)
+        read = parse_config(text, f"{result.folder}/metadata.json", keys=False)
+        return suited(read, hardware=False, keys=False)
     except ConfigError as error:
         first = str(error).split("\n", maxsplit=1)[0]
         raise UserError(re.sub(r"(metadata\.json):\d+:", r"\1:", first)) from error
@@ -68,6 +70,8 @@ def table_columns(result: ResultSet, name: str, columns: tuple[str, ...]) -> pd.
             raise UserError(f"{file}: has no column {column}")
         if not pd.api.types.is_numeric_dtype(table[column]):
             raise UserError(f"{file}: column {column} must hold numbers")
+        if column in _PLACES and table[column].isna().any():
+            raise UserError(f"{file}: column {column} has fields without a number")
     return table
 
 

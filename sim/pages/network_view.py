@@ -96,7 +96,8 @@ def _nice(value: float) -> float:
     if not np.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
-    return float(next(step * power for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * power >= value * 0.999))
+    steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+    return float(next(step * power for step in steps if step * power >= value * 0.999))
 
 
 def _measures(result: ResultSet, topology: Topology, notes: list[str]) -> list[Any]:
@@ -194,7 +195,8 @@ def _time(result: ResultSet, config: Config, topology: Topology) -> dict[str, An
 def _parts(topology: Topology, failed: Any, begin: float, end: float | None, words: str) -> dict[str, Any]:
     ports, ends = failed_ports(topology, failed), topology.channels()
     return {
-        "from": begin, "to": end, "words": words, "links": np.flatnonzero(ports[ends.src_router, ends.src_port]).tolist(),
+        "from": begin, "to": end, "words": words,
+        "links": np.flatnonzero(ports[ends.src_router, ends.src_port]).tolist(),
         "routers": np.flatnonzero(failed_switches(topology, failed)).tolist(),
     }  # fmt: skip
 
@@ -205,7 +207,8 @@ def _new_tables(result: ResultSet, cycle_time: float) -> list[list[Any]]:
     table = table_columns(result, "failures", names)
     if table is None:
         return []
-    return [[value if value < 0 else value * cycle_time for value in row] for row in table[list(names)].to_numpy().tolist()]
+    rows = table[list(names)].to_numpy().tolist()
+    return [[value if value < 0 else value * cycle_time for value in row] for row in rows]
 
 
 def _tables(result: ResultSet, notes: list[str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import jinja2
 import numpy as np
 from plotly.offline import get_plotlyjs
 
+from hopforge.model.output.colour_scale import STOPS
 from hopforge.model.output.destination import check_destination, is_special
 from hopforge.model.output.results import check_writable, write_text
 
@@ -330,7 +331,7 @@ def heatmap(
     low, high = (None, None) if limits is None else limits
     traces = [{
         "type": "heatmap", "x": list(columns), "y": list(rows), "z": values, "zmin": low, "zmax": high,
-        "colorscale": "Cividis",
+        "colorscale": [[number / (len(STOPS) - 1), colour] for number, colour in enumerate(STOPS)],
         "colorbar": {"title": {"text": unit, "side": "right"}, "thickness": 12}, "xgap": 1, "ygap": 1,
         "hovertemplate": f"{y} %{{y}}, {x} %{{x}}: %{{z:.4~g}} {unit}<extra></extra>",
     }]  # fmt: skip

@@ -120,7 +120,7 @@ def channel_columns(run: MeasuredRun, cycles: int) -> Columns:
 
 
 def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plots: bool = False) -> None:
-    """Write the measurement, loads of all channels, fill of all buffers (CSV, Parquet), the metadata (JSON) and, if wanted, plots (PNG).
+    """Write measurement, channels and buffers (CSV, Parquet), the metadata (JSON) and, if wanted, plots (PNG).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Loads of all links and flits in all routers over the bins of a run, within bounds: what `hopforge view` moves through."""
+"""Loads of links and flits in routers over the bins of a run, within bounds: what `hopforge view` moves through."""
 
 from pathlib import Path
 from typing import Any

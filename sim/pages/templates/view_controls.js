@@ -100,7 +100,7 @@
           }
         });
       }
-      if (state.share < 100) { words.push("the busiest " + state.share + " % of " + net.from.length + " channels are drawn"); }
+      if (state.share < 100) { words.push("the busiest " + Number(state.share.toPrecision(2)) + " % of " + net.from.length + " channels are drawn"); }
       told.textContent = words.filter(Boolean).join("; ");
     }
 
@@ -198,9 +198,9 @@
         var router = parseInt(controls.router.value, 10);
         choose(router >= 0 && router < data.routers ? router : -1);
       });
-      controls.share = labelled(top, "busiest links", slider(100, state.share, "share of the links that is drawn"));
-      controls.share.min = "1";
-      controls.share.addEventListener("input", function () { state.share = Number(controls.share.value); update(); });
+      controls.share = labelled(top, "busiest links", slider(200, 200 * Math.cbrt(state.share / 100), "share of the links that is drawn, the busiest"));
+      controls.share.min = "8";  // fine steps where few are drawn
+      controls.share.addEventListener("input", function () { state.share = 100 * Math.pow(Number(controls.share.value) / 200, 3); update(); });
       if (frames > 1) {
         controls.play = top.appendChild(element("button", "▶", { type: "button", "aria-label": "play" }));
         controls.play.addEventListener("click", play);

@@ -87,8 +87,8 @@ var HopforgeView = window.HopforgeView || {};
     for (var c = 0; c < net.from.length; c++) {
       length += Math.hypot(net.x[net.from[c]] - net.x[net.to[c]], net.y[net.from[c]] - net.y[net.to[c]]);
     }
-    var ink = length * view.scale / (width * height);
-    return ink <= 0.25 ? 100 : Math.max(1, Math.round(100 * 0.16 / ink));
+    var ink = length * view.scale / (width * height), near = length < 4 * net.data.spacing * net.from.length;
+    return ink <= 0.5 || near ? 100 : Math.max(0.02, 100 * 0.28 / ink);
   };
 
   // lines of channel c from its router to the other one, as a path; straight where nobody would see more
