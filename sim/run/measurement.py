@@ -14,9 +14,10 @@ from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_tables
 from hopforge.sim.run.buffer_samples import BufferSamples
-from hopforge.sim.run.class_latencies import ClassLatency, class_columns
+from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_counts, class_columns
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
+from hopforge.sim.run.network_latency import network_words
 
 
 class MeasuredRun(Protocol):
@@ -79,6 +80,11 @@ class Measurement:
     latency_p99: float
     latency_max: int
     network_latency: float
+    network_latency_std: float
+    network_latency_median: float
+    network_latency_p95: float
+    network_latency_p99: float
+    network_latency_max: int
     hops: float
     derouted_share: float
     message_latency: float
@@ -137,6 +143,8 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
         tables["buffers"] = run.buffers.columns()
     if found.classes:
         tables["classes"] = class_columns(found.classes)
+    if int(run.state["acks"]):
+        tables["acknowledges"] = one_row(acknowledge_counts(run.state))
     if run.state.lookup is not None:
         tables["lookups"] = lookup_table(run.topology, run.state.lookup)
     failures = run.reconfiguration
@@ -176,7 +184,7 @@ def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
     return [
         *rows,
         *((each.plural, each.words()) for each in found.classes),
-        ("in the network", f"{found.network_latency:.2f} cycles"),
+        ("in the network", network_words(found)),
         ("routers visited", f"{found.hops:.3f}"),
     ]
 
