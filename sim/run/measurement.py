@@ -15,7 +15,7 @@ from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_tables
 from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import BufferSamples
-from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_counts, class_columns
+from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_tables, class_columns
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.network_latency import network_words
@@ -148,8 +148,7 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
         tables["buffers"] = run.buffers.columns()
     if found.classes:
         tables["classes"] = class_columns(found.classes)
-    if int(run.state["acks"]):
-        tables["acknowledges"] = one_row(acknowledge_counts(run.state))
+    tables |= acknowledge_tables(run.state)
     if run.state.lookup is not None:
         tables["lookups"] = lookup_table(run.topology, run.state.lookup)
     agents, failures = run.agents, run.reconfiguration
