@@ -141,6 +141,6 @@ class AgentWatch:
             return str(error)
         return ""
 
-    def save(self, path: Path) -> None:
+    def keep_weights(self, path: Path) -> None:
         """Write the weights of all agents, for `routing.dqn.weights`."""
         save_agents(path, self._of.agents, self._of.parameters.topology)

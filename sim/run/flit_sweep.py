@@ -82,8 +82,8 @@ MEANS = [
     "channel_load_mean",
     "hit_rate",
 ]
-#: with `traffic.reply`
-CLASS_MEANS = ["request_latency", "reply_latency", "round_trip_latency"]
+#: with `traffic.reply`, or with `traffic.acknowledge`
+CLASS_MEANS = ["request_latency", "reply_latency", "round_trip_latency", "acknowledge_latency"]
 
 
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,8 @@ from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_tables
 from hopforge.sim.run.agent_watch import AgentWatch
-from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_counts, class_columns
+from hopforge.sim.run.buffer_samples import BufferSamples
+from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_tables, class_columns
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.network_latency import network_words
@@ -38,6 +39,10 @@ class MeasuredRun(Protocol):
     @property
     def built(self) -> Built:
         """Times of its router model."""
+
+    @property
+    def buffers(self) -> BufferSamples:
+        """How full input buffers were."""
 
     @property
     def reconfiguration(self) -> Reconfiguration | None:
@@ -126,7 +131,7 @@ def channel_columns(run: MeasuredRun, cycles: int) -> Columns:
 
 
 def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plots: bool = False) -> None:
-    """Write the measurement, the loads of all channels (CSV, Parquet), the metadata (JSON) and, if wanted, plots (PNG).
+    """Write measurement, channels and buffers (CSV, Parquet), the metadata (JSON) and, if wanted, plots (PNG).
 
     Parameters
     ----------
@@ -139,10 +144,11 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
     """
     channels = channel_columns(run, found.cycles)
     tables: dict[str, Table] = {"measurement": one_row(found.row()), "channels": channels}
+    if run.buffers.samples:
+        tables["buffers"] = run.buffers.columns()
     if found.classes:
         tables["classes"] = class_columns(found.classes)
-    if int(run.state["acks"]):
-        tables["acknowledges"] = one_row(acknowledge_counts(run.state))
+    tables |= acknowledge_tables(run.state)
     if run.state.lookup is not None:
         tables["lookups"] = lookup_table(run.topology, run.state.lookup)
     agents, failures = run.agents, run.reconfiguration
@@ -166,7 +172,7 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
 def write_agents(run: MeasuredRun, agents: AgentWatch, folder: Path, *, plots: bool) -> None:
     """Write the weights of agents (NumPy archive) and, if wanted, their curves over time (PNG)."""
     if not agents.diverged:
-        agents.save(folder / "agents.npz")
+        agents.keep_weights(folder / "agents.npz")
     if plots:
         from hopforge.sim.run.agent_plot import plot_agents  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 

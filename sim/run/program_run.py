@@ -14,6 +14,7 @@ from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
+from hopforge.sim.run.class_latencies import acknowledge_tables
 from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
 from hopforge.sim.run.run_statistics import percentile
@@ -125,6 +126,7 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
     ranks = state["rank"][: program.ranks]
     makespan = int(ranks["finished"].max(initial=0))
     packets, cycles = max(int(state["measured"]), 1), max(int(state["cycle"]), 1)
+    flits = int(state.senders["flits_received"].sum())  # without those of acknowledges
     channels = np.asarray(channel_columns(run, cycles)["load"])
     largest = int(state["latency_max"])
     shares = (0.5, 0.95, 0.99)
@@ -141,7 +143,7 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         local_messages=int(local.sum()),
         payload_bytes=int(program.size_bytes.sum()),
         packets=int(state["packets_ejected"]),
-        flits=int(state["flits_ejected"]),
+        flits=flits,
         message_latency=float(latency.mean()) if len(latency) else 0.0,
         message_latency_median=message_median,
         message_latency_p95=message_p95,
@@ -155,7 +157,7 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         **network_latencies(state),
         hops=int(state["hops_sum"]) / packets,
         waiting_share=float(ranks["waited"].mean() / max(makespan, 1)) if len(ranks) else 0.0,
-        accepted=int(state["flits_ejected"]) / cycles / max(run.topology.hosts, 1),
+        accepted=flits / cycles / max(run.topology.hosts, 1),
         channel_load_max=float(channels.max()) if len(channels) else 0.0,
         channel_load_mean=float(channels.mean()) if len(channels) else 0.0,
         cpu_seconds=cpu,
@@ -233,7 +235,7 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
         if run.agents is not None:
             tables |= run.agents.tables()
             write_agents(run, run.agents, scratch, plots=plots)
-        write_tables(scratch, tables)
+        write_tables(scratch, tables | acknowledge_tables(run.state))
         if plots:
             draw_channels(run, channels, scratch)
         write_metadata(scratch, run_metadata(run.config))

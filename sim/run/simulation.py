@@ -37,6 +37,7 @@ from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
 from hopforge.sim.run.agent_watch import AgentWatch
+from hopforge.sim.run.buffer_samples import BufferSamples
 from hopforge.sim.run.class_latencies import acknowledge_age, class_latencies, reply_ages, reset_classes
 from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits, flit_router_parameters
 from hopforge.sim.run.lookup_measures import lookup_totals
@@ -142,6 +143,8 @@ class Simulation:
         self.state: NetState = self.built.state
         #: what its agents do, None: it has none
         self.agents = None if self.state.agents is None else AgentWatch(self.state)
+        #: how full input buffers were at the end of each sample
+        self.buffers = BufferSamples(self.state)
         if self.traffic.silent is not None:
             self.state.senders["next_time"][self.traffic.silent] = NEVER
             self.state.senders["stopped"][self.traffic.silent] = 1
@@ -291,6 +294,7 @@ class Simulation:
         self.state["histogram"][:] = 0
         reset_network_latency(self.state)
         self.built.reset()
+        self.buffers.reset()
         if self.state.lookup is not None:
             self.state.lookup.reset_counts()
         self.state["output_port"]["flits"] = 0
@@ -378,6 +382,7 @@ class Simulation:
         self.check_conservation()
         if self.agents is not None:
             self.agents.note()
+        self.buffers.note()
         return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
 
     def _advance_noting(self, cycles: int) -> None:

@@ -47,7 +47,8 @@ def ways(run: Simulation, cycles: int) -> dict[int, list[tuple[int, int]]]:
 )
 def test_ways_and_counters_of_a_run(kind: str, radices: str, vcs: int) -> None:
     """Every way follows the definition, and the counters say what the ways show."""
-    run = network(kind=kind, radices=radices, vcs=vcs, load=0.5, dqn=f"{SMALL}, max_hops: 4")
+    dqn, buffer = f"{SMALL}, max_hops: 4", 20 if vcs == 3 else 10
+    run = network(kind=kind, radices=radices, vcs=vcs, load=0.5, dqn=dqn, buffer=buffer)
     found = ways(run, 4000)
     run.check_conservation()
     ports, escapes = int(run.state["ports"]), 2 if kind == "torus" else 1
