@@ -86,11 +86,12 @@ def _outcome(result: ResultSet) -> list[Fact]:
 
 def _knees(curve: pd.DataFrame) -> Iterator[Fact]:
     """Say between which loads of a sweep each variant saturates; nothing between them was simulated."""
-    groups = curve.groupby("variant", sort=False) if "variant" in curve else [("", curve)]
-    for number, (variant, rows) in enumerate(groups):
+    groups = curve.fillna({"variant": ""}).groupby("variant", sort=False) if "variant" in curve else [("", curve)]
+    for number, (key, rows) in enumerate(groups):
+        variant = str(key) if isinstance(key, str) else ""
         if number == _MOST_VARIANTS:
             return
-        label = f"{variant} saturates" if str(variant) not in ("", "nan") else "saturates"
+        label = f"{variant} saturates" if variant else "saturates"
         full = rows.loc[rows["saturated"].astype(bool), "load"]
         free = rows.loc[~rows["saturated"].astype(bool), "load"]
         most = f"accepts at most {rows['accepted'].max():.4g}"
