@@ -15,7 +15,7 @@ from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
 from hopforge.sim.run.class_latencies import acknowledge_tables
-from hopforge.sim.run.measurement import channel_columns, draw_channels
+from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
 from hopforge.sim.run.run_statistics import percentile
 from hopforge.sim.run.simulation import Simulation
@@ -109,6 +109,8 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
     started, code = time.process_time(), -1
     while code not in (FINISHED, STUCK):
         code = run.advance(SLICE_CYCLES)
+        if run.agents is not None:
+            run.agents.note()
         if progress is not None:
             progress(int(run.state["messages_arrived"]), total)
     run.check_conservation()
@@ -230,6 +232,9 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
     channels = channel_columns(run, int(run.state["cycle"]))
     with staged(folder) as scratch:
         tables: dict[str, Table] = {"program": one_row(found.row()), "ranks": rank_table(run), "channels": channels}
+        if run.agents is not None:
+            tables |= run.agents.tables()
+            write_agents(run, run.agents, scratch, plots=plots)
         write_tables(scratch, tables | acknowledge_tables(run.state))
         if plots:
             draw_channels(run, channels, scratch)

@@ -290,6 +290,7 @@ _SETTINGS = [
     ("replies", "i8"),
     ("acks", "i8"),  # acknowledges (model.network.parts.acknowledges)
     ("agent", "i8"),  # that `acks` calls: who makes entries for them, and gets rewards
+    ("agents", "i8"),  # address of the agents of DQN routing (parts.agent_state.AGENTS), 0: none
     ("feedback", "i8"),
     ("report", "i8"),  # ... that `feedback` calls
     ("learn", "i8"),

@@ -88,11 +88,12 @@ def net(
     earlier = (target / "metadata.json").exists()
     run.write(target, plots=plots)
     if earlier and not plots:  # pictures of the run before would stand beside the tables of this one
-        for name in ("channels.png", "series.png", "messages.png"):
+        for name in ("channels.png", "series.png", "messages.png", "agents.png"):
             (target / name).unlink(missing_ok=True)
     show_rows([*run_rows({"": checked}), *run.rows()])
     say_unused(checked, "net")
     say_written(target)
+    run.refuse()
 
 
 def series(
@@ -141,6 +142,8 @@ def series(
     show_rows([*run_rows({"": checked}), *series_rows(found)])
     say_unused(checked, "series")
     say_written(target)
+    if found.agents is not None:
+        found.agents.raise_if_diverged()
 
 
 def sweep(
