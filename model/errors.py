@@ -28,13 +28,13 @@ class UserError(Exception):
     """A user's mistake or a missing tool: the message is one clear line; exit status 2."""
 
     exit_status = 2
-    found: tuple[Mistake, ...] = ()
+    _mistakes: tuple[Mistake, ...] = ()
     """Set where an error leaves `hopforge.api`."""
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
         """What the message says, line by line, with file, line and key where they are known."""
-        return self.found or tuple(Mistake("", None, "", reason) for reason in str(self).split("\n"))
+        return self._mistakes or tuple(Mistake("", None, "", reason) for reason in str(self).split("\n"))
 
 
 def error_words(error: BaseException) -> str:

@@ -101,7 +101,7 @@ class Configuration:
         shown = f"{key!r}, {value!r}" if isinstance(key, str) else repr(changes)
         return Configuration(self._name, source, config, self._folder, f"{self._recipe}.replace({shown})", None)
 
-    def write(self, path: str | Path) -> Path:
+    def write(self, path: str | os.PathLike[str]) -> Path:
         """Write it as a YAML file, which the commands read, too; files that it names are named from there.
 
         Raises

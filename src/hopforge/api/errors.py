@@ -37,10 +37,10 @@ def placed(name: str, source: Source | None) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        if not error.found:
+        if not error._mistakes:
             message = str(error) if source is None else with_place(str(error), (name, source))
             error.args = (message,)
-            error.found = tuple(_mistake(line, name) for line in message.split("\n"))
+            error._mistakes = tuple(_mistake(line, name) for line in message.split("\n"))
         raise
 
 

@@ -118,7 +118,7 @@ class Picture:
         """The bytes of the file."""
         return self._png
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it to a file.
 
         Raises
@@ -166,7 +166,7 @@ class Result:
     @cached_property
     def tables(self) -> Mapping[str, "pd.DataFrame"]:
         """All tables that the command writes, by their names."""
-        return self._files(plots=False).tables
+        return self._written.tables
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -176,7 +176,7 @@ class Result:
     @cached_property
     def pictures(self) -> Mapping[str, Picture]:
         """All plots, by their names."""
-        return self._files(plots=True).pictures
+        return self._written.pictures or self._files(plots=True).pictures
 
     def plot(self, name: str | None = None) -> Picture:
         """Return a plot, by default the first one.
@@ -189,7 +189,7 @@ class Result:
         wanted = self._first_pictures if name is None else (name,)
         return self.pictures[self._first(wanted, self.pictures, "picture")]
 
-    def write(self, folder: str | Path, *, plots: bool = False, force: bool = False) -> Path:
+    def write(self, folder: str | os.PathLike[str], *, plots: bool = False, force: bool = False) -> Path:
         """Write tables and metadata to a folder, as the command does.
 
         Parameters
@@ -209,6 +209,10 @@ class Result:
         with forced(force), self._call.named():
             self._found.write(Path(folder), plots=plots)
         return Path(folder)
+
+    @cached_property
+    def _written(self) -> _Files:
+        return self._files(plots=False)
 
     def _files(self, *, plots: bool) -> _Files:
         """Return tables and pictures as the command writes them: they cannot differ from its files."""

@@ -94,30 +94,36 @@ class SimulationResult(Result):
     With ``router.model: packet`` and with programs other figures are measured: ``result["NAME"]``, `values`.
     """
 
+    def _figure(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(f"this run did not measure {error.args[0]}") from None
+
     @property
     def latency(self) -> float:
         """Mean from the creation of a packet to the arrival of its tail."""
-        return float(self["latency"])
+        return float(self._figure("latency"))
 
     @property
     def latency_interval(self) -> float:
         """Half width of the 95 % interval of the mean latency."""
-        return float(self["latency_interval"])
+        return float(self._figure("latency_interval"))
 
     @property
     def accepted(self) -> float:
         """Flits that arrive, the mean over hosts."""
-        return float(self["accepted"])
+        return float(self._figure("accepted"))
 
     @property
     def hops(self) -> float:
         """Routers that a packet visits."""
-        return float(self["hops"])
+        return float(self._figure("hops"))
 
     @property
     def saturated(self) -> bool:
         """Whether the source queues grow: the latency then depends on the length of the run."""
-        return bool(self["saturated"])
+        return bool(self._figure("saturated"))
 
 
 def simulate(
