@@ -23,7 +23,7 @@ from hopforge.hw.shared_lookup import SharedLookup
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import RouterParams
 
-__all__ = ["SHARING_MUTANTS", "prove_sharing"]
+__all__ = ["SHARING_MUTANTS", "AnyEngine", "prove_sharing"]
 
 SHARING_MUTANTS = {
     "the pointer stays": ("dut.turn.advance", "1'b0"),
@@ -36,7 +36,7 @@ SHARING_MUTANTS = {
 _VCS = 3
 
 
-class _AnyEngine(wiring.Component):
+class AnyEngine(wiring.Component):
     """Ports of an engine; what it shows is up to the proof."""
 
     def __init__(self, *, params: LookupParams):
@@ -65,7 +65,7 @@ class _SharingProof(Proof):
             ports=members, vcs=_VCS, buffer_flits=2, rc="lookup", address_bits=12, width_bits=32, tag_bits=2,
             lookup=lookup, ports_per_engine=2 if members == 2 else 4,
         )  # fmt: skip
-        self.engine = _AnyEngine(params=lookup)
+        self.engine = AnyEngine(params=lookup)
         self.dut = SharedLookup(params=params, members=members, engine=lambda params: self.engine)
         self.inputs += [*self.engine.shown.values()]
         for member in self.dut.member:

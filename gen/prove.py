@@ -1,4 +1,4 @@
-"""All proofs about lookup path, allocators, flow of flits and table of Q-adaptive, by subject, for `hopforge prove`."""
+"""All proofs about the hardware, by subject, for `hopforge prove`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +17,8 @@ from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS
 from hopforge.gen.formal_engines import prove_lookup
 from hopforge.gen.formal_expression import configured_proof, shipped_proofs
 from hopforge.gen.formal_lookup import MUTANTS
+from hopforge.gen.formal_next_lookup import NEXT_MUTANTS, prove_next_lookup
+from hopforge.gen.formal_protection import protection_proofs
 from hopforge.gen.formal_q_table import MINIMUM_MUTANTS, prove_minimum, prove_product
 from hopforge.gen.formal_reduction import AffineProof, Proof, crc_proofs, member_proofs, prove, reduction_proofs
 from hopforge.gen.formal_router import (
@@ -89,6 +91,10 @@ def _lookup(wide: bool) -> Iterator[Task]:
     for depth in range(5, 9):
         name = f"a hit is the TCAM's answer, depth {depth} and a memory stage"
         yield Task("lookup", name, partial(prove_lookup, depth, memory_stage=True))
+    yield Task("lookup", "heads leave with the next router's answer to their own request, in turns", prove_next_lookup)
+    for mutant in NEXT_MUTANTS:
+        attempt = partial(prove_next_lookup, mutant=mutant)
+        yield Task("lookup", f"no proof of look-ahead if {mutant}", partial(_fails, attempt))
     for mutant in MUTANTS:
         yield Task("lookup", f"no proof if {mutant}", partial(_fails, partial(prove_lookup, 3, mutant)))
     for depth in (5, 8):
@@ -174,6 +180,11 @@ def _q_table(wide: bool) -> Iterator[Task]:
     yield Task("q_table", "no proof with another rate", partial(_fails, partial(prove_product, 5, 205, broken=True)))
 
 
+def _protection(wide: bool) -> Iterator[Task]:
+    for proof in protection_proofs(wide=wide):
+        yield Task("protection", proof.name, partial(_checked, proof))
+
+
 def _streams(wide: bool) -> Iterator[Task]:
     for side in ("sender", "receiver"):
         yield Task("streams", f"AXI-Stream, rules of the {side}", partial(prove_stream, side))
@@ -205,6 +216,7 @@ SUBJECTS: dict[str, Callable[[bool], Iterator[Task]]] = {
     "flits": _flits,
     "q_table": _q_table,
     "streams": _streams,
+    "protection": _protection,
 }
 """Subjects by name; each makes its tasks, wide or not."""
 

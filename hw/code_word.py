@@ -29,6 +29,11 @@ class CodeWordCheck(wiring.Component):
         Bits of a word without its check bits.
     protection : {"parity", "secded"}
         Code.
+
+    Attributes
+    ----------
+    syndrome : Signal
+        For proofs: 0 if nothing has changed.
     """
 
     word: Signal
@@ -40,7 +45,9 @@ class CodeWordCheck(wiring.Component):
     def __init__(self, *, data_bits: int, protection: Protection):
         self.data_bits = data_bits
         self.protection = protection
-        self.word_bits = data_bits + check_bits(data_bits, protection)
+        checks = check_bits(data_bits, protection)
+        self.word_bits = data_bits + checks
+        self.syndrome = Signal(checks)
         super().__init__(
             {
                 "word": In(self.word_bits),
@@ -55,7 +62,7 @@ class CodeWordCheck(wiring.Component):
         """Build the syndrome and, with SECDED, what it corrects."""
         m = Module()
         data, checks = self.word[: self.data_bits], self.word[self.data_bits :]
-        syndrome = Signal(len(checks))
+        syndrome = self.syndrome
         m.d.comb += [
             syndrome.eq(coded(data, self.protection)[self.data_bits :] ^ checks),
             self.word_repaired.eq(self.word),

@@ -1,6 +1,7 @@
 """Look-ahead with lookup engines: the engine of an output, and what a head does until it has its answer."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -31,6 +32,13 @@ class NextLookup(wiring.Component):
     ----------
     params : RouterParams
         The router, in mode lookup and with look-ahead.
+    engine : callable
+        Makes the engine, `lookup_engine`; a proof puts free signals in its place.
+
+    Attributes
+    ----------
+    turn : RoundRobin
+        The choice.
     """
 
     asks: Signal
@@ -40,10 +48,12 @@ class NextLookup(wiring.Component):
     route: Signal
     control: Any
 
-    def __init__(self, *, params: RouterParams):
+    def __init__(self, *, params: RouterParams, engine: Callable[..., wiring.Component] = lookup_engine):
         assert params.lookup is not None
         self.params = p = params
+        self._engine = engine
         askers = p.ports * p.vcs
+        self.turn = RoundRobin(width=askers)
         super().__init__(
             {
                 "asks": In(askers),
@@ -61,8 +71,8 @@ class NextLookup(wiring.Component):
         p = self.params
         assert p.lookup is not None
         askers = p.ports * p.vcs
-        m.submodules.engine = engine = lookup_engine(params=p.lookup)
-        m.submodules.turn = turn = RoundRobin(width=askers)
+        m.submodules.engine = engine = cast(LookupBase, self._engine(params=p.lookup))
+        m.submodules.turn = turn = self.turn
         for name, member in self.control.signature.members.items():
             outside, inside = getattr(self.control, name), getattr(engine, name)
             m.d.comb += inside.eq(outside) if member.flow == In else outside.eq(inside)
@@ -107,6 +117,11 @@ class NextAnswer(wiring.Component):
     ----------
     route_bits : int
         Bits of the answer.
+
+    Attributes
+    ----------
+    asked, opened : Signal
+        For proofs: its state.
     """
 
     routed: Signal
@@ -121,6 +136,8 @@ class NextAnswer(wiring.Component):
     route: Signal
 
     def __init__(self, *, route_bits: int):
+        self.asked = Signal()
+        self.opened = Signal()
         names = ("routed", "needs", "accepted", "answered", "granted", "ended")
         super().__init__(
             {name: In(1) for name in names}
@@ -130,7 +147,7 @@ class NextAnswer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Two flags and the answer."""
         m = Module()
-        asked, opened = Signal(), Signal()
+        asked, opened = self.asked, self.opened
         m.d.comb += [
             self.asks.eq(self.routed & self.needs & ~asked & ~opened),
             self.may_leave.eq(opened | self.answered | ~self.needs),

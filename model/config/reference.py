@@ -18,7 +18,8 @@ test fails if it is out of date.
 - Paths are relative to the file itself.
 - `hopforge check FILE` names the commands that a file is good for, and says why not for the others; errors, one line
   for each, name file, line and key.
-- Each command names the sections of the file that it does not use.
+- Each command names the sections of the file that it does not use, and keys of hardware alone that it cannot follow
+  (`router.protection`, `router.host_ports`, `lookup.cache.protection`).
 - `hopforge schema` prints the JSON schema for editors that complete and check YAML.
 - `configs/` holds commented examples.
 """

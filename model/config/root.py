@@ -129,7 +129,7 @@ class Config(Section):
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """Sections in the file that the command does not use; set by `sim.start.preparation`."""
+        """Sections and keys in the file that the command does not use; set by `sim.start.preparation`."""
         return self._unused
 
     def problems(self) -> Iterator[Problem]:

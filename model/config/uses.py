@@ -87,6 +87,21 @@ USES: dict[str, Callable[[Config], Sections]] = {
 }
 """Command, with its part → the sections that it uses in a configuration, beside name, seed and topology."""
 
+_ENGINE_HARDWARE = {
+    "gen lookup", "gen router", "gen network", "cosim lookup", "cosim router", "cosim network", "energy lookup",
+    "energy router", "lint", "mutate", "synth", "timing", "fpga engine", "fpga network", "demo",
+}  # fmt: skip
+_ROUTER_HARDWARE = {
+    "gen router", "gen network", "cosim router", "cosim network", "energy router", "lint", "synth", "timing",
+    "fpga network",
+}  # fmt: skip
+_HARDWARE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
+    "lookup.cache.protection": (lambda config: config.lookup.cache.protection != "none", _ENGINE_HARDWARE),
+    "router.protection": (lambda config: config.router.protection != "none", _ROUTER_HARDWARE),
+    "router.host_ports": (lambda config: config.router.host_ports != "flits", _ROUTER_HARDWARE),
+}
+"""Keys of hardware alone → whether a file asks for it, and the commands that use it."""
+
 _WITH_KEYS = {
     "hits",
     "gen lookup",
@@ -113,11 +128,20 @@ def uses_keys(config: Config, command: str) -> bool:
 
 
 def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
-    """Return the sections that the file has and none of the commands uses, in the order of the file."""
+    """Return the sections that the file has and none of the commands uses, in the order of the file.
+
+    Behind them come keys of hardware alone that it asks for in sections that are used.
+    """
     variants = (config, *config.variants.values())
+    commands = set(commands)
     used = _ALWAYS.union(*(USES[command](each) for command in commands for each in variants))
     written = dict.fromkeys(key for each in variants for key in each.written)
-    return [key for key in written if key not in used]
+    keys = [
+        key
+        for key, (wanted, users) in _HARDWARE_KEYS.items()
+        if key.split(".", 1)[0] in used and any(wanted(each) for each in variants) and not commands & users
+    ]
+    return [key for key in written if key not in used] + keys
 
 
 def key_words(config: Config, *, replayed: bool = False) -> str:

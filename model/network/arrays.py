@@ -77,6 +77,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "match_vc": max(width, 64),
         "router": R,
         "histogram": HISTOGRAM_BINS,
+        "network_histogram": HISTOGRAM_BINS,
     }
 
 

@@ -51,7 +51,7 @@ def twin_of_engine(
             run_cycles(state, inputs)
     seen = _requests(state, params, requests)
     run_cycles(state, np.zeros((rest, len(at.INPUTS)), np.int64))
-    return seen, dict(zip(at.COUNTER_NAMES, state.counters.tolist(), strict=True))
+    return seen, state.counter_values()
 
 
 def _requests(state: EngineState, params: LookupParams, requests: EngineRequests) -> dict[str, int]:

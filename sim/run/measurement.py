@@ -16,6 +16,7 @@ from hopforge.sim.failures.report import failure_tables
 from hopforge.sim.run.class_latencies import ClassLatency, class_columns
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
+from hopforge.sim.run.network_latency import network_words
 
 
 class MeasuredRun(Protocol):
@@ -74,6 +75,11 @@ class Measurement:
     latency_p99: float
     latency_max: int
     network_latency: float
+    network_latency_std: float
+    network_latency_median: float
+    network_latency_p95: float
+    network_latency_p99: float
+    network_latency_max: int
     hops: float
     derouted_share: float
     message_latency: float
@@ -169,7 +175,7 @@ def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
     return [
         *rows,
         *((each.plural, each.words()) for each in found.classes),
-        ("in the network", f"{found.network_latency:.2f} cycles"),
+        ("in the network", network_words(found)),
         ("routers visited", f"{found.hops:.3f}"),
     ]
 

@@ -15,6 +15,7 @@ from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
 from hopforge.sim.run.measurement import channel_columns, draw_channels
+from hopforge.sim.run.network_latency import network_latencies, network_words
 from hopforge.sim.run.run_statistics import percentile
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic.placed import PlacedProgram
@@ -66,6 +67,11 @@ class ProgramMeasurement:
     latency_p99: float
     latency_max: int
     network_latency: float
+    network_latency_std: float
+    network_latency_median: float
+    network_latency_p95: float
+    network_latency_p99: float
+    network_latency_max: int
     hops: float
     waiting_share: float
     accepted: float
@@ -144,7 +150,7 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         latency_p95=p95,
         latency_p99=p99,
         latency_max=largest,
-        network_latency=int(state["network_latency_sum"]) / packets,
+        **network_latencies(state),
         hops=int(state["hops_sum"]) / packets,
         waiting_share=float(ranks["waited"].mean() / max(makespan, 1)) if len(ranks) else 0.0,
         accepted=int(state["flits_ejected"]) / cycles / max(run.topology.hosts, 1),
@@ -209,7 +215,7 @@ def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:
             f"{found.latency:.2f} cycles (median {found.latency_median:.0f}, 95 % {found.latency_p95:.0f}, "
             f"99 % {found.latency_p99:.0f}, max {found.latency_max})",
         ),
-        ("in the network", f"{found.network_latency:.2f} cycles"),
+        ("in the network", network_words(found)),
         ("routers visited", f"{found.hops:.3f}"),
         ("accepted", f"{found.accepted:.4g} flits per host and cycle"),
         ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),

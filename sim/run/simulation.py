@@ -38,6 +38,7 @@ from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
+from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5, percentile
 from hopforge.sim.run.sources import program_source, replies, source_parameters
 from hopforge.sim.traffic import TrafficError, prepare_traffic
@@ -263,7 +264,7 @@ class Simulation:
         """Start a measurement: counters of latency, hops, rates and channel loads from zero."""
         record = self.state.record
         for name in (
-            "measured", "latency_sum", "network_latency_sum", "hops_sum", "latency_max", "packets_dropped",
+            "measured", "latency_sum", "hops_sum", "latency_max", "packets_dropped",
             "messages_measured", "message_latency_sum", "message_latency_max",
         ):  # fmt: skip
             record[name] = 0
@@ -272,6 +273,7 @@ class Simulation:
             self.state["message_histogram"][:] = 0
         reset_classes(self.state)
         self.state["histogram"][:] = 0
+        reset_network_latency(self.state)
         self.built.reset()
         if self.state.lookup is not None:
             self.state.lookup.reset_counts()
@@ -449,7 +451,7 @@ class Simulation:
             latency_p95=p95,
             latency_p99=p99,
             latency_max=int(state["latency_max"]),
-            network_latency=int(state["network_latency_sum"]) / packets,
+            **network_latencies(state, self.built.bin_cycles),
             hops=int(state["hops_sum"]) / packets,
             **self._message_latencies(mean, median, p95, p99),
             derouted_share=self.built.derouted() / packets,

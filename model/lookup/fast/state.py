@@ -90,9 +90,18 @@ class EngineState(NamedTuple):
     second_epochs: np.ndarray
     second_order: np.ndarray
 
+    def counter_values(self) -> dict[str, int]:
+        """Return the counters by name; those of a second level only if there is one."""
+        return self._by_name(self.counters)
+
     def total_values(self) -> dict[str, int]:
         """Return what every counter would be if nobody had cleared it, by name."""
-        return {name: int(value) for name, value in zip(at.COUNTER_NAMES, self.totals, strict=False)}
+        return self._by_name(self.totals)
+
+    @staticmethod
+    def _by_name(values: np.ndarray) -> dict[str, int]:
+        names = at.COUNTER_NAMES[: len(values)]
+        return {name: int(value) for name, value in zip(names, values, strict=True)}
 
 
 def engine_state(params: LookupParams) -> EngineState:

@@ -12,15 +12,18 @@ from hopforge.model.network.core.records import HISTOGRAM_BINS, Net, packet_at
 def count_arrival(net: Net, p: int, now: int, bin_cycles: int) -> None:
     """Count packet `p`, all of which has arrived; bins of the histogram are `bin_cycles` wide."""
     packet = packet_at(net, p)
-    latency = now - packet.created
+    latency, in_network = now - packet.created, now - packet.sent
     net.packets_ejected += 1
     net.measured += 1
     net.latency_sum += latency
-    net.network_latency_sum += now - packet.sent
+    net.network_latency_sum += in_network
+    net.network_latency_squares += float(in_network) * float(in_network)
+    net.network_latency_max = max(net.network_latency_max, in_network)
     net.hops_sum += packet.hops
     net.latency_max = max(net.latency_max, latency)
     net.latency_min = min(net.latency_min, latency)
     int64s(net.histogram)[min(latency // bin_cycles, HISTOGRAM_BINS - 1)] += 1
+    int64s(net.network_histogram)[min(in_network // bin_cycles, HISTOGRAM_BINS - 1)] += 1
     if net.messages != 0 and call_hook(net.messages, net, ARRIVED, int64(p), now) != 0:
         return  # the record lives on as that of the reply
     _free_record(net, p)

@@ -304,6 +304,8 @@ _COUNTERS = [
     ("measured", "i8"),
     ("latency_sum", "i8"),
     ("network_latency_sum", "i8"),
+    ("network_latency_squares", "f8"),
+    ("network_latency_max", "i8"),
     ("hops_sum", "i8"),
     ("latency_max", "i8"),
     ("latency_min", "i8"),
@@ -421,6 +423,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "note_event": NOTE,  # NOTE[wheel, routers·P]: feedback on its way
     "note_events": np.dtype("int32"),  # int32[wheel]
     "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets, the last bin holds all above
+    "network_histogram": np.dtype("int64"),  # int64[bins]: the same since the head left the host
     "log": np.dtype("int64"),  # int64[capacity, 6]: see event_log.put_log
 }
 

@@ -141,7 +141,8 @@ def prove(
         str | None,
         typer.Argument(
             metavar="[SUBJECT]",
-            help="reduction, expression, member, crc, lookup, allocators, flits, q_table, streams; default: all.",
+            help="reduction, expression, member, crc, lookup, allocators, flits, q_table, streams, protection; "
+            "default: all.",
         ),
     ] = None,
     *,

@@ -12,6 +12,7 @@ from PIL import Image
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
+from hopforge.sim.run.network_latency import network_latencies
 from hopforge.sim.run.packet_life import PacketKey, PacketLife, TraceError, packet_key
 from hopforge.sim.run.packet_phases import bars
 from hopforge.sim.run.packet_report import event_table, life_text, write_trace
@@ -106,7 +107,15 @@ def test_the_list_of_packets_is_that_of_the_counters() -> None:
     arrived = packets[packets["arrived"] >= 0]
     assert len(arrived) == int(run.state["packets_ejected"]) > 500
     assert arrived["latency"].sum() == int(run.state["latency_sum"])
-    assert (arrived["arrived"] - arrived["sent"]).sum() == int(run.state["network_latency_sum"])
+    in_network = (arrived["arrived"] - arrived["sent"]).to_numpy()
+    found = network_latencies(run.state)
+    assert found["network_latency"] == in_network.sum() / len(in_network)
+    assert found["network_latency_std"] == pytest.approx(in_network.std(), rel=1e-12)
+    assert found["network_latency_max"] == in_network.max()
+    for name, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        assert found[f"network_latency_{name}"] == np.quantile(in_network, share, method="inverted_cdf")
+    run.reset_measures()
+    assert not any(network_latencies(run.state).values())
     assert (packets["latency"] == -1).equals(packets["arrived"] == -1)
     for host, sent in packets.groupby("host"):
         assert sent["number"].tolist() == list(range(len(sent)))

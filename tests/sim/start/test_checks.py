@@ -1,6 +1,7 @@
 """`hopforge check` means that it runs: what it accepts for a command, the command takes."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,26 @@ def test_sections_that_a_command_does_not_use_are_named(tmp_path: Path) -> None:
     status, said = run(tmp_path, f"{MESH}{RUN}", "net", "FILE", "-o", str(tmp_path / "all"))
     assert "does not use" not in said
     assert "not_used" not in json.loads((tmp_path / "all/metadata.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("net", "router.protection"),
+        ("hits", "lookup.cache.protection"),
+        ("gen router", "workload"),
+        ("gen lookup", "router, workload"),
+    ],
+)
+def test_keys_of_hardware_alone_that_a_command_does_not_use_are_named(command: str, said: str, tmp_path: Path) -> None:
+    text = f"{MESH}lookup: {{cache: {{protection: secded}}}}\nrouter: {{protection: parity}}\n"
+    text += "workload: {kind: uniform}\n"
+    status, output = run(tmp_path, text, "check", "FILE", "--for", command)
+    assert status == 0
+    named = re.search(rf"hopforge {command} does not use (.*)", output)
+    assert named is not None
+    assert said in named[1]
+    assert ("protection" in said) == ("protection" in named[1])
 
 
 class Poison:

@@ -1,0 +1,53 @@
+"""Latency of packets without the queue of their host (docs/definitions/measures.md#latency-and-throughput)."""
+
+import math
+from typing import Any, Protocol
+
+from hopforge.model.network.core.state import NetState
+from hopforge.sim.run.run_statistics import percentile
+
+
+class NetworkLatency(Protocol):
+    """What a measurement holds of it, in cycles."""
+
+    network_latency: float
+    network_latency_std: float
+    network_latency_median: float
+    network_latency_p95: float
+    network_latency_p99: float
+    network_latency_max: int
+
+
+def network_latencies(state: NetState, bin_cycles: int = 1) -> dict[str, Any]:
+    """Return mean, standard deviation (of all packets, not of a sample), percentiles and maximum, by field.
+
+    Parameters
+    ----------
+    state : NetState
+        Since the last `reset_network_latency`.
+    bin_cycles : int
+        Width of the bins of its histograms.
+    """
+    packets, largest = max(int(state["measured"]), 1), int(state["network_latency_max"])
+    mean = int(state["network_latency_sum"]) / packets
+    spread = math.sqrt(max(float(state["network_latency_squares"]) / packets - mean * mean, 0.0))
+    found = {"network_latency": mean, "network_latency_std": spread, "network_latency_max": largest}
+    for name, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        found[f"network_latency_{name}"] = percentile(state["network_histogram"], share, largest, bin_cycles)
+    return found
+
+
+def reset_network_latency(state: NetState) -> None:
+    """Count from zero."""
+    for name in ("network_latency_sum", "network_latency_squares", "network_latency_max"):
+        state.record[name] = 0
+    state["network_histogram"][:] = 0
+
+
+def network_words(found: NetworkLatency) -> str:
+    """As people read it."""
+    return (
+        f"{found.network_latency:.2f} cycles, standard deviation {found.network_latency_std:.2f} "
+        f"(median {found.network_latency_median:.0f}, 95 % {found.network_latency_p95:.0f}, "
+        f"99 % {found.network_latency_p99:.0f}, max {found.network_latency_max})"
+    )
