@@ -100,7 +100,7 @@ def network_design(config: Config) -> NetworkDesign:
     """
     sections = (
         config.name, config.topology, config.address, config.lookup, config.router, config.routing, config.tables,
-        config.seed, config.traffic.reply,
+        config.seed, config.traffic.reply, config.traffic.acknowledge,
     )  # fmt: skip
     return once(("design", *sections), lambda: _network_design(config))
 
@@ -109,6 +109,8 @@ def _network_design(config: Config) -> NetworkDesign:
     lookup = None
     if config.router.model != "input_queued":
         raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
+    if config.traffic.acknowledge is not None:
+        raise UserError("traffic.acknowledge must be null for hardware, whose routers have no service port")
     if config.router.route_computation == "lookup":
         lookup = _engine_parameters(config)  # keys are checked against the routing, in `program`
         if lookup.pipeline_depth > ROUTER_DEPTH:

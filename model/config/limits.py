@@ -22,7 +22,7 @@ from hopforge.model.config.topology import (
     TopologyConfig,
     TorusConfig,
 )
-from hopforge.model.config.traffic import ReplyConfig, TrafficConfig
+from hopforge.model.config.traffic import AcknowledgeConfig, ReplyConfig, TrafficConfig
 
 AHEAD_ASKERS_MAX = 64
 """Virtual channels of all inputs that the lookup engine of an output serves (look-ahead)."""
@@ -247,6 +247,8 @@ def router_model_problems(router: RouterConfig, traffic: TrafficConfig) -> Itera
     """Return what of the traffic the router model cannot carry; keys are from the root of the file."""
     if traffic.reply is not None:
         yield from _reply_problems(router, traffic.reply)
+    if traffic.acknowledge is not None:
+        yield from _acknowledge_problems(router, traffic.acknowledge)
     if router.model == "input_output_queued":
         if traffic.source != "program" and traffic.longest_flits() != 1:
             yield Problem(
@@ -303,6 +305,22 @@ def _reply_problems(router: RouterConfig, reply: ReplyConfig) -> Iterator[Proble
         yield Problem("traffic.reply", f"needs router.model=input_queued, not {router.model}")
     if reply.vcs == "own" and router.vcs % 2:
         yield Problem("router.vcs", f"must be even for traffic.reply.vcs=own (a half for each class), not {router.vcs}")
+
+
+def _acknowledge_problems(router: RouterConfig, acknowledge: AcknowledgeConfig) -> Iterator[Problem]:
+    """Return why routers cannot acknowledge packets."""
+    if router.model != "input_queued":
+        yield Problem("traffic.acknowledge", f"needs router.model=input_queued, not {router.model}")
+    elif router.route_computation != "table":
+        yield Problem("traffic.acknowledge", f"needs router.route_computation=table, not {router.route_computation}")
+    if acknowledge.vcs == "own" and router.vcs < 2:
+        yield Problem("router.vcs", f"must be at least 2 for traffic.acknowledge.vcs=own, not {router.vcs}")
+    if router.switching != "wormhole" and acknowledge.flits > router.buffer_flits:
+        yield Problem(
+            "traffic.acknowledge.flits",
+            f"must be at most router.buffer_flits={router.buffer_flits} with router.switching={router.switching}, "
+            f"not {acknowledge.flits}",
+        )
 
 
 def route_computation_problems(router: RouterConfig, address: AddressConfig, lookup: LookupConfig) -> Iterator[Problem]:

@@ -23,6 +23,26 @@ class ReplyConfig(Section):
     """Replies that a host can keep; a request whose reply has no place waits outside (default: no limit)."""
 
 
+class AcknowledgeConfig(Section):
+    """What routers send back for packets that have arrived, hop by hop (docs/definitions/acknowledges.md)."""
+
+    flits: Count = 3
+    """Length of an acknowledge."""
+    ratio: Annotated[int, Field(ge=0, le=65535)] = 1
+    """Every so many packets of a host ask for one; 0: none does."""
+    delay_cycles: Count = 1
+    """Cycles from the arrival of a tail to the creation of the acknowledge that it causes."""
+    vcs: Literal["shared", "own"] = "shared"
+    """Acknowledges use the escape channels of the routing algorithm, all VCs if it has none; or the last VC, which
+    nothing else uses."""
+    queue: Count | None = None
+    """Acknowledges on their way that a router can keep; more are dropped (default: no limit)."""
+    table: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
+    """Entries of packets under way that a router can keep; no entry is made in a full table."""
+    age_limit_cycles: Annotated[int, Field(ge=1, le=1 << 60)] | None = None
+    """Cycles that an entry lives (default: no limit)."""
+
+
 class TrafficConfig(Section):
     """Pattern, source and packet lengths; the load stands in section `simulation`."""
 
@@ -68,6 +88,8 @@ class TrafficConfig(Section):
     """Packets of a message: created together, for one destination."""
     reply: ReplyConfig | None = None
     """Every packet is a request, and its destination sends a reply (default: none does)."""
+    acknowledge: AcknowledgeConfig | None = None
+    """Routers acknowledge packets over the routers that these have visited (default: none does)."""
     packet_flits: Count = 1
     """Length of packets."""
     packet_range: Annotated[tuple[Count, ...], Field(min_length=2, max_length=2)] | None = None
@@ -112,6 +134,8 @@ class TrafficConfig(Section):
             yield Problem("reply", f"is for source=bernoulli or on_off only, not source={self.source}")
         if self.reply is not None and self.message_packets != 1:
             yield Problem("reply", f"is for message_packets=1 only, not {self.message_packets}")
+        if self.reply is not None and self.acknowledge is not None:
+            yield Problem("acknowledge", "cannot stand together with reply")
         if len(self.packet_lengths) != len(self.packet_weights):
             reason = f"must be as many as packet_lengths={len(self.packet_lengths)}, not {len(self.packet_weights)}"
             yield Problem("packet_weights", reason)

@@ -43,8 +43,8 @@ def _hits(config: Config) -> Sections:
 
 
 def _routers(config: Config) -> Sections:
-    replies = {"traffic"} if config.traffic.reply is not None else set()  # virtual channels of both classes
-    return {"router", *_routing(config), *_engines(config), *replies}
+    answers = config.traffic.reply is not None or config.traffic.acknowledge is not None  # virtual channels of classes
+    return {"router", *_routing(config), *_engines(config), *({"traffic"} if answers else set())}
 
 
 def _engine(config: Config) -> Sections:

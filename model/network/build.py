@@ -15,6 +15,7 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, SCRIPT
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
+from hopforge.model.network.parts.acknowledge_arrays import put_acknowledges
 from hopforge.model.network.parts.chosen_ahead import match_chosen
 from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
@@ -26,6 +27,7 @@ from hopforge.model.network.parts.shared_switch import begin_shared, shared_matc
 from hopforge.model.network.parts.speculation import speculate
 from hopforge.model.network.parts.switch_match import switch_match
 from hopforge.model.network.parts.wavefront import match_wavefront
+from hopforge.model.network.service_ports import for_service_hosts, with_service_hosts
 from hopforge.model.network.settings import (
     SWITCH_ALLOCATORS,
     SWITCHING,
@@ -68,6 +70,10 @@ def build_net(
         More than 64 ports, a packet longer than the buffer under cut-through, matrix arbiters that need over 1 GiB.
     """
     _check_limits(topology, router, source)
+    homes = topology.host_router
+    if source.acknowledges is not None:
+        router, tables = for_service_hosts(topology, router, tables)
+        topology = with_service_hosts(topology)
     latency = link_latencies(topology, router)
     rc_cycles = router.rc_cycles if router.lookup is None else router.lookup.params.hit_cycles + 1
     longest = int(max(latency.max() + 3 + router.credit_delay_cycles, rc_cycles + 1))
@@ -88,7 +94,11 @@ def build_net(
     if log_events:
         put_log(state, log_events)
     _put_router_parts(state, router)
+    state.record["hosts"] = len(homes)
     _put_source_parts(state, source, tables)
+    if source.acknowledges is not None:
+        mask = (1 << router.vcs) - 1 if tables.ack_mask is None else tables.ack_mask
+        put_acknowledges(state, homes, mask, source.acknowledges)
     if router.lookup is not None:
         attach_lookup(state, topology.routers, topology.max_ports, router.vcs, router.lookup)
     schedule_first(state.record[0])

@@ -10,7 +10,7 @@ from numba import int64, types
 
 from hopforge.model.kernel.compile import entry
 from hopforge.model.network.core.events import deliver, drain
-from hopforge.model.network.core.hooks import CYCLE, READ, REPLY, WRITE, call_hook
+from hopforge.model.network.core.hooks import CYCLE, KEEP_TABLES, READ, REPLY, WRITE, call_hook
 from hopforge.model.network.core.lookup_state import step_lookups
 from hopforge.model.network.core.progress import stop_reason
 from hopforge.model.network.core.records import DONE, GROW, NET_RECORD, PATTERN_SIGNATURE, PROGRAM, ROUTE_SIGNATURE, Net
@@ -61,6 +61,8 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
             call_hook(net.feedback, net, WRITE, now, now)
         if net.replies != 0:
             call_hook(net.replies, net, REPLY, now, now)
+        if net.acks != 0:
+            call_hook(net.acks, net, KEEP_TABLES, now, now)
         inject(net, pattern, now)
         net.cycle = now + 1
         reason = stop_reason(net, now)

@@ -14,6 +14,7 @@ from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
+from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
 
@@ -107,6 +108,8 @@ class SourceParameters:
         Ranks that send (PROGRAM).
     replies : Replies, optional
         What hosts send back.
+    acknowledges : Acknowledges, optional
+        What routers send back; their last port must be free (`service_ports`).
     """
 
     kind: int = 0
@@ -118,11 +121,13 @@ class SourceParameters:
     message_packets: int = 1
     program: ProgramSource | None = None
     replies: Replies | None = None
+    acknowledges: Acknowledges | None = None
 
     @property
     def longest(self) -> int:
         """Longest packet in flits."""
-        return max(self._longest_created, 0 if self.replies is None else self.replies.flits)
+        answers = (self.replies, self.acknowledges)
+        return max(self._longest_created, *(0 if each is None else each.flits for each in answers))
 
     @property
     def _longest_created(self) -> int:
@@ -143,6 +148,7 @@ class Tables:
     max_candidates: int = 1
     inject_mask: Any = None
     reply_mask: Any = None
+    ack_mask: Any = None
     feedback: Feedback | None = None
 
 

@@ -133,6 +133,8 @@ class NetworkModel:
                 if setup.tcam is not None:
                     tcams[port] = _OutsideTcam(setup.tcam, setup.tcam_latency_cycles, setup.member)
         self._links = LinkModels(links)
+        #: what stood at the inputs of every router in the last cycle
+        self.inputs: list[list[PortInputs]] = []
 
     def visible(self) -> list[list[PortOutputs]]:
         """Return what stands at the outputs of every router in this cycle."""
@@ -140,8 +142,8 @@ class NetworkModel:
 
     def step(self, outside: Mapping[End, PortInputs]) -> None:
         """Go through one cycle with these inputs at the ports without a link."""
-        inputs = self._links.carry(self.visible(), outside)
-        for router, tcams, ports in zip(self.routers, self._tcams, inputs, strict=True):
+        self.inputs = self._links.carry(self.visible(), outside)
+        for router, tcams, ports in zip(self.routers, self._tcams, self.inputs, strict=True):
             given = [LookupInputs() if tcam is None else tcam.inputs() for tcam in tcams]
             _, answers = router.step(ports, given)
             for tcam, answer in zip(tcams, answers, strict=True):

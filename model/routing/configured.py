@@ -5,7 +5,7 @@ from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.routing import prepare_routing
 from hopforge.model.routing.aggregation import aggregated_plan
 from hopforge.model.routing.lookahead import refuse_unknown_next
-from hopforge.model.routing.message_classes import plan_for_replies
+from hopforge.model.routing.message_classes import plan_for_acknowledges, plan_for_replies
 from hopforge.model.routing.plan import RoutingError, RoutingPlan
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
@@ -15,6 +15,7 @@ def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     """Section `routing`, made ready for the network."""
     sections = (
         config.routing, config.tables, config.router, config.address, config.lookup, config.seed, config.traffic.reply,
+        config.traffic.acknowledge,
     )  # fmt: skip
     return once(("routing", topology, *sections), lambda: _routing_plan(config, topology))
 
@@ -24,14 +25,17 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     algorithm = str(routing.file) if routing.file is not None else routing.algorithm
     options = routing.model_dump(exclude={"algorithm", "file", "check"})
     options |= {"tables": config.tables, "seed": config.seed, "router": config.router}
-    reply, vcs = config.traffic.reply, config.router.vcs
+    reply, acknowledge, vcs = config.traffic.reply, config.traffic.acknowledge, config.router.vcs
     own = reply is not None and reply.vcs == "own"
+    apart = acknowledge is not None and acknowledge.vcs == "own"
     try:
-        plan = prepare_routing(routing_network(topology), vcs // 2 if own else vcs, algorithm, options)
+        plan = prepare_routing(routing_network(topology), vcs // 2 if own else vcs - apart, algorithm, options)
     except RoutingError as problem:
         if own:
             half = f"traffic.reply.vcs: own gives each class half of router.vcs={vcs}"
             raise RoutingError(f"{problem} ({half})") from None
+        if apart:
+            raise RoutingError(f"{problem} (traffic.acknowledge.vcs: own takes one of router.vcs={vcs})") from None
         raise
     if config.router.lookahead:
         refuse_unknown_next(plan, routing.algorithm)
@@ -40,6 +44,8 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
             f"router.sa: input_ahead needs one port for a destination; {routing.algorithm} gives several"
         )
     plan = over_members(config, topology, plan)
+    if acknowledge is not None:
+        return plan_for_acknowledges(plan, topology, vcs, own=apart, algorithm=routing.algorithm)
     if reply is None:
         return plan
     return plan_for_replies(plan, topology, vcs, own=own, algorithm=routing.algorithm)

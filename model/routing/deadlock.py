@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hopforge.model.errors import UserError
 from hopforge.model.network.core.records import ACTIVE, HOST_VC_BITS, VA, WORMHOLE
 from hopforge.model.network.core.state import NetState
+from hopforge.model.routing.acknowledge_channels import acknowledge_edges
 from hopforge.model.routing.every_answer import NotCoveredError
 from hopforge.model.routing.fields_read import FieldsRead, fields_read
 from hopforge.model.routing.interpreted_reachable import InterpretedExploration
@@ -69,7 +70,7 @@ def check_routing(
     Returns
     -------
     int
-        Number of channel dependencies that were found.
+        Number of channel dependencies that were found, of acknowledges too.
 
     Raises
     ------
@@ -111,7 +112,7 @@ def check_routing(
         ) from problem
     if stop is not None:
         raise DeadlockError(_stop_text(topology, plan, name, reads, stop))
-    source, target = exploration.edges()
+    source, target = np.hstack([exploration.edges(), acknowledge_edges(state)])
     cycle = find_cycle(source, target, exploration.channels)
     if not cycle:
         return len(source)

@@ -230,7 +230,10 @@ def prepare_star_channel(topology: Topology, vcs: int, options: dict[str, Any]) 
     table[_CLASS0], table[_CLASS1] = 1, 2
     table[_ADAPTIVE] = vc_range(escapes, vcs - 1)
     candidates = 2 * table[_N] + 1
-    return RoutingPlan(relation(_star_channel), _plan_table(table), max_candidates=candidates, obligation="escape")
+    return RoutingPlan(
+        relation(_star_channel), _plan_table(table), max_candidates=candidates, obligation="escape",
+        escape_mask=all_vcs(escapes),
+    )  # fmt: skip
 
 
 def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:

@@ -33,13 +33,45 @@ def plan_for_replies(plan: RoutingPlan, topology: Topology, vcs: int, *, own: bo
     mask = all_vcs(vcs // 2 if own else vcs) if plan.inject_mask is None else plan.inject_mask
     if not own:
         return replace(plan, reply_mask=mask)
+    _refuse_named_vcs(plan, topology, algorithm, "reply")
+    return replace(_in_halves(plan, vcs // 2), inject_mask=mask, reply_mask=np.asarray(mask) << (vcs // 2))
+
+
+def plan_for_acknowledges(plan: RoutingPlan, topology: Topology, vcs: int, *, own: bool, algorithm: str) -> RoutingPlan:
+    """Turn a routing into that of a network whose routers acknowledge packets (docs/definitions/acknowledges.md).
+
+    Parameters
+    ----------
+    plan : RoutingPlan
+        For the VCs that packets have.
+    vcs : int
+        Virtual channels per port.
+    own : bool
+        The last of them is for acknowledges alone.
+
+    Raises
+    ------
+    RoutingError
+        An algorithm that learns from all packets; `own` for one that compares the queues of VCs.
+    """
+    if plan.feedback is not None:
+        raise RoutingError(
+            f"traffic.acknowledge: routing.algorithm {algorithm} learns from every packet, and would from acknowledges"
+        )
+    if not own:
+        return replace(plan, ack_mask=plan.escape_mask)
+    _refuse_named_vcs(plan, topology, algorithm, "acknowledge")
+    mask = all_vcs(vcs - 1) if plan.inject_mask is None else plan.inject_mask
+    return replace(plan, inject_mask=mask, ack_mask=1 << (vcs - 1))
+
+
+def _refuse_named_vcs(plan: RoutingPlan, topology: Topology, algorithm: str, key: str) -> None:
     names_vcs = topology.kind == "dragonfly" or plan.unguarded is not None
     if plan.feedback is not None or (names_vcs and fields_read((plan.unguarded or plan).route).changing):
         raise RoutingError(
-            f"traffic.reply.vcs must be shared with routing.algorithm {algorithm}, which compares the queues of "
+            f"traffic.{key}.vcs must be shared with routing.algorithm {algorithm}, which compares the queues of "
             "virtual channels, not own"
         )
-    return replace(_in_halves(plan, vcs // 2), inject_mask=mask, reply_mask=np.asarray(mask) << (vcs // 2))
 
 
 def _in_halves(plan: RoutingPlan, half: int) -> RoutingPlan:

@@ -48,6 +48,10 @@ class RoutingPlan:
         VCs that hosts may use (with replies: for requests).
     reply_mask : int or ndarray
         VCs that they may use for replies (docs/definitions/replies.md); None: they send none.
+    escape_mask : int, optional
+        VCs of the escape, which acknowledges use, too; None: all VCs.
+    ack_mask : int, optional
+        VCs for acknowledges (docs/definitions/acknowledges.md); by default all.
     obligation : str
         What is expected of the proof (`model.routing.deadlock`): ``acyclic`` (all channel dependencies), ``escape``
         (every packet can always leave the channels that wait for each other), or nothing, because the plan was made
@@ -74,6 +78,8 @@ class RoutingPlan:
     by_source: bool = False
     inject_mask: Any = None
     reply_mask: Any = None
+    escape_mask: int | None = None
+    ack_mask: int | None = None
     obligation: str = "acyclic"
     every: Any = None
     feedback: Feedback | None = None

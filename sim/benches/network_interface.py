@@ -34,6 +34,8 @@ __all__ = ["InterfaceTraffic", "disagreeing", "network_interface_replay"]
 _SWEEP_CYCLES = 500
 _OVERRUNS = 0.01
 """Probability in a cycle that software begins to write a row of a TCAM twice."""
+_READ_BACK = 0.5
+"""Probability that software reads a register at once that it has written."""
 _WORD_BITS = 32
 
 
@@ -175,7 +177,10 @@ def _software(design: NetworkDesign, traffic: InterfaceTraffic, rng: np.random.G
         if todo:
             yield todo.pop(0)
         elif rng.random() < share:
-            yield _operation(params, rng, calm=cycle < 2 * _SWEEP_CYCLES)
+            done = _operation(params, rng, calm=cycle < 2 * _SWEEP_CYCLES)
+            if done.we and rng.random() < _READ_BACK:
+                todo = [BusInputs(done.addr, 0, 1, 0)]
+            yield done
         else:
             yield BusInputs()
 
@@ -202,7 +207,8 @@ def _operation(params: Sequence[RouterParams], rng: np.random.Generator, *, calm
     registers = router_csr_map(p)
     data, re = int(rng.integers(1 << _WORD_BITS)), int(rng.random() < 0.3)
     kind = rng.choice(
-        ["read", "read anywhere", "CTRL", "own", "engines", "anything"], p=[0.5, 0.1, 0.12, 0.1, 0.1, 0.08]
+        ["read", "read anywhere", "CTRL", "own", "engines", "anything", "beside"],
+        p=[0.45, 0.1, 0.12, 0.1, 0.1, 0.08, 0.05],
     )
     if kind == "read":
         space = [address for address, _, _ in address_space(p)]
@@ -215,9 +221,10 @@ def _operation(params: Sequence[RouterParams], rng: np.random.Generator, *, calm
         word = ctrl.encode(enable=int(rng.random() < 0.85), clear_counters=clear)
         rest = data & ~(ctrl.field("enable").mask | ctrl.field("clear_counters").mask)
         return BusInputs(_at(number, ctrl.address), int(rng.random() < 0.8), re, word | rest)
-    if kind == "own":
-        written = [register for register in registers if register.name.startswith(("OWN", "UNROUTABLE"))]
-        return BusInputs(_at(number, written[int(rng.integers(len(written)))].address), 1, re, data)
+    if kind in {"own", "beside"}:
+        written = [register.address for register in registers if register.name.startswith(("OWN", "UNROUTABLE"))]
+        places = written if kind == "own" else _beside(p, [registers["CTRL"].address, *written])
+        return BusInputs(_at(number, places[int(rng.integers(len(places)))]), 1, re, data)
     if kind == "engines" and p.lookup is not None:
         engine = csr_map(p.lookup)
         if rng.random() < 0.3:
@@ -232,6 +239,13 @@ def _operation(params: Sequence[RouterParams], rng: np.random.Generator, *, calm
         registers[str(rng.choice(["ID", "STATUS", "NUMBER", "FLITS_IN0"]))].address if rng.random() < 0.5 else 0x3FFF
     )
     return BusInputs(_at(int(rng.integers(1 << (len(params) - 1).bit_length())), target), 1, re, data)
+
+
+def _beside(params: RouterParams, addresses: Sequence[int]) -> list[int]:
+    """Return the addresses that differ in one bit from one of `addresses` and where nothing is to be written."""
+    near = {address ^ 1 << bit for address in addresses for bit in range(ROUTER_CSR_ADDR_BITS)}
+    registers = [(address, register) for address, _, register in address_space(params)]
+    return sorted(near - {at for at, register in registers if any(field.access != "ro" for field in register.fields)})
 
 
 _STORED = ("OWN_", "TCAM_VALUE_", "TCAM_MASK_", "TCAM_OUTPUT_")

@@ -10,6 +10,7 @@ import numpy as np
 
 from hopforge.gen.mutate import SELECTOR, Mutant, Netlist
 from hopforge.gen.verilator import run_verilator
+from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
 from hopforge.sim.drive.replay import Replay
 from hopforge.sim.drive.runner import SimulatorError, member_name
 
@@ -17,9 +18,6 @@ _BUILD_TIMEOUT_S = 900
 _PLAY_TIMEOUT_S = 300
 _AFTER_RESET = 400
 """Cycles of a trace that are compared after a further reset."""
-
-_COUNTER = re.compile(r"(?:.*\.)?(?:count_\w+_(?P<part>low|high|at\d+)|(?:\w+__)?drops(?:_counted)?)")
-"""Registers of `hw.event_counter`, `hw.sliced_counter` and of the drop counters of inputs."""
 
 
 class Use(NamedTuple):
@@ -61,9 +59,10 @@ def build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay, around: S
     """Compile the netlist with all mutants and the loop that plays a trace to some of them."""
     folder = netlist.folder.resolve()
     verilog = netlist.verilog(mutants)
-    counters = counter_registers(verilog)
-    for name in counters:
-        verilog = verilog.replace(f" {_escaped(name)} ", f" {_escaped(name)} /*verilator public_flat_rw*/ ", 1)
+    counters = counter_bits(verilog)
+    for name in {bits.register for bits in counters}:
+        declared = re.compile(rf"( reg (?:\[\d+:0\] )?{re.escape(_escaped(name))})([ ;])")
+        verilog = declared.sub(r"\1 /*verilator public_flat_rw*/\2", verilog, count=1)
     (folder / "raced.sv").write_text(verilog)
     (folder / "race.cpp").write_text(_race_source(netlist.top, replay, around, counters))
     done = run_verilator(
@@ -112,16 +111,10 @@ def play(
             left = left[1:]
 
 
-def counter_registers(verilog: str) -> dict[str, tuple[int, int]]:
-    """Return the first bit and the width of every register of a counter, by its name."""
-    found = {}
-    for high, name in re.findall(r"^ +reg (?:\[(\d+):0\] )?\\?(\S+) +=", verilog, re.MULTILINE):
-        counter = _COUNTER.fullmatch(name)
-        if counter is not None:
-            part = counter["part"]
-            first = int(part[2:]) if part and part.startswith("at") else {"high": 2}.get(part, 0)
-            found[name] = first, int(high or 0) + 1
-    return found
+def _poke(place: str, bits: CounterBits) -> str:
+    ones = (1 << bits.width) - 1
+    kept = f"({place} & ~{ones << bits.lowest:#x}u)"
+    return f"    {place} = {kept} | (counts >> {bits.first} & {ones:#x}u) << {bits.lowest};"
 
 
 def _escaped(name: str) -> str:
@@ -136,7 +129,7 @@ def _verilated(top: str, name: str, ports: Collection[str]) -> str:
     return f"top->rootp->{top}__DOT__{words}"
 
 
-def _race_source(top: str, replay: Replay, around: Surroundings, counters: Mapping[str, tuple[int, int]]) -> str:
+def _race_source(top: str, replay: Replay, around: Surroundings, counters: Sequence[CounterBits]) -> str:
     """Return the C++ loop: a trace, what counters begin with, and mutants as arguments; a line for each to stdout."""
     inputs, outputs = len(replay.inputs), len(replay.outputs)
     sets = "\n".join(f"    top->{member_name(name)} = row[{index}];" for index, name in enumerate(replay.inputs))
@@ -149,10 +142,7 @@ def _race_source(top: str, replay: Replay, around: Surroundings, counters: Mappi
         f"        got[{index}] = top->{member_name(output.name)};" for index, output in enumerate(replay.outputs)
     )
     ports = {output.name for output in replay.outputs}
-    pokes = "\n".join(
-        f"    {_verilated(top, name, ports)} = counts >> {first} & {(1 << width) - 1}ull;"
-        for name, (first, width) in counters.items()
-    )
+    pokes = "\n".join(_poke(_verilated(top, bits.register, ports), bits) for bits in counters)
     names = ", ".join(f'"{output.name}"' for output in replay.outputs)
     gates = ", ".join(map(str, replay.gates))
     tick = "top->clk = 1; top->eval(); top->clk = 0;" if replay.clocked else ""

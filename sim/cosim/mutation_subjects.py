@@ -50,6 +50,9 @@ _ENGINE_COUNT_FROM = 2**32 - 64
 _EVENTS = {r"count_\w+_high": COUNT_FROM >> 2}  # of hw.event_counter, whose two lowest bits are apart
 _DROPS = {"drops_counted": COUNT_FROM}  # of hw.input_unit; the event is added a cycle later
 
+_CARRIES = 24
+"""Traces of a network and of a router in which counters carry into a high bit."""
+
 _RESETS = 16
 """Further resets of an engine in each trace."""
 
@@ -160,8 +163,8 @@ def counts(seed: int, number: int, first: int) -> list[int]:
 def router_subject(params: RouterParams, seed: int) -> Subject:
     """Return a router with traces of its bench, shortest first.
 
-    With tables it is not enabled all the time in the second. In the last one nearly all packets are dropped, and nobody
-    clears the counters.
+    With tables it is not enabled all the time in the second. In the fifth nearly all packets are dropped, and nobody
+    clears the counters. The drop counters of the others carry into a high bit.
     """
     traffic = [
         RouterTraffic(cycles=cycles, seed=100 * seed + n, count_from=COUNT_FROM)
@@ -173,6 +176,14 @@ def router_subject(params: RouterParams, seed: int) -> Subject:
             count_from=COUNT_FROM,
         )
     )  # fmt: skip
+    begins = counts(seed, _CARRIES + 1, COUNT_FROM)[1:]
+    traffic += [
+        RouterTraffic(
+            cycles=3000, seed=100 * seed + 20 + n, unroutable=0.3, clear_cycles=1 << 30, longest_flits=2,
+            count_from=begin,
+        )
+        for n, begin in enumerate(begins)
+    ]  # fmt: skip
     replays: list[Callable[[], Replay]] = [
         lambda one=one: router_replay(router_stimulus(params, one))  # type: ignore[misc]
         for one in traffic
@@ -181,24 +192,30 @@ def router_subject(params: RouterParams, seed: int) -> Subject:
         held = RouterTraffic(cycles=3000, seed=100 * seed + 9, count_from=COUNT_FROM)
         replays.insert(1, lambda: router_replay(held_stimulus(params, held)))
     reset = _DROPS if params.rc == "table" else _EVENTS | _DROPS
-    return Subject(ROUTER, Router(params=params), replays, _USED_CYCLES, reset=reset)
+    told = [None] * (len(replays) - len(begins)) + begins
+    return Subject(ROUTER, Router(params=params), replays, _USED_CYCLES, reset=reset, counts_from=told)
 
 
 def interface_subject(design: NetworkDesign, seed: int) -> Subject:
     """Return what a network adds to its routers, with traces of its bench, shortest first."""
     design = disagreeing(design)
+    lengths = [(800, 0.2), (4000, 0.05), (12_000, 0.3), *[(1200, 0.3)] * _CARRIES]
+    begins = counts(seed, len(lengths), COUNT_FROM)
     replays: list[Callable[[], Replay]] = [
         partial(
             network_interface_replay, design,
-            InterfaceTraffic(cycles=cycles, seed=100 * seed + n, load=load, count_from=COUNT_FROM),
+            InterfaceTraffic(cycles=cycles, seed=100 * seed + n, load=load, count_from=begin),
         )
-        for n, (cycles, load) in enumerate([(800, 0.2), (4000, 0.05), (12_000, 0.3)])
+        for n, ((cycles, load), begin) in enumerate(zip(lengths, begins, strict=True))
     ]  # fmt: skip
     component = Network(
         routers=design.params, links=network_links(design.config, design.topology),
         hosts=topology_hosts(design.topology),
     )  # fmt: skip
-    return Subject(INTERFACE, component, replays, _USED_CYCLES, "router*.router*", _EVENTS | _DROPS)
+    return Subject(
+        INTERFACE, component, replays, _USED_CYCLES, "router*.router*", _EVENTS | _DROPS,
+        counts_from=[None, *begins[1:]],
+    )  # fmt: skip
 
 
 def q_table_subject(params: QTableParams, seed: int) -> Subject:

@@ -91,9 +91,9 @@ def flit_words(params: RouterParams, label: NDArray[np.int64], data: NDArray[np.
 
 def _engine(params: RouterParams, name: str, ports: tuple[str, ...], rows: NDArray[np.int64]) -> Iterator[_Column]:
     assert params.lookup is not None
-    external = params.lookup.tcam_kind == "external"
+    external, checked = params.lookup.tcam_kind == "external", params.lookup.protection is not None
     for column, port in enumerate(ports):
-        inside = port.startswith(("req_", "resp_"))
+        inside = port.startswith(("req_", "resp_")) or (port == "line_error" and not checked)
         if not inside and (external or not port.startswith("tcam_")):
             gate = f"{name}__tcam_req_valid" if port in ("tcam_req_id", "tcam_req_dst") else None
             yield f"{name}__{port}", gate, _bits(rows[:, column])

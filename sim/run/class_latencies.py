@@ -6,12 +6,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import CLASSES, HISTOGRAM_BINS, REPLIES, REQUESTS, ROUND_TRIPS
+from hopforge.model.network.core.records import (
+    ACKNOWLEDGES,
+    HISTOGRAM_BINS,
+    REPLIES,
+    REQUESTS,
+    ROUND_TRIPS,
+)
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.output.columns import Columns
 from hopforge.sim.run.run_statistics import percentile
 
-NAMES = {REQUESTS: "request", REPLIES: "reply", ROUND_TRIPS: "round_trip"}
+NAMES = {REQUESTS: "request", REPLIES: "reply", ROUND_TRIPS: "round_trip", ACKNOWLEDGES: "acknowledge"}
+#: columns of the table `acknowledges`
+ACKNOWLEDGE_COUNTERS = (
+    "delivered", "acks_made", "acks_sent", "acks_home", "acks_no_entry", "acks_queue_full", "entries", "table_full",
+    "expired_entries",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -21,7 +33,7 @@ class ClassLatency:
     Attributes
     ----------
     message : str
-        ``request``, ``reply`` or ``round_trip``.
+        ``request``, ``reply``, ``round_trip`` or ``acknowledge``.
     packets : int
         That arrived; of round trips: their replies.
     network_latency : float
@@ -46,7 +58,7 @@ class ClassLatency:
     @property
     def plural(self) -> str:
         """What was counted."""
-        return {"request": "requests", "reply": "replies"}.get(self.message, "round trips")
+        return "replies" if self.message == "reply" else f"{self.message.replace('_', ' ')}s"
 
     def words(self) -> str:
         """As people read it."""
@@ -65,12 +77,14 @@ def class_columns(classes: tuple[ClassLatency, ...]) -> Columns:
 
 
 def class_latencies(state: NetState) -> tuple[ClassLatency, ...]:
-    """Return what a measurement found of every class, and of round trips; nothing without replies."""
+    """Return what a measurement found of every class, and of round trips; nothing without replies and acknowledges."""
     if "class_count" not in state.arrays:
         return ()
+    if int(state["acks"]):
+        return (_class_latency(state, ACKNOWLEDGES, _mean(state["class_count"][ACKNOWLEDGES], "network_sum")),)
     means = [_mean(state["class_count"][k], "network_sum") for k in (REQUESTS, REPLIES)]
     networks = {REQUESTS: means[REQUESTS], REPLIES: means[REPLIES], ROUND_TRIPS: sum(means)}
-    return tuple(_class_latency(state, k, networks[k]) for k in range(CLASSES))
+    return tuple(_class_latency(state, k, networks[k]) for k in networks)
 
 
 def _mean(count: Any, name: str) -> float:
@@ -95,6 +109,22 @@ def reset_classes(state: NetState) -> None:
 
 def reply_ages(state: NetState) -> NDArray[np.int64]:
     """Age in cycles of the oldest reply that each host has not sent, at most 0 without one: int64[host]."""
-    replier, now = state["replier"][: int(state["hosts"])], int(state["cycle"])
+    return _ages(state, state["replier"][: int(state["hosts"])])
+
+
+def acknowledge_age(state: NetState) -> float:
+    """Mean over the routers of the age in cycles of the acknowledge that leaves next; 0 without one."""
+    if not int(state["acks"]):
+        return 0.0
+    return float(np.maximum(_ages(state, state["replier"][int(state["hosts"]) :]), 0).mean())
+
+
+def acknowledge_counts(state: NetState) -> dict[str, int]:
+    """Return what happened to entries and acknowledges since the start (docs/definitions/acknowledges.md)."""
+    counts = trail_counts(state)
+    return {name: counts[name] for name in ACKNOWLEDGE_COUNTERS}
+
+
+def _ages(state: NetState, replier: NDArray[Any]) -> NDArray[np.int64]:
     oldest = np.where(replier["packet"] >= 0, replier["packet"], replier["first"])
-    return np.where(oldest >= 0, now - state["packet"]["created"][np.maximum(oldest, 0)], 0)
+    return np.where(oldest >= 0, int(state["cycle"]) - state["packet"]["created"][np.maximum(oldest, 0)], 0)

@@ -13,7 +13,7 @@ from hopforge.model.output.results import Table, run_metadata, staged, write_met
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_tables
-from hopforge.sim.run.class_latencies import ClassLatency, class_columns
+from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_counts, class_columns
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.network_latency import network_words
@@ -136,6 +136,8 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
     tables: dict[str, Table] = {"measurement": one_row(found.row()), "channels": channels}
     if found.classes:
         tables["classes"] = class_columns(found.classes)
+    if int(run.state["acks"]):
+        tables["acknowledges"] = one_row(acknowledge_counts(run.state))
     if run.state.lookup is not None:
         tables["lookups"] = lookup_table(run.topology, run.state.lookup)
     failures = run.reconfiguration

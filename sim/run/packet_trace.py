@@ -24,7 +24,7 @@ class _Stepper:
         run = prepare_trace(config, load=load, seed=seed, script=script, check=check)
         state = run.state
         # in a cycle a port grants, drains, sends and (at an arrival, after a grant) routes; a host sends and takes
-        capacity = 6 * int(state["routers"]) * int(state["ports"]) + 2 * int(state["hosts"])
+        capacity = 6 * int(state["routers"]) * int(state["ports"]) + 2 * len(state["host"])
         put_log(state, capacity)
         self.run = run
         self.cycle = 0

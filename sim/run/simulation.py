@@ -15,6 +15,7 @@ from hopforge.model.network.core.records import DEADLOCK, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.core.user_code import refuse_mistake
+from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
@@ -33,14 +34,14 @@ from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
-from hopforge.sim.run.class_latencies import class_latencies, reply_ages, reset_classes
+from hopforge.sim.run.class_latencies import acknowledge_age, class_latencies, reply_ages, reset_classes
 from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits, flit_router_parameters
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5, percentile
-from hopforge.sim.run.sources import program_source, replies, source_parameters
+from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
@@ -97,6 +98,8 @@ class Simulation:
             if problem is not None:  # before a network of thousands of links per router is built
                 raise NetworkError(str(problem))
         whole = network_topology(config) if topology is None else topology
+        if config.traffic.acknowledge is not None:
+            whole = with_service_ports(whole)
         self.topology = without_failed(whole, config.failed)
         routing = config.routing
         if not config.failed.none or config.simulation.failures:
@@ -108,11 +111,14 @@ class Simulation:
         self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
         self.placed: PlacedProgram | None = None
         if script is not None:
-            source = SourceParameters(kind=SCRIPT, script=script, replies=replies(config))
+            source = SourceParameters(
+                kind=SCRIPT, script=script, replies=replies(config), acknowledges=acknowledges(config)
+            )
         elif traffic.source == "program":
             assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
             self.placed = place_program(config.workload, self.topology, seed)
-            source = SourceParameters(kind=PROGRAM, program=program_source(config, self.placed))
+            program = program_source(config, self.placed)
+            source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
         else:
             source = source_parameters(config, load, self.traffic.round_packets)
         tables = Tables(
@@ -122,16 +128,17 @@ class Simulation:
             max_candidates=self.plan.max_candidates,
             inject_mask=self.plan.inject_mask,
             reply_mask=self.plan.reply_mask,
+            ack_mask=self.plan.ack_mask,
             feedback=self.plan.feedback,
         )
         self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
         self.state: NetState = self.built.state
         if self.traffic.silent is not None:
-            self.state["host"]["next_time"][self.traffic.silent] = NEVER
-            self.state["host"]["stopped"][self.traffic.silent] = 1
+            self.state.senders["next_time"][self.traffic.silent] = NEVER
+            self.state.senders["stopped"][self.traffic.silent] = 1
         silent = failed_hosts(self.topology, config.failed)
         for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0), ("reply_mask", 0)):
-            self.state["host"][name][silent] = value
+            self.state.senders[name][silent] = value
         if routing.check and check:
             resends = bool(config.simulation.failures)
             once(
@@ -282,14 +289,15 @@ class Simulation:
 
     def queue_delay(self) -> float:
         """Mean age in cycles of the packets at the heads of the source queues (0 for empty ones)."""
-        host, now = self.state["host"], int(self.state["cycle"])
+        host, now = self.state.senders, int(self.state["cycle"])
         waiting = host["packet"] >= 0
         age = np.where(
             waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"]
         )
         if "replier" in self.state.arrays:
             age = np.maximum(age, reply_ages(self.state))
-        return float(np.maximum(age, 0).mean()) if len(age) else 0.0
+        delay = float(np.maximum(age, 0).mean()) if len(age) else 0.0
+        return delay + acknowledge_age(self.state)
 
     @property
     def sample_cycles(self) -> int:
@@ -429,7 +437,7 @@ class Simulation:
         state = self.state
         mean, half = batch_interval(samples)
         packets = max(int(state["measured"]), 1)
-        received = state["host"]["flits_received"] * (self.built.flit_cycles / cycles)
+        received = state.senders["flits_received"] * (self.built.flit_cycles / cycles)
         ports = state["output_port"]
         between = self.topology.peer_router.reshape(-1) >= 0
         channel = ports["flits"][between] * (self.built.flit_cycles / cycles) if between.any() else np.zeros(1)

@@ -6,9 +6,11 @@ import numpy as np
 
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.dqn.rules import Rules
 from hopforge.model.network.core.records import BERNOULLI, ON_OFF
 from hopforge.model.network.parts.program_arrays import ProgramSource
 from hopforge.model.network.parts.reply_arrays import Replies
+from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.network.settings import SourceParameters
 from hopforge.sim.queued.build import IntervalSource
 from hopforge.sim.traffic import TrafficError
@@ -31,7 +33,7 @@ def source_parameters(config: Config, load: float, round_packets: tuple[int, int
     if traffic.source == "bernoulli":
         return SourceParameters(
             kind=BERNOULLI, packet_rate=rate, lengths=lengths, message_packets=traffic.message_packets,
-            replies=answers,
+            replies=answers, acknowledges=acknowledges(config),
         )
     if traffic.burst_load <= load:
         raise TrafficError(f"traffic.burst_load must be above the load {load}, not {traffic.burst_load}")
@@ -45,6 +47,7 @@ def source_parameters(config: Config, load: float, round_packets: tuple[int, int
         lengths=lengths,
         message_packets=traffic.message_packets,
         replies=answers,
+        acknowledges=acknowledges(config),
     )
 
 
@@ -52,6 +55,21 @@ def replies(config: Config) -> Replies | None:
     """Section `traffic.reply`."""
     reply = config.traffic.reply
     return None if reply is None else Replies(reply.flits, reply.delay_cycles, reply.queue or 0)
+
+
+def acknowledges(config: Config) -> Acknowledges | None:
+    """Section `traffic.acknowledge`."""
+    found = config.traffic.acknowledge
+    if found is None:
+        return None
+    return Acknowledges(
+        flits=found.flits,
+        ratio=found.ratio,
+        delay_cycles=found.delay_cycles,
+        table_depth=found.table,
+        age_limit=found.age_limit_cycles,
+        rules=Rules(queue_depth=found.queue),
+    )
 
 
 def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:

@@ -143,7 +143,7 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         rows.append(
             {
                 "time": end * scale / unit, "load": run.load,
-                "accepted": float(state["host"]["flits_received"].mean()) * rate,
+                "accepted": float(state.senders["flits_received"].mean()) * rate,
                 "latency": mean["latency"] * scale, "latency_p50": found[0], "latency_p95": found[1],
                 "latency_p99": found[2], "hops": mean["hops"], "derouted_share": built.derouted() / max(packets, 1),
                 "channel_load_mean": float(channel.mean()), "channel_load_max": float(channel.max()),

@@ -8,9 +8,9 @@ from numba import int32, int64, uint32, uint64
 from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
-from hopforge.model.network.core.candidates import blank_candidates, candidate_port
+from hopforge.model.network.core.candidates import blank_candidates, candidate, candidate_port
 from hopforge.model.network.core.event_log import call_log
-from hopforge.model.network.core.hooks import HEAD_IN, HEAD_OUT, TAKE, call_hook
+from hopforge.model.network.core.hooks import HEAD_HERE, HEAD_IN, HEAD_OUT, TAKE, TAKEN, call_hook
 from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
 from hopforge.model.network.core.packet_ends import count_arrival, lose_packet
 from hopforge.model.network.core.records import (
@@ -131,6 +131,17 @@ def enter(net: Net, n: int) -> None:
 
 
 @inlined
+def route_one_hop(net: Net, n: int, packet: Any) -> int:
+    """Route an acknowledge: from the service port to the port that it says, from any other to the service port."""
+    vc, service = input_vc(net, n), net.ports - 1
+    from_service = vc.port - int64(vc.router) * net.ports == service
+    port = packet.part if from_service else service
+    mask = net.ack_mask if from_service else (int64(1) << net.vcs) - 1
+    int64s(net.candidate)[n * net.max_candidates] = candidate(port, mask)
+    return 1
+
+
+@inlined
 def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None:
     """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
     vc = input_vc(net, n)
@@ -139,16 +150,19 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
     if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet.length:
         return
     blank_candidates(net, n * net.max_candidates)
-    vc.candidates = route(
-        int64(vc.router),
-        int64(vc.port) - int64(vc.router) * net.ports,
-        int64(vc.vc),
-        packet,
-        net,
-        int32s(net.table),
-        floats(net.memory),
-        int64s(net.candidate + 8 * n * net.max_candidates),
-    )
+    if net.acks != 0 and packet.dst >= net.hosts:
+        vc.candidates = route_one_hop(net, n, packet)
+    else:
+        vc.candidates = route(
+            int64(vc.router),
+            int64(vc.port) - int64(vc.router) * net.ports,
+            int64(vc.vc),
+            packet,
+            net,
+            int32s(net.table),
+            floats(net.memory),
+            int64s(net.candidate + 8 * n * net.max_candidates),
+        )
     packet.hops += 1
     carried = net.lookahead != 0 and input_port(net, int64(vc.port)).carried != 0
     if net.lookup != 0:
@@ -191,6 +205,9 @@ def take_flit(net: Net, target: int, flit: int, now: int) -> None:
     if net.log_event != 0:
         call_log(net.log_event, net, RECEIVED, now, host, v, flit)
     if flit & TAIL == 0:
+        return
+    if net.acks != 0 and host >= net.hosts:
+        call_hook(net.acks, net, TAKEN, int64(flit) >> 2, now)
         return
     count_arrival(net, int64(flit) >> 2, now, 1)
 
@@ -263,6 +280,8 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
     vc.flits = vc.flits + 1
     if net.feedback != 0 and flit & HEAD != 0:
         call_hook(net.feedback, net, HEAD_IN, int64(flit) >> 2, now)
+    if net.acks != 0 and flit & HEAD != 0:
+        call_hook(net.acks, net, HEAD_HERE, int64(n), int64(flit) >> 2)
     if vc.state == IDLE:
         start_routing(net, route, n, now)
         return

@@ -4,7 +4,7 @@ from numba import int64
 
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import int32s, int64s
-from hopforge.model.network.core.hooks import ARRIVED, LOST, call_hook
+from hopforge.model.network.core.hooks import ARRIVED, DELIVERED, LOST, call_hook
 from hopforge.model.network.core.records import HISTOGRAM_BINS, Net, packet_at
 
 
@@ -26,7 +26,9 @@ def count_arrival(net: Net, p: int, now: int, bin_cycles: int) -> None:
     int64s(net.network_histogram)[min(in_network // bin_cycles, HISTOGRAM_BINS - 1)] += 1
     if net.messages != 0 and call_hook(net.messages, net, ARRIVED, int64(p), now) != 0:
         return  # the record lives on as that of the reply
-    _free_record(net, p)
+    if net.acks != 0 and call_hook(net.acks, net, DELIVERED, int64(p), now) != 0:
+        return  # ... of the acknowledge
+    free_record(net, p)
 
 
 @inlined
@@ -35,10 +37,11 @@ def lose_packet(net: Net, p: int, now: int) -> None:
     net.packets_dropped += 1
     if net.messages != 0:
         call_hook(net.messages, net, LOST, int64(p), now)
-    _free_record(net, p)
+    free_record(net, p)
 
 
 @inlined
-def _free_record(net: Net, p: int) -> None:
+def free_record(net: Net, p: int) -> None:
+    """Let record `p` be that of another packet."""
     int32s(net.free_packet)[net.free_packets] = p
     net.free_packets += 1

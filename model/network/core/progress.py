@@ -11,7 +11,7 @@ def stop_reason(net: Net, now: int) -> int:
         return MISTAKE
     in_flight = net.flits_injected - net.flits_ejected - net.flits_dropped
     if in_flight == 0:
-        if net.source_kind == SCRIPT and net.flits_injected == net.script_flits:
+        if net.source_kind == SCRIPT and net.flits_injected == net.script_flits + net.flits_added:
             return FINISHED
     elif now - net.last_move > net.deadlock_cycles:
         return DEADLOCK

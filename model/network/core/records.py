@@ -10,6 +10,7 @@ import numba
 import numpy as np
 from numba import float64, int32, int64, types
 
+from hopforge.model.dqn.tables import Tables
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
@@ -203,9 +204,22 @@ REPLIER = np.dtype(
 )
 
 #: rows of `class_count` and `class_histogram`
-REQUESTS, REPLIES, ROUND_TRIPS, CLASSES = range(4)
+REQUESTS, REPLIES, ROUND_TRIPS, ACKNOWLEDGES, CLASSES = range(5)
 CLASS_COUNT = np.dtype(
     [("packets", "i8"), ("sum", "i8"), ("squares", "f8"), ("largest", "i8"), ("network_sum", "i8")], align=True
+)
+
+#: of a packet, beside its record, in a network with acknowledges (model.network.parts.acknowledges)
+TRAIL = np.dtype(
+    [
+        ("of", "i8"),  # an acknowledge: code of the packet that it is for
+        ("stamp", "i8"),  # arrival of that packet's head at its last router, on the clock of this
+        ("made", "i8"),  # cycle in which the acknowledge was made
+        ("in_network", "i8"),  # cycles of its hops
+        ("port", "i4"),  # input port by which the packet came to its last router, -1: its host's
+        ("kept", "i4"),  # the acknowledge takes a place in the queue of the router where it waits
+    ],
+    align=True,
 )
 
 #: what a routing algorithm sends back to the router upstream (model.network.parts.feedback)
@@ -273,6 +287,8 @@ _SETTINGS = [
     ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
     ("messages", "i8"),
     ("replies", "i8"),
+    ("acks", "i8"),  # acknowledges (model.network.parts.acknowledges)
+    ("agent", "i8"),  # that `acks` calls: who makes entries for them, and gets rewards
     ("feedback", "i8"),
     ("report", "i8"),  # ... that `feedback` calls
     ("learn", "i8"),
@@ -281,6 +297,20 @@ _SETTINGS = [
     ("reply_flits", "i8"),
     ("reply_delay", "i8"),  # cycles
     ("reply_places", "i8"),  # of a host, 0: no limit
+    ("ack_flits", "i8"),
+    ("ack_delay", "i8"),  # cycles
+    ("ack_ratio", "i8"),  # every so many packets of a host ask for one, 0: none does
+    ("ack_mask", "i8"),  # VCs
+    ("trail_depth", "i8"),  # entries of a router's table of routed packets (parts.trail_tables)
+    ("trail_groups", "i8"),  # of routers, each of which has episodes of its own ...
+    ("trail_episodes", "i8"),  # ... at most so many ...
+    ("trail_inputs", "i8"),  # ... of observations with so many numbers
+    ("max_hops", "i8"),
+    ("busy_too", "i8"),
+    ("reward_rejected", "i8"),
+    ("ack_queue", "i8"),
+    ("reward_unit", "f8"),
+    ("reward_offset", "f8"),
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 
@@ -323,6 +353,11 @@ _COUNTERS = [
     ("ranks_running", "i8"),
     ("leaving_count", "i8"),
     ("notes", "i8"),  # feedback that has arrived
+    ("flits_added", "i8"),  # beyond the listed packets: of acknowledges that were made
+    ("acks_alive", "i8"),  # under way, or waiting
+    ("heads_here", "i8"),  # entries to be made in this cycle ...
+    ("acks_here", "i8"),  # ... and acknowledges to be looked at
+    ("reward", "f8"),  # that `agent` is told of
     ("log_length", "i8"),
     ("mistake", "i8"),  # of a function of a user's (model.network.core.user_code), 0: none ...
     ("mistake_function", "i8"),  # ... its number ...
@@ -411,8 +446,15 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "outside": np.dtype("int32"),  # int32[hosts, 16, B]: flits that wait at a host for a place
     "outside_first": np.dtype("int32"),  # int32[hosts, 16]: ... the first of them
     "outside_flits": np.dtype("int32"),  # int32[hosts, 16]: ... their number
-    "class_count": CLASS_COUNT,  # CLASS_COUNT[REQUESTS, REPLIES, ROUND_TRIPS]
-    "class_histogram": np.dtype("int64"),  # int64[3, bins]
+    "class_count": CLASS_COUNT,  # CLASS_COUNT[CLASSES]
+    "class_histogram": np.dtype("int64"),  # int64[CLASSES, bins]
+    "trail": TRAIL,  # TRAIL[pool]
+    "trail_home": np.dtype("int32"),  # int32[hosts]: router of each
+    "trail_head": np.dtype("int64"),  # input VC << 32 | packet of heads that came in this cycle
+    "trail_taken": np.dtype("int64"),  # host << 32 | packets and acknowledges whose tails were taken in this cycle
+    **{
+        f"trail_{name}": np.dtype("float32" if name == "episode_observations" else "int64") for name in Tables._fields
+    },  # tables of routed packets
     "program_kind": np.dtype("uint8"),  # operations of all ranks (model.workload.program): kind ...
     "program_operand": np.dtype("int64"),  # ... message, or cycles to compute
     "timer": np.dtype("int64"),  # heap of time << RANK_BITS | rank
@@ -445,6 +487,7 @@ _read_message = record_reader(numba.from_dtype(MESSAGE))
 _read_replier = record_reader(numba.from_dtype(REPLIER))
 _read_class_count = record_reader(numba.from_dtype(CLASS_COUNT))
 _read_rank = record_reader(numba.from_dtype(RANK))
+_read_trail = record_reader(numba.from_dtype(TRAIL))
 _read_note = record_reader(NOTE_RECORD)
 
 
@@ -506,6 +549,12 @@ def replier_at(net: Any, h: int) -> Any:
 def class_count_at(net: Any, k: int) -> Any:
     """Counters of a class of packets, or of round trips."""
     return _read_class_count(net.class_count, k)
+
+
+@inlined
+def trail_at(net: Any, k: int) -> Any:
+    """Record of acknowledges beside record `k` of the pool."""
+    return _read_trail(net.trail, k)
 
 
 @inlined

@@ -63,6 +63,11 @@ class NetState:
         outside = self["outside_flits"].sum() if "outside_flits" in self.arrays else 0
         return int(self["input_vc"]["flits"].astype(np.int64).sum() + self["flit_events"].sum() + outside)
 
+    @property
+    def senders(self) -> Any:
+        """Hosts that traffic knows, without service hosts: HOST[hosts], a view."""
+        return self["host"][: int(self["hosts"])]
+
     def follow_pool(self, grow: "Callable[[NetState, int], None]") -> None:
         """Have ``grow(state, records)`` called when the pool of packets has grown to so many records."""
         self._followers.append(grow)

@@ -231,6 +231,8 @@ def step_ranks(net: Net, now: int) -> int:
         run_rank(net, take_timer(net), now)
     if net.messages_queued > 0 or net.packets_created > net.packets_ejected + net.packets_dropped:
         return now
+    if net.acks_alive > 0:
+        return now
     if net.timers == 0:
         return -FINISHED if net.ranks_running == 0 else -STUCK
     # credits may be on their way for a turn of the wheel after the last flit

@@ -13,7 +13,7 @@ from hopforge.hw.event_counter import event_counter
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
 from hopforge.sim.cosim.mutate import block_names, judge_mutants, mutate, sample_seed
-from hopforge.sim.cosim.mutation_race import Use, counter_registers, play
+from hopforge.sim.cosim.mutation_race import Surroundings, Use, build, play
 from hopforge.sim.cosim.mutation_report import (
     BLOCKS,
     MutationReport,
@@ -23,6 +23,7 @@ from hopforge.sim.cosim.mutation_report import (
     survivor_lines,
 )
 from hopforge.sim.cosim.mutation_subjects import Subject, counts, subject
+from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
 from hopforge.sim.drive.replay import Output, Replay, as_words
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "mutation"
@@ -160,16 +161,33 @@ def test_counters_begin_before_a_carry(tmp_path: Path) -> None:
     assert (verdict.state, verdict.trace) == ("killed", 2)
 
 
+def test_counters_whose_registers_are_mutated_begin_before_a_carry(tmp_path: Path) -> None:
+    """Every mutant behind a register at once: without a fault the trace is the golden one all the same."""
+    netlist = write_netlist(EventsCounted(), "counting", tmp_path)
+    first = 0x5A0FFFFD
+    replay = Replay(
+        ("ask",), (Output("count"),), as_words([[1]] * 9), as_words([[first + k] for k in range(9)])
+    )  # fmt: skip
+    drawn = [mutant for mutant in netlist.mutants(600, 1) if mutant.port == "Q"]
+    faults = [mutant._replace(number=number) for number, mutant in enumerate(drawn, 1)]
+    program = build(netlist, faults, replay, Surroundings())
+    assert len(faults) > 30
+    assert [*play(program, replay, [0], first)] == []
+    late = [number for number, cycle, _ in play(program, replay, [fault.number for fault in faults], first)]
+    assert len(late) > 10
+
+
 def test_registers_of_counters_are_found() -> None:
     text = (
         "  reg [6:0] \\a.count_hits_at11  = 7'h00;\n  reg [1:0] \\count_x_low  = 2'h0;\n"
         "  reg [29:0] count_x_high = 30'h0;\n  reg [31:0] port__0__drops = 32'd0;\n  reg \\count_x_carry  = 1'h0;\n"
         "  reg [31:0] \\a.drops_counted  = 32'd0;\n"
     )
-    assert counter_registers(text) == {
-        "a.count_hits_at11": (11, 7), "count_x_low": (0, 2), "count_x_high": (2, 30), "port__0__drops": (0, 32),
-        "a.drops_counted": (0, 32),
-    }  # fmt: skip
+    assert counter_bits(text) == sorted([
+        CounterBits("a.count_hits_at11", 0, 7, 11), CounterBits("count_x_low", 0, 2, 0),
+        CounterBits("count_x_high", 0, 30, 2), CounterBits("port__0__drops", 0, 32, 0),
+        CounterBits("a.drops_counted", 0, 32, 0),
+    ])  # fmt: skip
     starts = counts(7, 40, 5)
     assert starts[0] == 5 and counts(7, 40, 5) == starts != counts(8, 40, 5)
     for start in starts[1:]:
