@@ -17,6 +17,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, NullLocator
 from numpy.typing import ArrayLike
 
+from hopforge.model.output.colour_scale import colour_map
 from hopforge.model.output.destination import one_file
 
 __all__ = [
@@ -283,7 +284,7 @@ def draw_heat_map(axes: Axes, values: ArrayLike, *, label: str, largest: float) 
     """Draw a table of values from 0 to `largest` as colours (row 0 at the bottom; NaN: nothing there), with a scale."""
     axes.grid(visible=False)
     image = axes.imshow(
-        np.asarray(values, dtype=float), cmap="cividis", vmin=0.0, vmax=largest, origin="lower", aspect="auto"
+        np.asarray(values, dtype=float), cmap=colour_map(), vmin=0.0, vmax=largest, origin="lower", aspect="auto"
     )
     figure = axes.get_figure()
     assert isinstance(figure, Figure)

@@ -10,9 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from hopforge.model.output.colour_scale import colour_map
 from hopforge.model.output.plots import GREY, PALETTE, new_figure, save_figure, style_axes
 from hopforge.model.topology.base import Topology
+from hopforge.model.topology.drawing import Drawing, draw_places
 from hopforge.model.topology.floor_plan import link_ends, positions
+
+Points = NDArray[np.float64]
 
 #: most links that a map shows
 MAX_DRAWN_LINKS = 20_000
@@ -20,27 +24,50 @@ MAX_DRAWN_LINKS = 20_000
 ARC_POINTS, ARC_BEND = 9, 0.12
 
 
-def _arcs(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Links as curves that bend to the right of their direction: float64[link, point, 2]."""
+def _arcs(start: Points, end: Points, bend: float | Points = ARC_BEND, pull: Points | None = None) -> Points:
+    """Links as curves that bend to the right of their direction: float64[link, point, 2].
+
+    `bend` is a share of the length; `pull`: what the middle of each curve moves by.
+    """
     t = np.linspace(0, 1, ARC_POINTS)[None, :, None]
     way = end - start
     aside = np.stack([way[:, 1], -way[:, 0]], axis=1)[:, None, :]
-    return start[:, None, :] * (1 - t) + end[:, None, :] * t + aside * (4 * ARC_BEND * t * (1 - t))
+    middle = aside * (4 * np.asarray(bend).reshape(-1, 1, 1))
+    if pull is not None:
+        middle = middle + 2 * pull[:, None, :]
+    return start[:, None, :] * (1 - t) + end[:, None, :] * t + middle * (t * (1 - t))
 
 
-def link_curves(topology: Topology) -> NDArray[np.float64]:
-    """Channels between routers as curves on the floor plan, in the order of `Topology.channels`.
+def _drawn_links(drawing: Drawing, source: NDArray[np.int32], target: NDArray[np.int32]) -> Points:
+    """Links between routers as curves of a drawing; those between groups lead through the middle."""
+    start, end = drawing.places[source], drawing.places[target]
+    across = drawing.group[source] != drawing.group[target]
+    centre = (drawing.places.min(axis=0) + drawing.places.max(axis=0)) / 2
+    pull = np.where(across[:, None], 0.5 * (centre - (start + end) / 2), 0.0)
+    return _arcs(start, end, np.where(across, 0.01, drawing.bend), pull)
+
+
+def link_curves(topology: Topology) -> Points:
+    """Channels between routers as curves of the drawing (`drawing.draw_places`), in the order of `Topology.channels`.
 
     float64[channel, point, 2]; the two directions of a link bend to different sides: traffic keeps right.
     """
-    channels, place = topology.channels(), positions(topology)
-    return _arcs(place[channels.src_router], place[channels.dst_router])
+    channels = topology.channels()
+    return _drawn_links(draw_places(topology), channels.src_router, channels.dst_router)
 
 
-def new_map(topology: Topology, title: str) -> tuple[Figure, Axes]:
-    """Make a figure of the shape of the floor plan, with the routers as points (hollow: without hosts)."""
-    place = positions(topology)
-    width, height = place.max(axis=0) - place.min(axis=0) + 1
+def new_drawing(topology: Topology, title: str) -> tuple[Figure, Axes]:
+    """Make a figure of the drawing of a network, with the routers as points (hollow: without hosts); no axes."""
+    figure, axes = new_map(topology, title, draw_places(topology).places)
+    axes.set_axis_off()
+    axes.set_title(title, loc="left", fontsize=11)
+    return figure, axes
+
+
+def new_map(topology: Topology, title: str, places: Points | None = None) -> tuple[Figure, Axes]:
+    """Make a figure of the floor plan (or of `places`), with the routers as points (hollow: without hosts)."""
+    place = positions(topology) if places is None else places
+    width, height = place.max(axis=0) - place.min(axis=0) + (1 if places is None else 1e-6)
     longer = max(width, height)
     figure, (axes,) = new_figure(
         width_in=2 + 7 * max(width / longer, 0.3), height_in=1.2 + 6.5 * max(height / longer, 0.3)
@@ -65,22 +92,22 @@ def new_map(topology: Topology, title: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def draw_floor_plan(topology: Topology, path: Path) -> None:
+def draw_network(topology: Topology, path: Path) -> None:
     """Draw routers and links as a PNG."""
     ends = link_ends(topology)
-    figure, axes = new_map(topology, topology.name)
+    figure, axes = new_drawing(topology, topology.name)
     if len(ends) > MAX_DRAWN_LINKS:
         axes.set_title(f"{topology.name}: {len(ends)} links, too many to be drawn", loc="left", fontsize=11)
     else:
-        place = positions(topology)
         alpha = float(np.clip(60 / math.sqrt(max(len(ends), 1)) / 4, 0.15, 0.9))
-        lines = _arcs(place[ends[:, 0]], place[ends[:, 2]])
-        axes.add_collection(LineCollection(list(lines), colors=PALETTE[0], linewidths=0.9, alpha=alpha, zorder=2))
+        lines = _drawn_links(draw_places(topology), ends[:, 0].astype(np.int32), ends[:, 2].astype(np.int32))
+        width = float(np.clip(250 / max(len(ends), 1), 0.3, 1.1))
+        axes.add_collection(LineCollection(list(lines), colors=PALETTE[0], linewidths=width, alpha=alpha, zorder=2))
     save_figure(figure, path)
 
 
 def draw_channel_values(topology: Topology, values: ArrayLike, *, title: str, label: str, path: Path) -> None:
-    """Draw a value of every channel between routers as the colour of a curve on the floor plan.
+    """Draw a value of every channel between routers as the colour of a curve of the drawing.
 
     Parameters
     ----------
@@ -95,10 +122,10 @@ def draw_channel_values(topology: Topology, values: ArrayLike, *, title: str, la
     """
     value = np.asarray(values, float)
     order = np.argsort(value, kind="stable")  # the highest on top
-    figure, axes = new_map(topology, title)
+    figure, axes = new_drawing(topology, title)
     lines = link_curves(topology)[order]
     drawn = LineCollection(
-        list(lines), array=value[order], cmap="cividis_r", linewidths=np.clip(400 / len(order), 0.8, 2.2), zorder=2
+        list(lines), array=value[order], cmap=colour_map(), linewidths=np.clip(400 / len(order), 0.8, 2.2), zorder=2
     )
     drawn.set_clim(0.0, max(float(value.max(initial=0.0)), 1e-9))
     axes.add_collection(drawn)

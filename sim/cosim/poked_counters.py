@@ -39,8 +39,8 @@ class _Netlist:
     """Declarations of a Verilog text of yosys, and what each bit of its wires is assigned from."""
 
     def __init__(self, verilog: str) -> None:
-        self.widths = {}
-        self.registers = set()
+        self.widths: dict[str, int] = {}
+        self.registers: set[str] = set()
         for kind, high, name in _DECLARED.findall(verilog):
             self.widths[name] = int(high or 0) + 1
             if kind == "reg":
@@ -74,7 +74,7 @@ class _Netlist:
 def counter_bits(verilog: str) -> list[CounterBits]:
     """Return all bits of counters, those that are next to each other together."""
     netlist = _Netlist(verilog)
-    found = []
+    found: list[CounterBits] = []
     for name, width in netlist.widths.items():
         counter = _COUNTER.fullmatch(name.removeprefix("\\"))
         if counter is not None:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from hopforge.model.config import Config
 from hopforge.model.config.root import TimingConfig
 from hopforge.model.config.uses import key_words
+from hopforge.model.output.colour_scale import colour_map
 from hopforge.model.output.plots import GREY, PALETTE, new_figure, save_figure, style_axes
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology
@@ -244,8 +245,9 @@ def draw_map(found: HitReport) -> Figure:
         x_label="switch", y_label="port",
     )  # fmt: skip
     image = axes.imshow(
-        rates, aspect="auto", interpolation="nearest", cmap="cividis", vmin=min(low, 99.0), vmax=100.0, origin="lower"
-    )
+        rates, aspect="auto", interpolation="nearest", cmap=colour_map(), vmin=min(low, 99.0), vmax=100.0,
+        origin="lower",
+    )  # fmt: skip
     figure.colorbar(image, ax=axes, label="hit rate, %")
     axes.grid(visible=False)
     return figure

@@ -1,4 +1,4 @@
-"""Networks as files for other programs, their floor plan as a picture, and what `hopforge topology` tells."""
+"""Networks as files for other programs and as a picture, and what `hopforge topology` tells."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,7 +11,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.simulation import describe_failed
 from hopforge.model.output.destination import one_file
 from hopforge.model.topology import Topology, TopologyError, build
-from hopforge.model.topology.floor_map import draw_floor_plan
+from hopforge.model.topology.floor_map import draw_network
 from hopforge.model.topology.floor_plan import cabling, link_ends, positions
 from hopforge.model.topology.routing_table import hop_statistics
 from hopforge.sim.programs.simgrid import simgrid_text
@@ -78,7 +78,7 @@ EXPORTS: dict[str, Callable[[Topology, Config], str]] = {
     "simgrid": simgrid_text,
     "simgrid-full": partial(simgrid_text, full=True),
 }
-#: the format that is a picture: the floor plan
+#: the format that is a picture
 PICTURE = "png"
 #: format → what such a file holds (`model.output.destination`)
 KINDS = {name: "a network" if name in ("anynet", "edges") else "XML" for name in EXPORTS} | {PICTURE: "a PNG picture"}
@@ -150,7 +150,7 @@ def export_file(config: Config, form: str | None, path: Path | None, base: Path)
     with one_file(target, KINDS[form]) as part:
         topology = build(config.topology, config.address)
         if form == PICTURE:
-            draw_floor_plan(topology, part)
+            draw_network(topology, part)
         else:
             part.write_text(EXPORTS[form](topology, config), encoding="utf-8")
     return target

@@ -10,6 +10,7 @@ import yaml
 from hopforge.sim.pages.explore import cells, explorer
 from hopforge.sim.pages.find import Found, ResultSet
 from hopforge.sim.pages.hit_page import REGULAR, HitRun, consequence_section, hit_section
+from hopforge.sim.pages.network_item import DRAWN_ONLY, ViewBudget, report_view
 from hopforge.sim.pages.report import Column, Fact, Figure, Item, Listing, Picture, Report, Section, Table, bars
 
 __all__ = ["MOST_ROWS", "result_page"]
@@ -52,8 +53,9 @@ def result_page(found: Found, command: str, *, rows: int = MOST_ROWS) -> Report:
     together = _together(found.sets)
     if together is not None:
         sections.append(together)
+    budget = ViewBudget()
     for result in sets:
-        sections += [_section(result, shown)] if result.page is None else _own_sections(result)
+        sections += [_section(result, shown, budget)] if result.page is None else _own_sections(result)
     words = f"{_count(len(found.sets), 'result')}, {_count(tables, 'table')}"
     if found.problems:
         words += f"; {_count(len(found.problems), 'file')} could not be shown"
@@ -186,11 +188,12 @@ def _columns(result: ResultSet, name: str) -> list[str]:
     return [] if table is None else [str(column) for column in table.columns]
 
 
-def _section(result: ResultSet, rows: int) -> Section:
+def _section(result: ResultSet, rows: int, budget: ViewBudget) -> Section:
     kind = result.kind
     name = "results" if result.folder == "." else result.folder
     facts, items = _known(result)
-    items += list(_generic(result, rows))
+    picture, why = report_view(result, budget)
+    items = [*([] if picture is None else [picture]), *items, *_generic(result, rows)]
     items += [
         Picture(f"{picture} (as the command drew it)", data, "", result.command)
         for picture, data in sorted(result.pictures.items())
@@ -198,7 +201,8 @@ def _section(result: ResultSet, rows: int) -> Section:
     if result.config:
         text = yaml.safe_dump(_writable(result.config), sort_keys=False, allow_unicode=True, width=110)
         items.append(Listing("configuration, with all defaults", text))
-    return Section(f"{name} ({kind})" if kind != "tables" else name, _words(result), facts, items)
+    words = "\n\n".join(text for text in (_words(result), why) if text)
+    return Section(f"{name} ({kind})" if kind != "tables" else name, words, facts, items)
 
 
 def _words(result: ResultSet) -> str:
@@ -258,6 +262,8 @@ def _comparison(result: ResultSet) -> Figure | None:
 def _generic(result: ResultSet, rows: int) -> Iterator[Item]:
     """Yield a plot and a table of every table, and the facts of the metadata."""
     for name, table in sorted(result.tables.items()):
+        if name in DRAWN_ONLY:
+            continue
         if len(table) == 1:
             values = [[str(column), value] for column in table.columns for value in cells(table[column])[:1]]
             yield Table(name, [Column("quantity"), Column("value")], values, "", result.command)

@@ -17,6 +17,7 @@ import jinja2
 import numpy as np
 from plotly.offline import get_plotlyjs
 
+from hopforge.model.output.colour_scale import STOPS
 from hopforge.model.output.destination import check_destination, is_special
 from hopforge.model.output.results import check_writable, write_text
 
@@ -158,6 +159,7 @@ class Explorer:
             raise ValueError(f"style must be one of {', '.join(STYLES)}, not {self.style!r}")
 
 
+VIEW_SCRIPTS = ("view_draw.js", "view_panel.js", "view_controls.js")
 STYLES = ("lines", "markers", "bars")
 
 
@@ -194,7 +196,27 @@ class Listing:
     text: str
 
 
-Item = Table | Figure | Explorer | Picture | Listing
+@dataclass(frozen=True)
+class NetworkView:
+    """A network that the reader moves through.
+
+    Attributes
+    ----------
+    title, caption : str
+        Heading, and what to see in it.
+    data : mapping
+        What `network_view.network_view` returns.
+    command : str
+        Command that repeats the result.
+    """
+
+    title: str
+    data: Mapping[str, Any]
+    caption: str = ""
+    command: str = ""
+
+
+Item = Table | Figure | Explorer | Picture | Listing | NetworkView
 
 
 @dataclass(frozen=True)
@@ -229,12 +251,15 @@ class Report:
         Parts.
     provenance : mapping of str to str
         What is needed to repeat it: command, configuration, seed, versions.
+    wide : bool
+        Use the whole width of the window.
     """
 
     title: str
     summary: str
     sections: Sequence[Section]
     provenance: Mapping[str, str] = field(default_factory=dict)
+    wide: bool = False
 
 
 def thousands(number: float) -> str:
@@ -306,7 +331,7 @@ def heatmap(
     low, high = (None, None) if limits is None else limits
     traces = [{
         "type": "heatmap", "x": list(columns), "y": list(rows), "z": values, "zmin": low, "zmax": high,
-        "colorscale": "Cividis",
+        "colorscale": [[number / (len(STOPS) - 1), colour] for number, colour in enumerate(STOPS)],
         "colorbar": {"title": {"text": unit, "side": "right"}, "thickness": 12}, "xgap": 1, "ygap": 1,
         "hovertemplate": f"{y} %{{y}}, {x} %{{x}}: %{{z:.4~g}} {unit}<extra></extra>",
     }]  # fmt: skip
@@ -322,16 +347,20 @@ def render(report: Report) -> str:
     environment.filters["cell"] = _cell
     environment.filters["largest"] = _largest
     environment.tests["plot"] = lambda item: isinstance(item, Figure | Explorer)
-    for kind in (Table, Explorer, Picture, Listing):
+    for kind in (Table, Explorer, Picture, Listing, NetworkView):
         environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
     numbered = [(f"section-{number}", section) for number, section in enumerate(report.sections, start=1)]
+    views = [item for section in report.sections for item in section.items if isinstance(item, NetworkView)]
     plots = [item for section in report.sections for item in section.items if isinstance(item, Figure | Explorer)]
     return environment.from_string(_template("report.html.j2")).render(
         report=report,
         sections=numbered,
         plot_number={id(plot): number for number, plot in enumerate(plots, start=1)},
         plots=_embed([_plot_data(plot) for plot in plots]),
-        style=_template("report.css"),
+        view_number={id(view): number for number, view in enumerate(views)},
+        networks=_embed([view.data for view in views]) if views else "",
+        style=_template("report.css") + (_template("view.css") if views else ""),
+        view_scripts=[_template(name) for name in VIEW_SCRIPTS] if views else [],
         script=_template("report.js"),
         plotly=_plotly() if plots else "",
         styles=STYLES,
@@ -372,6 +401,11 @@ def _plotly() -> str:
     if "</script" in source.lower():
         raise RuntimeError("plotly.js contains </script and cannot stand inside a page")
     return source
+
+
+def embedded_bytes(value: Any) -> int:
+    """Return how long plain data are in a page."""
+    return len(_embed(value))
 
 
 def _embed(value: Any) -> str:

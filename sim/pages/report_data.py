@@ -14,6 +14,7 @@ from hopforge.sim.pages.report import (
     Figure,
     Item,
     Listing,
+    NetworkView,
     Picture,
     Report,
     Section,
@@ -25,7 +26,9 @@ __all__ = ["PAGE_FILE", "page_from_data", "write_page_data"]
 
 PAGE_FILE = "page.json"
 
-_KINDS: dict[str, type[Item]] = {kind.__name__: kind for kind in (Table, Figure, Explorer, Picture, Listing)}
+_KINDS: dict[str, type[Item]] = {
+    kind.__name__: kind for kind in (Table, Figure, Explorer, Picture, Listing, NetworkView)
+}
 
 
 def write_page_data(report: Report, path: Path, covers: Sequence[str]) -> None:

@@ -14,8 +14,8 @@ from hopforge.model.topology.floor_map import MAX_DRAWN_LINKS, draw_channel_valu
 def plot_channels(topology: Topology, channels: Columns, path: Path) -> None:
     """Draw the load of every channel between routers as colours.
 
-    Meshes and tori of two dimensions: one panel per direction with the routers in their places; others: curves on the
-    floor plan, with too many channels a map of output port over router.
+    Meshes and tori of two dimensions: one panel per direction with the routers in their places; others: curves of its
+    drawing, with too many channels a map of output port over router.
     """
     router, group, load = (np.asarray(channels[name]) for name in ("router", "port", "load"))
     largest = max(float(load.max()), 1e-9) if len(load) else 1.0

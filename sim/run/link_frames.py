@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from hopforge.model.errors import UserError
+from hopforge.model.output.colour_scale import colour_map
 from hopforge.model.output.plots import draw_heat_map, new_figure, style_axes
 from hopforge.model.topology import Topology
-from hopforge.model.topology.floor_map import MAX_DRAWN_LINKS, link_curves, new_map
+from hopforge.model.topology.floor_map import MAX_DRAWN_LINKS, link_curves, new_drawing
 
 __all__ = ["MAX_FRAMES", "LinkPicture", "check_frames", "write_frames"]
 
@@ -39,8 +40,8 @@ def check_frames(bins: int) -> None:
 class LinkPicture:
     """A figure of all links whose colours can be changed.
 
-    Meshes and tori of two dimensions: a panel for each direction, with the routers in their places. Others: curves on
-    the floor plan, the two directions of a link bent to different sides; with too many links a map of output port over
+    Meshes and tori of two dimensions: a panel for each direction, with the routers in their places. Others: curves of
+    the drawing, the two directions of a link bent to different sides; with too many links a map of output port over
     router.
 
     Parameters
@@ -66,10 +67,10 @@ class LinkPicture:
                 style_axes(axes, title=f"to {name}", x_label="x of the router", y_label="y of the router")
                 self._add_image(axes, np.zeros(self.shape), largest, port)
         elif 0 < len(self.channels.src_router) <= 2 * MAX_DRAWN_LINKS:
-            self.figure, axes = new_map(topology, topology.name)
+            self.figure, axes = new_drawing(topology, topology.name)
             self._curves = link_curves(topology)
             width = float(np.clip(400 / len(self._curves), 0.8, 2.2))
-            self._lines = LineCollection(list(self._curves), cmap="cividis_r", linewidths=width, zorder=2)
+            self._lines = LineCollection(list(self._curves), cmap=colour_map(), linewidths=width, zorder=2)
             self._lines.set_clim(0.0, largest)
             axes.add_collection(self._lines)
             self.figure.colorbar(self._lines, ax=axes, shrink=0.9).set_label(_LABEL, fontsize=9)

@@ -13,6 +13,7 @@ from hopforge.model.output.results import Table, run_metadata, staged, write_met
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_tables
+from hopforge.sim.run.buffer_samples import BufferSamples
 from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_counts, class_columns
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
@@ -37,6 +38,10 @@ class MeasuredRun(Protocol):
     @property
     def built(self) -> Built:
         """Times of its router model."""
+
+    @property
+    def buffers(self) -> BufferSamples:
+        """How full input buffers were."""
 
     @property
     def reconfiguration(self) -> Reconfiguration | None:
@@ -121,7 +126,7 @@ def channel_columns(run: MeasuredRun, cycles: int) -> Columns:
 
 
 def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plots: bool = False) -> None:
-    """Write the measurement, the loads of all channels (CSV, Parquet), the metadata (JSON) and, if wanted, plots (PNG).
+    """Write measurement, channels and buffers (CSV, Parquet), the metadata (JSON) and, if wanted, plots (PNG).
 
     Parameters
     ----------
@@ -134,6 +139,8 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
     """
     channels = channel_columns(run, found.cycles)
     tables: dict[str, Table] = {"measurement": one_row(found.row()), "channels": channels}
+    if run.buffers.samples:
+        tables["buffers"] = run.buffers.columns()
     if found.classes:
         tables["classes"] = class_columns(found.classes)
     if int(run.state["acks"]):

@@ -10,12 +10,23 @@ from hopforge.sim.run.run_statistics import percentile
 class NetworkLatency(Protocol):
     """What a measurement holds of it, in cycles."""
 
-    network_latency: float
-    network_latency_std: float
-    network_latency_median: float
-    network_latency_p95: float
-    network_latency_p99: float
-    network_latency_max: int
+    @property
+    def network_latency(self) -> float: ...
+
+    @property
+    def network_latency_std(self) -> float: ...
+
+    @property
+    def network_latency_median(self) -> float: ...
+
+    @property
+    def network_latency_p95(self) -> float: ...
+
+    @property
+    def network_latency_p99(self) -> float: ...
+
+    @property
+    def network_latency_max(self) -> int: ...
 
 
 def network_latencies(state: NetState, bin_cycles: int = 1) -> dict[str, Any]:

@@ -53,6 +53,27 @@ def event_table(run: Simulation, lives: Iterable[PacketLife]) -> pd.DataFrame:
     return table.loc[keys.sort_values(["p", "c", "f", "e"], kind="stable").index].reset_index(drop=True)
 
 
+def phase_table(run: Simulation, lives: Iterable[PacketLife]) -> pd.DataFrame:
+    """Return where every flit waited and for what, as the timing diagrams show it.
+
+    Columns packet (HOST.NUMBER), stop (0: source, then the routers of the way), router, port, vc, out_port, out_vc (−1:
+    none), flit, phase (`PHASES`), start, end (first cycle after it).
+    """
+    rows = []
+    for life in lives:
+        nowhere = (-1, -1, -1, -1, -1)
+        stops = [nowhere]
+        for visit in life.visits:
+            stops.append((*vc_place(run, visit.input_vc), *vc_place(run, visit.output_vc)[1:]))
+        stops.append(nowhere)
+        rows += [
+            (str(life.key), bar.stop, *stops[bar.stop], bar.flit, bar.phase, bar.start, bar.end)
+            for bar in bars(run, life)
+        ]
+    names = ["packet", "stop", "router", "port", "vc", "out_port", "out_vc", "flit", "phase", "start", "end"]
+    return pd.DataFrame(rows, columns=names)
+
+
 def _events(run: Simulation, life: PacketLife) -> Iterable[tuple[Any, ...]]:
     name = str(life.key)
     host = (-1, -1, -1, -1, -1)
@@ -163,7 +184,8 @@ def plot_life(run: Simulation, life: PacketLife, path: Path) -> None:
 def write_trace(run: Simulation, lives: list[PacketLife], packets: pd.DataFrame, folder: Path) -> None:
     """Write events and packets (CSV, Parquet), the text, a timing diagram per packet (PNG) and the metadata (JSON)."""
     with staged(folder) as scratch:
-        write_tables(scratch, {"events": event_table(run, lives), "packets": packets})
+        phases = phase_table(run, lives)
+        write_tables(scratch, {"events": event_table(run, lives), "packets": packets, "phases": phases})
         (scratch / "trace.txt").write_text("\n".join(life_text(run, life) for life in lives), encoding="utf-8")
         for life in lives:
             plot_life(run, life, scratch / f"packet_{life.key}.png")

@@ -34,6 +34,7 @@ from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
+from hopforge.sim.run.buffer_samples import BufferSamples
 from hopforge.sim.run.class_latencies import acknowledge_age, class_latencies, reply_ages, reset_classes
 from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits, flit_router_parameters
 from hopforge.sim.run.lookup_measures import lookup_totals
@@ -133,6 +134,8 @@ class Simulation:
         )
         self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
         self.state: NetState = self.built.state
+        #: how full input buffers were at the end of each sample
+        self.buffers = BufferSamples(self.state)
         if self.traffic.silent is not None:
             self.state.senders["next_time"][self.traffic.silent] = NEVER
             self.state.senders["stopped"][self.traffic.silent] = 1
@@ -282,6 +285,7 @@ class Simulation:
         self.state["histogram"][:] = 0
         reset_network_latency(self.state)
         self.built.reset()
+        self.buffers.reset()
         if self.state.lookup is not None:
             self.state.lookup.reset_counts()
         self.state["output_port"]["flits"] = 0
@@ -367,6 +371,7 @@ class Simulation:
         before = int(self.state["measured"]), int(self.state["latency_sum"])
         self.advance(cycles)
         self.check_conservation()
+        self.buffers.note()
         return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
 
     def warm_up(self) -> int:

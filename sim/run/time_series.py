@@ -15,8 +15,10 @@ from hopforge.model.output.results import run_metadata, staged, write_metadata, 
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_rows
+from hopforge.sim.run.buffer_samples import router_flits
 from hopforge.sim.run.link_frames import write_frames
 from hopforge.sim.run.run_statistics import percentile
+from hopforge.sim.run.series_frames import SeriesFrames
 from hopforge.sim.run.series_limits import series_cycles
 from hopforge.sim.run.simulation import Simulation
 
@@ -46,6 +48,10 @@ class TimeSeries:
         Load of each channel between routers, in the order of `Topology.channels`; no bins if they were not wanted.
     failures : Reconfiguration, optional
         What failed during the run.
+    frames : SeriesFrames, optional
+        Loads of links and flits in routers over time.
+    cycle_time : float
+        A cycle as the file counts it, in `time_unit`.
     """
 
     bins: pd.DataFrame
@@ -57,6 +63,8 @@ class TimeSeries:
     channels: NDArray[np.float64]
     load_unit: str = "of the link rate"
     failures: Reconfiguration | None = None
+    frames: SeriesFrames | None = None
+    cycle_time: float = 1.0
 
 
 def convergence(latency: NDArray[np.float64]) -> int | None:
@@ -118,6 +126,7 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
     ends = run.topology.channels()
     between = ends.src_router.astype(np.int64) * run.topology.max_ports + ends.src_port
     loads = np.zeros((count if channels else 0, len(between)))
+    frames = SeriesFrames(run.topology, count)
     steps = {step.bin: step.load for step in limits.load_steps}
     rows, estimates, begins = [], [], [0]
     whole = np.zeros_like(state["histogram"])
@@ -149,6 +158,7 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
                 "channel_load_mean": float(channel.mean()), "channel_load_max": float(channel.max()),
             }
         )  # fmt: skip
+        frames.note(k, rows[-1]["time"], channel, router_flits(state))
         estimates += _estimates(run, rows[-1]["time"])
         whole += state["histogram"]
         largest = max(largest, int(state["latency_max"]))
@@ -168,6 +178,8 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         "ns" if built.cycle_ns else "cycles",
         loads,
         failures=failures,
+        frames=frames,
+        cycle_time=built.flit_cycles * scale / unit,
     )
 
 
@@ -317,4 +329,8 @@ def write_series(
                 for row in series.bins.itertuples()
             ]
             write_frames(topology, series.channels, texts, scratch, progress)
-        write_metadata(scratch, run_metadata(config))
+        metadata = run_metadata(config)
+        if series.frames is not None:
+            series.frames.write(scratch)
+            metadata["frames"] = series.frames.metadata(series.time_unit, series.cycle_time)
+        write_metadata(scratch, metadata)

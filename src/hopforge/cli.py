@@ -119,7 +119,7 @@ PANELS = {
         simulate.trace,
     ),
     "To programs": (applications.app, applications.workload),
-    "To read": (report.report,),
+    "To read": (report.report, report.view),
     "Against the papers": (papers.reproduce,),
 }
 """Heading in the help -> commands, in their order."""

@@ -27,7 +27,7 @@ def commands(group: click.Group | None = None, name: str = "") -> dict[str, clic
 
 COMMANDS = commands()
 #: of these the folder of the results is told, but is not that of the scheme, or there is none
-WITHOUT_FOLDER = {"doctor", "check", "explain", "init", "schema", "report", "lint", "prove"}
+WITHOUT_FOLDER = {"doctor", "check", "explain", "init", "schema", "report", "view", "lint", "prove"}
 #: take no YAML file, or need none
 WITHOUT_FILE = {"demo", "reproduce"} | {name for name in COMMANDS if name.startswith("bench ")}
 
@@ -48,14 +48,14 @@ def test_help_has_one_example_that_the_command_understands(name: str) -> None:
         command.make_parser(context).parse_args(list(words))  # an unknown option is an error here
     files = [word for word in words if word.startswith("configs/")]
     assert all((ROOT / file).is_file() for file in files)
-    assert files or name in WITHOUT_FILE | {"doctor", "explain", "init", "schema", "report", "prove"}
+    assert files or name in WITHOUT_FILE | {"doctor", "explain", "init", "schema", "report", "view", "prove"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_begins_with_a_verb(name: str) -> None:
     first = (COMMANDS[name].help or "").split()[0]
     assert first in {
-        "Check", "Compare", "Compute", "Follow", "Gather", "List", "Measure", "Print", "Prove", "Put", "Replay", "Run",
+        "Check", "Compare", "Compute", "Draw", "Follow", "Gather", "List", "Measure", "Print", "Prove", "Put", "Replay", "Run",
         "Show", "Simulate", "Summarise", "Time", "Write",
     }  # fmt: skip
 

@@ -96,7 +96,10 @@
     Plotly.react("figure-" + (index + 1), shown.data, layout, options);
   }
 
-  function redraw() { drawn.forEach(drawOne); }
+  function redraw() {
+    drawn.forEach(drawOne);
+    window.dispatchEvent(new Event("hopforge-theme"));
+  }
 
   // the first plots at once, the others when the reader comes near
   var atOnce = 12;

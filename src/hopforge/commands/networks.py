@@ -25,7 +25,7 @@ def topology(
     """Show the size, distances, floor plan and cables of a network, or write it for other programs.
 
     The formats are GraphML, BookSim 2's anynet and an edge list, which `kind: edge_list` all reads, a platform of
-    SimGrid (simgrid: shortest paths; simgrid-full: the route of every pair), and the floor plan as a picture (png).
+    SimGrid (simgrid: shortest paths; simgrid-full: the route of every pair), and a picture (png).
 
     Example:
 

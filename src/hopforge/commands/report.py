@@ -1,4 +1,4 @@
-"""The command that shows results."""
+"""The commands that show results."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,6 +51,45 @@ def report(
     if is_special(target):
         return  # what comes out of a pipe is the page and nothing else
     show_rows([(result.folder, _words(result)) for result in found.sets])
+    say_written(target)
+
+
+def view(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RESULT", help="Folder of a result of net, series, trace or hits.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page (default: RESULT/view.html).")
+    ] = None,
+) -> None:
+    """Draw the network of a result in one page to move through: loads of links, buffers, caches, failures, packets.
+
+    Links have the colours of their load, routers of their buffers or hit rate, low to high. With series and failures a
+    slider moves through time, with a trace through the way of a packet. A click on a router shows its ports, virtual
+    channels and caches. The page needs no network and no server.
+
+    Example:
+
+    hopforge view build/sweep_torus8/net
+    """
+    import shlex
+
+    from hopforge.model.output.destination import is_special
+    from hopforge.model.output.results import command_words
+    from hopforge.sim.pages import check_folder
+    from hopforge.sim.pages.report import check_page, write_report
+    from hopforge.sim.pages.view_page import one_result, view_page
+
+    check_folder(folder)
+    target = folder / "view.html" if output is None else output
+    check_page(target)
+    with progress_bar("files") as advance:
+        result = one_result(folder, target, advance)
+    page = view_page(result, shlex.join(command_words()))
+    write_report(page, target)
+    if is_special(target):
+        return
+    show_rows([("network", page.summary), ("result", result.command or "not known")])
     say_written(target)
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from hopforge.model.config import AddressConfig, TopologyConfig, parse_config
 from hopforge.model.topology import Topology, build
-from hopforge.model.topology.floor_map import draw_floor_plan
+from hopforge.model.topology.floor_map import draw_network
 from hopforge.model.topology.floor_plan import cabling, link_ends, positions
 from hopforge.model.topology.routing_table import hop_statistics
 from hopforge.sim.pages.export import describe
@@ -100,7 +100,7 @@ def test_what_is_told() -> None:
 
 def test_pictures_show_routers_and_links(tmp_path: Path) -> None:
     topology = made("{kind: slim_fly, q: 4, hosts_per_router: 1}")
-    draw_floor_plan(topology, tmp_path / "plan.png")
+    draw_network(topology, tmp_path / "plan.png")
     with Image.open(tmp_path / "plan.png") as image:
         colors = image.convert("RGB").getcolors(1 << 24)
     assert min(image.size) > 300

@@ -1,0 +1,108 @@
+// What the panel beside the picture says: a router with its ports, virtual channels and caches; a packet's stop.
+(function () {
+  "use strict";
+  var V = HopforgeView;
+
+  function element(name, text, attributes) {
+    var found = document.createElement(name);
+    if (text !== undefined && text !== null) { found.textContent = text; }
+    Object.keys(attributes || {}).forEach(function (key) { found.setAttribute(key, attributes[key]); });
+    return found;
+  }
+  V.element = element;
+
+  V.say = function (value, unit) {
+    if (value === null || value === undefined) { return "–"; }
+    var digits = unit === "%" ? (value > 99 && value < 100 ? 3 : 1) : 3;
+    return (Math.abs(value) >= 1000 ? Math.round(value).toString() : Number(value.toFixed(digits)).toString()) + (unit === "%" ? " %" : "");
+  };
+
+  function table(heads, rows) {
+    var box = element("div", null, { class: "scroll" }), found = element("table"), head = element("tr");
+    heads.forEach(function (name) { head.appendChild(element("th", name, { scope: "col" })); });
+    found.appendChild(element("thead")).appendChild(head);
+    var body = found.appendChild(element("tbody"));
+    rows.forEach(function (cells) {
+      var row = body.appendChild(element("tr"));
+      cells.forEach(function (cell) { row.appendChild(element("td", cell, typeof cell === "number" || /^[\d–.]/.test(cell) ? { class: "number" } : {})); });
+    });
+    box.appendChild(found);
+    return box;
+  }
+
+  // rows of a table of the result that belong to a router
+  function rowsOf(net, name, router) {
+    var packed = net.data.tables[name];
+    if (!packed) { return []; }
+    net.unpacked = net.unpacked || {};
+    if (!net.unpacked[name]) {
+      net.unpacked[name] = {};
+      Object.keys(packed).forEach(function (column) { net.unpacked[name][column] = V.numbers(packed[column]); });
+    }
+    var columns = net.unpacked[name], routers = columns.router, low = 0, high = routers.length, found = [];
+    while (low < high) { var middle = (low + high) >> 1; if (routers[middle] < router) { low = middle + 1; } else { high = middle; } }
+    for (var k = low; k < routers.length && routers[k] === router; k++) {
+      var row = {};
+      Object.keys(columns).forEach(function (column) { row[column] = columns[column][k]; });
+      found.push(row);
+    }
+    return found;
+  }
+
+  function ports(net, state, router) {
+    var rows = new Map();
+    for (var h = 0; h < net.hostRouter.length; h++) {
+      if (net.hostRouter[h] === router) { rows.set(net.hostPort[h], [net.hostPort[h], "host " + h, "–", "–"]); }
+    }
+    for (var c = net.first[router]; c < net.first[router + 1]; c++) {
+      var back = V.channelAt(net, net.to[c], net.far[c]);
+      var out = state.down.links.has(c) ? "down" : V.say(V.value(state.links, state.frame, c), "");
+      var into = back < 0 ? "–" : state.down.links.has(back) ? "down" : V.say(V.value(state.links, state.frame, back), "");
+      rows.set(net.port[c], [net.port[c], "router " + net.to[c], out, into]);
+    }
+    return Array.from(rows.keys()).sort(function (a, b) { return a - b; }).map(function (port) { return rows.get(port); });
+  }
+
+  V.showRouter = function (panel, net, state, router) {
+    panel.replaceChildren(element("h4", "Router " + router + (state.down.routers.has(router) ? " (failed)" : "")));
+    var facts = net.data.measures.filter(function (one) { return one.of === "routers"; }).map(function (one) {
+      return one.name + " " + V.say(V.value(one, state.frame, router), one.unit) + (one.unit === "%" ? "" : " " + one.unit);
+    });
+    if (facts.length) { panel.appendChild(element("p", facts.join(", "))); }
+    panel.appendChild(element("h5", "Ports (load in flits per cycle)"));
+    panel.appendChild(table(["port", "leads to", "load out", "load in"], ports(net, state, router)));
+    var buffers = rowsOf(net, "buffers", router);
+    if (buffers.length) {
+      panel.appendChild(element("h5", "Input buffers: flits in each virtual channel"));
+      panel.appendChild(table(["port", "VC", "mean", "most", "of"], buffers.map(function (row) {
+        return [row.port, row.vc, V.say(row.flits, ""), row.flits_max, row.places];
+      })));
+    }
+    var engines = rowsOf(net, "engines", router);
+    if (engines.length) {
+      panel.appendChild(element("h5", "Routing caches"));
+      panel.appendChild(table(["port", "lookups", "hit rate", "first", "capacity", "conflict"], engines.map(function (row) {
+        return [row.port, row.lookups, row.lookups ? V.say(100 * row.hits / row.lookups, "%") : "–", row.compulsory, row.capacity, row.conflict];
+      })));
+    }
+  };
+
+  V.showStop = function (panel, way, step) {
+    var stop = way.stops[step], last = way.stops.length - 1, total = way.stops[last].end - way.stops[0].start;
+    var where = stop.router >= 0 ? "router " + stop.router + ", in by port " + stop.port + " VC " + stop.vc +
+      (stop.out_port < 0 ? "" : ", out by port " + stop.out_port + " VC " + stop.out_vc) : step === 0 ? "source, host " + way.host : "destination";
+    panel.replaceChildren(element("h4", "Packet " + way.name + ", stop " + step + " of " + last + ": " + where));
+    panel.appendChild(element("p", "Cycles " + stop.start + " to " + stop.end + "; the whole way took " + total + "."));
+    var bars = element("div", null, { class: "phases" }), length = Math.max(1, stop.phases.reduce(function (sum, one) { return sum + one[2]; }, 0));
+    stop.phases.forEach(function (phase) {
+      var row = element("div", null, { class: "phase" }), bar = element("i");
+      bar.style.width = Math.max(2, 100 * phase[2] / length) + "%";
+      bar.style.background = phase[3];
+      row.appendChild(element("span", (phase[0] === "crossbar and link" || phase[0] === "ejected" ? "" : "waits for ") + phase[0]));
+      row.appendChild(element("b", phase[2] + (phase[2] === 1 ? " cycle" : " cycles")));
+      row.appendChild(element("div", null, { class: "track" })).appendChild(bar);
+      bars.appendChild(row);
+    });
+    panel.appendChild(bars);
+  };
+})();

@@ -1,0 +1,305 @@
+"""The viewer: what results give it, what it refuses, and that it works in a real browser."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from hopforge import cli
+from hopforge.model.config import parse_config
+from hopforge.model.errors import UserError
+from hopforge.model.output.results import run_metadata, write_metadata, write_tables
+from hopforge.sim.failures.record import FailureRecord
+from hopforge.sim.pages.network_view import network_view
+from hopforge.sim.pages.view_page import one_result
+from hopforge.sim.run.flit_runs import FLIT_RUNS
+from hopforge.sim.run.packet_report import write_trace
+from hopforge.sim.run.packet_trace import follow, list_packets, slowest
+from hopforge.sim.run.time_series import write_series
+
+TORUS = """\
+name: small
+topology: {kind: torus, radices: [4, 4]}
+router: {vcs: 2, buffer_flits: 4}
+simulation:
+  {load: 0.3, warmup_cycles: 500, min_cycles: 1000, max_cycles: 5000, series_bins: 8}
+"""
+FAILING = """\
+name: small
+topology: {kind: mesh, radices: [3, 3]}
+routing: {algorithm: up_down}
+simulation:
+  failures: [{cycle: 100, links: [[0, 1]], detection_cycles: 10, reprogram_cycles: 10, repair_cycles: 100}]
+"""
+KINDS = {"u1": "<u1", "u2": "<u2", "u4": "<u4", "f4": "<f4"}
+
+
+def numbers(packed: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(packed["data"]), KINDS[packed["type"]])
+
+
+def values(measure: dict) -> np.ndarray:
+    """Numbers of a measure as the viewer understands them: [frame, link or router]."""
+    raw = numbers(measure["values"]).reshape(measure["frames"], -1).astype(float)
+    scaled = measure["low"] + raw / measure["top"] * (measure["high"] - measure["low"])
+    return np.where(raw > measure["top"], np.nan, scaled)
+
+
+def of(view: dict, name: str) -> dict:
+    (found,) = [measure for measure in view["measures"] if measure["name"] == name]
+    return found
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("view") / "build"
+    config = parse_config(TORUS)
+    net = FLIT_RUNS.net(config, None, None)
+    net.run(lambda done, total: None)
+    net.write(folder / "net")
+    series = FLIT_RUNS.series(config, 0.3, 1)
+    found, _ = series.run(lambda done, total: None)
+    write_series(config, found, folder / "series")
+    packets = list_packets(config, 0.3, 1, 200)
+    run, lives = follow(config, 0.3, 1, 200, packets, slowest(packets, 1))
+    write_trace(run, lives, packets, folder / "trace")
+    for name in ("net", "series", "trace"):  # as the commands would
+        metadata = json.loads((folder / name / "metadata.json").read_text())
+        write_metadata(folder / name, metadata | {"command": ["hopforge", name, "small.yml"]})
+    return folder
+
+
+def view_of(folder: Path) -> dict:
+    return network_view(one_result(folder, folder / "view.html"))
+
+
+def test_net_gives_loads_and_filled_buffers(results: Path) -> None:
+    view = view_of(results / "net")
+    channels = pd.read_parquet(results / "net" / "channels.parquet")
+    buffers = pd.read_parquet(results / "net" / "buffers.parquet")
+    assert (view["routers"], view["channels"], view["hosts"]) == (16, 64, 16)
+    assert numbers(view["from"]).tolist() == channels["router"].tolist()
+    load = of(view, "load")
+    assert load["low"] == 0.0
+    assert channels["load"].max() <= load["high"] < 2 * channels["load"].max()
+    assert values(load)[0] == pytest.approx(channels["load"].to_numpy(), abs=load["high"] / 60_000)
+    fill = buffers.groupby("router")[["flits", "places"]].sum()
+    measured = values(of(view, "buffers filled"))[0]
+    assert measured == pytest.approx((100 * fill["flits"] / fill["places"]).to_numpy(), abs=1e-2)
+    assert numbers(view["tables"]["buffers"]["places"]).tolist() == [4] * len(buffers)
+
+
+def test_series_gives_a_moment_for_each_bin(results: Path) -> None:
+    view = view_of(results / "series")
+    bins = pd.read_parquet(results / "series" / "series.parquet")
+    assert view["time"]["until"] == bins["time"].tolist()
+    load = values(of(view, "load"))
+    assert load.shape == (8, 64)
+    assert load.mean(axis=1) == pytest.approx(bins["channel_load_mean"].to_numpy(), abs=1e-3)
+    assert load.max(axis=1) == pytest.approx(bins["channel_load_max"].to_numpy(), abs=1e-3)
+    assert values(of(view, "flits in buffers")).shape == (8, 16)
+
+
+def test_trace_gives_the_way_of_a_packet(results: Path) -> None:
+    (way,) = view_of(results / "trace")["packets"]
+    packets = pd.read_parquet(results / "trace" / "packets.parquet")
+    host, number = way["name"].split(".")
+    (row,) = packets[(packets["host"] == int(host)) & (packets["number"] == int(number))].to_dict("records")
+    stops = way["stops"]
+    assert [stops[0]["router"], stops[-1]["router"]] == [-1, -1]
+    assert stops[1]["router"] == int(host)  # one host at each router of a torus
+    assert stops[-2]["router"] == row["dst"]
+    assert stops[0]["start"] == row["created"]
+    assert stops[-1]["end"] == row["arrived"] + 1
+    # the head's phases follow each other without a gap
+    phases = [phase for stop in stops for phase in stop["phases"]]
+    assert [one[1] + one[2] for one in phases[:-1]] == [one[1] for one in phases[1:]]
+
+
+def test_failures_are_down_from_their_cycle_to_their_repair(tmp_path: Path) -> None:
+    config = parse_config(FAILING)
+    record = FailureRecord(100, "link 0-1", stopped_cycle=110, empty_cycle=130, reprogrammed_cycle=131)
+    write_tables(tmp_path, {"failures": pd.DataFrame([vars(record)])})
+    write_metadata(tmp_path, run_metadata(config, ["hopforge", "net", "x.yml"]))
+    view = view_of(tmp_path)
+    (down,) = view["time"]["down"]
+    ends = [(numbers(view["from"])[c], numbers(view["to"])[c]) for c in down["links"]]
+    assert ends == [(0, 1), (1, 0)]
+    assert (down["from"], down["to"], view["time"]["moments"]) == (100.0, 200.0, [0.0, 100.0, 200.0])
+    assert view["time"]["tables"] == [[100.0, 110.0, 130.0, 131.0]]
+
+
+def test_the_same_result_gives_the_same_page(results: Path, tmp_path: Path) -> None:
+    pages = []
+    for _ in range(2):
+        run = CliRunner().invoke(cli.app, ["view", str(results / "net"), "-o", str(tmp_path / "view.html")])
+        assert run.exit_code == 0, run.output
+        pages.append((tmp_path / "view.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
+    assert re.findall(r"(?:src|href)=\"(?!#|data:)[^\"]*\"", pages[0]) == []  # nothing from outside
+    assert len(pages[0]) < 100_000
+
+
+def damaged(results: Path, folder: Path, name: str, change: dict[str, object] | None) -> Path:
+    shutil.copytree(results / "net", folder / "net")
+    for file in (folder / "net").glob(f"{name}.*"):
+        file.unlink()
+    table = pd.read_parquet(results / "net" / f"{name}.parquet")
+    table = table.iloc[:-1] if change is None else table.assign(**change)
+    table.to_parquet(folder / "net" / f"{name}.parquet")
+    return folder / "net"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("channels", None, "channels.parquet: must have a row for each of the 64 channels of the 4x4 torus, not 63"),
+        ("channels", {"load": "high"}, "channels.parquet: column load must hold numbers"),
+        ("buffers", {"router": 99}, "buffers.parquet: routers must be 0 to 15, those of the 4x4 torus, not 99 to 99"),
+        ("channels", {"router": np.nan}, "channels.parquet: column router has fields without a number"),
+    ],
+)
+def test_damaged_tables_are_one_line(
+    results: Path, tmp_path: Path, name: str, change: dict[str, object] | None, words: str
+) -> None:
+    folder = damaged(results, tmp_path, name, change)
+    run = CliRunner().invoke(cli.app, ["view", str(folder)])
+    assert isinstance(run.exception, UserError)
+    assert words in str(run.exception)
+    assert "\n" not in str(run.exception)
+    assert not (folder / "view.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({}, "no result of net, series, trace, sweep, hits in it"),
+        ({"metadata.json": "{"}, "no result of net, series, trace, sweep, hits in it; metadata.json: "),
+        ({"metadata.json": '{"command": ["hopforge", "net"]}'}, "no result of net"),
+        (
+            {"metadata.json": '{"command": ["hopforge", "net"], "config": {"name": "a", "topology": '
+                              '{"kind": "cube"}}}'},
+            "metadata.json: topology.kind: ",
+        ),
+        (
+            {"metadata.json": '{"command": ["hopforge", "net"], "config": {"name": "a", "topology": '
+                              '{"kind": "torus", "radices": [3, 3]}}}', "channels.parquet": "PAR1"},
+            "channels.parquet: ",
+        ),
+    ],
+)  # fmt: skip
+def test_folders_without_a_network_are_one_line(tmp_path: Path, files: dict[str, str], words: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    run = CliRunner().invoke(cli.app, ["view", str(tmp_path)])
+    assert isinstance(run.exception, UserError), run.output
+    assert words in str(run.exception)
+    assert "\n" not in str(run.exception)
+
+
+def test_one_of_several_results_is_asked_for(results: Path) -> None:
+    run = CliRunner().invoke(cli.app, ["view", str(results)])
+    assert isinstance(run.exception, UserError)
+    assert "holds 3 results with a network; name one of" in str(run.exception)
+
+
+BROWSER_SCRIPT = """
+<script>
+window.addEventListener("load", function () { setTimeout(function () {
+  var box = document.querySelector(".network"), canvas = box.querySelector("canvas"), told = {};
+  function ink() {
+    var data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, found = 0;
+    for (var k = 3; k < data.length; k += 4) { if (data[k] > 40) { found++; } }
+    return found / (data.length / 4);
+  }
+  function key(name) { canvas.dispatchEvent(new KeyboardEvent("keydown", { key: name, cancelable: true })); }
+  function press(type, x, y) {
+    canvas.dispatchEvent(new PointerEvent(type, { pointerId: 1, clientX: x, clientY: y, bubbles: true }));
+  }
+  function title() { var found = box.querySelector(".panel h4"); return found ? found.textContent : ""; }
+  told.ink = ink() > 0.01;
+  told.drawn_ms = Number(box.dataset.drawn);
+  key("ArrowRight"); told.first = title();
+  key("ArrowRight"); told.next = title();
+  told.rows = box.querySelectorAll(".panel tbody tr").length;
+  key("Escape"); told.none = title();
+  var number = box.querySelector("input[type=number]");
+  number.value = "5"; number.dispatchEvent(new Event("change")); told.typed = title();
+  var area = canvas.getBoundingClientRect(), hit = "";
+  key("Escape");
+  for (var x = 5; x < area.width && !hit; x += 9) { for (var y = 5; y < area.height && !hit; y += 9) {
+    press("pointerdown", area.left + x, area.top + y); press("pointerup", area.left + x, area.top + y); hit = title();
+  } }
+  told.clicked = /^Router [0-9]+$/.test(hit);
+  var time = box.querySelector("input.long");
+  if (time) {
+    time.value = time.max; time.dispatchEvent(new Event("input"));
+    told.time = box.querySelector(".told").textContent;
+  }
+  key("+"); key("0");
+  document.getElementById("theme").click();
+  told.overflow = document.documentElement.scrollWidth > window.innerWidth;
+  told.errors = window.failures;
+  document.body.innerHTML = "<pre id=told>" + JSON.stringify(told) + "</pre>";
+}, 300); });
+</script></body>"""
+
+
+def told_by_a_browser(page: Path, folder: Path, width_px: int) -> dict:
+    text = page.read_text(encoding="utf-8").replace(
+        "<script>",
+        "<script>window.failures=[];window.onerror=function(m){window.failures.push(m);};</script><script>",
+        1,
+    )
+    copy = folder / "page.html"
+    copy.write_text(text.replace("</body>", BROWSER_SCRIPT), encoding="utf-8")
+    run = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-sync", "--disable-background-networking", "--disable-component-update",
+         f"--user-data-dir={folder / 'profile'}", f"--window-size={width_px},900",
+         "--virtual-time-budget=15000", "--dump-dom", copy.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    found: dict = json.loads(re.search(r'<pre id="told">(.*?)</pre>', run.stdout, re.DOTALL)[1])  # type: ignore[index]
+    return found
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
+@pytest.mark.parametrize(("name", "width_px"), [("net", 1200), ("series", 500)])
+def test_in_a_browser(results: Path, tmp_path: Path, name: str, width_px: int) -> None:
+    page = tmp_path / "view.html"
+    assert CliRunner().invoke(cli.app, ["view", str(results / name), "-o", str(page)]).exit_code == 0
+    told = told_by_a_browser(page, tmp_path, width_px)
+    assert told.pop("drawn_ms") < 2000
+    assert told.pop("rows") >= 5
+    assert told.pop("time", "until").startswith("until")
+    assert told == {
+        "ink": True, "first": "Router 0", "next": "Router 3", "none": "", "typed": "Router 5", "clicked": True,
+        "overflow": False, "errors": [],
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
+def test_ten_thousand_routers_in_a_browser(tmp_path: Path) -> None:
+    config = parse_config("name: large\ntopology: {kind: random_regular, routers: 10000, degree: 20, seed: 1}\n")
+    from hopforge.model.topology.configured import network_topology
+
+    ends = network_topology(config).channels()
+    load = np.random.default_rng(1).random(len(ends.src_router))
+    folder = tmp_path / "net"
+    folder.mkdir()
+    write_tables(folder, {"channels": {"router": ends.src_router, "port": ends.src_port, "load": load}})
+    write_metadata(folder, run_metadata(config, ["hopforge", "net", "large.yml"]))
+    assert CliRunner().invoke(cli.app, ["view", str(folder)]).exit_code == 0
+    page = folder / "view.html"
+    assert page.stat().st_size < 10 << 20
+    told = told_by_a_browser(page, tmp_path, 1200)
+    assert told["drawn_ms"] < 2000
+    assert (told["ink"], told["errors"]) == (True, [])
