@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hopforge.model.config.base import ConfigPath, Problem, Section
+from hopforge.model.config.dqn import DqnConfig
 
 Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 
@@ -179,8 +180,8 @@ class RoutingConfig(Section):
     """The routing algorithm."""
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
-    """dor, star_channel, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca, anca
-    (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
+    """dor, star_channel, dqn, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca,
+    anca (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
     (dragonfly); shortest, up_down, shortest_escape, tables (any network); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
@@ -222,6 +223,8 @@ class RoutingConfig(Section):
     and destination; or any, as VC allocation chooses (dragonfly_min, shortest, up_down, shortest_escape, tables)."""
     root: Annotated[int, Field(ge=0)] = 0
     """Root of up*/down* trees."""
+    dqn: DqnConfig = DqnConfig()
+    """`algorithm: dqn`: agents that learn to route."""
     check: bool = True
     """Prove freedom from deadlock before the run."""
 

@@ -9,7 +9,7 @@ __all__ = ["SCHEDULES", "chosen", "exploration_rate"]
 
 #: number of each schedule, what kernels take
 SCHEDULES: dict[str, int] = {name: number for number, name in enumerate(get_args(Exploration))}
-_CONFIGURATION, _TEXT = SCHEDULES["configuration"], SCHEDULES["text"]
+_CONFIGURATION, _TEXT, _LATE = SCHEDULES["configuration"], SCHEDULES["text"], SCHEDULES["late"]
 
 
 @compiled
@@ -21,7 +21,7 @@ def exploration_rate(schedule: int, decisions: int) -> float:
         if decisions < 10000:
             return 1.0 - 0.9 * decisions / 10000
         return 0.1 if decisions < 100000 else 0.02
-    return 0.0
+    return 0.02 if schedule == _LATE else 0.0
 
 
 @compiled

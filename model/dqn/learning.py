@@ -84,7 +84,8 @@ def decide(agents: Agents, agent: int, observation: Any, allowed: int) -> int:
 def end_decision(agents: Agents, agent: int) -> None:
     """Copy the network to the target network after every so many decisions."""
     if agents.counts[agent, DECISIONS] % agents.limits[TARGET_EVERY] == 0:
-        agents.target[agent, :] = agents.weights[agent, :]
+        for k in range(agents.weights.shape[1]):  # an assignment of rows takes seconds to compile
+            agents.target[agent, k] = agents.weights[agent, k]
         agents.counts[agent, COPIES] += 1
 
 

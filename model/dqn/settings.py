@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 __all__ = ["AgentSettings", "Exploration"]
 
-Exploration = Literal["configuration", "text", "none"]
+Exploration = Literal["configuration", "text", "none", "late"]
 
 _WHOLE = {
     "replay": (1, 10**7), "batch": (1, 1 << 16), "learning_starts": (0, 10**9), "train_every": (1, 10**9),
@@ -36,7 +36,7 @@ class AgentSettings:
         Discount of `bootstrap`.
     bootstrap : bool
         The target of a sample is its reward plus the discounted estimate of the next router's agent.
-    exploration : {"configuration", "text", "none"}
+    exploration : {"configuration", "text", "none", "late"}
         Schedule of ε.
 
     Raises

@@ -16,6 +16,7 @@ from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, SCRIPT
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.parts.acknowledge_arrays import put_acknowledges
+from hopforge.model.network.parts.agent_build import put_agents
 from hopforge.model.network.parts.chosen_ahead import match_chosen
 from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
@@ -178,6 +179,8 @@ def _put_source_parts(state: NetState, source: SourceParameters, tables: Tables)
         put_message_slots(state)
     if tables.feedback is not None:
         put_feedback(state, tables.feedback)
+    if tables.agents is not None:
+        put_agents(state, tables.agents)
     if source.program is not None:
         put_program(state, source.program)
     if source.replies is not None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT
 from hopforge.model.network.core.state import NetworkError
+from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.parts.program_arrays import ProgramSource
@@ -150,6 +151,7 @@ class Tables:
     reply_mask: Any = None
     ack_mask: Any = None
     feedback: Feedback | None = None
+    agents: AgentParameters | None = None
 
 
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:

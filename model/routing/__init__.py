@@ -7,7 +7,16 @@ May import: model.network, model.irregular and what lies below. Read first: `pla
 
 from hopforge.model.network.core.user_code import candidate, draw_below, output_vc
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
-from hopforge.model.routing import dragonfly, dragonfly_adaptive, dragonfly_learning, graph, grid, tables, tree
+from hopforge.model.routing import (
+    dragonfly,
+    dragonfly_adaptive,
+    dragonfly_learning,
+    graph,
+    grid,
+    grid_agents,
+    tables,
+    tree,
+)
 from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan, register, relation
 from hopforge.model.routing.user import prepare_routing
 from hopforge.model.topology import Topology
@@ -25,6 +34,7 @@ __all__ = [
     "draw_below",
     "graph",
     "grid",
+    "grid_agents",
     "learner",
     "output_vc",
     "prepare_routing",

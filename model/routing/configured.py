@@ -24,7 +24,7 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     routing = config.routing
     algorithm = str(routing.file) if routing.file is not None else routing.algorithm
     options = routing.model_dump(exclude={"algorithm", "file", "check"})
-    options |= {"tables": config.tables, "seed": config.seed, "router": config.router}
+    options |= {"tables": config.tables, "seed": config.seed, "router": config.router, "dqn": routing.dqn}
     reply, acknowledge, vcs = config.traffic.reply, config.traffic.acknowledge, config.router.vcs
     own = reply is not None and reply.vcs == "own"
     apart = acknowledge is not None and acknowledge.vcs == "own"
@@ -44,6 +44,8 @@ def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
             f"router.sa: input_ahead needs one port for a destination; {routing.algorithm} gives several"
         )
     plan = over_members(config, topology, plan)
+    if plan.agents is not None and acknowledge is None:
+        raise RoutingError(f"routing.algorithm {routing.algorithm} learns from acknowledges: set traffic.acknowledge")
     if acknowledge is not None:
         return plan_for_acknowledges(plan, topology, vcs, own=apart, algorithm=routing.algorithm)
     if reply is None:
@@ -60,5 +62,7 @@ def over_members(config: Config, topology: Topology, plan: RoutingPlan) -> Routi
     """Return the routing of a network from that of `routing_network`, with the members that `lookup.lag` says."""
     if topology.aggregation is None:
         return plan
+    if plan.agents is not None:
+        raise RoutingError("routing.algorithm dqn cannot use aggregated links (topology.aggregation)")
     reduction = configured_reduction(config, topology)
     return aggregated_plan(plan, topology, reduction.member_array(topology.host_address))

@@ -28,13 +28,13 @@ from hopforge.model.topology import Topology
 # coordinates (dimension 0 in the lowest bits), 17 start of the dimensions of their bits, 18 … radices
 (
     _N,
-    _HOSTS,
+    HOSTS,
     _TORUS,
     _ALL,
-    _CLASS0,
-    _CLASS1,
-    _ADAPTIVE,
-    _COORDS,
+    CLASS0,
+    CLASS1,
+    ADAPTIVE,
+    COORDS,
     _HOME,
     _RULE,
     _TIES,
@@ -47,11 +47,14 @@ from hopforge.model.topology import Topology
     _DIMENSION,
     _K,
 ) = range(19)
+#: start of what an algorithm has besides
+FREE0 = _V00
 _FIXED, _DATELINE = 0, 1
 _PLUS, _RANDOM, _BY_SIGN = range(3)
 
 
-def _grid_table(topology: Topology, vcs: int) -> list[int]:
+def grid_table(topology: Topology, vcs: int) -> list[int]:
+    """Return the table of a mesh or torus, as a list that an algorithm completes."""
     radices = [int(k) for k in topology.params["radices"]]
     n = len(radices)
     hosts = int((topology.host_at[0] >= 0).sum())
@@ -89,7 +92,8 @@ def _grid_table(topology: Topology, vcs: int) -> list[int]:
     return [*table, *radices, *np.concatenate(values).tolist()]
 
 
-def _plan_table(table: list[int]) -> NDArray[np.int32]:
+def plan_table(table: list[int]) -> NDArray[np.int32]:
+    """Return a table as kernels take it."""
     return np.array(table, np.int32)
 
 
@@ -101,24 +105,26 @@ def _first_open(table: Any, here: int, there: int) -> int:
 
 
 @njit
-def _home(table: Any, host: int) -> int:
+def home_router(table: Any, host: int) -> int:
+    """Router of a host."""
     return table[table[_HOME] + host]
 
 
 @njit
-def _eject(table: Any, host: int, out: Any) -> int:
-    out[0] = candidate(host % table[_HOSTS] if table[_HOSTS] > 1 else 0, table[_ALL])
+def eject(table: Any, host: int, out: Any) -> int:
+    """Let a packet go to its host, which is at this router."""
+    out[0] = candidate(host % table[HOSTS] if table[HOSTS] > 1 else 0, table[_ALL])
     return 1
 
 
 @njit
 def _torus_step(router: int, in_port: int, packet: Any, net: Any, table: Any, there: int) -> int:
     """Port of the next hop in dimension order on a torus, class of its VCs in ``packet.phase`` bit 0."""
-    n, first = table[_N], table[_HOSTS]
+    n, first = table[_N], table[HOSTS]
     i = _first_open(table, router, there)
     k = table[_K + i]
-    here = table[table[_COORDS] + router * n + i]
-    goal = table[table[_COORDS] + there * n + i]
+    here = table[table[COORDS] + router * n + i]
+    goal = table[table[COORDS] + there * n + i]
     phase = packet.phase & ~1
     klass = packet.phase & 1
     if in_port >= first and (in_port - first) >> 1 == i:
@@ -142,23 +148,45 @@ def _torus_step(router: int, in_port: int, packet: Any, net: Any, table: Any, th
     return first + 2 * i + down
 
 
+@njit
+def escape_candidate(router: int, net: Any, table: Any, there: int) -> int:
+    """Next hop in dimension order from wherever a packet is, as a candidate of level 1.
+
+    On a torus the class says whether the packet still has to cross the dateline of the dimension.
+    """
+    n, first = table[_N], table[HOSTS]
+    i = _first_open(table, router, there)
+    here, goal = table[table[COORDS] + router * n + i], table[table[COORDS] + there * n + i]
+    up, mask = goal > here, table[CLASS0]
+    if table[_TORUS] == 1:
+        k = table[_K + i]
+        ahead = goal - here if goal > here else goal - here + k
+        if 2 * ahead != k:
+            up = 2 * ahead < k
+        elif table[_TIES] != _BY_SIGN:
+            up = table[_TIES] == _PLUS or draw_below(net, router, 2) != 0
+        if up == (goal > here):
+            mask = table[CLASS1]
+    return candidate(first + 2 * i + (0 if up else 1), mask, 1)
+
+
 def _dor_mesh(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    there = _home(table, packet.dst)
+    there = home_router(table, packet.dst)
     i = _first_open(table, router, there)
     n = table[_N]
     if i == n:
-        return _eject(table, packet.dst, out)
-    down = 1 if table[table[_COORDS] + there * n + i] < table[table[_COORDS] + router * n + i] else 0
-    out[0] = candidate(table[_HOSTS] + 2 * i + down, table[_ALL])
+        return eject(table, packet.dst, out)
+    down = 1 if table[table[COORDS] + there * n + i] < table[table[COORDS] + router * n + i] else 0
+    out[0] = candidate(table[HOSTS] + 2 * i + down, table[_ALL])
     return 1
 
 
 def _dor_torus(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    there = _home(table, packet.dst)
+    there = home_router(table, packet.dst)
     if there == router:
-        return _eject(table, packet.dst, out)
+        return eject(table, packet.dst, out)
     port = _torus_step(router, in_port, packet, net, table, there)
-    out[0] = candidate(port, table[_CLASS1] if packet.phase & 1 else table[_CLASS0])
+    out[0] = candidate(port, table[CLASS1] if packet.phase & 1 else table[CLASS0])
     return 1
 
 
@@ -171,33 +199,38 @@ def prepare_dor(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
     if topology.kind in ("hyperx", "fully_connected"):
         return hyperx.dimension_order(topology, vcs)
     need_kind(topology, "dor", "mesh", "torus", "hyperx", "fully_connected")
-    table = _grid_table(topology, vcs)
+    table = grid_table(topology, vcs)
     if topology.kind == "mesh":
-        return RoutingPlan(relation(_dor_mesh), _plan_table(table))
+        return RoutingPlan(relation(_dor_mesh), plan_table(table))
     need_vcs("dor on a torus", vcs, 2)
     half = vcs // 2
-    table[_CLASS0], table[_CLASS1] = vc_range(0, vcs - half - 1), vc_range(vcs - half, vcs - 1)
+    table[CLASS0], table[CLASS1] = vc_range(0, vcs - half - 1), vc_range(vcs - half, vcs - 1)
     _torus_options(table, options)
-    return RoutingPlan(relation(_dor_torus), _plan_table(table), phases=2, random=table[_TIES] == _RANDOM)
+    return RoutingPlan(relation(_dor_torus), plan_table(table), phases=2, random=table[_TIES] == _RANDOM)
 
 
 def _torus_options(table: list[int], options: dict[str, Any]) -> None:
     table[_RULE] = {"fixed": _FIXED, "dateline": _DATELINE}[options.get("vc_rule", "dateline")]
+    tie_rule(table, options)
+
+
+def tie_rule(table: list[int], options: dict[str, Any]) -> None:
+    """Note which direction a packet takes that has two of the same length."""
     table[_TIES] = {"plus": _PLUS, "random": _RANDOM, "key": _BY_SIGN}[options.get("ties", "plus")]
 
 
 def _star_channel(
     router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
 ) -> int:
-    there = _home(table, packet.dst)
+    there = home_router(table, packet.dst)
     if there == router:
-        return _eject(table, packet.dst, out)
-    n, first = table[_N], table[_HOSTS]
+        return eject(table, packet.dst, out)
+    n, first = table[_N], table[HOSTS]
     count = 0
     escape = -1
     for i in range(n):
-        here = table[table[_COORDS] + router * n + i]
-        goal = table[table[_COORDS] + there * n + i]
+        here = table[table[COORDS] + router * n + i]
+        goal = table[table[COORDS] + there * n + i]
         if here == goal:
             continue
         up, down = goal > here, goal < here
@@ -208,13 +241,13 @@ def _star_channel(
         if escape < 0:
             # class 0 while the packet still has to cross the dateline of this dimension, class 1 from then on
             wraps = (goal < here) if up else (goal > here)
-            mask = table[_CLASS0] if table[_TORUS] == 0 or wraps else table[_CLASS1]
+            mask = table[CLASS0] if table[_TORUS] == 0 or wraps else table[CLASS1]
             escape = candidate(first + 2 * i + (0 if up else 1), mask, 1)
         if up:
-            out[count] = candidate(first + 2 * i, table[_ADAPTIVE])
+            out[count] = candidate(first + 2 * i, table[ADAPTIVE])
             count += 1
         if down:
-            out[count] = candidate(first + 2 * i + 1, table[_ADAPTIVE])
+            out[count] = candidate(first + 2 * i + 1, table[ADAPTIVE])
             count += 1
     out[count] = escape
     return count + 1
@@ -226,18 +259,18 @@ def prepare_star_channel(topology: Topology, vcs: int, options: dict[str, Any]) 
     need_kind(topology, "star_channel", "mesh", "torus")
     escapes = 1 if topology.kind == "mesh" else 2
     need_vcs(f"star_channel on a {topology.kind}", vcs, escapes + 1)
-    table = _grid_table(topology, vcs)
-    table[_CLASS0], table[_CLASS1] = 1, 2
-    table[_ADAPTIVE] = vc_range(escapes, vcs - 1)
+    table = grid_table(topology, vcs)
+    table[CLASS0], table[CLASS1] = 1, 2
+    table[ADAPTIVE] = vc_range(escapes, vcs - 1)
     candidates = 2 * table[_N] + 1
     return RoutingPlan(
-        relation(_star_channel), _plan_table(table), max_candidates=candidates, obligation="escape",
+        relation(_star_channel), plan_table(table), max_candidates=candidates, obligation="escape",
         escape_mask=all_vcs(escapes),
     )  # fmt: skip
 
 
 def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    there = _home(table, packet.dst)
+    there = home_router(table, packet.dst)
     if packet.via < 0:
         packet.via = draw_below(net, router, table[_ROUTERS])
     entered = in_port
@@ -246,7 +279,7 @@ def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
         entered = 0  # the second part starts as from a host
     goal = there if packet.phase >= 2 else packet.via
     if packet.phase >= 2 and there == router:
-        return _eject(table, packet.dst, out)
+        return eject(table, packet.dst, out)
     part = 1 if packet.phase >= 2 else 0
     if table[_TORUS] == 1:
         port = _torus_step(router, entered, packet, net, table, goal)
@@ -254,8 +287,8 @@ def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
     else:
         n = table[_N]
         i = _first_open(table, router, goal)
-        port = table[_HOSTS] + 2 * i
-        if table[table[_COORDS] + goal * n + i] < table[table[_COORDS] + router * n + i]:
+        port = table[HOSTS] + 2 * i
+        if table[table[COORDS] + goal * n + i] < table[table[COORDS] + router * n + i]:
             port += 1
         klass = 0
     out[0] = candidate(port, table[_V00 + 2 * part + klass])
@@ -268,7 +301,7 @@ def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> Ro
     need_kind(topology, "valiant", "mesh", "torus")
     classes = 1 if topology.kind == "mesh" else 2
     need_vcs(f"valiant on a {topology.kind}", vcs, 2 * classes)
-    table = _grid_table(topology, vcs)
+    table = grid_table(topology, vcs)
     share = [vcs * k // (2 * classes) for k in range(2 * classes + 1)]
     masks = [vc_range(share[k], share[k + 1] - 1) for k in range(2 * classes)]
     table[_V00], table[_V10] = masks[0], masks[classes]
@@ -276,4 +309,4 @@ def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> Ro
     _torus_options(table, options)
     if table[_TIES] == _RANDOM:
         raise RoutingError("routing.ties must not be random for routing.algorithm valiant")
-    return RoutingPlan(relation(_valiant), _plan_table(table), phases=4, uses_via=True)
+    return RoutingPlan(relation(_valiant), plan_table(table), phases=4, uses_via=True)

@@ -23,7 +23,7 @@ def _reasons(plan: RoutingPlan) -> Iterator[str]:
         yield "draws random numbers, which the next router would draw later"
     if plan.uses_via:
         yield "sends packets over a router drawn at the source, which a router does not know"
-    if plan.memory.size > 1 or plan.feedback is not None:
+    if plan.memory.size > 1 or plan.feedback is not None or plan.agents is not None:
         yield "learns, and what the next router has learned is not known here"
     if plan.by_source:
         yield "chooses among parallel links by the source (routing.links: hash), which a router does not know"

@@ -67,7 +67,8 @@ def plan_for_acknowledges(plan: RoutingPlan, topology: Topology, vcs: int, *, ow
 
 def _refuse_named_vcs(plan: RoutingPlan, topology: Topology, algorithm: str, key: str) -> None:
     names_vcs = topology.kind == "dragonfly" or plan.unguarded is not None
-    if plan.feedback is not None or (names_vcs and fields_read((plan.unguarded or plan).route).changing):
+    learns = plan.feedback is not None or (plan.agents is not None and key == "reply")
+    if learns or (names_vcs and fields_read((plan.unguarded or plan).route).changing):
         raise RoutingError(
             f"traffic.{key}.vcs must be shared with routing.algorithm {algorithm}, which compares the queues of "
             "virtual channels, not own"

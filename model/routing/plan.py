@@ -11,6 +11,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.network.core.records import ROUTE_SIGNATURE
 from hopforge.model.network.core.user_code import is_ours, jit_when_used
+from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.topology import Topology
 
@@ -63,6 +64,8 @@ class RoutingPlan:
         place of `route`, and tests compare the two. A user's is not believed.
     feedback : Feedback, optional
         What routers tell their neighbours upstream (`model.network.parts.feedback`).
+    agents : AgentParameters, optional
+        Agents that decide in place of `route`, which makes candidates of what they put into ``packet.user0``.
     estimates : (int, tuple), optional
         Where in `memory` learned times begin, and their shape [router, row, port].
     unguarded : RoutingPlan, optional
@@ -83,6 +86,7 @@ class RoutingPlan:
     obligation: str = "acyclic"
     every: Any = None
     feedback: Feedback | None = None
+    agents: AgentParameters | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None
     unguarded: "RoutingPlan | None" = None

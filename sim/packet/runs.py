@@ -42,6 +42,9 @@ class PacketRun:
         """Write the measurement and the lifetimes by message."""
         write_packets(self._network.config, self._network, self._found, folder, plots=plots)
 
+    def refuse(self) -> None:
+        """Nothing learns here that could go wrong."""
+
 
 class PacketSeriesRun:
     """A run in bins of time."""

@@ -15,7 +15,8 @@ from hopforge.model.network.core.records import (
 )
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.trail_tables import trail_counts
-from hopforge.model.output.columns import Columns
+from hopforge.model.output.columns import Columns, one_row
+from hopforge.model.output.results import Table
 from hopforge.sim.run.run_statistics import percentile
 
 NAMES = {REQUESTS: "request", REPLIES: "reply", ROUND_TRIPS: "round_trip", ACKNOWLEDGES: "acknowledge"}
@@ -119,10 +120,12 @@ def acknowledge_age(state: NetState) -> float:
     return float(np.maximum(_ages(state, state["replier"][int(state["hosts"]) :]), 0).mean())
 
 
-def acknowledge_counts(state: NetState) -> dict[str, int]:
-    """Return what happened to entries and acknowledges since the start (docs/definitions/acknowledges.md)."""
+def acknowledge_tables(state: NetState) -> dict[str, Table]:
+    """Return the table `acknowledges`: what happened to entries and acknowledges since the start; if there are any."""
+    if not int(state["acks"]):
+        return {}
     counts = trail_counts(state)
-    return {name: counts[name] for name in ACKNOWLEDGE_COUNTERS}
+    return {"acknowledges": one_row({name: counts[name] for name in ACKNOWLEDGE_COUNTERS})}
 
 
 def _ages(state: NetState, replier: NDArray[Any]) -> NDArray[np.int64]:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:  # both load pandas
     from hopforge.sim.run.time_series import TimeSeries
 
 
+def refuse_diverged(run: Simulation) -> None:
+    """Raise `DivergedError` if a run had agents whose training gave no numbers."""
+    if run.agents is not None:
+        run.agents.raise_if_diverged()
+
+
 class LoadRun:
     """A run at one load."""
 
@@ -41,12 +47,17 @@ class LoadRun:
 
     def rows(self) -> list[tuple[str, str]]:
         """Latency, throughput, hops, channel loads, and what failed."""
-        failures = self._run.reconfiguration
-        return measurement_rows(self._found) + ([] if failures is None else failure_rows(failures))
+        failures, agents = self._run.reconfiguration, self._run.agents
+        rows = measurement_rows(self._found) + ([] if failures is None else failure_rows(failures))
+        return rows + ([] if agents is None else agents.rows())
 
     def write(self, folder: Path, *, plots: bool = False) -> None:
         """Write the measurement and the loads of all channels."""
         write_measurement(self._run, self._found, folder, plots=plots)
+
+    def refuse(self) -> None:
+        """Raise `DivergedError`, after the results are kept, for agents whose training gave no numbers."""
+        refuse_diverged(self._run)
 
 
 class ProgramRun:
@@ -68,11 +79,16 @@ class ProgramRun:
 
     def rows(self) -> list[tuple[str, str]]:
         """Makespan and times of the ranks."""
-        return program_rows(self._found)
+        agents = self._run.agents
+        return program_rows(self._found) + ([] if agents is None else agents.rows())
 
     def write(self, folder: Path, *, plots: bool = False) -> None:
         """Write makespan, ranks and the loads of all channels."""
         write_program(self._run, self._found, folder, plots=plots)
+
+    def refuse(self) -> None:
+        """As of `LoadRun`."""
+        refuse_diverged(self._run)
 
 
 class SeriesRun:

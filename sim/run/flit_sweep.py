@@ -27,7 +27,11 @@ class FlitSweep(Sweep):
 
     def run_one(self, job: Job) -> Row:
         """Simulate one load and seed; freedom from deadlock has been proved before."""
-        return Simulation(job.config, job.load, job.seed, check=False).run().row()
+        run = Simulation(job.config, job.load, job.seed, check=False)
+        row = run.run().row()
+        if run.agents is not None:
+            run.agents.raise_if_diverged()
+        return row
 
     def prepare(self, missing: Sequence[Job]) -> None:
         """Start the first run of every variant: mistakes, proof of deadlock freedom, kernels into the disk cache."""
@@ -78,8 +82,8 @@ MEANS = [
     "channel_load_mean",
     "hit_rate",
 ]
-#: with `traffic.reply`
-CLASS_MEANS = ["request_latency", "reply_latency", "round_trip_latency"]
+#: with `traffic.reply`, or with `traffic.acknowledge`
+CLASS_MEANS = ["request_latency", "reply_latency", "round_trip_latency", "acknowledge_latency"]
 
 
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:

@@ -13,8 +13,9 @@ from hopforge.model.output.results import Table, run_metadata, staged, write_met
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_tables
+from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import BufferSamples
-from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_counts, class_columns
+from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_tables, class_columns
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.network_latency import network_words
@@ -47,6 +48,10 @@ class MeasuredRun(Protocol):
     def reconfiguration(self) -> Reconfiguration | None:
         """Failures during the run, if there are any."""
 
+    @property
+    def agents(self) -> AgentWatch | None:
+        """What learns to route, if anything does."""
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -61,7 +66,7 @@ class Measurement:
     accepted, accepted_worst : float
         Mean over hosts, and the host that received the least.
     stop : str
-        Why the run ended: ``precision``, ``max_cycles`` or ``saturated``.
+        Why the run ended: ``precision``, ``max_cycles``, ``saturated``, or ``diverged`` (agents that got no numbers).
     classes : tuple of ClassLatency
         Of requests, replies and round trips; empty without replies.
     """
@@ -143,15 +148,18 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
         tables["buffers"] = run.buffers.columns()
     if found.classes:
         tables["classes"] = class_columns(found.classes)
-    if int(run.state["acks"]):
-        tables["acknowledges"] = one_row(acknowledge_counts(run.state))
+    tables |= acknowledge_tables(run.state)
     if run.state.lookup is not None:
         tables["lookups"] = lookup_table(run.topology, run.state.lookup)
-    failures = run.reconfiguration
+    agents, failures = run.agents, run.reconfiguration
+    if agents is not None:
+        tables |= agents.tables()
     if failures is not None:
         tables |= failure_tables(failures)
     with staged(folder) as scratch:
         write_tables(scratch, tables)
+        if agents is not None:
+            write_agents(run, agents, scratch, plots=plots)
         if plots:
             draw_channels(run, channels, scratch)
         if plots and failures is not None and len(failures.series):
@@ -159,6 +167,16 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
 
             plot_rates(failures, run.topology.name, scratch / "series.png")
         write_metadata(scratch, run_metadata(run.config))
+
+
+def write_agents(run: MeasuredRun, agents: AgentWatch, folder: Path, *, plots: bool) -> None:
+    """Write the weights of agents (NumPy archive) and, if wanted, their curves over time (PNG)."""
+    if not agents.diverged:
+        agents.keep_weights(folder / "agents.npz")
+    if plots:
+        from hopforge.sim.run.agent_plot import plot_agents  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
+
+        plot_agents(agents.series(), run.topology.name, folder / "agents.png")
 
 
 def draw_channels(run: MeasuredRun, channels: Columns, folder: Path) -> None:
@@ -195,6 +213,7 @@ def measurement_rows(found: Measurement) -> list[tuple[str, str]]:
         "precision": "the interval is tight enough",
         "max_cycles": "simulation.max_cycles reached",
         "saturated": "the source queues grow",
+        "diverged": "an agent got no numbers",
     }
     rows = [
         (

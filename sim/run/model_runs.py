@@ -38,6 +38,9 @@ class NetRun(Protocol):
     def write(self, folder: Path, *, plots: bool = False) -> None:
         """Write tables and metadata, with `plots` also pictures of what the tables hold."""
 
+    def refuse(self) -> None:
+        """Raise what is wrong with the run although its results are kept."""
+
 
 class SeriesRun(Protocol):
     """A run in bins of time, as `hopforge series` shows it."""

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from hopforge.model.network.core.records import FINISHED, STUCK
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.columns import one_row
-from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
-from hopforge.sim.run.measurement import channel_columns, draw_channels
+from hopforge.sim.run.class_latencies import acknowledge_tables
+from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
 from hopforge.sim.run.run_statistics import percentile
 from hopforge.sim.run.simulation import Simulation
@@ -108,6 +109,8 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
     started, code = time.process_time(), -1
     while code not in (FINISHED, STUCK):
         code = run.advance(SLICE_CYCLES)
+        if run.agents is not None:
+            run.agents.note()
         if progress is not None:
             progress(int(run.state["messages_arrived"]), total)
     run.check_conservation()
@@ -123,6 +126,7 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
     ranks = state["rank"][: program.ranks]
     makespan = int(ranks["finished"].max(initial=0))
     packets, cycles = max(int(state["measured"]), 1), max(int(state["cycle"]), 1)
+    flits = int(state.senders["flits_received"].sum())  # without those of acknowledges
     channels = np.asarray(channel_columns(run, cycles)["load"])
     largest = int(state["latency_max"])
     shares = (0.5, 0.95, 0.99)
@@ -139,7 +143,7 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         local_messages=int(local.sum()),
         payload_bytes=int(program.size_bytes.sum()),
         packets=int(state["packets_ejected"]),
-        flits=int(state["flits_ejected"]),
+        flits=flits,
         message_latency=float(latency.mean()) if len(latency) else 0.0,
         message_latency_median=message_median,
         message_latency_p95=message_p95,
@@ -153,7 +157,7 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         **network_latencies(state),
         hops=int(state["hops_sum"]) / packets,
         waiting_share=float(ranks["waited"].mean() / max(makespan, 1)) if len(ranks) else 0.0,
-        accepted=int(state["flits_ejected"]) / cycles / max(run.topology.hosts, 1),
+        accepted=flits / cycles / max(run.topology.hosts, 1),
         channel_load_max=float(channels.max()) if len(channels) else 0.0,
         channel_load_mean=float(channels.mean()) if len(channels) else 0.0,
         cpu_seconds=cpu,
@@ -227,7 +231,11 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
     """Write the measurement, times of the ranks, loads of all channels (CSV, Parquet; plot: PNG), metadata (JSON)."""
     channels = channel_columns(run, int(run.state["cycle"]))
     with staged(folder) as scratch:
-        write_tables(scratch, {"program": one_row(found.row()), "ranks": rank_table(run), "channels": channels})
+        tables: dict[str, Table] = {"program": one_row(found.row()), "ranks": rank_table(run), "channels": channels}
+        if run.agents is not None:
+            tables |= run.agents.tables()
+            write_agents(run, run.agents, scratch, plots=plots)
+        write_tables(scratch, tables | acknowledge_tables(run.state))
         if plots:
             draw_channels(run, channels, scratch)
         write_metadata(scratch, run_metadata(run.config))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hopforge.model.network.core.records import DEADLOCK, GROW, PROGRAM, SCRIPT
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.core.user_code import refuse_mistake
+from hopforge.model.network.parts.agent_build import with_agents
 from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
@@ -34,6 +36,7 @@ from hopforge.sim.failures.input_output_queued import InputOutputQueuedFailures
 from hopforge.sim.failures.input_queued import InputQueuedFailures
 from hopforge.sim.failures.reconfiguration import FailingNetwork, Reconfiguration
 from hopforge.sim.queued.build import IntervalSource, QueuedState
+from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import BufferSamples
 from hopforge.sim.run.class_latencies import acknowledge_age, class_latencies, reply_ages, reset_classes
 from hopforge.sim.run.flit_networks import Plans, build_flit_network, check_has_flits, flit_router_parameters
@@ -122,6 +125,9 @@ class Simulation:
             source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
         else:
             source = source_parameters(config, load, self.traffic.round_packets)
+        if self.plan.agents is not None:
+            assert source.acknowledges is not None, "checked by routing_plan"
+            source = replace(source, acknowledges=with_agents(source.acknowledges, self.plan.agents))
         tables = Tables(
             routing=self.plan.table,
             memory=self.plan.memory,
@@ -131,9 +137,12 @@ class Simulation:
             reply_mask=self.plan.reply_mask,
             ack_mask=self.plan.ack_mask,
             feedback=self.plan.feedback,
+            agents=None if self.plan.agents is None else replace(self.plan.agents, seed=seed),
         )
         self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
         self.state: NetState = self.built.state
+        #: what its agents do, None: it has none
+        self.agents = None if self.state.agents is None else AgentWatch(self.state)
         #: how full input buffers were at the end of each sample
         self.buffers = BufferSamples(self.state)
         if self.traffic.silent is not None:
@@ -371,8 +380,18 @@ class Simulation:
         before = int(self.state["measured"]), int(self.state["latency_sum"])
         self.advance(cycles)
         self.check_conservation()
+        if self.agents is not None:
+            self.agents.note()
         self.buffers.note()
         return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
+
+    def _advance_noting(self, cycles: int) -> None:
+        """Advance, and note what agents do in every sample of it."""
+        step = cycles if self.agents is None else self.sample_cycles
+        for begin in range(0, cycles, step):
+            self.advance(min(step, cycles - begin))
+            if self.agents is not None:
+                self.agents.note()
 
     def warm_up(self) -> int:
         """Run until the start-up is over; returns the cycles it took.
@@ -382,7 +401,7 @@ class Simulation:
         """
         fixed = self.lengths()[0]
         if fixed:
-            self.advance(fixed)
+            self._advance_noting(fixed)
             return fixed
         means: list[float] = []
         while len(means) < MAX_WARMUP_SAMPLES:
@@ -421,6 +440,9 @@ class Simulation:
             cycles += sample
             if progress is not None:
                 progress(warmup + cycles)
+            if self.agents is not None and self.agents.diverged:
+                stop = "diverged"
+                break
             if cycles >= least and len(samples) >= BATCHES and self.reconfiguration is None:
                 mean, half = batch_interval(samples)
                 if half <= limits.precision * mean:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.output.plots import GREY, Line, draw_lines, new_figure, save_figure, style_axes
-from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
+from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import Topology
 from hopforge.sim.failures.reconfiguration import Reconfiguration
 from hopforge.sim.failures.report import failure_rows
+from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import router_flits
 from hopforge.sim.run.link_frames import write_frames
 from hopforge.sim.run.run_statistics import percentile
@@ -48,6 +49,8 @@ class TimeSeries:
         Load of each channel between routers, in the order of `Topology.channels`; no bins if they were not wanted.
     failures : Reconfiguration, optional
         What failed during the run.
+    agents : AgentWatch, optional
+        What learned to route.
     frames : SeriesFrames, optional
         Loads of links and flits in routers over time.
     cycle_time : float
@@ -63,6 +66,7 @@ class TimeSeries:
     channels: NDArray[np.float64]
     load_unit: str = "of the link rate"
     failures: Reconfiguration | None = None
+    agents: AgentWatch | None = None
     frames: SeriesFrames | None = None
     cycle_time: float = 1.0
 
@@ -139,6 +143,8 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         run.reset_measures()
         run.advance(end - begin)
         run.check_conservation()
+        if run.agents is not None:
+            run.agents.note()
         packets, rate = int(state["measured"]), built.flit_cycles / (end - begin)
         channel = state["output_port"]["flits"][between] * rate if len(between) else np.zeros(1)
         if channels:
@@ -178,6 +184,7 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         "ns" if built.cycle_ns else "cycles",
         loads,
         failures=failures,
+        agents=run.agents,
         frames=frames,
         cycle_time=built.flit_cycles * scale / unit,
     )
@@ -311,11 +318,13 @@ def write_series(
     progress : callable, optional
         Called with (pictures done, in all).
     """
-    tables = {"series": series.bins, "distribution": series.distribution}
+    tables: dict[str, Table] = {"series": series.bins, "distribution": series.distribution}
     if len(series.estimates):
         tables["estimates"] = series.estimates
     if series.failures is not None:
         tables["failures"] = series.failures.table()
+    if series.agents is not None:
+        tables |= series.agents.tables()
     with staged(folder) as scratch:
         write_tables(scratch, tables)
         plot_series(series, config.name, scratch / "series.png")

@@ -217,6 +217,7 @@ TRAIL = np.dtype(
         ("made", "i8"),  # cycle in which the acknowledge was made
         ("in_network", "i8"),  # cycles of its hops
         ("port", "i4"),  # input port by which the packet came to its last router, -1: its host's
+        ("passed", "i4"),  # the packet's head has come to the router of its destination
         ("kept", "i4"),  # the acknowledge takes a place in the queue of the router where it waits
     ],
     align=True,
@@ -289,6 +290,7 @@ _SETTINGS = [
     ("replies", "i8"),
     ("acks", "i8"),  # acknowledges (model.network.parts.acknowledges)
     ("agent", "i8"),  # that `acks` calls: who makes entries for them, and gets rewards
+    ("agents", "i8"),  # address of the agents of DQN routing (parts.agent_state.AGENTS), 0: none
     ("feedback", "i8"),
     ("report", "i8"),  # ... that `feedback` calls
     ("learn", "i8"),

@@ -26,6 +26,8 @@ class NetState:
         ``NET[1]``: settings, counters and the addresses of the arrays.
     lookup : LookupState or None
         Lookup engines, if they compute the routes.
+    agents : AgentState or None
+        Agents that learn to route (`model.network.parts.agent_state`).
     """
 
     def __init__(self) -> None:
@@ -34,6 +36,7 @@ class NetState:
         self.functions: list[Any] = []
         self.record = np.zeros(1, NET)
         self.lookup: LookupState | None = None
+        self.agents: Any = None
         self._followers: list[Callable[[NetState, int], None]] = []
 
     def put(self, name: str, array: NDArray[Any]) -> None:

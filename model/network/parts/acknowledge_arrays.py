@@ -33,7 +33,7 @@ def put_acknowledges(state: NetState, home: NDArray[np.int32], mask: int, found:
     state.put("trail", np.zeros(len(state["packet"]), TRAIL))
     state.follow_pool(_grow_trail)
     state.put("trail_home", np.ascontiguousarray(home, np.int32))
-    state.put("trail_head", np.zeros(routers * int(state["ports"]), np.int64))
+    state.put("trail_head", np.zeros(2 * routers * int(state["ports"]), np.int64))
     state.put("trail_taken", np.zeros(hosts + routers, np.int64))
     put_trail(state, found)
     service = state["host"][hosts:]

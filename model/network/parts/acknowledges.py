@@ -7,7 +7,7 @@ from numba import int64
 from hopforge.model.dqn.acknowledges import FORWARD, HOME, acknowledge, leave_queue
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.headers import deliver
-from hopforge.model.dqn.tables import COUNTERS, NONE, add_entry, expire
+from hopforge.model.dqn.tables import COUNTERS, FIELDS, NONE, TIME, Tables, add_entry, expire
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import DELIVERED, HEAD_HERE, HOOK_SIGNATURE, REWARDED, TAKEN, call_hook
@@ -27,6 +27,8 @@ from hopforge.model.network.parts.trail_tables import entry_port, packet_name, r
 
 _TABLE_FULL = COUNTERS.index("table_full")
 _LOW = (1 << 32) - 1
+#: an input VC from which on it is a router: that of a packet's destination, which it has only passed
+_LATE = 1 << 30
 
 
 @part
@@ -35,11 +37,16 @@ def head_came(net: Net, n: int, p: int) -> None:
     packet, now = packet_at(net, p), int64(net.cycle)
     if packet.dst >= net.hosts:
         return
-    router = int64(input_vc(net, n).router)
-    at_end = int32s(net.trail_home)[packet.dst] == router
+    router, port, trail = int64(input_vc(net, n).router), entry_port(net, n), trail_at(net, p)
+    home = int64(int32s(net.trail_home)[packet.dst])
+    at_end = home == router
+    if trail.passed != 0 and port != NONE and wants_acknowledge(net, packet):
+        # it has only passed the router of its destination: the entry there comes behind those of this cycle
+        int64s(net.trail_head)[net.heads_here] = ((_LATE + home) << 32) | p
+        net.heads_here += 1
+    trail.passed = at_end
     if at_end:
-        trail = trail_at(net, p)
-        trail.stamp, trail.port = now + int64s(net.trail_skew)[router], entry_port(net, n)
+        trail.stamp, trail.port = now + int64s(net.trail_skew)[router], port
     if net.agent != 0:
         expire(tables_of(net), now)
         call_hook(net.agent, net, HEAD_HERE, n, p)
@@ -60,17 +67,34 @@ def sort(numbers: Any, count: int) -> None:
 
 
 @part
+def bring_to_its_time(tables: Tables, router: int) -> None:
+    """Move the last entry of a router before those that are younger."""
+    entries, place = tables.entries[router], tables.fill[router] - 1
+    while place > 0 and entries[place - 1, TIME] > entries[place, TIME]:
+        for field in range(FIELDS):
+            entries[place - 1, field], entries[place, field] = entries[place, field], entries[place - 1, field]
+        place -= 1
+
+
+@part
 def enter_heads(net: Net, tables: Any, now: int) -> None:
-    """Make the entries of the heads that came in this cycle, by router and port."""
+    """Make the entries of the heads that came in this cycle, by router and port, then those that are late."""
     heads = int64s(net.trail_head)
     sort(heads, int64(net.heads_here))
     for k in range(net.heads_here):
         n, p = heads[k] >> 32, heads[k] & _LOW
-        router = int64(input_vc(net, n).router)
-        if tables.fill[router] < net.trail_depth:
-            add_entry(tables, router, packet_name(packet_at(net, p)), now, 0, NONE, entry_port(net, n))
-        else:
+        late = n >= _LATE
+        router = n - _LATE if late else int64(input_vc(net, n).router)
+        if tables.fill[router] >= net.trail_depth:
             tables.counts[_TABLE_FULL] += 1
+            continue
+        name = packet_name(packet_at(net, p))
+        if not late:
+            add_entry(tables, router, name, now, 0, NONE, entry_port(net, n))
+            continue
+        trail = trail_at(net, p)
+        add_entry(tables, router, name, int64(trail.stamp) - tables.skew[router], 0, NONE, int64(trail.port))
+        bring_to_its_time(tables, router)
     net.heads_here = 0
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NetFound", "SeriesFound", "SimulationResult", "series", "simulate"]
 
-_PICTURES = ("channels", "series", "messages")
+_PICTURES = ("channels", "series", "messages", "agents")
 
 
 class NetFound:
@@ -51,6 +51,10 @@ class NetFound:
         if earlier and not plots:
             for name in _PICTURES:
                 (folder / f"{name}.png").unlink(missing_ok=True)
+
+    def refuse(self) -> None:
+        """Raise what is wrong with the run although its results can be kept."""
+        self._run.refuse()
 
 
 class SeriesFound:
@@ -86,6 +90,11 @@ class SeriesFound:
         from hopforge.sim.run.time_series import write_series  # noqa: PLC0415 - as above
 
         write_series(self._config, self._found, folder, self._network if self._frames else None, progress)
+
+    def refuse(self) -> None:
+        """Raise what is wrong with the run although its results can be kept."""
+        if self._found.agents is not None:
+            self._found.agents.raise_if_diverged()
 
 
 class SimulationResult(Result):
@@ -160,6 +169,7 @@ def simulate(
         found = NetFound(call.config, load=load, seed=seed)
         with shown(progress, found.unit) as advance:
             found.run(advance)
+        found.refuse()
     return SimulationResult(call, found, tables=("measurement", "program"), picture=_PICTURES)
 
 
@@ -181,4 +191,5 @@ def series(
         found = SeriesFound(call.config, load=load, seed=seed)
         with shown(progress, found.unit) as advance:
             found.run(advance)
+        found.refuse()
     return Result(call, found, tables=("series",), picture=("series", "distribution"))

@@ -87,6 +87,7 @@ def net(
     show_rows(found.rows())
     say_unused(checked, "net")
     say_written(target)
+    found.refuse()
 
 
 def series(
@@ -130,6 +131,7 @@ def series(
     show_rows(found.rows())
     say_unused(checked, "series")
     say_written(target)
+    found.refuse()
 
 
 def sweep(

@@ -32,7 +32,9 @@ def kernel(
     topology: Topology, plan: RoutingPlan, given: QueueParameters, source: SourceParameters, seed: int
 ) -> tuple[QueuedState, Any]:
     traffic = prepare_traffic(topology, "uniform", {"include_self": False}, np.random.default_rng(1))
-    tables = Tables(plan.table, plan.memory, traffic.table, plan.max_candidates, plan.inject_mask, feedback=plan.feedback)
+    tables = Tables(
+        plan.table, plan.memory, traffic.table, plan.max_candidates, plan.inject_mask, feedback=plan.feedback
+    )
     state = build_queues(topology, given, source, tables, seed)
 
     def run(cycles: int) -> int:

@@ -77,6 +77,13 @@ def test_what_is_dropped_is_counted(acknowledge: str, rare: str) -> None:
         assert int(run.state["trail_fill"].max()) <= 2
 
 
+def test_packets_that_pass_their_destination_are_acknowledged_all_the_way() -> None:
+    run = simulated("{}", router="vcs: 4", rest="routing: {algorithm: valiant}\n")
+    counts = drained(run, 4000)
+    assert counts["acks_home"] == counts["acks_made"] > 5000
+    assert counts["acks_no_entry"] == 0
+
+
 def test_zero_load_latency() -> None:
     run = simulated("{flits: 3, delay_cycles: 11}", load=0.002)
     found = run.run()

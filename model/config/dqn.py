@@ -1,0 +1,78 @@
+"""Section `routing.dqn`: agents that learn to route (docs/definitions/dqn.md)."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hopforge.model.config.base import ConfigPath, Problem, Section
+
+Width = Annotated[int, Field(ge=1, le=4096)]
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+
+
+class DqnConfig(Section):
+    """Agents of `routing.algorithm: dqn`, how they learn, and when a packet leaves them for dimension order."""
+
+    agents: Literal["router", "row", "network"] | Annotated[int, Field(ge=1)] = "row"
+    """An agent for each router, for each row of routers that differ in x only, one for all, or so many, each for
+    equally many routers in the order of their numbers."""
+    weights: ConfigPath | None = None
+    """Archive of weights to begin with, of the same topology and agents (`agents.npz` of a run); relative to this
+    configuration file."""
+    first: Width = 256
+    """Units of the first layer."""
+    second: Width = 256
+    """Units of the second layer."""
+    head: Width = 256
+    """Units of the hidden layer of each head: advantages and value."""
+    learning_rate: Positive = 5e-4
+    """Of Adam."""
+    beta1: Share = 0.9
+    """Of Adam: decay of the mean of the gradients."""
+    beta2: Share = 0.999
+    """Of Adam: decay of the mean of their squares."""
+    epsilon: Positive = 1e-8
+    """Of Adam: what is added to the root."""
+    clip_norm: Positive = 40.0
+    """Largest norm of the gradient of a variable."""
+    replay: Annotated[int, Field(ge=1, le=10**7)] = 50_000
+    """Samples that an agent keeps."""
+    batch: Annotated[int, Field(ge=1, le=1 << 16)] = 32
+    """Samples of a training step."""
+    learning_starts: Annotated[int, Field(ge=0, le=10**9)] = 1000
+    """Stored sample of the first training step; 0: agents do not learn."""
+    train_every: Count = 4
+    """Stored samples from one training step to the next."""
+    target_every: Count = 500
+    """Decisions between two copies to the target network."""
+    exploration: Literal["configuration", "text", "none", "late"] = "configuration"
+    """Share of random actions: from 1 to .02 in 10 000 decisions; to .1 in 10 000, and .02 from 100 000 on; none; or
+    .02 from the first one on, for weights that were trained before."""
+    bootstrap: Literal["none", "next_router"] = "none"
+    """What a sample aims at: its reward; or minus the time to the next router and the estimate of that router's
+    agent."""
+    gamma: Annotated[float, Field(ge=0, le=1)] = 0.99
+    """`bootstrap: next_router`: discount of that estimate."""
+    max_hops: Annotated[int, Field(ge=0)] | None = None
+    """More links than these, and a packet takes dimension order (default: twice the diameter)."""
+    max_episodes: Annotated[int, Field(ge=1, le=10**6)] = 100
+    """Decisions of an agent that wait for their reward; further ones are made without."""
+    available: Literal["room", "busy_and_no_room"] = "room"
+    """A proposal is rejected if the buffer behind it has no room for the packet; or only if the channel is busy,
+    too."""
+    reward_rejected: bool = True
+    """A rejected proposal gets its reward."""
+    reward_unit_cycles: Positive = 77.0
+    """Reward = hops to go · unit / cycles + offset."""
+    reward_offset: float = 0.0
+    """The same."""
+    observation: Literal["scaled", "raw"] = "scaled"
+    """Numbers of an observation are about 0 to 1, or as they are."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check what concerns several keys."""
+        if self.bootstrap == "none" and self.gamma != 0.99:
+            yield Problem("gamma", "is for bootstrap=next_router only, not bootstrap=none")

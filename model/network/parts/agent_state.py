@@ -1,0 +1,165 @@
+"""Agents of DQN routing in a network: their arrays, behind one address for the kernels (docs/definitions/dqn.md)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import carray
+from numpy.typing import NDArray
+
+from hopforge.model.dqn.agents import Agents, new_agents
+from hopforge.model.dqn.archive import load_agents
+from hopforge.model.dqn.dense import part
+from hopforge.model.dqn.rules import Rules
+from hopforge.model.dqn.settings import AgentSettings
+from hopforge.model.dqn.shape import NetworkShape
+from hopforge.model.kernel.compile import inlined
+from hopforge.model.kernel.constant_record import constant_record
+from hopforge.model.kernel.memory import floats, int32s, int64s, record_reader, singles, words
+
+__all__ = ["AGENTS", "AgentParameters", "AgentState", "agents_of", "record_of"]
+
+
+@dataclass(frozen=True)
+class AgentParameters:
+    """Agents of a grid (docs/definitions/dqn.md).
+
+    Attributes
+    ----------
+    shape, settings, rules
+        Networks, how they learn, and when packets leave them.
+    topology : str
+        What an archive of weights has to be made for.
+    agents : int64[router]
+        Number of each router's agent.
+    radices, coordinates : int64[n], int64[router, n]
+        The grid.
+    wraps : bool
+        Whether it is a torus.
+    home : int64[host]
+        Router of each host.
+    allowed : int64[router]
+        Mask of the actions that have a link.
+    first_port : int
+        Port X−; those below have hosts.
+    escapes, vcs : int
+        The lowest VCs are the escape, those from there to below `vcs` are adaptive.
+    scales : float64[3]
+        Payload, local and remote flits that count as 1; a first of 0: numbers as they are.
+    max_episodes : int
+        Of an agent.
+    seed : int
+        Of weights and random choices.
+    weights : str, optional
+        Archive to begin with.
+    """
+
+    shape: NetworkShape
+    settings: AgentSettings
+    rules: Rules
+    topology: str
+    agents: NDArray[np.int64]
+    radices: NDArray[np.int64]
+    coordinates: NDArray[np.int64]
+    wraps: bool
+    home: NDArray[np.int64]
+    allowed: NDArray[np.int64]
+    first_port: int
+    escapes: int
+    vcs: int
+    scales: NDArray[np.float64]
+    max_episodes: int
+    seed: int = 1
+    weights: Any = None
+
+    @property
+    def count(self) -> int:
+        """Number of agents."""
+        return int(self.agents.max()) + 1
+
+
+_SIZES = ("count", "inputs", "outputs", "dimensions", "routers", "weight_count", "places", "later", "rows", "work_size",
+          "wraps", "first_port", "escapes", "adaptive_end")  # fmt: skip
+_EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote")
+#: what the kernels get: sizes, the unit of rewards, and the addresses of the arrays
+AGENTS = np.dtype([("unit", "f8"), *((name, "i8") for name in (*_SIZES, *Agents._fields, *_EXTRA))])
+
+_read_agents = record_reader(constant_record(AGENTS, AGENTS.names or ()))
+
+
+@inlined
+def record_of(net: Any) -> Any:
+    """Sizes, settings and addresses (only if ``net.agents`` is not 0)."""
+    return _read_agents(net.agents, 0)
+
+
+@part
+def agents_of(r: Any) -> Any:
+    """Return the arrays behind the addresses as `Agents`."""
+    n, w, inputs, rows = r.count, r.weight_count, r.inputs, r.rows
+    return Agents(
+        carray(int64s(r.widths), (5,)),
+        carray(int64s(r.starts), (13,)),
+        carray(floats(r.rates), (6,)),
+        carray(int64s(r.limits), (5,)),
+        carray(singles(r.weights), (n, w)),
+        carray(singles(r.target), (n, w)),
+        carray(singles(r.moment1), (n, w)),
+        carray(singles(r.moment2), (n, w)),
+        carray(singles(r.samples), (n, r.places, inputs)),
+        carray(int32s(r.actions), (n, r.places)),
+        carray(singles(r.rewards), (n, r.places)),
+        carray(singles(r.next_samples), (n, r.later, inputs)),
+        carray(int32s(r.next_agents), (n, r.later)),
+        carray(int32s(r.next_allowed), (n, r.later)),
+        carray(words(r.streams), (2 * n,)),
+        carray(int64s(r.counts), (n, 6)),
+        carray(floats(r.sums), (n, 3)),
+        carray(singles(r.batch), (rows, inputs)),
+        carray(int32s(r.batch_actions), (rows,)),
+        carray(singles(r.batch_targets), (rows,)),
+        carray(singles(r.gradient), (w,)),
+        carray(singles(r.work), (r.work_size,)),
+        carray(singles(r.lanes), (16,)),
+        carray(floats(r.norms), (12,)),
+    )
+
+
+class AgentState:
+    """The agents of a network and the record that the kernels get; it keeps the arrays alive.
+
+    Attributes
+    ----------
+    agents : Agents
+        Networks, samples, counters.
+    parameters : AgentParameters
+        What they were built from.
+    record : ndarray
+        ``AGENTS[1]``: sizes and the addresses of all arrays.
+    """
+
+    def __init__(self, parameters: AgentParameters) -> None:
+        self.parameters, shape = parameters, parameters.shape
+        self.agents = new_agents(shape, parameters.settings, parameters.count, parameters.seed)
+        if parameters.weights is not None:
+            load_agents(parameters.weights, self.agents, parameters.topology)
+        self.record = np.zeros(1, AGENTS)
+        n = len(parameters.radices)
+        self._arrays: dict[str, NDArray[Any]] = {
+            **self.agents._asdict(),
+            "radices": parameters.radices, "coordinates": parameters.coordinates, "home": parameters.home,
+            "allowed": parameters.allowed, "scales": parameters.scales,
+            "observation": np.zeros(shape.inputs, np.float32),
+            "local": np.zeros(2 * n, np.int64), "remote": np.zeros(2 * n, np.int64),
+        }  # fmt: skip
+        for name, array in self._arrays.items():
+            self.record[name] = array.ctypes.data
+        later = self.agents.next_agents.shape[1]
+        sizes = (
+            parameters.count, shape.inputs, shape.actions, n, len(parameters.agents), shape.weights,
+            parameters.settings.replay, later, parameters.settings.batch, len(self.agents.work), parameters.wraps,
+            parameters.first_port, parameters.escapes, parameters.vcs,
+        )  # fmt: skip
+        for name, value in zip(_SIZES, sizes, strict=True):
+            self.record[name] = value
+        self.record["unit"] = parameters.rules.reward_unit_cycles

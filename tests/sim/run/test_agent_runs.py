@@ -1,0 +1,145 @@
+"""Runs with agents: results, weights kept and read again, equal bits, agents that get no numbers."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hopforge import cli
+from hopforge.model.config import parse_config
+from hopforge.model.dqn.agents import STORED, TRAININGS, DivergedError
+from hopforge.model.dqn.archive import ArchiveError
+from hopforge.model.network.parts.trail_tables import trail_counts
+from hopforge.sim.run.simulation import Simulation
+
+TEXT = """name: test
+topology: {{kind: torus, radices: [4, 4]}}
+router: {{vcs: 3, buffer_flits: 20, switching: vct}}
+routing: {{algorithm: dqn, ties: random, dqn: {{first: 6, second: 5, head: 4, batch: 4, learning_starts: 20{dqn}}}}}
+traffic: {{include_self: false, packet_range: [2, 9], acknowledge: {{{acknowledge}}}}}
+simulation: {{load: 0.4, warmup_cycles: 700, min_cycles: 1500, max_cycles: 1500}}
+"""
+
+
+def simulated(dqn: str = "", acknowledge: str = "", load: float = 0.4, seed: int = 1) -> Simulation:
+    text = TEXT.format(dqn=f", {dqn}" if dqn else "", acknowledge=acknowledge)
+    return Simulation(parse_config(text), load, seed, check=False)
+
+
+def run_net(folder: Path, dqn: str = "", *, name: str = "out") -> tuple[Any, Path]:
+    (folder / "run.yml").write_text(TEXT.format(dqn=f", {dqn}" if dqn else "", acknowledge=""))
+    words = ["net", str(folder / "run.yml"), "-o", str(folder / name), "--plots"]
+    return CliRunner().invoke(cli.app, words), folder / name
+
+
+def state_of(run: Simulation) -> list[Any]:
+    agents = run.state.agents.agents
+    return [agents.weights.copy(), agents.counts.copy(), agents.streams.copy(), run.state["trail_counts"].copy()]
+
+
+def test_equal_seeds_give_equal_bits_and_others_do_not() -> None:
+    states = []
+    for seed, steps in ((1, [1500]), (1, [1, 7, 492, 1000]), (2, [1500])):
+        run = simulated(seed=seed)
+        for cycles in steps:
+            run.advance(cycles)
+        states.append(state_of(run))
+    assert states[0][1][:, TRAININGS].min() > 20
+    assert all((one == other).all() for one, other in zip(states[0], states[1], strict=True))
+    assert not any((one == other).all() for one, other in zip(states[0], states[2], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("dqn", "acknowledge"),
+    [
+        ("", ""), ("", "ratio: 3, queue: 1, table: 12"),
+        ("reward_rejected: false, max_episodes: 5", "age_limit_cycles: 90"),
+        ("available: busy_and_no_room", "vcs: own"), ("bootstrap: next_router", ""), ("learning_starts: 0", ""),
+    ],
+)  # fmt: skip
+def test_nothing_is_lost_or_doubled(dqn: str, acknowledge: str) -> None:
+    """Every packet arrives; entries, episodes and acknowledges add up when the network is empty."""
+    if dqn == "learning_starts: 0":
+        text = TEXT.format(dqn="", acknowledge="").replace("learning_starts: 20", dqn)
+        run = Simulation(parse_config(text), 0.4, 1, check=False)
+    elif acknowledge == "vcs: own":
+        text = TEXT.format(dqn=f", {dqn}", acknowledge=acknowledge).replace("vcs: 3", "vcs: 4")
+        run = Simulation(parse_config(text), 0.4, 1, check=False)
+    else:
+        run = simulated(dqn, acknowledge, load=0.6)
+    state, first = run.state, run.state.agents.agents.weights.copy()
+    for _ in range(5):
+        run.advance(400)
+        run.check_conservation()
+    state["host"]["next_time"][: run.topology.hosts] = 1 << 62
+    run.advance(4000)
+    run.check_conservation()
+    assert state.flits_in_flight == 0
+    counts = trail_counts(state)
+    tables = {name: state[f"trail_{name}"] for name in ("fill", "active")}
+    assert counts["delivered"] > 1000
+    assert counts["acks_made"] == counts["acks_home"] + counts["acks_no_entry"] + counts["acks_queue_full"]
+    popped = counts["acks_sent"] - counts["acks_made"] + counts["acks_home"]
+    assert counts["entries"] == popped + counts["expired_entries"] + tables["fill"].sum()
+    agents = run.state.agents.agents
+    ended = counts["rewards"] + counts["expired_episodes"]
+    if "bootstrap" in dqn:
+        ended += int(agents.counts[:, STORED].sum())
+        assert counts["rewards"] == 0
+    if "reward_rejected" not in dqn:
+        assert counts["episodes"] == ended + tables["active"].sum()
+    assert agents.counts[:, STORED].sum() > 50
+    assert (agents.counts[:, TRAININGS].sum() == 0) == (agents.weights == first).all() == (dqn == "learning_starts: 0")
+    if "ratio" in acknowledge:
+        assert counts["no_reqack"] > counts["episodes"]
+        assert counts["table_full"] > 0
+    elif "age_limit" in acknowledge:
+        assert counts["expired_episodes"] > 0
+        assert counts["overrun"] > 0
+    else:
+        assert not tables["fill"].any()
+        assert not tables["active"].any()
+
+
+def test_files_of_a_run_and_weights_that_another_begins_with(tmp_path: Path) -> None:
+    done, out = run_net(tmp_path)
+    assert done.exit_code == 0, done.output
+    with (out / "agents.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["cycle"]) for row in rows[::4]] == [500, 700, 1200, 1700, 2200]
+    assert {row["agent"] for row in rows} == {"0", "1", "2", "3"}
+    with (out / "agent_counters.csv").open() as file:
+        counters = {row["counter"]: int(row["count"]) for row in csv.DictReader(file)}
+    assert counters["decisions"] == sum(int(row["decisions"]) for row in rows) > 500
+    last = [row for row in rows if row["agent"] == "2"]
+    assert float(last[-1]["epsilon"]) == pytest.approx(1 - 0.98 * sum(int(row["decisions"]) for row in last) / 10_000)
+    assert (out / "agents.png").stat().st_size > 10_000
+    saved = np.load(out / "agents.npz")["W1"]
+    weights = f"weights: {out / 'agents.npz'}"
+    loaded = simulated(f"{weights}, exploration: late")
+    assert (loaded.state.agents.agents.weights[:, : saved[0].size].reshape(saved.shape) == saved).all()
+    with pytest.raises(ArchiveError, match=r"agents.npz: its agents were trained on torus 4×4, agents: 4, not .*: 16"):
+        simulated(f"{weights}, agents: router")
+    (tmp_path / "bad.npz").write_bytes(b"PK no archive")
+    with pytest.raises(ArchiveError, match=r"bad.npz: no archive of agents, or a damaged one"):
+        simulated(f"weights: {tmp_path / 'bad.npz'}")
+    with pytest.raises(ArchiveError, match=r"none.npz: No such file"):
+        simulated(f"weights: {tmp_path / 'none.npz'}")
+
+
+def test_agents_that_get_no_numbers_stop_the_run_and_its_results_are_kept(tmp_path: Path) -> None:
+    done, out = run_net(tmp_path, "learning_rate: 1.0e+38")
+    assert isinstance(done.exception, DivergedError)  # a mistake of the user's: status 2 and one line
+    assert f"wrote {out}" in done.output
+    assert "STOPPED" in done.output
+    with (out / "measurement.csv").open() as file:
+        assert next(csv.DictReader(file))["stop"] == "diverged"
+    assert (out / "agents.csv").exists()
+    assert not (out / "agents.npz").exists()
+    run = simulated("learning_rate: 1.0e+38")
+    run.advance(1500)
+    with pytest.raises(DivergedError, match=r"agent \d: training step \d+ gave weights or a loss that are no numbers"):
+        run.agents.raise_if_diverged()
