@@ -77,6 +77,15 @@ class BuildReport:
         """Whether the design keeps its clock."""
         return self.placed is None or self.placed.fmax_mhz >= self.clock_mhz
 
+    @property
+    def problem(self) -> str:
+        """Say by how much the design misses its clock, and where; empty if it keeps it."""
+        if self.placed is None or self.passed:
+            return ""
+        found = self.placed
+        path = f"; worst path {found.path_ns:.1f} ns: {found.path[0]} -> {found.path[-1]}" if found.path else ""
+        return f"{self.design} does not keep {self.clock_mhz:g} MHz, but {found.fmax_mhz:.1f} MHz{path}"
+
     def rows(self) -> Iterator[tuple[str, str]]:
         """Return the report as (subject, words)."""
         yield "design", f"{self.design} on {self.board}"

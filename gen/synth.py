@@ -18,6 +18,7 @@ import pandas as pd
 from hopforge.gen.design import engine_parameters
 from hopforge.gen.synth_blocks import Block, lookup_blocks
 from hopforge.gen.synth_cells import Library, gate_cell, read_library, reset_map
+from hopforge.gen.synth_inference import inference_blocks
 from hopforge.gen.synth_q_table import q_table_blocks
 from hopforge.gen.synth_recipes import EFFORTS, RECIPES
 from hopforge.gen.synth_result import SynthResult
@@ -34,9 +35,9 @@ __all__ = ["BLOCK_SETS", "map_with_memories", "synthesize", "synthesize_config"]
 SLOT_BITS = 84 * 8
 """Bits of the smallest Ethernet packet with preamble and gap."""
 
-BLOCK_SETS = ("lookup", "router", "allocators", "q_table")
+BLOCK_SETS = ("lookup", "router", "allocators", "q_table", "inference")
 """Names of the sets of blocks: of the lookup engine, of the router, a fixed table of arbiters and allocators, the
-table of Q-adaptive."""
+table of Q-adaptive, a fixed table of DQN agents."""
 
 COPY = "_copy"
 """Part of the name of a register that is equal to another one and must stay, to drive a part of its load."""
@@ -334,6 +335,8 @@ def _blocks(config: Config, blocks: str) -> dict[str, Block]:
         return allocator_blocks()
     if blocks == "q_table":
         return q_table_blocks(config)
+    if blocks == "inference":
+        return inference_blocks()
     raise UserError(f"unknown set of blocks {blocks!r}; there are {', '.join(BLOCK_SETS)}")
 
 

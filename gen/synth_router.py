@@ -6,13 +6,15 @@ from functools import partial
 
 from amaranth.lib.wiring import Component
 
-from hopforge.gen.design import network_design
+from hopforge.gen.design import check_interfaces, network_design
 from hopforge.gen.synth_blocks import Block, Registered
 from hopforge.hw.allocator import ALLOCATORS
 from hopforge.hw.arbiter import RoundRobinArbiter, TwoLevelRoundRobinArbiter
 from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.input_ports import flit_layout, label_bits
 from hopforge.hw.input_unit import InputUnit
+from hopforge.hw.network_interface import NetworkInterface
+from hopforge.hw.next_lookup import NextLookup
 from hopforge.hw.output_unit import OutputUnit
 from hopforge.hw.router import Router
 from hopforge.hw.shared_lookup import SharedLookup
@@ -20,6 +22,7 @@ from hopforge.hw.switch_allocator import SwitchAllocator
 from hopforge.hw.vc_allocator import VcAllocator
 from hopforge.model.config import Config
 from hopforge.model.router.params import RouterParams
+from hopforge.model.router.reply_rules import reply_rules
 
 __all__ = ["allocator_blocks", "busiest_router", "router_blocks"]
 
@@ -99,6 +102,15 @@ def router_blocks(config: Config) -> dict[str, Block]:
     ]
     if p.lookup is not None:
         found += [_engine_block(p, engine) for engine in sorted({0, p.engines - 1})]
+    rules = reply_rules(config)
+    if rules is not None:
+        check_interfaces(design)
+        found.append(
+            block(
+                name="network_interface", what=f"interface of a host, {rules.places} replies, own VCs",
+                build=lambda: NetworkInterface(params=p, rules=rules), on_request=True,
+            )
+        )  # fmt: skip
     if p.va != "free_queue":
         found.append(
             block(
@@ -111,13 +123,18 @@ def router_blocks(config: Config) -> dict[str, Block]:
 
 
 def _engine_block(p: RouterParams, engine: int) -> Block:
-    """Return a lookup engine with the choice between the ports that it serves; memories and TCAM outside."""
+    """Return a lookup engine with the choice between those that it serves; memories and TCAM outside.
+
+    With look-ahead these are all input VCs of the router if the engine is at an output.
+    """
     assert p.lookup is not None
     outside = replace(p, lookup=replace(p.lookup, tcam_kind="external"))
     ports = len(p.engine_ports(engine))
+    ahead = p.carries(engine)
+    served = f"{p.ports * p.vcs} VCs, at an output" if ahead else f"{ports} port{'s' if ports > 1 else ''}"
     return Block(
-        name=f"engine{engine}", what=f"lookup engine {engine}, for {ports} port{'s' if ports > 1 else ''}",
-        build=lambda: SharedLookup(params=outside, members=ports),
+        name=f"engine{engine}", what=f"lookup engine {engine}, for {served}",
+        build=partial(NextLookup, params=outside) if ahead else partial(SharedLookup, params=outside, members=ports),
         clocked=True, recipes=_RECIPES, efforts=False, clock_gates=True, on_request=True,
     )  # fmt: skip
 

@@ -146,7 +146,7 @@ class DqnInference(Component):
                 m.next = "HAND OVER"
             with m.State("HAND OVER"):
                 m.d.comb += self.busy.eq(1)
-                with m.If(left == 0):
+                with m.If(left <= 1):  # the last sum of the block before leaves in this cycle
                     m.d.comb += take.eq(1)
                     m.d.sync += block.eq(block + 1)
                     m.next = "MULTIPLY"

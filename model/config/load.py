@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -33,6 +34,24 @@ class ConfigError(UserError, ValueError):
     """A user's mistake: file, line, key and reason, one line for each."""
 
 
+class Loaded(NamedTuple):
+    """A file that was read.
+
+    Attributes
+    ----------
+    text : str
+        What stands in it.
+    source : Source
+        Its data, with lines.
+    config : Config
+        What it describes.
+    """
+
+    text: str
+    source: Source
+    config: Config
+
+
 def load_config(path: Path, *, hardware: bool = False, keys: bool = True) -> Config:
     """Read and check the YAML file `path`; paths in it are relative to its folder.
 
@@ -50,6 +69,11 @@ def load_config(path: Path, *, hardware: bool = False, keys: bool = True) -> Con
     ConfigError
         One line ``file:line: key: reason`` for each problem.
     """
+    return load_file(path, hardware=hardware, keys=keys).config
+
+
+def load_file(path: Path, *, hardware: bool = False, keys: bool = True) -> Loaded:
+    """Read and check a file as `load_config`, and return it with what stands in it."""
     path = Path(path)
     try:
         raw = read_input(path, LARGEST_MIB)
@@ -61,28 +85,39 @@ def load_config(path: Path, *, hardware: bool = False, keys: bool = True) -> Con
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}:{line}: not UTF-8 text (byte {raw[error.start]:#04x})") from error
     config = parse_config(text, source=str(path), folder=path.parent, hardware=hardware, keys=keys)
-    _loaded[:] = [(str(path), read_source(text))]
+    source = read_source(text)
+    _loaded[:] = [(str(path), source)]
     for named in named_files(config).values():
         remember_input(named)
-    return config
+    return Loaded(text, source, config)
 
 
-def with_place(message: str) -> str:
-    """Return `message` with file and line before each line that begins with a key of the configuration loaded last.
+def with_place(message: str, loaded: tuple[str, Source] | None = None) -> str:
+    """Return `message` with file and line before each line that begins with a key of a configuration.
 
     What is found out later than in `load_config` (a trace with more ranks than the network has hosts) names its key
     only; the command line adds the place.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    loaded : (str, Source), optional
+        Name and data of the configuration; by default of the one that was loaded last.
     """
-    return "\n".join(map(_with_place, message.split("\n")))
+    known = [loaded] if loaded is not None else _loaded
+    return "\n".join(_with_place(line, *known[0]) for line in message.split("\n")) if known else message
 
 
-def _with_place(message: str) -> str:
-    key = _KEY.match(message)
-    if key is None or not _loaded:
-        return message
-    path, source = _loaded[0]
-    where = undotted(key[1])
-    return f"{path}:{source.line(where)}: {message}" if where[0] in Config.model_fields else message
+def _with_place(message: str, name: str, source: Source) -> str:
+    key = None if message.startswith((f"{name}:", f"{name} (")) else _KEY.match(message)
+    where = undotted(key[1]) if key is not None else ()
+    return f"{_at(name, source.line(where))}: {message}" if where and where[0] in Config.model_fields else message
+
+
+def _at(name: str, line: int) -> str:
+    """Return where something stands; line 0 is no line of the file (`apply_changes`)."""
+    return f"{name}:{line}" if line else name if name.startswith("<") else f"{name} (changed in Python)"
 
 
 def parse_config(
@@ -101,6 +136,13 @@ def parse_config(
         read = read_source(text)
     except SourceError as error:
         raise _error(source, error.problems) from error
+    return check_source(read, source, folder=folder, hardware=hardware, keys=keys)
+
+
+def check_source(
+    read: Source, source: str, *, folder: Path | None = None, hardware: bool = False, keys: bool = True
+) -> Config:
+    """Check what was read; as `parse_config`, which reads text."""
     config = _checked(read, source, folder, hardware=hardware, keys=keys)
     for name in config.simulation.variants:
         try:
@@ -163,4 +205,4 @@ def _checked(
 
 
 def _error(source: str, problems: list[tuple[int, str]]) -> ConfigError:
-    return ConfigError("\n".join(f"{source}:{line}: {reason}" for line, reason in sorted(problems)))
+    return ConfigError("\n".join(f"{_at(source, line)}: {reason}" for line, reason in sorted(problems)))

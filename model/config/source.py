@@ -36,7 +36,7 @@ class Source(NamedTuple):
     lines: dict[Path, int]
 
     def line(self, path: Path) -> int:
-        """Return the line of `path`, or of the nearest section around it that is in the file."""
+        """Return the line of `path`, or of the nearest section around it that is in the file; 0: changed since."""
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path, 1)
@@ -57,7 +57,7 @@ class SourceError(ValueError):
 
 
 class _Composer(yaml.SafeLoader):
-    """YAML's own parser without its types: every plain scalar stays a string until `_plain` reads it."""
+    """YAML's own parser without its types: every plain scalar stays a string until `plain_value` reads it."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
     depth = values = 0
@@ -138,7 +138,7 @@ class _Reader:
         elif isinstance(node, ScalarNode):
             if _SURROGATE.search(node.value):
                 self.problems.append((line, "text with half a character (a lone surrogate)"))
-            return node.value if node.style else _plain(node.value)
+            return node.value if node.style else plain_value(node.value)
         return None
 
     def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
@@ -186,7 +186,14 @@ def undotted(key: str) -> Path:
     return tuple(int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", key))
 
 
-def _plain(text: str) -> Any:
+def plain_value(text: str) -> Any:
+    """Return what a scalar without quotes means.
+
+    Examples
+    --------
+    >>> plain_value("0x10"), plain_value("yes")
+    (16, 'yes')
+    """
     if text in _WORDS:
         return _WORDS[text]
     if len(text) > MAX_NUMBER:
@@ -221,15 +228,42 @@ def apply_variant(source: Source, name: str) -> Source:
         origin, where = (*PLACE, name, key), undotted(key)
         if not where or where[:2] == PLACE:
             raise VariantError(source.line(origin), f"{key!r} cannot be changed by a variant")
-        _put(data, where, copy.deepcopy(value), source.line(origin))
-        for path in [path for path in lines if path[: len(where)] == where]:
-            del lines[path]
-        for depth in range(1, len(where)):
-            lines.setdefault(where[:depth], source.line(origin))
+        _change(data, lines, where, copy.deepcopy(value), source.line(origin))
         for path, line in source.lines.items():
             if path[: len(origin)] == origin:
                 lines[(*where, *path[len(origin) :])] = line
     return Source(data, lines)
+
+
+def apply_changes(source: Source, changes: Mapping[str, Any]) -> Source:
+    """Return the data with other values of dotted keys; the line of what was changed is 0.
+
+    As in a variant, the name of a section replaces the whole section, and sections that the file leaves out are made.
+
+    Raises
+    ------
+    VariantError
+        A key that leads through something that is no section and no list, or to a single key of a variant.
+    """
+    data, lines = copy.deepcopy(source.data), dict(source.lines)
+    for key, value in changes.items():
+        where = undotted(key)
+        if not where:
+            raise VariantError(0, f"{key!r} is no key")
+        if where[:2] == PLACE and len(where) > 2:
+            raise VariantError(0, f"{key}: replace {dotted(PLACE)} as a whole: its keys have dots of their own")
+        _change(data, lines, where, copy.deepcopy(value), 0)
+        lines[where] = 0
+    return Source(data, lines)
+
+
+def _change(data: Any, lines: dict[Path, int], where: Path, value: Any, line: int) -> None:
+    """Put a value in its place; the lines of what was there go, those of sections that are made are `line`."""
+    _put(data, where, value, line)
+    for path in [path for path in lines if path[: len(where)] == where]:
+        del lines[path]
+    for depth in range(1, len(where)):
+        lines.setdefault(where[:depth], line)
 
 
 class VariantError(ValueError):

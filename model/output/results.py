@@ -232,8 +232,23 @@ def write_metadata(folder: Path, metadata: Mapping[str, Any], name: str = "metad
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
+_said: list[list[str]] = []  # what the present block is, the innermost last
+
+
+@contextlib.contextmanager
+def said_command(words: Sequence[str]) -> Iterator[None]:
+    """Let results that are written in this block say that `words` made them, not the command line of the process."""
+    _said.append(list(words))
+    try:
+        yield
+    finally:
+        _said.pop()
+
+
 def command_words() -> list[str]:
-    """Return the command line of this process, its program as a bare name."""
+    """Return the command line of this process, its program as a bare name, or what `said_command` says."""
+    if _said:
+        return list(_said[-1])
     program = Path(sys.argv[0])
     name = "hopforge" if program.stem in ("__main__", "hopforge") else program.name  # python -m hopforge
     return [name, *sys.argv[1:]]

@@ -177,8 +177,12 @@ def open_board(
         raise BoardError(f"pyserial is missing: {pip_command('pyserial')}")
     import serial  # noqa: PLC0415  (an extra)
 
+    if Path(path).exists() and not Path(path).is_char_device():
+        raise BoardError(f"{path}: this is no serial port")
     try:
         line = serial.Serial(str(path), identity.baud, timeout=timeout_s, write_timeout=timeout_s)
+    except termios.error as error:
+        raise BoardError(f"{path}: this is no serial port ({error.args[-1]})") from None
     except (OSError, ValueError) as error:
         raise BoardError(
             f"{path}: the serial port cannot be opened ({getattr(error, 'strerror', None) or error})"

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import reduce
 from operator import or_
@@ -25,6 +25,7 @@ from hopforge.sim.boards.twin_network import PacketRequests, twin_of_network
 __all__ = ["Comparison", "HostReport", "RunOptions", "run_on_board"]
 
 _COUNTS = 1 << 32
+_MOST_TIMEOUT_S = 3600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +129,11 @@ def run_on_board(config: Config, options: RunOptions, *, port: str | None, outpu
         raise UserError(f"--count must be 1 to {_COUNTS - 1}, not {options.count}")
     if not 0 <= options.seed < _COUNTS:
         raise UserError(f"--seed must be 0 to {_COUNTS - 1}, not {options.seed}")
+    if not 0 < options.timeout_s <= _MOST_TIMEOUT_S:
+        raise UserError(f"--timeout-s must be above 0 and at most {_MOST_TIMEOUT_S}, not {options.timeout_s:g}")
     hz, baud = (SIMULATED_HZ, SIMULATED_BAUD) if port is None else (_ANY_CLOCK_HZ, options.baud)
     design = board_design(config, options.design, clock_hz=hz, baud=baud)
+    run = _network_run(config, options) if options.design == "network" else _engine_run(config, options)
     with contextlib.ExitStack() as stack:
         name = port or f"{design.name} (simulated)"
         if port is None:
@@ -138,7 +142,8 @@ def run_on_board(config: Config, options: RunOptions, *, port: str | None, outpu
             port = str(path)
         client = stack.enter_context(open_board(port, design.identity, name=name, timeout_s=options.timeout_s))
         client.check_design()
-        compared = tuple(_compared(config, options, client))
+        client.reset()
+        compared = tuple(run(client))
         clock_hz = client.show("CLOCK_HZ")
         if any(one.board != one.twin for one in compared):
             client.put("CTRL", client.map["CTRL"].encode(mismatch=1))
@@ -149,47 +154,53 @@ _ANY_CLOCK_HZ = 1_000_000_000
 """The host does not know the clock of a real board before it asks; the line's rate is what counts."""
 
 
-def _compared(config: Config, options: RunOptions, client: BoardClient) -> Iterator[Comparison]:
-    """Reset the board, run, and yield every number."""
-    client.reset()
-    yield from (_network if options.design == "network" else _engine)(config, options, client)
+Run = Callable[[BoardClient], Iterator[Comparison]]
+"""Runs a design that has been reset, and yields every number."""
 
 
-def _engine(config: Config, options: RunOptions, client: BoardClient) -> Iterator[Comparison]:
-    """Yield the counters of the board, then those of the engine itself."""
+def _engine_run(config: Config, options: RunOptions) -> Run:
+    """Return what runs the engine of a router and yields the counters of the board, then those of the engine itself."""
     topology = build(config.topology, config.address)
     params, _ = engine_on_board_parameters(config)
     program = engine_program(config, topology, params, options.router)
     mask = reduce(or_, map(int, topology.host_address), 0)
-    client.carry_out(program)
-    _put(client, SEED=options.seed, COUNT=options.count, MASK_LO=mask & _COUNTS - 1, MASK_HI=mask >> 32)
-    client.start()
-    of_board, of_engine = twin_of_engine(params, program, EngineRequests(options.seed, options.count, mask))
-    for name, value in of_board.items():
-        yield Comparison(name, client.show(name), value % _COUNTS)
-    registers = csr_map(params)
-    for name, _ in COUNTERS:
-        register = registers[f"COUNT_{name.upper()}"]
-        yield Comparison(register.name, client.read(register.address), of_engine[name] % _COUNTS)
+
+    def run(client: BoardClient) -> Iterator[Comparison]:
+        client.carry_out(program)
+        _put(client, SEED=options.seed, COUNT=options.count, MASK_LO=mask & _COUNTS - 1, MASK_HI=mask >> 32)
+        client.start()
+        of_board, of_engine = twin_of_engine(params, program, EngineRequests(options.seed, options.count, mask))
+        for name, value in of_board.items():
+            yield Comparison(name, client.show(name), value % _COUNTS)
+        registers = csr_map(params)
+        for name, _ in COUNTERS:
+            register = registers[f"COUNT_{name.upper()}"]
+            yield Comparison(register.name, client.read(register.address), of_engine[name] % _COUNTS)
+
+    return run
 
 
-def _network(config: Config, options: RunOptions, client: BoardClient) -> Iterator[Comparison]:
-    """Yield the cycles, the words of every host, then the counters of every port of every router."""
+def _network_run(config: Config, options: RunOptions) -> Run:
+    """Return what runs the network and yields the cycles, the words of every host, then the counters of every port."""
     design = network_on_board_design(config)
-    _put(client, SEED=options.seed, COUNT=options.count, PERIOD=options.period, LENGTHS=options.lengths)
-    client.start()
-    twin = twin_of_network(design, PacketRequests(options.seed, options.count, options.period, options.lengths))
-    yield Comparison("CYCLES", client.show("CYCLES"), twin.cycles)
-    for number, host in enumerate(twin.hosts):
-        client.put("HOST", number)
-        for name, value in zip(host._fields, host, strict=True):
-            yield Comparison(f"host {number} {name}", client.show(name.upper()), value)
-    counters = {"FLITS_IN": twin.flits_in, "FLITS_OUT": twin.flits_out, "DROPS": twin.drops}
-    for router in range(len(design.params)):
-        for name, base, _ in PORT_COUNTERS:
-            for port, value in enumerate(counters[name][router]):
-                word = client.read(router << ROUTER_CSR_ADDR_BITS | base + port)
-                yield Comparison(f"router {router} {name}{port}", word, value % _COUNTS)
+
+    def run(client: BoardClient) -> Iterator[Comparison]:
+        _put(client, SEED=options.seed, COUNT=options.count, PERIOD=options.period, LENGTHS=options.lengths)
+        client.start()
+        twin = twin_of_network(design, PacketRequests(options.seed, options.count, options.period, options.lengths))
+        yield Comparison("CYCLES", client.show("CYCLES"), twin.cycles)
+        for number, host in enumerate(twin.hosts):
+            client.put("HOST", number)
+            for name, value in zip(host._fields, host, strict=True):
+                yield Comparison(f"host {number} {name}", client.show(name.upper()), value)
+        counters = {"FLITS_IN": twin.flits_in, "FLITS_OUT": twin.flits_out, "DROPS": twin.drops}
+        for router in range(len(design.params)):
+            for name, base, _ in PORT_COUNTERS:
+                for port, value in enumerate(counters[name][router]):
+                    word = client.read(router << ROUTER_CSR_ADDR_BITS | base + port)
+                    yield Comparison(f"router {router} {name}{port}", word, value % _COUNTS)
+
+    return run
 
 
 def _put(client: BoardClient, **words: int) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hopforge.model.config import Config
 from hopforge.model.topology import Topology
@@ -29,6 +29,10 @@ class PacketRun:
     def run(self, progress: Progress) -> None:
         """Run."""
         self._found = run_packets(self._network, progress)
+
+    def values(self) -> dict[str, Any]:
+        """Return the only row of its first table."""
+        return self._found.row()
 
     def rows(self) -> list[tuple[str, str]]:
         """Lifetimes, throughput, detours."""

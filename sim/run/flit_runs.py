@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
@@ -41,6 +41,10 @@ class LoadRun:
         most = self._run.config.simulation.max_cycles
         self._found = self._run.run(lambda cycles: progress(cycles, most))
 
+    def values(self) -> dict[str, Any]:
+        """Return the only row of its first table."""
+        return self._found.row()
+
     def rows(self) -> list[tuple[str, str]]:
         """Latency, throughput, hops, channel loads, and what failed."""
         failures, agents = self._run.reconfiguration, self._run.agents
@@ -68,6 +72,10 @@ class ProgramRun:
     def run(self, progress: Progress) -> None:
         """Run until all ranks have ended."""
         self._found = run_program(self._run, progress)
+
+    def values(self) -> dict[str, Any]:
+        """Return the only row of its first table."""
+        return self._found.row()
 
     def rows(self) -> list[tuple[str, str]]:
         """Makespan and times of the ranks."""

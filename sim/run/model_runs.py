@@ -29,6 +29,9 @@ class NetRun(Protocol):
     def run(self, progress: Progress) -> None:
         """Simulate."""
 
+    def values(self) -> dict[str, Any]:
+        """Return the only row of its first table: what was measured, by the names of the columns."""
+
     def rows(self) -> list[tuple[str, str]]:
         """Return what was found: subject and words."""
 

@@ -5,29 +5,15 @@ import pytest
 from amaranth.sim import Simulator
 
 from hopforge.hw.dqn_inference import SHIFT_BITS, DqnInference
-from hopforge.model.dqn.int8_network import Int8Network, quantised, whole_observations
+from hopforge.model.dqn.int8_network import quantised, whole_observations
 from hopforge.model.dqn.shape import NetworkShape
-
-
-def words(dut: DqnInference, network: Int8Network) -> tuple[list[int], list[int]]:
-    """Rows of the two memories, in the order of the docstring."""
-    rows, biases = [], []
-    for matrix, bias in zip(network.matrices, network.biases, strict=True):
-        for begin in range(0, matrix.shape[1], dut.lanes):
-            here = slice(begin, begin + dut.lanes)
-            rows += [packed(row, 8) for row in matrix[:, here]]
-            biases.append(packed(bias[here], dut.sum_bits))
-    assert (len(rows), len(biases)) == (dut.rows, dut.bias_rows)
-    return rows, biases
-
-
-def packed(values: np.ndarray, bits: int) -> int:
-    return sum((int(value) & ((1 << bits) - 1)) << (bits * k) for k, value in enumerate(values))
+from hopforge.sim.benches.dqn_inference import memory_rows
 
 
 @pytest.mark.parametrize(
     ("widths", "lanes", "scale"),
-    [((13, 9, 8, 7, 4), 4, 1.0), ((7, 5, 6, 3, 2), 8, 4.0), ((3, 4, 2, 3, 5), 2, 1.0)],
+    [((13, 9, 8, 7, 4), 4, 1.0), ((7, 5, 6, 3, 2), 8, 4.0), ((3, 4, 2, 3, 5), 2, 1.0),
+     ((1, 9, 5, 6, 3), 4, 1.0), ((2, 9, 3, 5, 3), 4, 1.0)],  # blocks that wait until the one before has left
 )
 def test_every_advantage(widths: tuple[int, ...], lanes: int, scale: float) -> None:
     shape, rng = NetworkShape(*widths), np.random.default_rng(len(widths) * lanes)
@@ -36,7 +22,8 @@ def test_every_advantage(widths: tuple[int, ...], lanes: int, scale: float) -> N
     network = quantised(shape, shape.drawn(rng, 0.5) * scale, seen)
     whole = whole_observations(seen)
     dut = DqnInference(widths=widths, lanes=lanes)
-    rows, biases = words(dut, network)
+    rows, biases = memory_rows(dut, network)
+    assert (len(rows), len(biases)) == (dut.rows, dut.bias_rows)
     found: list[list[int]] = []
     actions: list[int] = []
 

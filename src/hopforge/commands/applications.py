@@ -58,7 +58,7 @@ def app(
     """
     from hopforge.model.config import load_config
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.start.preparation import for_command, prepare
+    from hopforge.sim.start.preparation import for_command
 
     checked = for_command("app", _chosen_engine(load_config(config, keys=False), engine, backend))
     target = output_folder(output, "app", config)
@@ -72,13 +72,13 @@ def app(
         if value:
             raise typer.BadParameter(f"{option} is for --program; workload.ranks counts those of the file")
     check_writable(target)
-    from hopforge.sim.programs.application import app_rows, run_app, write_app
+    from hopforge.api.app import AppFound
 
-    setup = prepare("app", checked)
-    with progress_bar("running") as advance:
-        done = run_app(checked, advance, setup)
-    write_app(done, target)
-    show_rows(app_rows(done))
+    found = AppFound(checked)
+    with progress_bar(found.unit) as advance:
+        found.run(advance)
+    found.write(target)
+    show_rows(found.rows())
     say_unused(checked, "app")
     say_written(target)
 

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from hopforge.commands.configuration import read, say_unused
-from hopforge.commands.terminal import ConfigPath, output_folder, show_rows, show_table
+from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, show_table
 
 Design = Annotated[str, typer.Option("--design", help="engine or network.")]
 Baud = Annotated[int, typer.Option("--baud", min=300, help="Rate of the serial line.")]
@@ -78,6 +78,7 @@ def build(
     show_rows(report.rows())
     say_unused(checked, f"fpga {kind}")
     if not report.passed:
+        complain(f"{report.problem} (--mhz, --seed)")
         raise typer.Exit(1)
 
 

@@ -71,28 +71,17 @@ def route(
 
     hopforge route configs/loren64.yml --fail 3-4
     """
+    from hopforge.api.route import RouteFound
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.pages.route_large import large_rows, sample_loren, write_large
-    from hopforge.sim.pages.route_write import quality_table, route_rows, write_route
-    from hopforge.sim.start.preparation import prepare
 
     checked = read(config, "route")
     target = output_folder(output, "route", config)
     check_writable(target)
-    routed = prepare("route", checked, fail=fail or [], fail_switch=fail_switch or [])
-    checked, tables, failure = routed.config, routed.tables, routed.failure
-    if tables is None:
-        with progress_bar("destinations") as advance:
-            found = sample_loren(checked, routed.network, advance)
-        write_large(checked, found, target)
-        show_rows(large_rows(found))
-        say_unused(checked, "route")
-        say_written(target)
-        return
-    with progress_bar("traffic patterns") as advance:
-        quality = quality_table(checked, tables, advance)
+    found = RouteFound(checked, fail=fail or [], fail_switch=fail_switch or [])
+    with progress_bar(found.unit) as advance:
+        found.run(advance)
     with progress_bar("table sizes") as advance:
-        write_route(checked, tables, quality, target, advance, failure)
-    show_rows(route_rows(tables, quality) + ([] if failure is None else failure.rows))
-    say_unused(checked, "route")
+        found.write(target, progress=advance)
+    show_rows(found.rows())
+    say_unused(found.config, "route")
     say_written(target)

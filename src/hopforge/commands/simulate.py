@@ -33,18 +33,17 @@ def hits(
 
     hopforge hits configs/hits_fat_tree.yml
     """
+    from hopforge.api.hits import HitsFound
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.hits.hit_rates import run_hits, summary_rows, write_report
-    from hopforge.sim.start.preparation import prepare
 
     checked = read(config, "hits")
     target = output_folder(output, "hits", config)
     check_writable(target)
-    setup = prepare("hits", checked)
-    with progress_bar("packets") as advance:
-        found = run_hits(checked, advance, setup)
-    write_report(found, target)
-    show_rows(summary_rows(found))
+    found = HitsFound(checked)
+    with progress_bar(found.unit) as advance:
+        found.run(advance)
+    found.write(target)
+    show_rows(found.rows())
     say_unused(checked, "hits")
     say_written(target)
 
@@ -75,25 +74,20 @@ def net(
 
     hopforge net configs/booksim/mesh8x8_uniform_p1.yml --load 0.2
     """
+    from hopforge.api.simulate import NetFound
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.run.run_words import run_rows
-    from hopforge.sim.start.preparation import prepare
 
     checked = read(config, "net")
     target = output_folder(output, "net", config)
     check_writable(target)
-    run = prepare("net", checked, load=load, seed=seed)
-    with progress_bar(run.unit) as advance:
-        run.run(advance)
-    earlier = (target / "metadata.json").exists()
-    run.write(target, plots=plots)
-    if earlier and not plots:  # pictures of the run before would stand beside the tables of this one
-        for name in ("channels.png", "series.png", "messages.png", "agents.png"):
-            (target / name).unlink(missing_ok=True)
-    show_rows([*run_rows({"": checked}), *run.rows()])
+    found = NetFound(checked, load=load, seed=seed)
+    with progress_bar(found.unit) as advance:
+        found.run(advance)
+    found.write(target, plots=plots)
+    show_rows(found.rows())
     say_unused(checked, "net")
     say_written(target)
-    run.refuse()
+    found.refuse()
 
 
 def series(
@@ -120,30 +114,24 @@ def series(
 
     hopforge series configs/q_adaptive72.yml --frames
     """
+    from hopforge.api.simulate import SeriesFound
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.run.link_frames import check_frames
-    from hopforge.sim.run.run_words import run_rows
-    from hopforge.sim.run.time_series import series_rows, write_series
-    from hopforge.sim.start.preparation import prepare
 
     checked = read(config, "series")
-    if frames:
-        check_frames(checked.simulation.series_bins)
     target = output_folder(output, "series", config)
     check_writable(target)
-    run = prepare("series", checked, load=load, seed=seed)
-    with progress_bar("bins") as advance:
-        found, network = run.run(advance, channels=frames)
+    found = SeriesFound(checked, load=load, seed=seed, frames=frames)
+    with progress_bar(found.unit) as advance:
+        found.run(advance)
     if not frames:
-        write_series(checked, found, target)
+        found.write(target)
     else:
         with progress_bar("pictures") as advance:
-            write_series(checked, found, target, network, advance)
-    show_rows([*run_rows({"": checked}), *series_rows(found)])
+            found.write(target, progress=advance)
+    show_rows(found.rows())
     say_unused(checked, "series")
     say_written(target)
-    if found.agents is not None:
-        found.agents.raise_if_diverged()
+    found.refuse()
 
 
 def sweep(
@@ -167,16 +155,15 @@ def sweep(
 
     hopforge sweep configs/sweep_torus8.yml --workers 2
     """
+    from hopforge.api.sweep import SweepFound
     from hopforge.model.output.results import check_writable
-    from hopforge.sim.run.model_runs import configured_sweep
-    from hopforge.sim.run.run_words import run_rows
 
     checked = read(config, "sweep")
     target = output_folder(output, "sweep", config)
     check_writable(target)
-    chosen = configured_sweep(checked)
+    found = SweepFound(checked)
     kept = (0, 0)
-    with progress_bar("runs") as advance:
+    with progress_bar(found.unit) as advance:
 
         def count(done: int, total: int) -> None:
             nonlocal kept
@@ -184,13 +171,13 @@ def sweep(
             advance(done, total)
 
         try:
-            runs = chosen.run(checked, target, count, workers, dask, tell=complain)
+            found.run(count, target, workers, dask, complain)
         except KeyboardInterrupt:
             complain(f"{kept[0]} of {kept[1]} runs are finished and kept in {target}; the same command goes on")
             raise
-    chosen.write(checked, runs, target)
-    show_rows(run_rows(checked.variants or {"": checked}))
-    show_table(chosen.table(checked, runs))
+    found.write(target)
+    show_rows(found.rows())
+    show_table(found.lines())
     say_unused(checked, "sweep")
     say_written(target)
 

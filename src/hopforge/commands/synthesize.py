@@ -61,7 +61,8 @@ def synth(
     ] = None,
     block: Annotated[list[str] | None, typer.Option(help="Only this block (repeat for more).")] = None,
     blocks: Annotated[
-        str, typer.Option(metavar="SET", help="lookup, router, q_table, or allocators (a fixed table, with arbiters).")
+        str,
+        typer.Option(metavar="SET", help="lookup, router, q_table; allocators or inference (of DQN): fixed tables."),
     ] = "lookup",
     recipe: Annotated[list[str] | None, typer.Option(help="Only this recipe of abc (repeat for more).")] = None,
     output: Annotated[

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hopforge.api.progress import progress_bar  # noqa: F401 - the commands take it from here
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
@@ -107,19 +109,6 @@ def _both_ends(text: str, most: int) -> str:
     end = most // 4
     gone = len(text) - most
     return text if gone <= 0 else f"{text[: most - end]}…[{gone} more]…{text[-end:]}"
-
-
-@contextlib.contextmanager
-def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on stderr while the block runs; what it yields is called with (done, in all)."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(unit, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextlib.contextmanager

@@ -150,6 +150,13 @@ def test_no_such_port():
         pass
 
 
+@pytest.mark.parametrize("name", ["/tmp", __file__, "/dev/null"])
+def test_no_serial_port(name):
+    words = rf"^{name}: (this is no serial port|the serial port cannot be opened \(.*nappropriate)"
+    with pytest.raises(BoardError, match=words), open_board(name, IDENTITY):
+        pass
+
+
 def test_waiting_has_an_end(board):
     with opened(board) as client, pytest.raises(BoardError, match=r"PORT: STATUS is still 0x0 after 0.2 s"):
         client.wait(BOARD_PAGE | 9, 1, 1, "STATUS", timeout_s=0.2)

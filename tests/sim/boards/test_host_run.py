@@ -33,6 +33,9 @@ def test_a_difference_is_told(tmp_path):
 @pytest.mark.parametrize(("name", "value", "words"), [
     ("count", 0, "^--count must be 1 to 4294967295, not 0$"),
     ("seed", 2**32, "^--seed must be 0 to 4294967295, not 4294967296$"),
+    ("timeout_s", float("nan"), "^--timeout-s must be above 0 and at most 3600, not nan$"),
+    ("timeout_s", 0, "^--timeout-s must be above 0 and at most 3600, not 0$"),
+    ("router", 99, "^--router must be below [0-9]+, the routers of the network, not 99$"),  # before anything is built
 ])  # fmt: skip
 def test_numbers_that_no_register_holds(tmp_path, name, value, words):
     options = RunOptions(**{"design": "engine", "count": 1, name: value})

@@ -1,0 +1,96 @@
+"""What goes wrong, as a Python program sees it: errors that know file, line and key; warnings."""
+
+import contextlib
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import hopforge
+from hopforge.model.config.load import with_place
+from hopforge.model.config.source import Source
+from hopforge.model.errors import Mistake, UserError
+
+__all__ = ["HopforgeWarning", "placed", "refuse_outside", "warn"]
+
+_LINE = re.compile(r"(?P<line>:\d+)?(?: \(changed in Python\))?: (?P<rest>.*)", re.DOTALL)
+_KEY = re.compile(r"(?P<key>[a-z]\w*(?:\.\w+|\[\d+\])+(?=:? )|[a-z]\w*(?=: ))")
+
+
+class HopforgeWarning(UserWarning):
+    """What the commands say beside their results: sections of a file that are not used, runs that are done again."""
+
+
+@contextlib.contextmanager
+def placed(name: str, source: Source | None) -> Iterator[None]:
+    """Give every `UserError` of this block its `mistakes`, with file and line where they are known.
+
+    Parameters
+    ----------
+    name : str
+        Of the configuration: its file, or what stands for it.
+    source : Source, optional
+        Its data; None while they are not read.
+    """
+    try:
+        yield
+    except UserError as error:
+        if not error._mistakes:
+            message = str(error) if source is None else with_place(str(error), (name, source))
+            error.args = (message,)
+            error._mistakes = tuple(_mistake(line, name) for line in message.split("\n"))
+        raise
+
+
+def _mistake(text: str, name: str) -> Mistake:
+    place = _LINE.fullmatch(text.removeprefix(name)) if text.startswith(name) else None
+    rest = text if place is None else place["rest"]
+    key = _KEY.match(rest)
+    named = "" if key is None else key["key"]
+    line = place["line"] if place is not None else None
+    return Mistake(
+        "" if place is None else name,
+        None if line is None else int(line[1:]),
+        named,
+        rest.removeprefix(f"{named}: ") if named else rest,
+    )
+
+
+def warn(text: str) -> None:
+    """Warn at the line of the user's program."""
+    home = str(Path(hopforge.__file__).parent)
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_code.co_filename, home):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, HopforgeWarning, stacklevel=level + 1)
+
+
+def _is_ours(file: str, home: str) -> bool:
+    return file.startswith(home) or file == contextlib.__file__
+
+
+def refuse_outside(name: str, value: Any, least: float, most: float | None = None) -> None:
+    """Refuse an argument outside of its limits; None is the configuration's.
+
+    Raises
+    ------
+    TypeError
+        It is no number.
+    UserError
+        It is too small or too large.
+    """
+    if value is None:
+        return
+    kind = type(least)
+    try:
+        fits = not isinstance(value, bool) and kind(value) == value
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise TypeError(f"{name} must be {'a whole number' if kind is int else 'a number'}, not {value!r}")
+    if value < least:
+        raise UserError(f"{name} must be at least {least:g}, not {value}")
+    if most is not None and value > most:
+        raise UserError(f"{name} must be at most {most:.12g}, not {value}")

@@ -1,0 +1,136 @@
+"""Verilog and what goes with it: what `hopforge gen` writes."""
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from hopforge.api.configuration import Configuration, configuration
+from hopforge.api.errors import refuse_outside
+from hopforge.api.result import Call, called, forced, html_rows, refuse_unknown
+from hopforge.model.errors import UserError
+from hopforge.model.output.results import staged
+
+__all__ = ["GeneratedFiles", "generate"]
+
+
+class _Part(NamedTuple):
+    """What can be generated: the function that writes it, and the options that it takes."""
+
+    place: str
+    options: tuple[str, ...]
+
+
+_PARTS = {
+    "lookup": _Part("hopforge.gen.lookup:generate_lookup", ("period_ns",)),
+    "router": _Part("hopforge.gen.router:generate_router", ("period_ns", "router")),
+    "network": _Part("hopforge.gen.network:generate_network", ("period_ns",)),
+    "tables": _Part("hopforge.gen.tables:generate_tables", ()),
+    "q-table": _Part("hopforge.gen.q_table:generate_q_table", ("period_ns", "shared_read")),
+}
+
+
+class GeneratedFiles:
+    """Files that were generated, in memory; the same bytes as those of the command."""
+
+    def __init__(self, call: Call, files: Mapping[str, bytes]) -> None:
+        self._call, self._files = call, MappingProxyType(dict(files))
+
+    @property
+    def configuration(self) -> Configuration:
+        """What they were generated from."""
+        return self._call.configuration
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """Name of a file → what it holds."""
+        return self._files
+
+    @property
+    def verilog(self) -> str:
+        """The Verilog text, without the test bench.
+
+        Raises
+        ------
+        UserError
+            There is none: routing tables are memory images.
+        """
+        names = [name for name in self._files if name.endswith(".sv") and not name.endswith("_tb.sv")]
+        if not names:
+            raise UserError(f"no Verilog is among {', '.join(self._files)}")
+        return "".join(self._files[name].decode() for name in names)
+
+    def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write all files, together or not at all.
+
+        Raises
+        ------
+        UserError
+            They cannot be written, or would replace an input or a file of another kind and `force` is false.
+        """
+        with forced(force), staged(Path(folder)) as scratch:
+            for name, content in self._files.items():
+                (scratch / name).parent.mkdir(parents=True, exist_ok=True)
+                (scratch / name).write_bytes(content)
+        return Path(folder)
+
+    def __repr__(self) -> str:
+        """List the files."""
+        return "\n".join([f"<{self._call.words}>", *(f"{words:>12}  {name}" for name, words in self._rows())])
+
+    def _repr_html_(self) -> str:
+        return html_rows(self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [(name, f"{len(content):,} bytes") for name, content in self._files.items()]
+
+
+def generate(
+    config: Configuration | str | os.PathLike[str],
+    what: str = "lookup",
+    *,
+    router: int | None = None,
+    shared_read: bool | None = None,
+    period_ns: float | None = None,
+) -> GeneratedFiles:
+    """Generate Verilog with constraints, manifest and register documentation, as ``hopforge gen``.
+
+    Parameters
+    ----------
+    config : Configuration or str or Path
+        What is built, or its file.
+    what : str
+        lookup (the engine), router, network, q-table, or tables (memory images of routing tables).
+    router : int, optional
+        Number of the router in the network, by default 0; for router only.
+    shared_read : bool, optional
+        One memory: an update waits while there is a query; for q-table only.
+    period_ns : float, optional
+        Clock period in the constraints; by default that of the package.
+
+    Raises
+    ------
+    UserError
+        The hardware cannot do what the configuration wants, or an option is not for this part.
+    """
+    if what not in _PARTS:
+        refuse_unknown("what", str(what), _PARTS)
+    given = {"router": router, "shared_read": shared_read, "period_ns": period_ns}
+    options = {name: value for name, value in given.items() if value is not None}
+    for name in options:
+        if name not in _PARTS[what].options:
+            parts = " or ".join(part for part, each in _PARTS.items() if name in each.options)
+            raise UserError(f"{name} is for {parts} only, not for {what}")
+    refuse_outside("router", router, 0)
+    with called(configuration(config), f"gen {what}", "generate", what=what, **options) as call:
+        module, function = _PARTS[what].place.split(":")
+        write: Callable[..., Any] = getattr(import_module(module), function)
+        with tempfile.TemporaryDirectory(prefix="hopforge-") as name:
+            folder = Path(name) / "files"
+            write(call.config, folder, **options)
+            paths = sorted(path for path in folder.rglob("*") if path.is_file())
+            files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+    return GeneratedFiles(call, files)

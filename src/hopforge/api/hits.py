@@ -1,0 +1,68 @@
+"""A workload through the routing caches of a network: what `hopforge hits` runs."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hopforge.api.configuration import Configuration, configuration
+from hopforge.api.progress import Progress, shown
+from hopforge.api.result import Result, called
+from hopforge.model.config import Config
+from hopforge.sim.hits.hit_rates import HitReport, run_hits, summary_rows, write_report
+from hopforge.sim.run.model_runs import Progress as Advance
+from hopforge.sim.start.preparation import prepare
+
+__all__ = ["HitsFound", "hits"]
+
+
+class HitsFound:
+    """A replay of `hopforge hits`, prepared, then run, then shown and written."""
+
+    unit = "packets"
+
+    def __init__(self, config: Config) -> None:
+        self._config, self._setup = config, prepare("hits", config)
+        self._found: HitReport
+
+    def run(self, progress: Advance) -> None:
+        """Replay."""
+        self._found = run_hits(self._config, progress, self._setup)
+
+    def values(self) -> dict[str, Any]:
+        """Return figures of the whole network: counts, rates, latency, energy."""
+        return dict(self._found.totals)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Say hits, misses by cause, and what follows."""
+        return summary_rows(self._found)
+
+    def write(self, folder: Path, *, plots: bool = True) -> None:
+        """Write tables, plots and metadata."""
+        write_report(self._found, folder)
+
+
+def hits(config: Configuration | str | os.PathLike[str], *, progress: Progress = True) -> Result:
+    """Replay the workload through a routing cache at every input port, as ``hopforge hits``.
+
+    Parameters
+    ----------
+    config : Configuration or str or Path
+        What is run, or its file; it has a section `workload`.
+    progress : bool or callable
+        A bar on a terminal and in Jupyter, or a function that is called with (done, in all).
+
+    Returns
+    -------
+    Result
+        `table` has a row for each class of ports; `tables` also ``ports`` and ``switches``.
+
+    Raises
+    ------
+    UserError
+        The configuration is no good for it.
+    """
+    with called(configuration(config), "hits", "hits") as call:
+        found = HitsFound(call.config)
+        with shown(progress, found.unit) as advance:
+            found.run(advance)
+    return Result(call, found, tables=("classes",), picture=("hit_rate_by_port_class", "hit_rate_map"))

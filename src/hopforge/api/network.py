@@ -1,0 +1,128 @@
+"""A network that was made in Python: a graph of networkx or an adjacency matrix as a configuration."""
+
+import atexit
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hopforge.api.configuration import Configuration, made_here
+from hopforge.model.input_file import remember_input
+from hopforge.model.topology.base import TopologyError
+from hopforge.model.topology.graph import check_connected
+from hopforge.model.topology.graph_file import GraphData, from_networkx
+
+__all__ = ["network"]
+
+_NAME = "graph"
+
+
+def network(
+    graph: Any, *, name: str = "graph", hosts_per_router: int | None = None, **sections: Any
+) -> Configuration:
+    """Return the configuration of any connected graph.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, networkx.MultiGraph or array of int
+        A graph: nodes whose attribute ``kind`` is ``"host"`` are hosts with one link, all others routers, numbered by
+        the number at the end of their names or else in their order; parallel edges are parallel links; attributes
+        ``x`` and ``y`` of all routers are the floor plan. Or a symmetric matrix [router, router] that holds the number
+        of links between two routers.
+    name : str
+        Key `name`: small letters, digits and underscores.
+    hosts_per_router : int, optional
+        Hosts at every router, 1 by default; not for a graph with hosts.
+    **sections
+        Other sections of the file, by their names: ``routing={"algorithm": "tables"}``.
+
+    Raises
+    ------
+    ConfigError
+        A section is wrong.
+    UserError
+        The graph is directed, disconnected, empty, or has a link of a router to itself.
+
+    Examples
+    --------
+    >>> ring = network([[0, 1, 1], [1, 0, 1], [1, 1, 0]], name="ring", hosts_per_router=2)
+    >>> ring["topology.hosts_per_router"]
+    2
+    """
+    for key in ("topology", "name"):
+        if key in sections:
+            raise TypeError(f"{key} is made of the graph; replace(\"{key}.KEY\", VALUE) changes it")
+    data = from_networkx(graph, _NAME) if hasattr(graph, "is_directed") else _matrix(graph)
+    check_connected(data.edges, data.routers, _NAME)
+    path = _kept(name, _node_link(data))
+    topology: dict[str, Any] = {"kind": "edge_list", "file": str(path), "format": "node_link"}
+    if hosts_per_router is not None:
+        topology["hosts_per_router"] = hosts_per_router
+    given = "".join(f", {key}={value!r}" for key, value in sections.items())
+    hosts = "" if hosts_per_router is None else f", hosts_per_router={hosts_per_router}"
+    recipe = f"hopforge.network(<{data.routers} routers, {len(data.edges)} links>, name={name!r}{hosts}{given})"
+    return made_here({"name": name, "topology": topology, **sections}, recipe)
+
+
+def _matrix(graph: ArrayLike) -> GraphData:
+    """Take an adjacency matrix: the number of links between two routers."""
+    dense: Any = graph
+    links = np.asarray(dense.toarray() if hasattr(dense, "toarray") else dense)
+    if links.ndim != 2 or links.shape[0] != links.shape[1] or not len(links):
+        raise TopologyError(_NAME, f"the adjacency matrix must be square, not of shape {links.shape}")
+    if links.dtype.kind not in "biu" and not (links.dtype.kind == "f" and bool((links == np.floor(links)).all())):
+        raise TopologyError(_NAME, f"the adjacency matrix must hold numbers of links, not {links.dtype}")
+    if (links < 0).any():
+        raise TopologyError(_NAME, f"numbers of links must be at least 0, not {links.min()}")
+    apart = np.argwhere(links != links.T)
+    if len(apart):
+        a, b = apart[0].tolist()
+        raise TopologyError(_NAME, f"links work in both directions, but {a} to {b} has {links[a, b]} and {b} to {a} "
+                            f"{links[b, a]}")  # fmt: skip
+    loops = np.flatnonzero(np.diagonal(links))
+    if len(loops):
+        raise TopologyError(_NAME, f"router {loops[0]} is linked to itself")
+    upper = np.triu(links).astype(np.int64)
+    ends = np.argwhere(upper > 0)
+    if not len(ends):
+        raise TopologyError(_NAME, "holds no link between routers")
+    return GraphData(np.repeat(ends, upper[ends[:, 0], ends[:, 1]], axis=0), len(links))
+
+
+def _node_link(data: GraphData) -> str:
+    """Return node-link JSON that `model.topology.graph_file` reads as the same network."""
+    nodes: list[dict[str, Any]] = [{"id": f"r{router}"} for router in range(data.routers)]
+    if data.position is not None:
+        for node, (x, y) in zip(nodes, data.position.tolist(), strict=True):
+            node |= {"x": x, "y": y}
+    edges = [{"source": f"r{a}", "target": f"r{b}", "key": key} for key, (a, b) in enumerate(data.edges.tolist())]
+    homes = [] if data.host_router is None else data.host_router.tolist()
+    for host, router in enumerate(homes):
+        nodes.append({"id": f"h{host}", "kind": "host"})
+        edges.append({"source": f"h{host}", "target": f"r{router}", "key": 0})
+    return json.dumps({"directed": False, "multigraph": True, "graph": {}, "nodes": nodes, "edges": edges})
+
+
+@cache
+def _folder() -> Path:
+    """Return the folder of this process's graphs; it goes when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="hopforge-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _kept(name: str, text: str) -> Path:
+    """Write a graph to a file whose name tells what it holds, so that kept runs of a sweep are found again."""
+    first = name if re.fullmatch(r"[a-z][a-z0-9_]{0,60}", name) else _NAME  # else it is refused as a key
+    path = _folder() / f"{first}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+    if not path.exists():
+        path.write_text(text, encoding="utf-8")
+    remember_input(path)
+    return path

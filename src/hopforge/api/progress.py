@@ -1,0 +1,40 @@
+"""Progress on a terminal and in Jupyter: a bar on stderr, or what a caller makes of the numbers."""
+
+import contextlib
+import importlib.util
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+__all__ = ["Progress", "progress_bar", "shown"]
+
+#: True: a bar, where somebody looks; False: nothing; a function: called with (done, in all)
+Progress: TypeAlias = bool | Callable[[int, int], None]
+
+
+@contextlib.contextmanager
+def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on stderr while the block runs; what it yields is called with (done, in all).
+
+    Without a terminal there is none; in Jupyter there is one where ipywidgets, which rich needs for it, is there.
+    """
+    from rich.console import Console  # noqa: PLC0415 - takes a tenth of a second
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    seen = importlib.util.find_spec("ipywidgets") is not None if console.is_jupyter else console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not seen) as bar:
+        task = bar.add_task(unit, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def shown(progress: Progress, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield what is called with (done, in all), as the argument `progress` of a function asks for it."""
+    if callable(progress):
+        yield progress
+    elif progress:
+        with progress_bar(unit) as advance:
+            yield advance
+    else:
+        yield lambda done, total: None

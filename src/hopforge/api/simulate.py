@@ -1,0 +1,195 @@
+"""A network under traffic: what `hopforge net` and `hopforge series` run."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopforge.api.configuration import Configuration, configuration
+from hopforge.api.errors import refuse_outside
+from hopforge.api.progress import Progress, shown
+from hopforge.api.result import Result, called
+from hopforge.model.config import Config
+from hopforge.model.seeds import MOST_SEED
+from hopforge.sim.run.model_runs import NetRun
+from hopforge.sim.run.model_runs import Progress as Advance
+from hopforge.sim.run.model_runs import SeriesRun as Bins
+from hopforge.sim.run.run_words import run_rows
+from hopforge.sim.start.preparation import prepare
+
+if TYPE_CHECKING:
+    from hopforge.sim.run.time_series import TimeSeries
+
+__all__ = ["NetFound", "SeriesFound", "SimulationResult", "series", "simulate"]
+
+_PICTURES = ("channels", "series", "messages", "agents")
+
+
+class NetFound:
+    """A run of `hopforge net`, prepared, then run, then shown and written."""
+
+    def __init__(self, config: Config, *, load: float | None, seed: int | None) -> None:
+        self._config = config
+        self._run: NetRun = prepare("net", config, load=load, seed=seed)
+        self.unit = self._run.unit
+
+    def run(self, progress: Advance) -> None:
+        """Simulate."""
+        self._run.run(progress)
+
+    def values(self) -> dict[str, Any]:
+        """Return the measurement."""
+        return self._run.values()
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Say what ran, and what was measured."""
+        return [*run_rows({"": self._config}), *self._run.rows()]
+
+    def write(self, folder: Path, *, plots: bool = False) -> None:
+        """Write tables and metadata; pictures of the run before do not stand beside the tables of this one."""
+        earlier = (folder / "metadata.json").exists()
+        self._run.write(folder, plots=plots)
+        if earlier and not plots:
+            for name in _PICTURES:
+                (folder / f"{name}.png").unlink(missing_ok=True)
+
+    def refuse(self) -> None:
+        """Raise what is wrong with the run although its results can be kept."""
+        self._run.refuse()
+
+
+class SeriesFound:
+    """A run of `hopforge series`."""
+
+    unit = "bins"
+
+    def __init__(self, config: Config, *, load: float | None, seed: int | None, frames: bool = False) -> None:
+        from hopforge.sim.run.link_frames import check_frames  # noqa: PLC0415 - draws
+
+        if frames:
+            check_frames(config.simulation.series_bins)
+        self._config, self._frames = config, frames
+        self._run: Bins = prepare("series", config, load=load, seed=seed)
+        self._found: TimeSeries
+
+    def run(self, progress: Advance) -> None:
+        """Simulate all bins."""
+        self._found, self._network = self._run.run(progress, channels=self._frames)
+
+    def values(self) -> dict[str, Any]:
+        """Return the last bin."""
+        return {str(name): value for name, value in self._found.bins.iloc[-1].to_dict().items()}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Say what ran, and how it converged."""
+        from hopforge.sim.run.time_series import series_rows  # noqa: PLC0415 - as above
+
+        return [*run_rows({"": self._config}), *series_rows(self._found)]
+
+    def write(self, folder: Path, *, plots: bool = True, progress: Advance = lambda done, total: None) -> None:
+        """Write tables, plots and metadata; with frames also a picture of the links for every bin."""
+        from hopforge.sim.run.time_series import write_series  # noqa: PLC0415 - as above
+
+        write_series(self._config, self._found, folder, self._network if self._frames else None, progress)
+
+    def refuse(self) -> None:
+        """Raise what is wrong with the run although its results can be kept."""
+        if self._found.agents is not None:
+            self._found.agents.raise_if_diverged()
+
+
+class SimulationResult(Result):
+    """What a simulated network did: latencies in cycles, rates in flits per host and cycle.
+
+    With ``router.model: packet`` and with programs other figures are measured: ``result["NAME"]``, `values`.
+    """
+
+    def _figure(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(f"this run did not measure {error.args[0]}") from None
+
+    @property
+    def latency(self) -> float:
+        """Mean from the creation of a packet to the arrival of its tail."""
+        return float(self._figure("latency"))
+
+    @property
+    def latency_interval(self) -> float:
+        """Half width of the 95 % interval of the mean latency."""
+        return float(self._figure("latency_interval"))
+
+    @property
+    def accepted(self) -> float:
+        """Flits that arrive, the mean over hosts."""
+        return float(self._figure("accepted"))
+
+    @property
+    def hops(self) -> float:
+        """Routers that a packet visits."""
+        return float(self._figure("hops"))
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the source queues grow: the latency then depends on the length of the run."""
+        return bool(self._figure("saturated"))
+
+
+def simulate(
+    config: Configuration | str | os.PathLike[str],
+    *,
+    load: float | None = None,
+    seed: int | None = None,
+    progress: Progress = True,
+) -> SimulationResult:
+    """Simulate a network cycle by cycle, at one load or running a program, as ``hopforge net``.
+
+    Parameters
+    ----------
+    config : Configuration or str or Path
+        What is run, or its file.
+    load : float, optional
+        Offered flits per host and cycle, 0 to 1; by default ``simulation.load``.
+    seed : int, optional
+        Of every random draw; by default the file's.
+    progress : bool or callable
+        A bar on a terminal and in Jupyter, or a function that is called with (done, in all).
+
+    Raises
+    ------
+    UserError
+        The configuration is no good for it.
+    DeadlockError
+        Network, routing and virtual channels can deadlock.
+    """
+    given = configuration(config)
+    refuse_outside("load", load, 0.0, 1.0)
+    refuse_outside("seed", seed, 0, MOST_SEED)
+    with called(given, "net", "simulate", load=load, seed=seed) as call:
+        found = NetFound(call.config, load=load, seed=seed)
+        with shown(progress, found.unit) as advance:
+            found.run(advance)
+        found.refuse()
+    return SimulationResult(call, found, tables=("measurement", "program"), picture=_PICTURES)
+
+
+def series(
+    config: Configuration | str | os.PathLike[str],
+    *,
+    load: float | None = None,
+    seed: int | None = None,
+    progress: Progress = True,
+) -> Result:
+    """Simulate a network from empty in bins of time, as ``hopforge series``; parameters and errors as `simulate`.
+
+    `Result.values` are those of the last bin, `Result.table` holds all.
+    """
+    given = configuration(config)
+    refuse_outside("load", load, 0.0, 1.0)
+    refuse_outside("seed", seed, 0, MOST_SEED)
+    with called(given, "series", "series", load=load, seed=seed) as call:
+        found = SeriesFound(call.config, load=load, seed=seed)
+        with shown(progress, found.unit) as advance:
+            found.run(advance)
+        found.refuse()
+    return Result(call, found, tables=("series",), picture=("series", "distribution"))
