@@ -25,6 +25,7 @@ from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
 from hopforge.sim.hits.replay import COUNTS, ReplayResult, cache_classes, send_all
 from hopforge.sim.traffic.placed import PacketStream
 
+_NEAR_ONE = 0.9  # hit rates all above this are drawn by their misses
 PORT_LOAD_GBPS = 200.0
 """Load of every port for which power is stated (seed 004: 1400 Gbps over a switch of 7 ports)."""
 
@@ -217,16 +218,25 @@ def draw_classes(found: HitReport) -> Figure:
         ("conflict", 1, "conflict miss"),
         ("unmatched", 3, "no TCAM row"),
     ]
+    lowest = float(table["hit_rate"].min()) if len(table) else 0.0
     for column, color, label in parts:
-        if column == "unmatched" and not table[column].any():
+        if not table[column].any() or (column == "hits" and lowest > _NEAR_ONE):
             continue
         share = 100 * table[column].to_numpy(float) / table["lookups"].to_numpy(float)
         axes.barh(place, share, left=left, color=PALETTE[color], label=label, height=0.7)
         left += share
     for y, rate in zip(place, table["hit_rate"], strict=True):
-        axes.annotate(f"{100 * rate:.2f} %", (101, y), va="center", fontsize=9, color=GREY, annotation_clip=False)
+        words = f"{100 * rate:.{2 if lowest < _NEAR_ONE else 3}f} %"
+        axes.annotate(
+            words, (1.01, y), xycoords=axes.get_yaxis_transform(), va="center", fontsize=9, color=GREY,
+            annotation_clip=False,
+        )  # fmt: skip
     axes.set_yticks(place, labels=table["port_class"].tolist())
-    axes.set_xlim(0, 100)
+    if lowest > _NEAR_ONE:  # of bars from 0 to 100 % only the hits would be seen
+        axes.set_xlabel("misses, share of lookups, %; at the right: hit rate", fontsize=10)
+        axes.set_xlim(0, max(float(left.max(initial=0.0)) * 1.05, 1e-3))
+    else:
+        axes.set_xlim(0, 100)
     axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=4)
     return figure
 

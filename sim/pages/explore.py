@@ -14,6 +14,9 @@ __all__ = ["LARGEST_PLOT", "cells", "explorer"]
 LARGEST_PLOT = 20_000
 """Rows of a table that are plotted."""
 
+NEAR_ONE = 0.9
+"""Rates all above this are drawn as points on an axis of their own, not as bars from 0."""
+
 _MOST_SERIES = 24
 _X = (
     "load", "offered_load", "cycle", "end_cycle", "start_cycle", "time_us", "time_ns", "rank", "t_max", "router",
@@ -55,7 +58,9 @@ def explorer(title: str, table: pd.DataFrame, command: str = "", caption: str = 
     if step > 1:
         caption = f"{caption} Every {step}th of {len(table)} rows.".strip()
     shown = _without_saturated(table.iloc[::step])
-    style = "bars" if x in words else "markers" if not by and not _separates(table, x, "") else "lines"
+    high = "rate" in y and table[y].min() > NEAR_ONE  # bars from 0 would all look alike
+    lies = "markers" if high else "bars"
+    style = lies if x in words else "markers" if not by and not _separates(table, x, "") else "lines"
     return Explorer(
         title,
         {name: cells(shown[name]) for name in varied},

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hopforge.sim.hits.hit_rates import HitReport
-from hopforge.sim.pages.report import Column, Fact, Figure, Section, Table, bars, heatmap, thousands
+from hopforge.sim.pages.report import Column, Fact, Figure, Section, Table, bars, heatmap, shown_series, thousands
 
 REGULAR = frozenset({"mesh", "torus"})
 """Kinds of topology with the same ports at every switch."""
@@ -137,22 +137,28 @@ def _misses_by_class(runs: Mapping[str, HitRun], command: str) -> Figure:
         [label for label, table in tables.items() for _ in range(len(table))],
     ]
     order = sorted(range(len(x[0])), key=lambda place: x[0].index(x[0][place]))  # by class, then by run
+    sides = [[side[place] for place in order] for side in x]
+    shares, without = shown_series({
+        f"{cause} misses": np.concatenate([1000 * table[cause] / table["lookups"] for table in tables.values()])[order]
+        for cause in _CAUSES
+    })  # fmt: skip
     traces = [
         {
             "type": "bar",
-            "name": f"{cause} misses",
-            "x": [[side[place] for place in order] for side in x],
-            "y": np.concatenate([1000 * table[cause] / table["lookups"] for table in tables.values()])[order],
+            "name": name,
+            "x": sides if len(runs) > 1 else sides[0],
+            "y": share,
             "hovertemplate": "%{x}: %{y:.4~g} of 1000<extra></extra>",
         }
-        for cause in _CAUSES
+        for name, share in shares.items()
     ]
     layout = {
         "barmode": "stack",
-        "xaxis": {"type": "multicategory", "tickangle": "auto"},
+        "xaxis": {"type": "multicategory" if len(runs) > 1 else "category"},
         "yaxis": {"title": {"text": "misses per 1000 lookups"}, "rangemode": "tozero"},
     }
     caption = "By class of input port: host, or the direction that the port sends in. Click a cause to hide or show it."
+    caption = f"{caption} {without}".strip()
     return Figure("Misses by cause", traces, layout, caption, command, height_px=420)
 
 

@@ -9,6 +9,7 @@ import yaml
 
 from hopforge.sim.pages.explore import cells, explorer
 from hopforge.sim.pages.find import Found, ResultSet
+from hopforge.sim.pages.glance import glance
 from hopforge.sim.pages.hit_page import REGULAR, HitRun, consequence_section, hit_section
 from hopforge.sim.pages.network_item import DRAWN_ONLY, ViewBudget, report_view
 from hopforge.sim.pages.report import Column, Fact, Figure, Item, Listing, Picture, Report, Section, Table, bars
@@ -49,7 +50,8 @@ def result_page(found: Found, command: str, *, rows: int = MOST_ROWS) -> Report:
         return own
     tables = sum(len(result.tables) for result in sets)
     shown = max(1, min(rows, max(10, _ROWS_IN_ALL // max(tables, 1))))
-    sections = [_overview(found)]
+    first = glance(sets)
+    sections = [*([] if first is None else [first]), _overview(found)]
     together = _together(found.sets)
     if together is not None:
         sections.append(together)

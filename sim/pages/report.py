@@ -105,6 +105,8 @@ class Figure:
         Command that repeats the result.
     height_px : int
         Height on the page.
+    half : bool
+        Half as wide as the page, beside a neighbour that is, too.
     """
 
     title: str
@@ -113,6 +115,7 @@ class Figure:
     caption: str = ""
     command: str = ""
     height_px: int = 380
+    half: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,7 @@ class Explorer:
             raise ValueError(f"style must be one of {', '.join(STYLES)}, not {self.style!r}")
 
 
+_FEW_BARS = 6
 VIEW_SCRIPTS = ("view_draw.js", "view_panel.js", "view_controls.js")
 STYLES = ("lines", "markers", "bars")
 
@@ -290,6 +294,7 @@ def bars(
     for name, values in series.items():
         if len(values) != len(groups):
             raise ValueError(f"series {name!r} must have groups={len(groups)} values, not {len(values)}")
+    series, without = shown_series(series)
     traces = [
         {
             "type": "bar",
@@ -308,7 +313,16 @@ def bars(
         "bargap": 0.5,
         "showlegend": len(series) > 1,
     }
-    return Figure(title, traces, layout, caption, command)
+    caption = " ".join(filter(None, (caption, without)))
+    return Figure(title, traces, layout, caption, command, half=len(groups) * len(series) <= _FEW_BARS)
+
+
+def shown_series(series: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the series that have a bar, and in words those that have none: a legend names only what is there."""
+    there = {name: values for name, values in series.items() if any(_number(value) for value in plain(values))}
+    if not there or len(there) == len(series):
+        return dict(series), ""
+    return there, f"All zero: {', '.join(name for name in series if name not in there)}."
 
 
 def heatmap(
@@ -332,7 +346,7 @@ def heatmap(
     traces = [{
         "type": "heatmap", "x": list(columns), "y": list(rows), "z": values, "zmin": low, "zmax": high,
         "colorscale": [[number / (len(STOPS) - 1), colour] for number, colour in enumerate(STOPS)],
-        "colorbar": {"title": {"text": unit, "side": "right"}, "thickness": 12}, "xgap": 1, "ygap": 1,
+        "colorbar": {"title": {"text": unit, "side": "top"}, "thickness": 12}, "xgap": 1, "ygap": 1,
         "hovertemplate": f"{y} %{{y}}, {x} %{{x}}: %{{z:.4~g}} {unit}<extra></extra>",
     }]  # fmt: skip
     layout = {"xaxis": {"title": {"text": x}, "type": "category"}, "yaxis": {"title": {"text": y}, "type": "category"}}
@@ -347,7 +361,7 @@ def render(report: Report) -> str:
     environment.filters["cell"] = _cell
     environment.filters["largest"] = _largest
     environment.tests["plot"] = lambda item: isinstance(item, Figure | Explorer)
-    for kind in (Table, Explorer, Picture, Listing, NetworkView):
+    for kind in (Table, Figure, Explorer, Picture, Listing, NetworkView):
         environment.tests[kind.__name__.lower()] = lambda item, kind=kind: isinstance(item, kind)
     numbered = [(f"section-{number}", section) for number, section in enumerate(report.sections, start=1)]
     views = [item for section in report.sections for item in section.items if isinstance(item, NetworkView)]
@@ -363,6 +377,7 @@ def render(report: Report) -> str:
         view_scripts=[_template(name) for name in VIEW_SCRIPTS] if views else [],
         script=_template("report.js"),
         plotly=_plotly() if plots else "",
+        plot_shapes=_template("plot_shapes.js"),
         styles=STYLES,
         id=id,
     )
@@ -374,7 +389,7 @@ def _template(name: str) -> str:
 
 def _plot_data(plot: Figure | Explorer) -> dict[str, Any]:
     if isinstance(plot, Figure):
-        return {"data": plot.traces, "layout": plot.layout, "title": plot.title}
+        return {"data": plot.traces, "layout": plot.layout, "title": plot.title, "half": plot.half}
     return {"columns": plot.columns, "title": plot.title}
 
 

@@ -11,22 +11,28 @@ class NetworkLatency(Protocol):
     """What a measurement holds of it, in cycles."""
 
     @property
-    def network_latency(self) -> float: ...
+    def network_latency(self) -> float:
+        """Mean."""
 
     @property
-    def network_latency_std(self) -> float: ...
+    def network_latency_std(self) -> float:
+        """Standard deviation over all packets."""
 
     @property
-    def network_latency_median(self) -> float: ...
+    def network_latency_median(self) -> float:
+        """Half of the packets take no longer."""
 
     @property
-    def network_latency_p95(self) -> float: ...
+    def network_latency_p95(self) -> float:
+        """95 % of the packets take no longer."""
 
     @property
-    def network_latency_p99(self) -> float: ...
+    def network_latency_p99(self) -> float:
+        """99 % of the packets take no longer."""
 
     @property
-    def network_latency_max(self) -> int: ...
+    def network_latency_max(self) -> int:
+        """Of the slowest packet."""
 
 
 def network_latencies(state: NetState, bin_cycles: int = 1) -> dict[str, Any]:

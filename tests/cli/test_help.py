@@ -55,8 +55,8 @@ def test_help_has_one_example_that_the_command_understands(name: str) -> None:
 def test_help_begins_with_a_verb(name: str) -> None:
     first = (COMMANDS[name].help or "").split()[0]
     assert first in {
-        "Check", "Compare", "Compute", "Draw", "Follow", "Gather", "List", "Measure", "Print", "Prove", "Put", "Replay", "Run",
-        "Show", "Simulate", "Summarise", "Time", "Write",
+        "Check", "Compare", "Compute", "Draw", "Follow", "Gather", "List", "Measure", "Print", "Prove", "Put", "Replay",
+        "Run", "Show", "Simulate", "Summarise", "Time", "Write",
     }  # fmt: skip
 
 

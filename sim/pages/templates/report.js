@@ -25,6 +25,7 @@
       if (layout[key].title) { layout[key].title = Object.assign({ standoff: 8 }, layout[key].title); }
     });
     shortenNames(figure.data, layout.xaxis, narrow ? 14 : 30);
+    PlotShapes.spaceNames(figure.data, layout.xaxis, narrow);
     return layout;
   }
 
@@ -71,6 +72,7 @@
       if (error) { trace.error_y = { type: "data", array: pick(error), thickness: 1, width: 3 }; }
       return trace;
     });
+    if (want.style === "lines" && traces.length > 1 && traces.length <= 24) { PlotShapes.tellCovered(traces); }
     return {
       data: traces,
       layout: {
@@ -88,7 +90,9 @@
 
   function drawOne(index) {
     var narrow = window.innerWidth < 600, figure = figures[index];
-    var shown = figure.columns ? explore(figure, index) : figure;
+    var shown = PlotShapes.lieDown(figure.columns ? explore(figure, index) : figure, narrow);
+    var place = document.getElementById("figure-" + (index + 1));
+    place.style.height = shown.lying ? Math.max(220, Math.min(1400, 120 + 26 * shown.lying)) + "px" : place.dataset.height + "px";
     var layout = layoutOf(shown);
     if (narrow) { layout.dragmode = false; }  // a finger scrolls the page
     var options = { responsive: true, displaylogo: false, displayModeBar: true, modeBarButtons: narrow ? touch : buttons };
@@ -155,6 +159,22 @@
         }).forEach(function (row) { body.appendChild(row); });
       });
     });
+  });
+
+  // what a table hides at its right and below is said under it
+  function tellMore(box) {
+    var words = [], hint = box.parentNode.querySelector(".hint"), rows = box.querySelectorAll("tbody tr").length;
+    var right = box.scrollWidth - box.clientWidth - box.scrollLeft > 4, below = box.scrollHeight - box.clientHeight - box.scrollTop > 4;
+    if (right) { words.push("more columns at the right"); }
+    if (below) { words.push("more rows below (" + rows + " in all)"); }
+    box.classList.toggle("more-right", right); box.classList.toggle("more-below", below);
+    if (hint) { hint.hidden = !words.length; hint.textContent = words.length ? "Scroll: " + words.join(", ") + "." : ""; }
+  }
+  document.querySelectorAll(".item .scroll").forEach(function (box) {
+    box.tabIndex = 0;
+    tellMore(box);
+    box.addEventListener("scroll", function () { tellMore(box); });
+    window.addEventListener("resize", function () { tellMore(box); });
   });
 
   document.querySelectorAll(".filter").forEach(function (input) {

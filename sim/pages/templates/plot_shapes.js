@@ -1,0 +1,63 @@
+// How plots stay readable: names that fit below an axis, bars that lie down, curves that cover each other.
+var PlotShapes = (function () {
+  "use strict";
+  // names below an axis stand upright: only as many as have room beside each other
+  function spaceNames(data, axis, narrow) {
+    var names = axis.ticktext || Array.from(new Set([].concat.apply([], data.map(function (trace) {
+      return trace.orientation === "h" || !trace.x || Array.isArray(trace.x[0]) ? [] : trace.x.filter(function (value) { return typeof value === "string"; });
+    }))));
+    if (!names.length) { return; }
+    var longest = names.reduce(function (most, name) { return Math.max(most, String(name).length); }, 1);
+    var room = Math.max(1, Math.floor((narrow ? 290 : 900) / (8 * longest + 12)));
+    axis.tickangle = 0;
+    if (names.length > room) { axis.dtick = Math.ceil(names.length / room); }
+  }
+
+  // bars whose names would not stand beside each other lie, with their names at the left
+  function lieDown(figure, narrow) {
+    var bars = figure.data.length && figure.data.every(function (trace) { return trace.type === "bar" && trace.orientation !== "h"; });
+    if (!bars || figure.layout.xaxis && figure.layout.xaxis.type !== "category" && figure.layout.xaxis.type !== "multicategory") { return figure; }
+    var names = figure.data[0].x, two = Array.isArray(names[0]);
+    var letters = (two ? names[1] : names).reduce(function (sum, name) { return sum + String(name).length + 2; }, 0);
+    if (letters * 8 < (narrow ? 280 : figure.half ? 400 : 900)) { return figure; }
+    var axes = figure.layout, swapped = Object.assign({}, axes, {
+      xaxis: Object.assign({}, axes.yaxis, { automargin: true }), yaxis: Object.assign({}, axes.xaxis, { autorange: "reversed", automargin: true, tickangle: 0, ticksuffix: " " })
+    });
+    return { layout: swapped, lying: (two ? names[1] : names).length, data: figure.data.map(function (trace) {
+      var turned = Object.assign({}, trace, { orientation: "h", x: trace.y, y: trace.x });
+      if (turned.error_y) { turned.error_x = turned.error_y; delete turned.error_y; }
+      ["texttemplate", "hovertemplate"].forEach(function (key) {
+        if (turned[key]) { turned[key] = turned[key].replace(/%{([xy])/g, function (_, name) { return "%{" + (name === "x" ? "y" : "x"); }); }
+      });
+      return turned;
+    }) };
+  }
+
+  // a curve that lies on an earlier one: thinner, dashed, and its name says so
+  function tellCovered(traces) {
+    traces.forEach(function (trace, number) {
+      var values = trace.y.filter(function (value) { return typeof value === "number"; });
+      var span = Math.max.apply(null, values) - Math.min.apply(null, values);
+      for (var k = 0; k < number; k++) {
+        var other = new Map(traces[k].x.map(function (x, row) { return [x, traces[k].y[row]]; })), both = 0, near = 0;
+        trace.x.forEach(function (x, row) {
+          var value = other.get(x);
+          if (typeof value !== "number" || typeof trace.y[row] !== "number") { return; }
+          both++;
+          if (Math.abs(value - trace.y[row]) <= 0.01 * (span || Math.abs(value) || 1)) { near++; }
+        });
+        if (both > 2 && near >= 0.6 * both) {
+          trace.line = Object.assign({}, trace.line, { dash: "dot", width: 1.6 });
+          trace.marker = Object.assign({}, trace.marker, { symbol: "circle-open", size: 10 });
+          trace.covers = traces[k].name;
+          return;
+        }
+      }
+    });
+    traces.forEach(function (trace) {
+      if (trace.covers) { trace.name += " (on " + trace.covers + ")"; delete trace.covers; }
+    });
+  }
+
+  return { spaceNames: spaceNames, lieDown: lieDown, tellCovered: tellCovered };
+})();

@@ -1,0 +1,43 @@
+"""Blocks to synthesize that are made on request: inference, interfaces of hosts, engines at outputs."""
+
+from pathlib import Path
+
+from hopforge.gen.synth_inference import inference_blocks
+from hopforge.gen.synth_router import router_blocks
+from hopforge.hw.dqn_inference import DqnInference
+from hopforge.hw.network_interface import NetworkInterface
+from hopforge.hw.next_lookup import NextLookup
+from hopforge.hw.shared_lookup import SharedLookup
+from hopforge.model.config import load_config, parse_config
+
+ROOT = Path(__file__).parents[2]
+
+
+def built(block):
+    made = block.build()
+    made._MustUse__used = True  # only looked at
+    return made
+
+
+def test_networks_of_the_table():
+    for name, block in inference_blocks().items():
+        made = built(block)
+        assert isinstance(made, DqnInference)
+        assert name == f"dqn{made.widths[1]}_{made.lanes}"
+
+
+def test_interface_of_a_host():
+    blocks = router_blocks(load_config(ROOT / "configs/request_reply.yml"))
+    assert isinstance(built(blocks["network_interface"]), NetworkInterface)
+    assert blocks["network_interface"].on_request
+
+
+def test_engines_at_outputs_and_inputs():
+    text = (
+        "name: a\ntopology: {kind: mesh, radices: [2, 2]}\n"
+        "router: {vcs: 2, buffer_flits: 2, route_computation: lookup, lookahead: true, flit_bits: 64}\n"
+        "lookup: {pipeline_depth: 2, reduction: false, cache: {entries: 4, ways: 2}}\n"
+    )
+    blocks = router_blocks(parse_config(text))
+    made = {name: type(built(block)) for name, block in blocks.items() if name.startswith("engine")}
+    assert set(made.values()) == {NextLookup, SharedLookup}

@@ -1,0 +1,125 @@
+"""The first screen of the report, and faults of plots and tables that it had: seen in a browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hopforge.sim.pages.explore import explorer
+from hopforge.sim.pages.find import ResultSet
+from hopforge.sim.pages.glance import glance
+from hopforge.sim.pages.report import Column, Explorer, Report, Section, Table, bars, render
+
+CONFIG = {
+    "name": "a", "topology": {"kind": "torus", "radices": [4, 4]}, "router": {"vcs": 2, "buffer_flits": 8},
+    "traffic": {"pattern": "uniform", "packet_flits": 4}, "routing": {"algorithm": "dor"},
+}  # fmt: skip
+
+
+def sweep(saturated: list[bool]) -> ResultSet:
+    curve = pd.DataFrame({
+        "variant": [""] * 3, "load": [0.1, 0.2, 0.3], "saturated": saturated, "accepted": [0.1, 0.2, 0.25]
+    })  # fmt: skip
+    return ResultSet("s", {"command": ["hopforge", "sweep", "x.yml"], "config": CONFIG}, {"curve": curve})
+
+
+@pytest.mark.parametrize(
+    ("saturated", "value", "note"),
+    [
+        ([False, False, True], "0.2 to 0.3", "by the loads of the sweep, not bisected"),
+        ([False, False, False], "above 0.3", "the sweep ends before the knee"),
+        ([True, True, True], "below 0.1", "the sweep begins after the knee"),
+    ],
+)
+def test_a_sweep_tells_between_which_loads_it_saturates(saturated: list[bool], value: str, note: str) -> None:
+    section = glance([sweep(saturated)])
+    assert section is not None
+    facts = {fact.label: fact for fact in section.facts}
+    assert facts["saturates"].value == value
+    assert facts["saturates"].note == f"accepts at most 0.25; {note}"
+    assert (facts["network"].value, facts["network"].note) == ("torus", "radices 4 x 4, 2 VCs, buffers of 8 flits")
+    assert facts["traffic"].note == "packets of 4 flits, routing dor"
+    assert "What it costs in hardware is not in these results" in section.text
+
+
+def test_several_results_are_a_table() -> None:
+    run = pd.DataFrame([{"load": 0.2, "latency": 20.0, "accepted": 0.2, "saturated": False}])
+    net = ResultSet("n", {"command": ["hopforge", "net", "x.yml"], "config": CONFIG}, {"measurement": run})
+    section = glance([sweep([False, False, True]), net, ResultSet("other")])
+    assert section is not None
+    (table,) = section.items
+    assert isinstance(table, Table)
+    assert [row[0] for row in table.rows] == ["s", "n"]
+    assert "latency 20 cycles" in table.rows[1][3]
+    assert glance([ResultSet("other")]) is None
+
+
+def test_a_legend_names_only_what_has_a_bar() -> None:
+    chart = bars("t", ["a", "b"], {"one": [1, 2], "none": np.zeros(2)}, y="y", caption="Words.")
+    assert [trace["name"] for trace in chart.traces] == ["one"]
+    assert chart.caption == "Words. All zero: none."
+    assert chart.half
+    assert len(bars("t", ["a"], {"one": [0], "none": [0]}, y="y").traces) == 2
+    assert not bars("t", list("abcdefg"), {"one": range(7)}, y="y").half
+
+
+def test_rates_near_one_are_no_bars_from_zero() -> None:
+    table = pd.DataFrame({"port_class": ["host", "up"], "hit_rate": [0.9991, 0.9999]})
+    near, far = explorer("x", table), explorer("x", table.assign(hit_rate=[0.2, 0.9]))
+    assert near is not None
+    assert far is not None
+    assert (near.style, far.style) == ("markers", "bars")
+
+
+SCRIPT = """
+<script>
+window.addEventListener("load", function () { setTimeout(function () {
+  var told = {}, plots = document.querySelectorAll(".js-plotly-plot");
+  told.lies = plots[0].data[0].orientation;
+  told.names = plots[1].data.map(function (trace) { return trace.name; });
+  told.dash = plots[1].data[1].line.dash;
+  told.turned = Array.from(document.querySelectorAll(".xtick text")).filter(function (text) {
+    return /rotate\\((?!0[,)])/.test(text.getAttribute("transform") || "");
+  }).length;
+  var bar = plots[1].querySelector(".modebar").getBoundingClientRect(), clash = 0;
+  plots[1].querySelectorAll("text").forEach(function (text) {
+    var one = text.getBoundingClientRect();
+    if (one.width && one.left < bar.right && bar.left < one.right && one.top < bar.bottom && bar.top < one.bottom) {
+      clash++;
+    }
+  });
+  told.clash = clash;
+  told.hint = document.querySelector(".hint").textContent;
+  document.body.innerHTML = "<pre id=told>" + JSON.stringify(told) + "</pre>";
+}, 500); });
+</script></body>"""
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (make setup installs it)")
+def test_faults_of_plots_and_tables_in_a_browser(tmp_path: Path) -> None:
+    names = [f"a long name of a bar {number}" for number in range(9)]
+    curve = Explorer(
+        "curves", {"load": [1, 2, 3, 4] * 2, "latency": [1, 2, 3, 4] * 2, "by": ["p"] * 4 + ["q"] * 4}, "load",
+        "latency", "by", ["load"], ["latency"], ["by"],
+    )  # fmt: skip
+    wide = Table("wide", [Column(f"a column of number {k}") for k in range(20)], [list(range(20))] * 40)
+    page = Report("t", "s", [Section("x", items=[bars("b", names, {"one": range(9)}, y="y"), curve, wide])])
+    file = tmp_path / "page.html"
+    file.write_text(render(page).replace("</body>", SCRIPT), encoding="utf-8")
+    run = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-sync", "--disable-background-networking", "--disable-component-update",
+         f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1200,1200", "--virtual-time-budget=15000",
+         "--dump-dom", file.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    told = json.loads(re.search(r'<pre id="told">(.*?)</pre>', run.stdout, re.DOTALL)[1])  # type: ignore[index]
+    assert told == {
+        "lies": "h", "names": ["p", "q (on p)"], "dash": "dot", "turned": 0, "clash": 0,
+        "hint": "Scroll: more columns at the right, more rows below (40 in all).",
+    }  # fmt: skip
