@@ -204,6 +204,8 @@ def _parts(topology: Topology, failed: Any, begin: float, end: float | None, wor
 def _new_tables(result: ResultSet, cycle_time: float) -> list[list[Any]]:
     """Return when the tables of each failure or repair were in force: [begin, stopped, empty, new tables]."""
     names = ("cycle", "stopped_cycle", "empty_cycle", "reprogrammed_cycle")
+    if not len(result.tables.get("failures", ())):  # the run ended before them
+        return []
     table = table_columns(result, "failures", names)
     if table is None:
         return []
