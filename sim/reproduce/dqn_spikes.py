@@ -48,7 +48,7 @@ def _table(point: Point, options: Options) -> list[Row]:
         return rows
     with tempfile.TemporaryDirectory() as folder:
         weights = Path(folder) / "agents.npz"
-        first.agents.save(weights)
+        first.agents.keep_weights(weights)
         config = spikes_config(algorithm, rate, steps, exploration="late", weights=weights)
         second = Simulation(config, 0.0, integer(point, "seed"))
     return [*rows, _row(point, "DQN, pre-trained", run_program(second))]
@@ -56,19 +56,21 @@ def _table(point: Point, options: Options) -> list[Row]:
 
 def _compare_table(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
-    for row in data.itertuples():
-        papers = {"DOR": _TABLE[int(row.rate_hz)][0], "DQN, pre-trained": _TABLE[int(row.rate_hz)][1]}
+    for row in data.to_dict("records"):
+        variant, rate = row["variant"], int(row["rate_hz"])
+        papers = dict(zip(("DOR", "DQN, pre-trained"), _TABLE[rate], strict=True))
+        note = f"{row['steps']} ms, {row['packets']:,} packets"
         for k, (words, column) in enumerate(_COLUMNS.items()):
-            paper = papers[row.variant][k] if row.variant in papers else None
-            note = f"{row.steps} ms, {row.packets:,} packets"
-            name = f"network latency, {words}, {row.rate_hz:g} Hz, {row.variant}"
-            found.append(Comparison(name, "µs", paper, float(getattr(row, column)), note))
-    for rate, part in data.groupby("rate_hz"):
-        mean = part.set_index("variant")["network_latency"]
-        paper = _TABLE[int(rate)][1][0] / _TABLE[int(rate)][0][0]
+            paper = papers[variant][k] if variant in papers else None
+            name = f"network latency, {words}, {rate} Hz, {variant}"
+            found.append(Comparison(name, "µs", paper, float(row[column]), note))
+    for rate in sorted(int(rate) for rate in data["rate_hz"].unique()):
+        mean = data[data["rate_hz"] == rate].set_index("variant")["network_latency"]
+        of_dor, of_dqn = _TABLE[rate]
+        paper = of_dqn[0] / of_dor[0]
         for variant, value in (("DQN, pre-trained", paper), ("DQN", None), ("star-channel", None)):
             ratio = float(mean[variant] / mean["DOR"])
-            found.append(Comparison(f"mean, {variant} over DOR, {rate:g} Hz", "", value, ratio, _PACKETS))
+            found.append(Comparison(f"mean, {variant} over DOR, {rate} Hz", "", value, ratio, _PACKETS))
     return found
 
 
@@ -107,10 +109,10 @@ def _compare_training(data: pd.DataFrame, column: str, words: str) -> list[Compa
 def _draw_training(data: pd.DataFrame, column: str, words: str) -> Figure:
     figure, (panel,) = new_figure()
     style_axes(panel, title="Four agents, DPSNN at 21 Hz", x_label="time (ms)", y_label=words)
-    lines = []
+    lines: list[Line] = []
     for agent, part in data.groupby("agent"):
         time_ms = part["cycle"] * CYCLE_US / 1000
-        lines.append(Line(f"agent {agent}", time_ms, part[column], int(agent), marked=False))
+        lines.append(Line(f"agent {agent}", time_ms, part[column], len(lines), marked=False))
     draw_lines(panel, lines)
     return figure
 

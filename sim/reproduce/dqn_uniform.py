@@ -77,14 +77,11 @@ def _compare_latency(data: pd.DataFrame, options: Options) -> list[Comparison]:
             ratio = float(at[column]["DQN"] / at[column][rival])
             paper_value = paper if column == "network_latency" else None
             found.append(Comparison(f"{words} at load .8, DQN over {rival}", "", paper_value, ratio, note))
-    for row in means.itertuples():
-        found.append(
-            Comparison(
-                f"network latency, {row.algorithm}, load {row.load:g}", "cycles", None, float(row.network_latency),
-                f"standard deviation {row.network_latency_std:.0f}, 99 % {row.network_latency_p99:.0f}; "
-                f"{row.hops:.3f} hops; accepted {row.accepted:.3f}",
-            )
-        )  # fmt: skip
+    for row in means.to_dict("records"):
+        name = f"network latency, {row['algorithm']}, load {row['load']:g}"
+        note = f"standard deviation {row['network_latency_std']:.0f}, 99 % {row['network_latency_p99']:.0f}"
+        note += f"; {row['hops']:.3f} hops; accepted {row['accepted']:.3f}"
+        found.append(Comparison(name, "cycles", None, float(row["network_latency"]), note))
     return found
 
 
@@ -95,7 +92,7 @@ def _compare_accepted(data: pd.DataFrame, options: Options) -> list[Comparison]:
         part = means[means["algorithm"] == algorithm]
         kept = part[part["accepted"] >= _KEPT * part["load"]]["load"]
         ours = 100 * float(kept.max()) if len(kept) else None
-        loads = ", ".join(f"{row.load:g}: {row.accepted:.3f}" for row in part.itertuples())
+        loads = ", ".join(f"{row['load']:g}: {row['accepted']:.3f}" for row in part.to_dict("records"))
         note = f"highest load measured of which {_KEPT:.0%} are accepted; accepted at {loads}"
         claim = f"{low} to {high}"
         found.append(Comparison(f"last load below saturation, {algorithm}", "%", None, ours, note, claim=claim))
