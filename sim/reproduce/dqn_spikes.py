@@ -120,7 +120,7 @@ def _draw_training(data: pd.DataFrame, column: str, words: str) -> Figure:
 def _trained(name: str, column: str, words: str) -> Reproduction:
     return Reproduction(
         f"dqn.{name}",
-        f"Training of four agents on a spiking neural network: {words}",
+        f"Training of four agents: {words}",
         f"{SOURCE}, figure {name.removeprefix('fig')}",
         (*ASSUMPTIONS, _PACKETS),
         _training_points,
@@ -136,7 +136,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     _trained("fig4.5", "mean_reward", "mean reward"),
     Reproduction(
         "dqn.table4.1",
-        "Latency of a spiking neural network: DOR, star-channel, DQN",
+        "Latency of DPSNN: DOR, star-channel, DQN",
         f"{SOURCE}, table 4.1",
         (*ASSUMPTIONS, _PACKETS, "pre-trained: the same run again with the weights of the first, ε .02"),
         _table_points,

@@ -116,7 +116,7 @@ def _draw(data: pd.DataFrame, column: str, label: str, *, only_kept: bool) -> Fi
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "dqn.fig4.6",
-        "Latency under uniform traffic: DOR, star-channel, DQN",
+        "Latency of DQN-Routing, uniform traffic",
         f"{SOURCE}, figure 4.6",
         (*ASSUMPTIONS, "nothing was tuned; DQN has learned from the start of the run"),
         _points,
@@ -127,7 +127,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
     ),
     Reproduction(
         "dqn.fig4.7",
-        "Accepted traffic under uniform traffic: DOR, star-channel, DQN",
+        "Accepted traffic of DQN-Routing, uniform",
         f"{SOURCE}, figure 4.7",
         ASSUMPTIONS,
         _points,

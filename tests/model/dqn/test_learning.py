@@ -153,7 +153,7 @@ def test_divergence_is_told_and_stops_the_agent(rate: float) -> None:
         ({"beta2": 1.0}, "beta2 must be 0 … below 1, not 1.0"),
         ({"gamma": 1.1}, "gamma must be 0 … 1, not 1.1"),
         ({"batch": 0}, "batch must be 1 … 65536, not 0"),
-        ({"exploration": "never"}, "exploration must be one of configuration, text, none, not 'never'"),
+        ({"exploration": "never"}, "exploration must be one of configuration, text, none, late, not 'never'"),
     ],
 )
 def test_settings_beyond_their_limits(change: dict[str, Any], message: str) -> None:
