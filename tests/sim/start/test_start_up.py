@@ -70,7 +70,8 @@ def test_plots_are_drawn_on_demand(tmp_path: Path) -> None:
     run(COMMAND, *words, "-o", str(tmp_path / "tables"))
     run(COMMAND, *words, "-o", str(tmp_path / "plots"), "--plots")
     names = [{path.name for path in (tmp_path / folder).iterdir()} for folder in ("tables", "plots")]
-    tables = {f"{table}.{ending}" for table in ("measurement", "channels", "buffers", "times") for ending in ("csv", "parquet")}
+    stems = ("measurement", "channels", "buffers", "times")
+    tables = {f"{stem}.{ending}" for stem in stems for ending in ("csv", "parquet")}
     assert names[0] == {*tables, "metadata.json"}
     assert names[1] - names[0] == {"channels.png"}
     run(COMMAND, *words, "-o", str(tmp_path / "plots"))  # the old pictures would stand beside the new tables
