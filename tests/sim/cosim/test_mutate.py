@@ -141,6 +141,7 @@ class EventsCounted(Component):
         return m
 
 
+@pytest.mark.study
 def test_counters_begin_before_a_carry(tmp_path: Path) -> None:
     netlist = write_netlist(EventsCounted(), "counting", tmp_path)
     first = 0x5A0FFFFD

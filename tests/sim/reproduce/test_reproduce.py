@@ -252,6 +252,7 @@ def test_figure_5_2_bounds(tmp_path):
 # --- conflicts
 
 
+@pytest.mark.study
 def test_figure_4_5_meets_the_exact_binomial_within_its_error(tmp_path):
     _, data = run("lookup.fig4.5", tmp_path)
     random = data[data["addresses"] == "random"]
@@ -267,6 +268,7 @@ def test_figure_4_5_meets_the_exact_binomial_within_its_error(tmp_path):
     assert (contiguous[contiguous["ways"] == 4]["evictions_percent"] == 0).all()
 
 
+@pytest.mark.study
 def test_figure_4_6_counts_every_lookup_once(tmp_path):
     outcome, data = run("lookup.fig4.6", tmp_path)
     assert set(data["program"]) == {"is.A.64", "ft.A.64"}

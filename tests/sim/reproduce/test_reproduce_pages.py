@@ -83,6 +83,7 @@ def test_a_fresh_run_and_kept_data_give_the_same_section(tmp_path: Path) -> None
     assert "| area | 100 µm² | 90 µm² | −10.0 % | none |\n" in section
 
 
+@pytest.mark.study
 def test_what_is_no_paper_has_its_own_name(tmp_path: Path) -> None:
     point: Point = {"network": "one switch", "program": "ring", "ranks": 8, "simgrid": False}
     engines = replace(REPRODUCTIONS["apps.engines"], points=lambda _: [point], draw=lambda *_: new_figure()[0])
