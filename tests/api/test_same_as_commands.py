@@ -28,7 +28,7 @@ simulation: {load: 0.2}
 """
 GRAPH = """\
 name: graph
-topology: {kind: random_regular, routers: 8, degree: 3}
+topology: {kind: random_regular, routers: 16, degree: 4}
 tables: {scheme: loren, patterns: 2}
 """
 CLOCKWISE = """\
