@@ -27,7 +27,7 @@ _PACKETS = "packets of at most 256 flits of 16 B without header and footer; a ba
 
 
 def _table_points(options: Options) -> list[Point]:
-    rates, steps = (tuple(_TABLE), 400) if options.full else ((21, 89), 6)
+    rates, steps = tuple(_TABLE), 400 if options.full else 40
     return [
         {"algorithm": algorithm, "rate_hz": rate, "steps": steps, "seed": options.seed}
         for algorithm in ("DOR", "star-channel", "DQN")
