@@ -95,12 +95,16 @@ _ROUTER_HARDWARE = {
     "gen router", "gen network", "cosim router", "cosim network", "energy router", "lint", "synth", "timing",
     "fpga network",
 }  # fmt: skip
-_HARDWARE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
+_SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "lookup.cache.protection": (lambda config: config.lookup.cache.protection != "none", _ENGINE_HARDWARE),
     "router.protection": (lambda config: config.router.protection != "none", _ROUTER_HARDWARE),
     "router.host_ports": (lambda config: config.router.host_ports != "flits", _ROUTER_HARDWARE),
+    "traffic.acknowledge": (
+        lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",
+        {"net", "series", "sweep", "trace", "demo"},
+    ),
 }
-"""Keys of hardware alone → whether a file asks for it, and the commands that use it."""
+"""Keys that not all commands use that use their section → whether a file asks for it, and the commands that use it."""
 
 _WITH_KEYS = {
     "hits",
@@ -130,7 +134,7 @@ def uses_keys(config: Config, command: str) -> bool:
 def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
     """Return the sections that the file has and none of the commands uses, in the order of the file.
 
-    Behind them come keys of hardware alone that it asks for in sections that are used.
+    Behind them come keys that it asks for in sections that are used, and that none of the commands uses.
     """
     variants = (config, *config.variants.values())
     commands = set(commands)
@@ -138,7 +142,7 @@ def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
     written = dict.fromkeys(key for each in variants for key in each.written)
     keys = [
         key
-        for key, (wanted, users) in _HARDWARE_KEYS.items()
+        for key, (wanted, users) in _SINGLE_KEYS.items()
         if key.split(".", 1)[0] in used and any(wanted(each) for each in variants) and not commands & users
     ]
     return [key for key in written if key not in used] + keys

@@ -75,7 +75,7 @@ def _compare_table(data: pd.DataFrame, options: Options) -> list[Comparison]:
 
 
 def _draw_table(data: pd.DataFrame, options: Options) -> Figure:
-    figure, (panel,) = new_figure()
+    figure, (panel,) = new_figure(width_in=11)
     style_axes(panel, title="DPSNN on a 4×4 torus", x_label="rate (Hz)", y_label="mean network latency over DOR's")
     rates = sorted(data["rate_hz"].unique())
     mean = data.pivot_table(index="rate_hz", columns="variant", values="network_latency")

@@ -134,6 +134,15 @@ def test_keys_of_hardware_alone_that_a_command_does_not_use_are_named(command: s
     assert ("protection" in said) == ("protection" in named[1])
 
 
+@pytest.mark.parametrize(("engine", "told"), [("flow", True), ("packet", False)])
+def test_acknowledges_are_named_where_no_router_is_simulated(engine: str, told: bool, tmp_path: Path) -> None:
+    text = f"{MESH}traffic: {{acknowledge: {{}}}}\napp: {{engine: {engine}}}\n"
+    text += "workload: {kind: collective, operation: allreduce}\n"
+    status, said = run(tmp_path, text, "check", "FILE", "--for", "app")
+    assert ("hopforge app does not use traffic.acknowledge" in said) == told, said
+    assert status == 0
+
+
 class Poison:
     """A section that must not be looked at."""
 
