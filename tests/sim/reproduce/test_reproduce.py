@@ -280,7 +280,7 @@ def test_figure_4_5_meets_the_exact_binomial_within_its_error(tmp_path):
 def test_a_point_of_figure_4_6_counts_every_lookup_once():
     figure = REPRODUCTIONS["lookup.fig4.6"]
     small, large = (
-        figure.measure({"program": "is.A.64", "entries": entries, "ways": 4}, Options())[0] for entries in (64, 2048)
+        figure.measure({"program": "is.A.64", "entries": entries, "ways": 4}, Options())[0] for entries in (16, 2048)
     )
     for row in (small, large):
         assert row["hits"] + row["compulsory"] + row["capacity"] + row["conflict"] == row["lookups"]
