@@ -47,8 +47,6 @@ class Decisions:
 
     def end_of_cycle(self, cycle: int, asked: Sequence[tuple[int, int, int]]) -> EndOfCycle:
         """Let a cycle end in which packets asked: (input channel, packet, agent)."""
-        ended = [packet for last, packet in self._under_way if last == cycle]
-        self._under_way = [one for one in self._under_way if one[0] != cycle]
         begun = [agent.queue.popleft() for agent in self._agents if agent.queue and self._begins(agent, cycle)]
         refused = []
         for _, packet, number in sorted(asked):
@@ -60,6 +58,8 @@ class Decisions:
             else:
                 refused.append(packet)
         self._under_way += [(cycle + self._cycles - 1, packet) for packet in begun]
+        ended = [packet for last, packet in self._under_way if last == cycle]
+        self._under_way = [one for one in self._under_way if one[0] != cycle]
         return EndOfCycle(ended, begun, refused)
 
     def _begins(self, agent: _Agent, cycle: int) -> bool:

@@ -76,6 +76,7 @@ def int8_sums(int8: Int8Agents, agent: int, widths: Any, observation: Any) -> An
             if layer == HEAD:
                 h[j] = min(max(shifted, 0), LARGEST)
             else:
-                looked_up = int8.int8_tanh[min(abs(shifted), LARGEST_INDEX)]
+                place = abs(shifted)
+                looked_up = int8.int8_tanh[place if place < LARGEST_INDEX else LARGEST_INDEX]
                 h[j] = looked_up if shifted >= 0 else -looked_up
     return sums[: widths[_LAST + 1]]

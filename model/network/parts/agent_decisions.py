@@ -195,10 +195,9 @@ def queue_up(net: Net, r: Any, agents: Any, tables: Any, asked: int, now: int) -
 
 @part
 def pass_time(net: Net, now: int) -> None:
-    """End and begin decisions at the end of cycle `now`."""
+    """Begin and end decisions at the end of cycle `now`."""
     r, tables = record_of(net), tables_of(net)
     agents, waiting = agents_of(r), int64s(r.waiting)
-    land(net, r, tables, now)
     for agent in range(r.count):
         place = QUEUE_FIELDS * agent
         if waiting[place + FILL] == 0 or waiting[place + NEXT_BEGIN] > now:
@@ -213,5 +212,6 @@ def pass_time(net: Net, now: int) -> None:
     for k in range(int64s(r.asked_count)[0]):
         queue_up(net, r, agents, tables, asked_now[k], now)
     int64s(r.asked_count)[0] = 0
+    land(net, r, tables, now)
     if net.undecided != 0:
         net.last_move = now  # a decision ends: this is no deadlock

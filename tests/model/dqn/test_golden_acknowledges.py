@@ -174,7 +174,8 @@ def test_case(case: dict[str, Any]) -> None:
             assert_state(player, event["state"])
     end = case["end"]
     assert_state(player, end["state"])
-    assert dict(zip(COUNTERS, player.tables.counts.tolist(), strict=True)) == end["count"]
+    later = dict.fromkeys(("agent_queue_full", "decision_wait", "int8_agreed"), 0)  # of what takes time here
+    assert dict(zip(COUNTERS, player.tables.counts.tolist(), strict=True)) == end["count"] | later
     for name, rewards in end["rewards"].items():
         assert player.rewards[name] == [[episode, action, pytest.approx(value)] for episode, action, value in rewards]
     assert {name: count for name, count in player.decisions.items() if count} == end["decisions"]
