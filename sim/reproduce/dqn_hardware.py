@@ -113,7 +113,7 @@ def _draw_delay(data: pd.DataFrame, options: Options) -> Figure:
     title = f"4×4 torus, uniform traffic, load {_LOAD:g}"
     style_axes(panel, title=title, x_label="cycles of a decision", y_label="network latency (cycles)")
     mean = data[data["algorithm"] == "DQN"].groupby(["width", "blocks", "delay"])["network_latency"].mean()
-    lines = []
+    lines: list[Line] = []
     for width in sorted(data["width"].dropna().unique(), reverse=True):
         for blocks in _BLOCKS:
             part = mean[width][blocks] if blocks in mean[width].index.get_level_values(0) else mean[width][1]
