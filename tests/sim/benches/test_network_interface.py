@@ -22,7 +22,7 @@ CONFIGS = Path(__file__).parents[3] / "configs" / "mutation" / "network"
 @pytest.mark.parametrize("name", ["table", pytest.param("lookup", marks=pytest.mark.study)])
 def test_hardware_equals_the_golden_network(name: str) -> None:
     design = disagreeing(network_design(load_config(CONFIGS / f"{name}.yml", hardware=True)))
-    replay = network_interface_replay(design, InterfaceTraffic(cycles=700, seed=5))
+    replay = network_interface_replay(design, InterfaceTraffic(cycles=1500, seed=1))
     network = Network(
         routers=design.params, links=network_links(design.config, design.topology),
         hosts=topology_hosts(design.topology),
