@@ -8,12 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from PIL import Image
+sys.path.insert(0, str(Path(__file__).parent))
+from small_picture import write_small
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "start" / "gallery.md"
 _ENTRY = re.compile(r"^```\n(hopforge [^\n]+)\n# -> (\S+)\n```\n\n!\[[^\]]+\]\(([^)]+)\)$", re.MULTILINE)
-_COLOURS, _WIDTH = 64, 1100
 
 
 class Entry(NamedTuple):
@@ -34,11 +34,8 @@ def draw(entry: Entry, folder: Path) -> None:
     """Run the command in a folder and keep its picture."""
     words = [sys.executable, "-m", *shlex.split(entry.command)]
     subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    with Image.open(folder / entry.made) as picture:
-        smaller = picture.convert("RGB")
-        smaller.thumbnail((_WIDTH, 2 * _WIDTH))
-        entry.kept.parent.mkdir(exist_ok=True)
-        smaller.quantize(_COLOURS, dither=Image.Dither.NONE).save(entry.kept, optimize=True)
+    entry.kept.parent.mkdir(exist_ok=True)
+    write_small(folder / entry.made, entry.kept)
 
 
 def main() -> None:

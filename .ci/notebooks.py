@@ -1,5 +1,6 @@
 """Run the notebooks of docs/notebooks and keep their outputs: without times, counts of cells and paths of a machine."""
 
+import base64
 import os
 import re
 import sys
@@ -10,10 +11,14 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
+sys.path.insert(0, str(Path(__file__).parent))
+from small_picture import small
+
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "notebooks"
 #: what is kept of an output, in this order; the first that is there is enough
 _KINDS = ("image/png", "text/html", "text/plain")
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _HEXADECIMAL = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
@@ -23,7 +28,7 @@ def run(path: Path) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")  # the debugger of Jupyter is not used
         NotebookClient(
-            notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
+            notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}}
         ).execute()
         for cell in notebook.cells:
             _clean(cell, folder)
@@ -39,11 +44,11 @@ def _clean(cell: Any, folder: str) -> None:
     for output in cell.outputs:
         output.pop("execution_count", None)
         if output.output_type == "stream":
-            output.text = _without_paths(output.text, folder)
+            output.text = _kept_text(output.text, folder)
         elif "data" in output:
             kind = next(kind for kind in _KINDS if kind in output.data)
             text = output.data[kind]
-            output.data = {kind: text if kind == "image/png" else _without_paths(text, folder)}
+            output.data = {kind: _smaller(text) if kind == "image/png" else _kept_text(text, folder)}
             output.metadata = {}
         if output.output_type != "execute_result":
             kept.append(output)
@@ -52,7 +57,13 @@ def _clean(cell: Any, folder: str) -> None:
     cell.outputs = kept
 
 
-def _without_paths(text: str, folder: str) -> str:
+def _smaller(png: str) -> str:
+    return base64.b64encode(small(base64.b64decode(png))).decode("ascii")
+
+
+def _kept_text(text: str, folder: str) -> str:
+    text = re.sub(r"(?<=data:image/png;base64,)[^\"]+", lambda found: _smaller(found[0]), text)
+    text = _COLOURS.sub("", text)
     return _HEXADECIMAL.sub("0x…", text.replace(f"{folder}/", "").replace(folder, "."))
 
 

@@ -81,7 +81,7 @@ def test_the_python_page_has_every_public_name(site: Path) -> None:
     names = [name for name in hopforge.__all__ if not name.startswith("_")]
     assert len(names) > 20
     assert [name for name in names if f'id="hopforge.{name}"' not in text] == []
-    assert "Offered load" in text or "offered load" in text  # docstrings, not only names
+    assert "Compute routing tables and virtual layers" in text  # docstrings, not only names
 
 
 def test_lists_and_tables_are_those_of_github() -> None:
