@@ -79,8 +79,9 @@ def command_lines() -> list[tuple[str, str]]:
 def test_every_command_in_the_documentation_exists_with_its_options() -> None:
     lines = command_lines()
     assert len(lines) > 100
+    program = typer.main.get_command(cli.app)
     for page, line in lines:
-        command = typer.main.get_command(cli.app)
+        command = program
         words = line.split()[1:]
         while words and hasattr(command, "commands"):
             if words[0].startswith("-"):
