@@ -15,11 +15,13 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["docs/guides/compare-results.md", pytest.param("README.md", marks=pytest.mark.study)])
+@pytest.mark.study
+@pytest.mark.parametrize("page", ["docs/guides/compare-results.md", "README.md"])
 def test_the_code_of_other_pages_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "configs").symlink_to(ROOT / "configs")
-    text = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = re.findall(r"^```yaml\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
     (tmp_path / "torus.yml").write_text(text[0], encoding="utf-8")
     names: dict[str, object] = {}
     for block in blocks(page):
