@@ -9,7 +9,7 @@ from amaranth.hdl import Assert, ClockDomain, Elaboratable, Module, Signal, Valu
 
 from hopforge.gen.yosys import YosysError, run_yosys
 
-__all__ = ["Proof", "at_most_one", "induction_log", "prove", "prove_in_parts"]
+__all__ = ["Proof", "at_most_one", "induction_log", "prove", "prove_in_parts", "refute"]
 
 
 def at_most_one(word: Value) -> Value:
@@ -98,6 +98,29 @@ def induction_log(
     """
     text = rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False)
     return _solve(text, [f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof"], mutant, timeout_s)
+
+
+def refute(
+    proof: Elaboratable,
+    inputs: Sequence[Signal],
+    steps: int,
+    *,
+    mutant: tuple[str, str] | None = None,
+    timeout_s: float = 300,
+) -> bool:
+    """Look for a run of at most `steps` cycles from reset that violates an assertion.
+
+    A mutant for which there is one is faulty in truth: a failed induction may begin in a state that is never reached.
+    The other parameters and the errors are those of `prove`.
+
+    Returns
+    -------
+    bool
+        Whether there is one.
+    """
+    options = f"-tempinduct-baseonly -maxsteps {steps}"
+    log = induction_log(proof, inputs, options, mutant=mutant, timeout_s=timeout_s)
+    return "model found for base case" in log
 
 
 def prove_in_parts(

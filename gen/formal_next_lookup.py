@@ -13,13 +13,13 @@ from typing import Any
 
 from amaranth.hdl import Assume, Cat, Const, Module, Mux, Signal, Value
 
-from hopforge.gen.formal import Proof, prove
+from hopforge.gen.formal import Proof, prove, refute
 from hopforge.gen.formal_shared_lookup import AnyEngine
 from hopforge.hw.next_lookup import NextAnswer, NextLookup
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, RouterParams
 
-__all__ = ["NEXT_MUTANTS", "prove_next_lookup"]
+__all__ = ["NEXT_MUTANTS", "prove_next_lookup", "refute_next_lookup"]
 
 NEXT_MUTANTS = {
     "the pointer stays": ("dut.turn.advance", "1'b0"),
@@ -59,8 +59,9 @@ class _Head:
 
 
 class _NextProof(Proof):
-    def __init__(self) -> None:
+    def __init__(self, *, invariants: bool = True) -> None:
         super().__init__()
+        self.invariants = invariants  # claim also what the induction needs
         lookup = LookupParams(
             address_bits=12, functions=("arbitrary",), chunk_bits=(3,), comparators=2, entries=4, ways=2, tag_bits=16,
             output_bits=10, request_tag_bits=4, tcam_kind="external",
@@ -87,6 +88,8 @@ class _NextProof(Proof):
             self.dut.dst.eq(Cat(head.dst for head in heads)),
         ]
         self.claim(m, self._claims(m))
+        if self.invariants:
+            self.claim(m, self._invariants())
         return m
 
     def _packet(self, m: Module, head: _Head) -> None:
@@ -164,9 +167,15 @@ class _NextProof(Proof):
             yield ~head.told | (unit.route == self._field(head.answer))
             yield ~now | (dut.route == self._field(head.answer))
             yield ~(head.head_left & ~head.routed)
-            yield (unit.asked == head.requested) & (unit.opened == head.told | head.head_left)
             yield from self._fair(m, head, pointer)
-        code = dut.turn.at_or_after  # no bit is the same as all
+        self.pointer = pointer
+
+    def _invariants(self) -> Iterator[Value]:
+        """Claim what registers hold, so that the induction succeeds."""
+        for head in self.heads:
+            unit = head.unit
+            yield (unit.asked == head.requested) & (unit.opened == head.told | head.head_left)
+        code, pointer = self.dut.turn.at_or_after, self.pointer  # no bit is the same as all
         yield (code == ~((1 << pointer) - 1)[: len(self.heads)]) | ((pointer == 0) & (code == 0))
 
     def _fair(self, m: Module, head: _Head, pointer: Signal) -> Iterator[Value]:
@@ -199,3 +208,14 @@ def prove_next_lookup(*, mutant: str | None = None, timeout_s: float = 300) -> b
     proof = _NextProof()
     fault = NEXT_MUTANTS[mutant] if mutant else None
     return prove(proof, proof.inputs, mutant=fault, timeout_s=timeout_s)
+
+
+def refute_next_lookup(steps: int, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
+    """Look for a run of at most `steps` cycles from reset in which engine or heads do not what they shall.
+
+    The other parameters are those of `prove_next_lookup`.
+    """
+    proof = _NextProof(invariants=False)
+    return refute(
+        proof, proof.inputs, steps, mutant=NEXT_MUTANTS[mutant] if mutant else None, timeout_s=timeout_s
+    )  # fmt: skip
