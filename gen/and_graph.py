@@ -3,11 +3,14 @@
 A literal is 2 · variable, plus 1 if it is inverted; 0 is false, 1 is true. Equal gates are one gate.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["AndGraph", "read_aiger", "write_aiger"]
+__all__ = ["AndGraph", "at", "read_aiger", "write_aiger"]
+
+_BIT = re.compile(r"\[\d+\]$")
 
 
 @dataclass
@@ -24,12 +27,15 @@ class AndGraph:
         Names and literals.
     gates : list of (int, int)
         What each ANDs, as literals; gate n is the variable behind the registers and n others.
+    words : list of str
+        For each register the name of the word that it is a bit of; empty if nothing is known of that.
     """
 
     inputs: list[str] = field(default_factory=list)
     registers: list[int] = field(default_factory=list)
     outputs: list[tuple[str, int]] = field(default_factory=list)
     gates: list[tuple[int, int]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
     _known: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
@@ -74,6 +80,18 @@ class AndGraph:
             here[number] = self.both(here[one >> 1] ^ one & 1, here[two >> 1] ^ two & 1)
         return here
 
+    def values(self, inputs: Sequence[int], registers: Sequence[int]) -> list[int]:
+        """Return the value, 0 or 1, of every variable; `at` reads a literal of it."""
+        found = [0, *inputs, *registers]
+        for one, other in self.gates:
+            found.append((found[one >> 1] ^ one & 1) & (found[other >> 1] ^ other & 1))
+        return found
+
+
+def at(values: Sequence[int], literal: int) -> int:
+    """Return the value of a literal."""
+    return values[literal >> 1] ^ literal & 1
+
 
 def read_aiger(file: Path) -> AndGraph:
     """Read a binary file with the names of its inputs and outputs, and registers that begin with 0.
@@ -99,14 +117,14 @@ def read_aiger(file: Path) -> AndGraph:
             raise ValueError(f"{file.name}: registers must begin with 0")
         graph.registers.append(following)
     literals = [int(line) for line in lines[registers : registers + outputs]]
-    body, at = lines[-1], 0
+    body, place = lines[-1], 0
 
     def number() -> int:
-        nonlocal at
+        nonlocal place
         value = shift = 0
         while True:
-            byte = body[at]
-            at += 1
+            byte = body[place]
+            place += 1
             value |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
@@ -116,13 +134,16 @@ def read_aiger(file: Path) -> AndGraph:
         one = 2 * variable - number()
         graph.gates.append((one - number(), one))
     names = dict.fromkeys(range(outputs), "")
-    for symbol in body[at:].decode().split("\nc\n")[0].splitlines():
-        place, _, name = symbol.partition(" ")
-        if place[:1] == "i" and place[1:].isdigit():
-            graph.inputs[int(place[1:])] = name
-        elif place[:1] == "o" and place[1:].isdigit():
-            names[int(place[1:])] = name
-    graph.outputs = [(names[place], literal) for place, literal in enumerate(literals)]
+    graph.words = [""] * registers
+    for symbol in body[place:].decode().split("\nc\n")[0].splitlines():
+        of, _, name = symbol.partition(" ")
+        if of[:1] == "i" and of[1:].isdigit():
+            graph.inputs[int(of[1:])] = name
+        elif of[:1] == "l" and of[1:].isdigit():
+            graph.words[int(of[1:])] = _BIT.sub("", name)
+        elif of[:1] == "o" and of[1:].isdigit():
+            names[int(of[1:])] = name
+    graph.outputs = [(names[index], literal) for index, literal in enumerate(literals)]
     return graph
 
 
