@@ -10,7 +10,7 @@ from pathlib import Path
 
 __all__ = ["AndGraph", "at", "read_aiger", "write_aiger"]
 
-_BIT = re.compile(r"\[\d+\]$")
+_PLACE = re.compile(r"(?:\[\d+\])+$")
 
 
 @dataclass
@@ -28,7 +28,7 @@ class AndGraph:
     gates : list of (int, int)
         What each ANDs, as literals; gate n is the variable behind the registers and n others.
     words : list of str
-        For each register the name of the word that it is a bit of; empty if nothing is known of that.
+        For each register the name of the word or the memory that it is a bit of; empty if nothing is known of that.
     """
 
     inputs: list[str] = field(default_factory=list)
@@ -140,7 +140,7 @@ def read_aiger(file: Path) -> AndGraph:
         if of[:1] == "i" and of[1:].isdigit():
             graph.inputs[int(of[1:])] = name
         elif of[:1] == "l" and of[1:].isdigit():
-            graph.words[int(of[1:])] = _BIT.sub("", name)
+            graph.words[int(of[1:])] = _PLACE.sub("", name)
         elif of[:1] == "o" and of[1:].isdigit():
             names[int(of[1:])] = name
     graph.outputs = [(names[index], literal) for index, literal in enumerate(literals)]

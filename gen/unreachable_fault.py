@@ -68,7 +68,11 @@ def twins(circuit: AndGraph, selector: str, apart: Iterable[int] = ()) -> Twins:
     both = AndGraph(list(circuit.inputs), [0] * (len(circuit.registers) + len(own)))
     right = {number: 2 * number for number in range(1, circuit.first_gate)}
     first = 1 + len(circuit.inputs)
-    wrong = right | {first + register: 2 * (circuit.first_gate + place) for place, register in enumerate(own)}
+    # what is kept of the register of the faulty circuit is whether it differs: of that a solver has less to find out
+    wrong = right | {
+        first + register: both.differ(right[first + register], 2 * (circuit.first_gate + place))
+        for place, register in enumerate(own)
+    }
     chosen = 1 + circuit.inputs.index(selector)
     pair = [both.add(circuit, {**values, chosen: bit}) for bit, values in enumerate((right, wrong))]
 
@@ -77,8 +81,8 @@ def twins(circuit: AndGraph, selector: str, apart: Iterable[int] = ()) -> Twins:
 
     outputs = [in_both(literal) for _, literal in circuit.outputs]
     following = [in_both(literal) for literal in circuit.registers]
-    both.registers = [values[0] for values in following] + [following[register][1] for register in own]
     differences = [both.differ(*values) for values in (*outputs, *following)]
+    both.registers = [values[0] for values in following] + [differences[len(outputs) + register] for register in own]
     common = [literal for place, literal in enumerate(differences) if place - len(outputs) not in own]
     both.outputs = [("shows", both.either(common))]
     return Twins(both, differences, own)
