@@ -2,7 +2,8 @@
 
 A circuit with and without the fault are in the same state at first. If in every state that the circuit reaches both
 have the same outputs and the same next state, they are in the same state for ever. That is a property of the circuit
-without the fault alone: a solver has to find out what holds of its states only, that two bits are never 1 together, say.
+without the fault alone: a solver has to find out what holds of its states only, such as that two bits are never 1
+together.
 
 Where the fault reaches a register whose value does not count just then, the faulty circuit has this register for
 itself, and the rest in common with the other one; then the same is asked of all other registers, and of the outputs.

@@ -258,7 +258,8 @@ class DeepLookup(LookupBase):
             hit.eq(cache.present & usable),
             busy.eq(op.lookup | op.fill | op.invalidate | op.scrub),
             *cache.works_on(
-                first, op, busy=busy, before=(missed.index, missed.busy), usable=usable, fill=may_fill, output=fill_output
+                first, op, busy=busy, before=(missed.index, missed.busy), usable=usable, fill=may_fill,
+                output=fill_output,
             ),
             epoch.scrubbed.eq(op.scrub & op.fresh),
             self.responses.push.eq((op.lookup & hit) | op.fill),

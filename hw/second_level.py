@@ -309,7 +309,7 @@ class SecondLevel(wiring.Component):
             *cache.works_on(
                 first, op, busy=busy, before=(self.index_before, self.busy_before), usable=usable,
                 fill=op.fill & usable & match, output=output,
-            ),  # fmt: skip
+            ),
             epoch.scrubbed.eq(op.scrub & op.fresh),
             self.invalidate_done.eq(op.invalidate),
             self.found.eq(op.lookup & hit),

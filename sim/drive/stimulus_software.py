@@ -66,8 +66,7 @@ def _begin(
 def _tcam_row(
     params: LookupParams, registers: CsrMap, rng: np.random.Generator, row: int, *, thorough: bool
 ) -> Iterator[tuple[str, int]]:
-    """Write a row that matches a good part of all addresses; `thorough`: every bit of an address decides now and then.
-    """
+    """Write a row that matches a good part of all addresses; `thorough`: any bit of an address may decide."""
     care = int(rng.integers(0, 1 << params.address_bits)) & int(rng.integers(0, 1 << params.address_bits))
     care &= int(rng.integers(0, 1 << params.address_bits)) & 0xFFFFFFFFFF0F0F
     if thorough:
