@@ -141,6 +141,7 @@ class _NextProof(Proof):
         yield engine.resp_ready == 1
         yield engine.req_valid == dut.asks.any()
         pointer = Signal(range(len(self.heads)))  # of the definition
+        self.helps: list[Value] = []
         for head in self.heads:
             n, unit = head.number, head.unit
             accepted = dut.accepted[n]
@@ -172,6 +173,7 @@ class _NextProof(Proof):
 
     def _invariants(self) -> Iterator[Value]:
         """Claim what registers hold, so that the induction succeeds."""
+        yield from self.helps
         for head in self.heads:
             unit = head.unit
             yield (unit.asked == head.requested) & (unit.opened == head.told | head.head_left)
@@ -185,7 +187,8 @@ class _NextProof(Proof):
         passed = Signal(range(count + 1), name=f"passed{n}")
         m.d.sync += passed.eq(Mux(asks & ~accepted, passed + self.dut.accepted.any(), 0))
         distance = (n - pointer)[: len(pointer)]  # modulo a power of two
-        yield passed + distance < count
+        yield passed < count
+        self.helps.append(passed + distance < count)
         with m.If(accepted):
             m.d.sync += pointer.eq(n + 1)
 

@@ -128,8 +128,9 @@ class Netlist(NamedTuple):
     def has_no_effect(self, mutant: Mutant, gates: Mapping[str, str], *, steps: int = 4, timeout_s: float = 60) -> bool:
         """Try to prove that a mutant behaves like the original at the ports, for any inputs.
 
-        First one cycle from any state: all outputs and all next states equal. Then the same from any state that can be
-        reached. Last, for faults in what is not used, induction over the outputs alone, from reset.
+        First one cycle from any state that can be reached: all outputs and all next states equal, but for registers
+        that do not count. Then the same from any state at all, by another solver. Last, for faults in what is not used,
+        induction over the outputs alone, from reset.
 
         Parameters
         ----------
@@ -187,8 +188,8 @@ class Netlist(NamedTuple):
             return succeeds(*gates) and never_shows(file, SELECTOR, timeout_s=timeout_s)
 
         return (
-            succeeds(*split, *pair, f"{prove} miter")
-            or never_seen()
+            never_seen()
+            or succeeds(*split, *pair, f"{prove} miter")
             or succeeds(*pair, f"{prove} -tempinduct -seq 1 -maxsteps {steps} miter")
         )
 
