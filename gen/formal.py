@@ -7,9 +7,10 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, ClockDomain, Elaboratable, Module, Signal, Value
 
+from hopforge.gen.abc import run_abc, to_gates
 from hopforge.gen.yosys import YosysError, run_yosys
 
-__all__ = ["Proof", "at_most_one", "induction_log", "prove", "prove_in_parts", "refute"]
+__all__ = ["Proof", "at_most_one", "induction_log", "planted", "prove", "prove_in_parts", "refute"]
 
 
 def at_most_one(word: Value) -> Value:
@@ -45,6 +46,15 @@ class Proof(Elaboratable):
             holds = Signal(name=f"claim{len(self.claims)}", attrs={"keep": 1})
             m.d.comb += [holds.eq(claim), Assert(holds)]
             self.claims.append(holds)
+
+
+def planted(module: str, wire: str, value: str) -> list[str]:
+    """Return commands that tie a wire of a flattened module to a constant, for all that read it.
+
+    ``connect -set`` alone leaves those undriven that read the wire by another name of it, or by its own if it is the
+    other name of what drives it; ``opt_clean`` gives them all one name. A register that is tied does not begin.
+    """
+    return ["opt_clean", f"cd {module}", f"setattr -unset init w:{wire}", f"connect -set {wire} {value}", "cd"]
 
 
 def prove(
@@ -118,9 +128,14 @@ def refute(
     bool
         Whether there is one.
     """
-    options = f"-tempinduct-baseonly -maxsteps {steps}"
-    log = induction_log(proof, inputs, options, mutant=mutant, timeout_s=timeout_s)
-    return "model found for base case" in log
+    text = rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _solve(text, to_gates("write_aiger -zinit proof.aig"), mutant, timeout_s, folder)
+        said = run_abc(f"read_aiger proof.aig; fold; strash; bmc3 -F {steps}", folder, timeout_s=timeout_s)
+    if said is None:
+        raise YosysError(f"abc: no run was found, or none excluded, in {timeout_s:g} s of processor time")
+    return "was asserted in frame" in said
 
 
 def prove_in_parts(
@@ -183,8 +198,16 @@ def _wanted(names: Sequence[str]) -> str:
     return " ".join(f"-prove {name} 1" for name in names)
 
 
-def _solve(text: str, commands: Sequence[str], mutant: tuple[str, str] | None, timeout_s: float) -> str:
-    """Flatten the module ``proof`` of an RTLIL text, plant a fault, run the commands, and return the log."""
+def _solve(
+    text: str, commands: Sequence[str], mutant: tuple[str, str] | None, timeout_s: float, folder: Path | None = None
+) -> str:
+    """Flatten the module ``proof`` of an RTLIL text, plant a fault, run the commands, and return the log.
+
+    Files are in `folder`, or in one that is removed.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as name:
+            return _solve(text, commands, mutant, timeout_s, Path(name))
     script = [
         "read_rtlil proof.il",
         "hierarchy -top proof",
@@ -192,7 +215,7 @@ def _solve(text: str, commands: Sequence[str], mutant: tuple[str, str] | None, t
         "flatten",
         "memory_collect",
         "memory_map",
-        *(["cd proof", f"connect -set {mutant[0]} {mutant[1]}", "cd"] if mutant else []),
+        *(planted("proof", *mutant) if mutant else []),
         "opt -full",
         "chformal -lower",
         "async2sync",
@@ -200,7 +223,5 @@ def _solve(text: str, commands: Sequence[str], mutant: tuple[str, str] | None, t
         "opt_clean -purge",
         *commands,
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        (path / "proof.il").write_text(text)
-        return run_yosys("\n".join(script) + "\n", path, name="proof", timeout_s=timeout_s)
+    (folder / "proof.il").write_text(text)
+    return run_yosys("\n".join(script) + "\n", folder, name="proof", timeout_s=timeout_s)

@@ -24,7 +24,7 @@ __all__ = ["SECOND_MUTANTS", "prove_second_level", "refute_second_level"]
 
 SECOND_MUTANTS = {
     "a stale answer is kept": ("dut.keeps", "1'b1"),
-    "requests do not wait for an invalidation": ("dut.void_nears", "1'b0"),
+    "an invalidation goes to row 0": ("dut.invalidate_row.hash", "1'b0"),
     "nothing waits for a writer": ("dut.opened", "1'b1"),
     "lines of every epoch are live": ("dut.cache.alive", "2'b11"),
     "the scrubber leaves old lines": ("dut.cache.valid", "2'b00"),
@@ -351,7 +351,7 @@ def prove_second_level(
 def refute_second_level(steps: int, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
     """Look for a run of at most `steps` cycles from reset with a wrong answer at the port of the MSHRs.
 
-    The other parameters are those of `prove_second_level`.
+    There is none if requests do not wait for an invalidation (`void_nears`): that is no fault, and no mutant. The other parameters are those of `prove_second_level`.
     """
     proof = _SecondLevelProof(_params(4), deep=False, invariants=False)
     return refute(

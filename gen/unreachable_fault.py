@@ -14,19 +14,15 @@ everything else being free; then for a reason why they keep it from showing for 
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import pyosys
-
+from hopforge.gen.abc import run_abc
 from hopforge.gen.and_graph import AndGraph, at, read_aiger, write_aiger
-from hopforge.gen.processor_time import run_within
 
 __all__ = ["Twins", "never_shows", "twins"]
 
-_ABC = Path(pyosys.__file__).with_name("yosys-abc")
 _FILE, _RUN = "shows.aig", "shows.cex"
 _FIRST_FRAMES = 16
 """Cycles in which a run that shows the fault is looked for before a proof."""
@@ -141,11 +137,7 @@ class _Solver:
     def run(self, commands: str, share: float) -> str:
         """Return what abc says within a share of the time that is left; nothing if it takes longer."""
         limit = max(0.1, self.left_s * share)
-        try:
-            done = run_within([str(_ABC), "-q", f"read_aiger {_FILE}; strash; {commands}"], self.folder, limit)
-        except subprocess.TimeoutExpired:
-            return ""
-        return done.stdout if done.returncode == 0 else ""
+        return run_abc(f"read_aiger {_FILE}; strash; {commands}", self.folder, timeout_s=limit) or ""
 
     def proves(self) -> bool:
         """Whether what was written never happens."""
