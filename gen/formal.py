@@ -135,7 +135,10 @@ def refute(
         said = run_abc(f"read_aiger proof.aig; fold; strash; bmc3 -F {steps}", folder, timeout_s=timeout_s)
     if said is None:
         raise YosysError(f"abc: no run was found, or none excluded, in {timeout_s:g} s of processor time")
-    return "was asserted in frame" in said
+    found = "was asserted in frame" in said
+    if found == (f"No output asserted in {steps} frames" in said):
+        raise YosysError(f"abc: {said.strip()}")
+    return found
 
 
 def prove_in_parts(

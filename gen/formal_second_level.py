@@ -351,7 +351,9 @@ def prove_second_level(
 def refute_second_level(steps: int, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
     """Look for a run of at most `steps` cycles from reset with a wrong answer at the port of the MSHRs.
 
-    There is none if requests do not wait for an invalidation (`void_nears`): that is no fault, and no mutant. The other parameters are those of `prove_second_level`.
+    There is none if requests do not wait for an invalidation (`void_nears`): that is no fault, and no mutant.
+
+    The other parameters are those of `prove_second_level`.
     """
     proof = _SecondLevelProof(_params(4), deep=False, invariants=False)
     return refute(

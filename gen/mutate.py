@@ -185,7 +185,8 @@ class Netlist(NamedTuple):
         def never_seen() -> bool:
             file = self.folder / "faulty.aig"
             file.unlink(missing_ok=True)
-            return succeeds(*to_gates(f"write_aiger -zinit -symbols {file.name}")) and never_shows(file, SELECTOR, timeout_s=timeout_s)
+            written = succeeds(*to_gates(f"write_aiger -zinit -symbols {file.name}"))
+            return written and never_shows(file, SELECTOR, timeout_s=timeout_s)
 
         return (
             never_seen()
