@@ -49,12 +49,14 @@ class Proof(Elaboratable):
 
 
 def planted(module: str, wire: str, value: str) -> list[str]:
-    """Return commands that tie a wire of a flattened module to a constant, for all that read it.
+    """Return commands that tie a wire of a flattened module to a constant, for all that read it by its name.
 
-    ``connect -set`` alone leaves those undriven that read the wire by another name of it, or by its own if it is the
-    other name of what drives it; ``opt_clean`` gives them all one name. A register that is tied does not begin.
+    A port of a part is a wire of its own: the part reads the constant, what drives the port is left as it is. Without
+    ``-nomap`` yosys ties what drives a wire, and leaves the wire itself undriven. A register that is tied does not
+    begin.
     """
-    return ["opt_clean", f"cd {module}", f"setattr -unset init w:{wire}", f"connect -set {wire} {value}", "cd"]
+    tie = f"connect -nomap -set {wire} {value}"
+    return [f"cd {module}", f"setattr -unset init w:{wire}", tie, "cd"]
 
 
 def prove(
