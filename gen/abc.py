@@ -6,6 +6,7 @@ from pathlib import Path
 import pyosys
 
 from hopforge.gen.processor_time import run_within
+from hopforge.gen.yosys import YosysError, yosys_version
 
 __all__ = ["run_abc", "to_gates"]
 
@@ -28,7 +29,14 @@ def run_abc(commands: str, folder: Path, *, timeout_s: float) -> str | None:
     -------
     str or None
         None: it takes longer, or ends with an error.
+
+    Raises
+    ------
+    YosysError
+        It is not there.
     """
+    if not _PROGRAM.exists():
+        raise YosysError(f"pyosys {yosys_version()} has no {_PROGRAM.name} beside it")
     try:
         done = run_within([str(_PROGRAM), "-q", commands], folder, timeout_s)
     except subprocess.TimeoutExpired:
