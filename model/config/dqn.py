@@ -71,8 +71,20 @@ class DqnConfig(Section):
     """The same."""
     observation: Literal["scaled", "raw"] = "scaled"
     """Numbers of an observation are about 0 to 1, or as they are."""
+    occupancies: Literal["both", "local", "remote", "none"] = "both"
+    """Flits that an agent sees: those that wait here, those in the buffers behind; the others read 0."""
+    reward: Literal["speed", "time"] = "speed"
+    """As above; or `time`: offset − cycles / unit."""
+    ways: Literal["all", "minimal"] = "all"
+    """An agent may propose every port with a link, or only those that bring the packet nearer."""
+    escape: Literal["final", "hop"] = "final"
+    """A packet that takes dimension order does so to its end, or for one hop."""
 
     def problems(self) -> Iterator[Problem]:
         """Check what concerns several keys."""
         if self.bootstrap == "none" and self.gamma != 0.99:
             yield Problem("gamma", "is for bootstrap=next_router only, not bootstrap=none")
+        if self.bootstrap != "none" and self.reward != "speed":
+            yield Problem("reward", "is for bootstrap=none only: with next_router a reward is minus the time of a hop")
+        if self.observation == "raw" and self.occupancies != "both":
+            yield Problem("occupancies", "is for observation=scaled only, not observation=raw")

@@ -11,7 +11,7 @@ from numba import carray, int32, int64, njit
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.headers import passes_by, propose, take_escape
 from hopforge.model.dqn.learning import decide, end_decision, store
-from hopforge.model.dqn.observation import distance, observe
+from hopforge.model.dqn.observation import distance, minimal_actions, observe
 from hopforge.model.dqn.tables import EPISODE, NONE, TIME, close_episode, find_entry
 from hopforge.model.kernel.compile import c_kernel, inlined
 from hopforge.model.kernel.memory import floats, int32s, int64s, singles
@@ -165,7 +165,8 @@ def head_here(net: Net, n: int, p: int) -> None:
     way = distance(radices, r.wraps != 0, places[router], places[there])
     asks = wants_acknowledge(net, packet)
     rules, now = rules_of(net), int64(net.cycle)
-    if passes_by(tables, rules, router, name, now, way, int64(packet.hops), escaped, asks, came):
+    final = escaped and r.one_hop == 0
+    if passes_by(tables, rules, router, name, now, way, int64(packet.hops), final, asks, came):
         tell_last_router(net, r, agents, tables, n, name, observation, int64(NOWHERE), int64(0))
         return
     local, remote = carray(int64s(r.local), (r.outputs,)), carray(int64s(r.remote), (r.outputs,))
@@ -174,6 +175,8 @@ def head_here(net: Net, n: int, p: int) -> None:
     scales, flits = carray(floats(r.scales), (3,)), int64(packet.length)
     observe(radices, places[router], places[there], max(flits - 2, 0), local, remote, scales, observation)
     allowed, agent = int64s(r.allowed)[router], tables.agents[router]
+    if r.minimal != 0:
+        allowed &= minimal_actions(radices, r.wraps != 0, places[router], places[there])
     action = decide(agents, agent, observation.reshape((1, r.inputs)), allowed)
     tell_last_router(net, r, agents, tables, n, name, observation, agent, allowed)
     end_decision(agents, agent)

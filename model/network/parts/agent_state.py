@@ -48,6 +48,10 @@ class AgentParameters:
         Payload, local and remote flits that count as 1; a first of 0: numbers as they are.
     max_episodes : int
         Of an agent.
+    minimal : bool
+        Agents propose only ports that bring a packet nearer.
+    one_hop : bool
+        A packet that takes dimension order does so for one hop.
     seed : int
         Of weights and random choices.
     weights : str, optional
@@ -69,6 +73,8 @@ class AgentParameters:
     vcs: int
     scales: NDArray[np.float64]
     max_episodes: int
+    minimal: bool = False
+    one_hop: bool = False
     seed: int = 1
     weights: Any = None
 
@@ -79,7 +85,7 @@ class AgentParameters:
 
 
 _SIZES = ("count", "inputs", "outputs", "dimensions", "routers", "weight_count", "places", "later", "rows", "work_size",
-          "wraps", "first_port", "escapes", "adaptive_end")  # fmt: skip
+          "wraps", "first_port", "escapes", "adaptive_end", "minimal", "one_hop")  # fmt: skip
 _EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote")
 #: what the kernels get: sizes, the unit of rewards, and the addresses of the arrays
 AGENTS = np.dtype([("unit", "f8"), *((name, "i8") for name in (*_SIZES, *Agents._fields, *_EXTRA))])
@@ -158,7 +164,7 @@ class AgentState:
         sizes = (
             parameters.count, shape.inputs, shape.actions, n, len(parameters.agents), shape.weights,
             parameters.settings.replay, later, parameters.settings.batch, len(self.agents.work), parameters.wraps,
-            parameters.first_port, parameters.escapes, parameters.vcs,
+            parameters.first_port, parameters.escapes, parameters.vcs, parameters.minimal, parameters.one_hop,
         )  # fmt: skip
         for name, value in zip(_SIZES, sizes, strict=True):
             self.record[name] = value

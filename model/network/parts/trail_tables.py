@@ -73,6 +73,7 @@ def put_trail(state: NetState, acknowledges: Acknowledges) -> None:
     s["ack_ratio"] = acknowledges.ratio
     s["max_hops"], s["busy_too"], s["reward_rejected"] = rules.max_hops, rules.busy_too, rules.reward_rejected
     s["ack_queue"], s["reward_unit"], s["reward_offset"] = rules.queue_depth, rules.unit, rules.offset
+    s["reward_by_time"] = rules.by_time
 
 
 def trail_counts(state: NetState) -> dict[str, int]:
@@ -105,8 +106,9 @@ def tables_of(net: Net) -> Any:
 def rules_of(net: Net) -> Any:
     """Return the rules of decisions and acknowledges."""
     return RoutingRules(
-        net.max_hops, net.busy_too != 0, net.reward_rejected != 0, net.ack_queue, net.reward_unit, net.reward_offset
-    )
+        net.max_hops, net.busy_too != 0, net.reward_rejected != 0, net.ack_queue, net.reward_unit, net.reward_offset,
+        net.reward_by_time != 0,
+    )  # fmt: skip
 
 
 @part
