@@ -56,7 +56,7 @@ class DqnConfig(Section):
     agent."""
     gamma: Annotated[float, Field(ge=0, le=1)] = 0.99
     """`bootstrap: next_router`: discount of that estimate."""
-    max_hops: Annotated[int, Field(ge=0)] | None = None
+    max_hops: Annotated[int, Field(ge=0, le=10**9)] | None = None
     """More links than these, and a packet takes dimension order (default: twice the diameter)."""
     max_episodes: Annotated[int, Field(ge=1, le=10**6)] = 100
     """Decisions of an agent that wait for their reward; further ones are made without."""
@@ -79,11 +79,25 @@ class DqnConfig(Section):
     """An agent may propose every port with a link, or only those that bring the packet nearer."""
     escape: Literal["final", "hop"] = "final"
     """A packet that takes dimension order does so to its end, or for one hop."""
+    restart_below: Share = 0.0
+    """An agent explores and gathers samples anew when its mean Q falls below this share of its greatest; 0: never."""
+    restart_window: Count = 1000
+    """`restart_below`: decisions of a mean."""
+    hints: tuple[Annotated[int, Field(ge=0, le=1 << 60)], ...] = ()
+    """Cycles at which the application says that its traffic changes: all agents begin anew."""
+    save: Literal["weights", "state"] = "weights"
+    """What `agents.npz` holds: weights; or all that agents need to go on with the same bits."""
+    resume: bool = False
+    """Go on with the whole state of `weights`, which a run with `save: state` has written."""
 
     def problems(self) -> Iterator[Problem]:
         """Check what concerns several keys."""
         if self.bootstrap == "none" and self.gamma != 0.99:
             yield Problem("gamma", "is for bootstrap=next_router only, not bootstrap=none")
+        if self.resume and self.weights is None:
+            yield Problem("resume", "needs weights, an archive of a run with save=state")
+        if list(self.hints) != sorted(set(self.hints)):
+            yield Problem("hints", "must rise from one to the next")
         if self.bootstrap != "none" and self.reward != "speed":
             yield Problem("reward", "is for bootstrap=none only: with next_router a reward is minus the time of a hop")
         if self.observation == "raw" and self.occupancies != "both":

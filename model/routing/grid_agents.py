@@ -140,6 +140,7 @@ def _parameters(
         home=topology.host_router.astype(np.int64), allowed=allowed, first_port=table[HOSTS], escapes=escapes, vcs=vcs,
         scales=scales, max_episodes=config.max_episodes, minimal=config.ways == "minimal",
         one_hop=config.escape == "hop", seed=options.get("seed", 1), weights=config.weights,
+        resume=config.resume, hints=config.hints, save_state=config.save == "state",
     )  # fmt: skip
 
 

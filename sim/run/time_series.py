@@ -169,6 +169,10 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         whole += state["histogram"]
         largest = max(largest, int(state["latency_max"]))
         progress(k + 1, count)
+        if run.agents is not None and run.agents.diverged:
+            loads, begins = loads[: k + 1], [begin for begin in begins if begin <= k]
+            frames.cut(k + 1)
+            break
     bins = pd.DataFrame(rows)
     failures = run.reconfiguration
     if failures is not None:

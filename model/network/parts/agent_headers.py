@@ -10,7 +10,7 @@ from numba import carray, int32, int64, njit
 
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.headers import passes_by, propose, take_escape
-from hopforge.model.dqn.learning import decide, end_decision, store
+from hopforge.model.dqn.learning import decide, end_decision, restart, store
 from hopforge.model.dqn.observation import distance, minimal_actions, observe
 from hopforge.model.dqn.tables import EPISODE, NONE, TIME, close_episode, find_entry
 from hopforge.model.kernel.compile import c_kernel, inlined
@@ -144,6 +144,16 @@ def tell_last_router(
 
 
 @part
+def follow_hints(net: Net, r: Any, agents: Any) -> None:
+    """Let all agents begin anew if the application has said so until now."""
+    hint, hints = int64s(r.hint), int64s(r.hints)
+    while net.cycle >= hints[hint[0]]:
+        hint[0] += 1
+        for agent in range(r.count):
+            restart(agents, agent)
+
+
+@part
 def head_here(net: Net, n: int, p: int) -> None:
     """Decide about packet `p`, whose head stands in input VC `n` from this cycle on."""
     r, tables, packet = record_of(net), tables_of(net), packet_at(net, p)
@@ -177,6 +187,7 @@ def head_here(net: Net, n: int, p: int) -> None:
     allowed, agent = int64s(r.allowed)[router], tables.agents[router]
     if r.minimal != 0:
         allowed &= minimal_actions(radices, r.wraps != 0, places[router], places[there])
+    follow_hints(net, r, agents)
     action = decide(agents, agent, observation.reshape((1, r.inputs)), allowed)
     tell_last_router(net, r, agents, tables, n, name, observation, agent, allowed)
     end_decision(agents, agent)

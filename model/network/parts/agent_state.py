@@ -1,18 +1,20 @@
 """Agents of DQN routing in a network: their arrays, behind one address for the kernels (docs/definitions/dqn.md)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
-from hopforge.model.dqn.agents import Agents, new_agents
-from hopforge.model.dqn.archive import load_agents
+from hopforge.model.dqn.agents import COUNTS, LIMITS, RATES, SUMS, Agents, agent_bytes, new_agents
+from hopforge.model.dqn.archive import load_agents, refuse_large_state
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.rules import Rules
 from hopforge.model.dqn.settings import AgentSettings
 from hopforge.model.dqn.shape import NetworkShape
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import floats, int32s, int64s, record_reader, singles, words
@@ -54,8 +56,14 @@ class AgentParameters:
         A packet that takes dimension order does so for one hop.
     seed : int
         Of weights and random choices.
-    weights : str, optional
+    weights : Path, optional
         Archive to begin with.
+    resume : bool
+        Go on with the whole state of that archive.
+    hints : tuple of int
+        Cycles at which all agents begin anew.
+    save_state : bool
+        What a run writes is the whole state.
     """
 
     shape: NetworkShape
@@ -76,7 +84,10 @@ class AgentParameters:
     minimal: bool = False
     one_hop: bool = False
     seed: int = 1
-    weights: Any = None
+    weights: Path | None = None
+    resume: bool = False
+    hints: tuple[int, ...] = ()
+    save_state: bool = False
 
     @property
     def count(self) -> int:
@@ -84,9 +95,11 @@ class AgentParameters:
         return int(self.agents.max()) + 1
 
 
+#: after the last hint
+NEVER = 1 << 62
 _SIZES = ("count", "inputs", "outputs", "dimensions", "routers", "weight_count", "places", "later", "rows", "work_size",
           "wraps", "first_port", "escapes", "adaptive_end", "minimal", "one_hop")  # fmt: skip
-_EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote")
+_EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote", "hints", "hint")
 #: what the kernels get: sizes, the unit of rewards, and the addresses of the arrays
 AGENTS = np.dtype([("unit", "f8"), *((name, "i8") for name in (*_SIZES, *Agents._fields, *_EXTRA))])
 
@@ -106,8 +119,8 @@ def agents_of(r: Any) -> Any:
     return Agents(
         carray(int64s(r.widths), (5,)),
         carray(int64s(r.starts), (13,)),
-        carray(floats(r.rates), (6,)),
-        carray(int64s(r.limits), (5,)),
+        carray(floats(r.rates), (RATES,)),
+        carray(int64s(r.limits), (LIMITS,)),
         carray(singles(r.weights), (n, w)),
         carray(singles(r.target), (n, w)),
         carray(singles(r.moment1), (n, w)),
@@ -119,8 +132,8 @@ def agents_of(r: Any) -> Any:
         carray(int32s(r.next_agents), (n, r.later)),
         carray(int32s(r.next_allowed), (n, r.later)),
         carray(words(r.streams), (2 * n,)),
-        carray(int64s(r.counts), (n, 6)),
-        carray(floats(r.sums), (n, 3)),
+        carray(int64s(r.counts), (n, COUNTS)),
+        carray(floats(r.sums), (n, SUMS)),
         carray(singles(r.batch), (rows, inputs)),
         carray(int32s(r.batch_actions), (rows,)),
         carray(singles(r.batch_targets), (rows,)),
@@ -146,9 +159,16 @@ class AgentState:
 
     def __init__(self, parameters: AgentParameters) -> None:
         self.parameters, shape = parameters, parameters.shape
+        refuse_beyond_memory(
+            agent_bytes(shape, parameters.settings, parameters.count),
+            f"routing.dqn: {parameters.count} agents with {shape.weights:,} weights and a replay of "
+            f"{parameters.settings.replay:,}",
+        )
         self.agents = new_agents(shape, parameters.settings, parameters.count, parameters.seed)
+        if parameters.save_state:
+            refuse_large_state(self.agents)
         if parameters.weights is not None:
-            load_agents(parameters.weights, self.agents, parameters.topology)
+            load_agents(parameters.weights, self.agents, parameters.topology, complete=parameters.resume)
         self.record = np.zeros(1, AGENTS)
         n = len(parameters.radices)
         self._arrays: dict[str, NDArray[Any]] = {
@@ -157,6 +177,7 @@ class AgentState:
             "allowed": parameters.allowed, "scales": parameters.scales,
             "observation": np.zeros(shape.inputs, np.float32),
             "local": np.zeros(2 * n, np.int64), "remote": np.zeros(2 * n, np.int64),
+            "hints": np.array([*parameters.hints, NEVER], np.int64), "hint": np.zeros(1, np.int64),
         }  # fmt: skip
         for name, array in self._arrays.items():
             self.record[name] = array.ctypes.data
