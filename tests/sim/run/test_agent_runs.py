@@ -107,6 +107,32 @@ def test_nothing_is_lost_or_doubled(dqn: str, acknowledge: str) -> None:
         assert not tables["active"].any()
 
 
+@pytest.mark.study
+@pytest.mark.parametrize("acknowledge", ["flits: 1, ratio: 2, queue: 1, table: 24", "flits: 1, age_limit_cycles: 60"])
+def test_ten_million_packets(acknowledge: str) -> None:
+    """As above, by the state of every packet: nothing lost or doubled, escapes and dropped acknowledges included."""
+    text = TEXT.format(dqn=", train_every: 50", acknowledge=acknowledge).replace("[2, 9]", "[1, 3]")
+    run = Simulation(parse_config(text), 0.35, 1, check=False)
+    state = run.state
+    while int(state["packets_created"]) < 10_000_000:
+        run.advance(50_000)
+        run.check_conservation()
+    state["host"]["next_time"][: run.topology.hosts] = 1 << 62
+    run.advance(20_000)
+    run.check_conservation()
+    counts, fill = trail_counts(state), int(state["trail_fill"].sum())
+    assert state.flits_in_flight == 0
+    assert counts["delivered"] == int(state["packets_created"]) >= 10_000_000
+    assert counts["acks_made"] == counts["acks_home"] + counts["acks_no_entry"] + counts["acks_queue_full"]
+    popped = counts["acks_sent"] - counts["acks_made"] + counts["acks_home"]
+    assert counts["entries"] == popped + counts["expired_entries"] + fill
+    active = int(state["trail_active"].sum())
+    assert counts["episodes"] == counts["rewards"] + counts["expired_episodes"] + active
+    assert run.state.agents.agents.counts[:, STORED].sum() == counts["rewards"]
+    assert min(counts["rejected"], counts["escaped_waiting"], counts["hop_limit"]) > 1000
+    assert counts["acks_no_entry" if "age" in acknowledge else "acks_queue_full"] > 1000
+
+
 def test_files_of_a_run_and_weights_that_another_begins_with(tmp_path: Path) -> None:
     done, out = run_net(tmp_path)
     assert done.exit_code == 0, done.output
