@@ -8,8 +8,8 @@ from pydantic import Field
 from hopforge.model.config.base import ConfigPath, Problem, Section
 
 Width = Annotated[int, Field(ge=1, le=4096)]
-Positive = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, lt=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 
 
@@ -54,7 +54,7 @@ class DqnConfig(Section):
     bootstrap: Literal["none", "next_router"] = "none"
     """What a sample aims at: its reward; or minus the time to the next router and the estimate of that router's
     agent."""
-    gamma: Annotated[float, Field(ge=0, le=1)] = 0.99
+    gamma: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.99
     """`bootstrap: next_router`: discount of that estimate."""
     max_hops: Annotated[int, Field(ge=0, le=10**9)] | None = None
     """More links than these, and a packet takes dimension order (default: twice the diameter)."""
@@ -67,7 +67,7 @@ class DqnConfig(Section):
     """A rejected proposal gets its reward."""
     reward_unit_cycles: Positive = 77.0
     """Reward = hops to go · unit / cycles + offset."""
-    reward_offset: float = 0.0
+    reward_offset: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     """The same."""
     observation: Literal["scaled", "raw"] = "scaled"
     """Numbers of an observation are about 0 to 1, or as they are."""

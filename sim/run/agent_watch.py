@@ -180,6 +180,11 @@ class AgentWatch:
             return str(error)
         return ""
 
+    def keep(self, folder: Path) -> None:
+        """Write `agents.npz`, unless an agent got no numbers."""
+        if not self.diverged:
+            self.keep_weights(folder / "agents.npz")
+
     def keep_weights(self, path: Path) -> None:
         """Write the weights of all agents, or their whole state, for `routing.dqn.weights`."""
         parameters = self._of.parameters

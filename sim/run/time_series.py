@@ -331,6 +331,8 @@ def write_series(
         tables |= series.agents.tables()
     with staged(folder) as scratch:
         write_tables(scratch, tables)
+        if series.agents is not None:
+            series.agents.keep(scratch)
         plot_series(series, config.name, scratch / "series.png")
         plot_distribution(series, config.name, scratch / "distribution.png")
         if len(series.estimates):
