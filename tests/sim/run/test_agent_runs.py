@@ -168,7 +168,7 @@ def test_agents_that_get_no_numbers_stop_the_run_and_its_results_are_kept(tmp_pa
         assert next(csv.DictReader(file))["stop"] == "diverged"
     assert (out / "agents.csv").exists()
     assert not (out / "agents.npz").exists()
-    assert len(rows_of(out / "agents.csv")) == 4, "it stops in the first sample of the warm-up"
+    assert len(rows_of(out / "agents.csv")) == 8, "a sample of the warm-up, and one that is measured"
     run = simulated("learning_rate: 1.0e+38")
     run.advance(1500)
     with pytest.raises(DivergedError, match=r"agent \d: training step \d+ gave weights or a loss that are no numbers"):
