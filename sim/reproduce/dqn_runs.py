@@ -38,7 +38,7 @@ def torus_config(
     routing: dict[str, Any] = {"algorithm": name, "ties": "random"}
     if algorithm == "DQN":
         routing["dqn"] = {"agents": "row"} | (dqn or {})
-        traffic = traffic | {"acknowledge": {}}
+        traffic = {"acknowledge": {}} | traffic
     return Config.model_validate(
         {
             "name": "dqn",

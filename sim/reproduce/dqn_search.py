@@ -22,8 +22,11 @@ from hopforge.sim.run.simulation import Simulation
 LOAD = 0.8
 _TUNED, _TOLD = range(1, 6), range(6, 16)
 #: key of a setting → section; what is not listed belongs to `routing.dqn`
-_PLACES = {"ratio": "acknowledge", "flits": "acknowledge", "train_load": "", "train": "", "late": "", "learn": ""}
+_PLACES = {"ratio": "acknowledge", "flits": "acknowledge", "train_load": "", "train": "", "late": "", "learn": "",
+           "last_ratio": ""}  # fmt: skip
 _NEAR = {"ways": "minimal", "escape": "hop"}
+#: in the measured run nothing is learned, so no packet asks for an acknowledge
+_SILENT = {**_NEAR, "late": "none", "learn": False, "last_ratio": 0}
 #: name → what differs from the document: keys of `routing.dqn`, of `traffic.acknowledge`, and how it is trained
 SETTINGS: dict[str, dict[str, Any]] = {
     "document": {},
@@ -52,6 +55,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "learning rate 1e-4": {**_NEAR, "learning_rate": 1e-4},
     "learning rate 2e-3": {**_NEAR, "learning_rate": 2e-3},
     "no exploration at the end": {**_NEAR, "late": "none"},
+    "silent at the end": _SILENT,
+    "agent per router, silent at the end": {**_SILENT, "agents": "router", "train": 3},
+    "one agent, trained at .8, silent at the end": {**_SILENT, "agents": "network", "train_load": 0.8},
     "no learning at the end": {**_NEAR, "late": "none", "learn": False},
     "replay of 5000": {**_NEAR, "replay": 5000},
 }
@@ -98,7 +104,8 @@ def measure_setting(point: Point, setting: dict[str, Any]) -> Row:
         more = {"weights": weights, "exploration": setting.get("late", "late")}
         if not setting.get("learn", True):
             more["learning_starts"] = 0
-        second = Simulation(_config(setting, late, **more), LOAD, seed)
+        last = {**setting, "ratio": setting["last_ratio"]} if "last_ratio" in setting else setting
+        second = Simulation(_config(last, late, **more), LOAD, seed)
     return _row(point, second, second.run())
 
 
