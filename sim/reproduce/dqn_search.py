@@ -175,9 +175,10 @@ def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
     means, spreads, counts = groups.mean(), groups.std(), groups.count()
     star = float(means["star-channel"])
     found = []
-    for name, mean in means.items():
-        spread = "" if counts[name] < 2 else f", standard deviation {spreads[name]:.0f}"
-        note = f"{mean:.0f} cycles over {counts[name]} seeds{spread}"
+    for place, name in enumerate(means.index):
+        mean, count = float(means.iloc[place]), int(counts.iloc[place])
+        spread = "" if count < 2 else f", standard deviation {float(spreads.iloc[place]):.0f}"
+        note = f"{mean:.0f} cycles over {count} seeds{spread}"
         paper = 0.52 if name == "document" else None
         found.append(Comparison(f"network latency at .8 over star-channel's: {name}", "", paper, mean / star, note))
     return found
