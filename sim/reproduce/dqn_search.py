@@ -62,7 +62,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "replay of 5000": {**_NEAR, "replay": 5000},
 }
 #: the best of them
-BEST = "nearer, asked again"
+BEST = "agent per router, silent at the end"
 #: cycles of a full run, and units of each layer
 LENGTHS: Point = {"train": 400_000, "warmup": 50_000, "cycles": 100_000, "width": 32}
 #: rivals: algorithm of `dqn_runs`, with acknowledges or without
