@@ -42,7 +42,7 @@ from hopforge.model.dqn.forward import forward, greedy
 from hopforge.model.dqn.gradient import loss_and_gradient
 from hopforge.model.kernel.rng import next_below, next_float
 
-__all__ = ["decide", "end_decision", "put_targets", "restart", "store", "train"]
+__all__ = ["decide", "end_decision", "put_targets", "restart", "store", "take_action", "train"]
 
 
 @part
@@ -61,21 +61,9 @@ def _drawn_action(streams: Any, number: int, actions: int, allowed: int) -> int:
 
 
 @compiled
-def decide(agents: Agents, agent: int, observation: Any, allowed: int) -> int:
-    """Return the action of an agent; call `end_decision` when the samples that fall due with it are stored.
-
-    Parameters
-    ----------
-    agents : Agents
-    agent : int
-        Which one.
-    observation : float[1, input]
-    allowed : int
-        Mask of the actions that lead somewhere; one bit or more.
-    """
+def take_action(agents: Agents, agent: int, q: Any, best: int, allowed: int) -> int:
+    """Return the best action of an agent, or a random one; `q`: the Q values of all actions."""
     counts = agents.counts
-    q = forward(agents.weights[agent], agents.widths, observation, agents.work)[0]
-    best = greedy(q, allowed)
     schedule = later_schedule(agents.limits[SCHEDULE], counts[agent, RESTARTS])
     done = counts[agent, DECISIONS] - counts[agent, BEGUN]
     rate = exploration_rate(schedule, done)
@@ -115,6 +103,25 @@ def restart(agents: Agents, agent: int) -> None:
     counts[RESTARTS] += 1
     counts[BEGUN], counts[FORGOTTEN], counts[WINDOW_COUNT] = counts[DECISIONS], counts[STORED], 0
     sums[WINDOW_Q], sums[GREATEST] = 0.0, -np.inf
+
+
+@compiled
+def decide(agents: Agents, agent: int, observation: Any, allowed: int) -> int:
+    """Return the action of an agent; call `end_decision` when the samples that fall due with it are stored.
+
+    `take_action` is the same for a best action that is known.
+
+    Parameters
+    ----------
+    agents : Agents
+    agent : int
+        Which one.
+    observation : float[1, input]
+    allowed : int
+        Mask of the actions that lead somewhere; one bit or more.
+    """
+    q = forward(agents.weights[agent], agents.widths, observation, agents.work)[0]
+    return int(take_action(agents, agent, q, greedy(q, allowed), allowed))
 
 
 @compiled
