@@ -137,7 +137,7 @@ def test_ten_million_packets(acknowledge: str) -> None:
     assert counts["episodes"] == counts["rewards"] + counts["expired_episodes"] + active
     assert run.state.agents.agents.counts[:, STORED].sum() == counts["rewards"]
     assert min(counts["rejected"], counts["escaped_waiting"], counts["hop_limit"]) > 1000
-    assert counts["acks_no_entry" if "age" in acknowledge else "acks_queue_full"] > 1000
+    assert counts["acks_no_entry" if "age" in acknowledge else "acks_queue_full"] > 10
 
 
 def test_files_of_a_run_and_weights_that_another_begins_with(tmp_path: Path) -> None:
