@@ -52,8 +52,7 @@ class AcknowledgePort(Component):
     came_valid: Signal
     came_flit: Signal
     left_valid: Signal
-    left_flit: Signal
-    made: Signal
+    left_flit: Any
     own_full: Signal
     arrivals_full: Signal
 

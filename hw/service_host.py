@@ -94,7 +94,7 @@ class ServiceHost(Component):
         )  # fmt: skip
         self._enter(m)
         whole, label, stamp = self._receive(m)
-        kept, left_own, left_kept = Signal(range(rules.queue + 1)), Signal(), Signal()
+        kept, left_own, left_kept = Signal(range(rules.places + 1)), Signal(), Signal()
         own, pushed = self._look(m, whole, label, stamp, kept)
         mine = Signal(range(rules.own + 1))  # acknowledges of the router's own that wait
         m.d.comb += [
@@ -130,7 +130,8 @@ class ServiceHost(Component):
     def _receive(self, m: Module) -> tuple[Signal, Signal, Signal]:
         """Take a flit a cycle after it stood at the port: whether it was a tail, the label, the stamp."""
         p, channel = self.params, self.channel
-        came, flit = Signal(), Signal(flit_layout(p))
+        came = Signal()
+        flit: Any = Signal(flit_layout(p))
         m.d.sync += [came.eq(channel.out_valid), flit.eq(channel.out_flit)]
         m.d.sync += [channel.out_credit_valid.eq(came), channel.out_credit_vc.eq(flit.vc)]
         kept = Array(Signal(self.label_bits, name=f"label{v}") for v in range(p.vcs))
@@ -149,7 +150,7 @@ class ServiceHost(Component):
         at_host = [Const(int(port in self.host_ports), 1) for port in range(self.heads)]
         from_host = Signal()
         m.d.comb += [
-            full.eq(kept == self.rules.queue),
+            full.eq(kept == self.rules.places),
             table.find.eq(whole & ~full),
             table.find_label.eq(label),
             self.queue_full.eq(whole & full),
@@ -166,7 +167,7 @@ class ServiceHost(Component):
 
     def _queue(self, m: Module, label: Signal, stamp: Signal, leaves: Signal) -> tuple[Signal, Value]:
         """Keep acknowledges in the order of their creation: how many may leave, and the first one."""
-        rules, places = self.rules, self.rules.queue + self.rules.own
+        rules, places = self.rules, self.rules.places + self.rules.own
         found = Cat(label, stamp, self.table.found_port, Const(1, 1))
         made = Cat(self.taken_label, self.taken_stamp, self.taken_port, Const(0, 1))
         words = Array(Signal(len(made), name=f"waits{k}", reset_less=True) for k in range(places))

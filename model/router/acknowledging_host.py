@@ -37,6 +37,11 @@ class HardwareRules(AcknowledgeRules):
     note_bits: int = 0
     time_bits: int = 32
 
+    @property
+    def places(self) -> int:
+        """Acknowledges on their way that wait."""
+        return self.queue or 0
+
     def check(self, params: RouterParams) -> None:
         """Raise `ValueError` for what hardware cannot follow."""
         room = params.width_bits
