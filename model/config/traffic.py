@@ -41,6 +41,8 @@ class AcknowledgeConfig(Section):
     """Entries of packets under way that a router can keep; no entry is made in a full table."""
     age_limit_cycles: Annotated[int, Field(ge=1, le=1 << 60)] | None = None
     """Cycles that an entry lives (default: no limit)."""
+    skew_cycles: Annotated[int, Field(ge=0, le=10**9)] = 0
+    """The clock of each router is wrong by up to so many cycles, drawn from the seed: times of entries and stamps."""
 
 
 class TrafficConfig(Section):
