@@ -239,7 +239,10 @@ def acknowledge_setup(design: NetworkDesign) -> AcknowledgeSetup | None:
             f"address.width_bits must have room for {topology.hosts} hosts and {topology.routers} service hosts, not "
             f"{config.address.width_bits}"
         )
-    rules = HardwareRules(**found.model_dump(exclude={"vcs"}), arrivals=_arrivals(config, design.params[0]))
+    if found.skew_cycles:
+        raise UserError(f"traffic.acknowledge.skew_cycles must be 0 in hardware, not {found.skew_cycles}")
+    settings = found.model_dump(exclude={"vcs", "skew_cycles"})
+    rules = HardwareRules(**settings, arrivals=_arrivals(config, design.params[0]))
     try:
         rules.check(design.params[0])
     except ValueError as error:
