@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.output.column_notes import column_notes
 from hopforge.model.output.columns import Columns, write_parquet
 from hopforge.model.topology import Topology
 
@@ -45,6 +46,15 @@ class SeriesFrames:
         self.flits[frame] += (flits * share).astype(np.float32)
         self.until[frame] = until
 
+    def cut(self, bins: int) -> None:
+        """Keep the frames of the first `bins` bins only: the run ended there."""
+        frames = -(-bins // self.bins_per_frame)
+        self.loads, self.flits, self.until = self.loads[:frames], self.flits[:frames], self.until[:frames]
+        last = (frames - 1) * self.bins_per_frame
+        more = min(self.bins_per_frame, self._bins - last) / (bins - last)
+        self.loads[-1] *= more
+        self.flits[-1] *= more
+
     def tables(self) -> dict[str, Columns]:
         """Return `link_loads` and `router_flits`: a column for each frame."""
         ends = self._channels
@@ -58,7 +68,7 @@ class SeriesFrames:
     def write(self, folder: Path) -> None:
         """Write both tables as Parquet, in a folder of `model.output.results.staged`."""
         for name, table in self.tables().items():
-            write_parquet(table, folder / f"{name}.parquet")
+            write_parquet(table, folder / f"{name}.parquet", column_notes(name, table))
 
     def metadata(self, time_unit: str, cycle_time: float) -> dict[str, Any]:
         """Return what the tables do not say: bins of a frame, ends of the frames, time of a cycle of the file."""

@@ -169,6 +169,10 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         whole += state["histogram"]
         largest = max(largest, int(state["latency_max"]))
         progress(k + 1, count)
+        if run.agents is not None and run.agents.diverged:
+            loads, begins = loads[: k + 1], [begin for begin in begins if begin <= k]
+            frames.cut(k + 1)
+            break
     bins = pd.DataFrame(rows)
     failures = run.reconfiguration
     if failures is not None:
@@ -204,6 +208,12 @@ def _estimates(run: Simulation, time: float) -> list[tuple[float, int, int, floa
             if len(column):
                 found.append((time, router, hosts + port, float(column.mean()), float(column.min())))
     return found
+
+
+def units_of(series: TimeSeries) -> dict[str, str]:
+    """Return the units of the columns that are times: routers with times in ns have others than those with cycles."""
+    latencies = ("latency", "latency_p50", "latency_p95", "latency_p99", "mean", "least")
+    return {"time": series.time_unit, **dict.fromkeys(latencies, series.latency_unit)}
 
 
 def series_rows(series: TimeSeries) -> list[tuple[str, str]]:
@@ -326,7 +336,9 @@ def write_series(
     if series.agents is not None:
         tables |= series.agents.tables()
     with staged(folder) as scratch:
-        write_tables(scratch, tables)
+        write_tables(scratch, tables, units_of(series))
+        if series.agents is not None:
+            series.agents.keep(scratch)
         plot_series(series, config.name, scratch / "series.png")
         plot_distribution(series, config.name, scratch / "distribution.png")
         if len(series.estimates):

@@ -19,6 +19,7 @@ from hopforge.moved import refuse_old_places
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hopforge.api.app import app
+    from hopforge.api.compare import Comparison, compare
     from hopforge.api.configuration import Configuration, load, loads
     from hopforge.api.cosim import CosimResult, cosim
     from hopforge.api.errors import HopforgeWarning
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from hopforge.api.simulate import SimulationResult, series, simulate
     from hopforge.api.sweep import sweep
     from hopforge.model.config.load import ConfigError
-    from hopforge.model.errors import Mistake, UserError
+    from hopforge.model.errors import DivergedError, Mistake, UserError
     from hopforge.model.routing.deadlock import DeadlockError
 
 __version__ = "0.1.0"
@@ -38,10 +39,12 @@ __version__ = "0.1.0"
 refuse_old_places()
 
 __all__ = [
+    "Comparison",
     "ConfigError",
     "Configuration",
     "CosimResult",
     "DeadlockError",
+    "DivergedError",
     "GeneratedFiles",
     "HopforgeWarning",
     "Mistake",
@@ -51,6 +54,7 @@ __all__ = [
     "UserError",
     "__version__",
     "app",
+    "compare",
     "cosim",
     "generate",
     "hits",
@@ -66,6 +70,7 @@ __all__ = [
 #: where a public name is found, when it is first asked for: `import hopforge` loads none of them
 _PLACES = {
     **dict.fromkeys(["Configuration", "load", "loads"], "api.configuration"),
+    **dict.fromkeys(["Comparison", "compare"], "api.compare"),
     "HopforgeWarning": "api.errors",
     **dict.fromkeys(["Picture", "Result"], "api.result"),
     **dict.fromkeys(["SimulationResult", "series", "simulate"], "api.simulate"),
@@ -73,7 +78,7 @@ _PLACES = {
     **dict.fromkeys(["GeneratedFiles", "generate"], "api.generate"),
     **{name: f"api.{name}" for name in ("app", "hits", "network", "route", "sweep")},
     "ConfigError": "model.config.load",
-    **dict.fromkeys(["Mistake", "UserError"], "model.errors"),
+    **dict.fromkeys(["DivergedError", "Mistake", "UserError"], "model.errors"),
     "DeadlockError": "model.routing.deadlock",
 }
 
