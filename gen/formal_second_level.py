@@ -351,7 +351,7 @@ def prove_second_level(
 def refute_second_level(steps: int, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
     """Look for a run of at most `steps` cycles from reset with a wrong answer at the port of the MSHRs.
 
-    There is none if requests do not wait for an invalidation (`void_nears`): that is no fault, and no mutant.
+    abc found none in 40 cycles if requests do not wait for an invalidation (`void_nears`): this is no mutant.
 
     The other parameters are those of `prove_second_level`.
     """

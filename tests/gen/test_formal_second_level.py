@@ -15,6 +15,9 @@ def test_to_the_engine_a_second_level_is_a_tcam(latency: int, deep: bool) -> Non
 
 MUTANTS = list(SECOND_MUTANTS)
 
+#: abc found no run of 40 cycles in which lines of an old epoch answer
+SHOWN = [name for name in MUTANTS if name != "the scrubber leaves old lines"]
+
 
 @pytest.mark.parametrize(
     "mutant", [*MUTANTS[:2], *(pytest.param(name, marks=pytest.mark.study) for name in MUTANTS[2:])]
@@ -24,7 +27,7 @@ def test_no_proof_of_a_mutant(mutant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "mutant", [MUTANTS[0], *(pytest.param(name, marks=pytest.mark.study) for name in MUTANTS[1:])]
+    "mutant", [SHOWN[0], *(pytest.param(name, marks=pytest.mark.study) for name in SHOWN[1:])]
 )
 def test_a_mutant_gives_a_wrong_answer(mutant: str) -> None:
     """A proof may fail in a state that is never reached; here a run from reset ends with a wrong answer at the port."""
