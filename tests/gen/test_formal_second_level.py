@@ -14,7 +14,6 @@ def test_to_the_engine_a_second_level_is_a_tcam(latency: int, deep: bool) -> Non
 
 
 MUTANTS = list(SECOND_MUTANTS)
-
 #: abc found no run of 40 cycles in which lines of an old epoch answer
 SHOWN = [name for name in MUTANTS if name != "the scrubber leaves old lines"]
 
