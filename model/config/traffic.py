@@ -150,6 +150,13 @@ class TrafficConfig(Section):
         """Length of the longest packet of a source in flits."""
         return max(self.packet_lengths or (self.packet_range or (self.packet_flits,))[-1:])
 
+    @property
+    def shortest_packet(self) -> int:
+        """Flits of the shortest packet that a host can send."""
+        if self.source == "program":
+            return 1
+        return min(self.packet_lengths or (self.packet_range or (self.packet_flits,))[:1])
+
     def _mean_packet_flits(self) -> float:
         if self.packet_lengths:
             pairs = zip(self.packet_lengths, self.packet_weights, strict=True)
