@@ -22,7 +22,7 @@ _spec.loader.exec_module(runner)
 
 
 def said(notebook: Any) -> list[str]:
-    """Text that the cells print or show; of pictures only that there is one."""
+    """Text that the cells print or show, without what says how long it took; of pictures only that there is one."""
     found = []
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
@@ -30,7 +30,7 @@ def said(notebook: Any) -> list[str]:
                 found.append("".join(output["text"]))
             for kind, text in output.get("data", {}).items():
                 found.append("a picture" if kind == "image/png" else without_pictures("".join(text)))
-    return found
+    return [re.sub(r"\b[\d.]+ s\b", "# s", text) for text in found]
 
 
 def without_pictures(text: str) -> str:
