@@ -180,7 +180,7 @@ def write_packets(
         write_tables(scratch, {"measurement": pd.DataFrame([found.row()]), "messages": messages})
         if plots:
             _draw_messages(config.name, messages, scratch / "messages.png")
-        write_metadata(scratch, run_metadata(config))
+        write_metadata(scratch, run_metadata(config, seed=network.seed))
 
 
 def _draw_messages(name: str, messages: pd.DataFrame, path: Path) -> None:

@@ -21,7 +21,10 @@ MOST_ROWS = 200
 
 _ROWS_IN_ALL = 30_000
 _LONGEST_FACTS = 80
-_APART = ("command", "config", "versions", "assumptions", "comparisons", "results", "recipes", "blocks", "survivors")
+_APART = (
+    "command", "kind", "files", "config", "versions", "assumptions", "comparisons", "results", "recipes", "blocks",
+    "survivors",
+)  # fmt: skip
 _MEASURES = (
     ("hit_rate", "hit rate"),
     ("latency", "latency, cycles"),
@@ -103,6 +106,9 @@ def _overview(found: Found) -> Section:
     if found.others:
         kinds = ", ".join(f"{number} {ending}" for ending, number in found.others.items())
         text += f"\n\nOther files, not shown: {kinds}."
+    if found.unlisted:
+        names = ", ".join([*found.unlisted[:6], *(["…"] if len(found.unlisted) > 6 else [])])
+        text += f"\n\nOf earlier runs, or not of hopforge, as metadata.json does not list them; not shown: {names}."
     return Section("Overview", text, (), items)
 
 

@@ -166,7 +166,7 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
             from hopforge.sim.failures.rate_plot import plot_rates  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
             plot_rates(failures, run.topology.name, scratch / "series.png")
-        write_metadata(scratch, run_metadata(run.config))
+        write_metadata(scratch, run_metadata(run.config, seed=run.seed))
 
 
 def write_agents(run: MeasuredRun, agents: AgentWatch, folder: Path, *, plots: bool) -> None:

@@ -238,4 +238,4 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
         write_tables(scratch, tables | acknowledge_tables(run.state))
         if plots:
             draw_channels(run, channels, scratch)
-        write_metadata(scratch, run_metadata(run.config))
+        write_metadata(scratch, run_metadata(run.config, seed=run.seed))

@@ -302,6 +302,8 @@ def write_series(
     folder: Path,
     topology: Topology | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    seed: int | None = None,
 ) -> None:
     """Write bins, learned times and distribution (CSV, Parquet), plots (PNG) and metadata (JSON).
 
@@ -317,6 +319,8 @@ def write_series(
         Draw a picture of its links for every bin, too: ``frames/*.png`` and ``links.gif``.
     progress : callable, optional
         Called with (pictures done, in all).
+    seed : int, optional
+        Of the run, by default that of the configuration.
     """
     tables: dict[str, Table] = {"series": series.bins, "distribution": series.distribution}
     if len(series.estimates):
@@ -338,7 +342,7 @@ def write_series(
                 for row in series.bins.itertuples()
             ]
             write_frames(topology, series.channels, texts, scratch, progress)
-        metadata = run_metadata(config)
+        metadata = run_metadata(config, seed=seed)
         if series.frames is not None:
             series.frames.write(scratch)
             metadata["frames"] = series.frames.metadata(series.time_unit, series.cycle_time)

@@ -17,6 +17,7 @@ from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.output.destination import one_file, replace_anything
 from hopforge.model.output.results import check_writable, said_command
+from hopforge.model.output.run_files import kind_of_run
 from hopforge.sim.start.preparation import for_command
 
 if TYPE_CHECKING:
@@ -59,16 +60,19 @@ class Call(NamedTuple):
         As the command uses it.
     words : str
         The Python expression that makes the result again: ``metadata.json`` names it as the command.
+    kind : str
+        Command that writes the same files.
     """
 
     configuration: Configuration
     config: Config
     words: str
+    kind: str
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
         """Let errors of the block name file, line and key, and its files the expression that made them."""
-        with placed(self.configuration._name, self.configuration._source), said_command([self.words]):
+        with placed(self.configuration._name, self.configuration._source), said_command([self.words], self.kind):
             yield
 
 
@@ -90,7 +94,8 @@ def called(configuration: Configuration, command: str, function: str, **options:
     given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
     with placed(configuration._name, configuration._source):
         used = for_command(command, configuration._config)
-    call = Call(configuration, used, f"hopforge.{function}({configuration!r}{given})")
+    kind = kind_of_run({"command": ["hopforge", *command.split()]}) or command
+    call = Call(configuration, used, f"hopforge.{function}({configuration!r}{given})", kind)
     with call.named():
         yield call
     if call.config.unused:

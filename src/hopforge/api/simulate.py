@@ -45,12 +45,8 @@ class NetFound:
         return [*run_rows({"": self._config}), *self._run.rows()]
 
     def write(self, folder: Path, *, plots: bool = False) -> None:
-        """Write tables and metadata; pictures of the run before do not stand beside the tables of this one."""
-        earlier = (folder / "metadata.json").exists()
+        """Write tables and metadata."""
         self._run.write(folder, plots=plots)
-        if earlier and not plots:
-            for name in _PICTURES:
-                (folder / f"{name}.png").unlink(missing_ok=True)
 
     def refuse(self) -> None:
         """Raise what is wrong with the run although its results can be kept."""
@@ -67,7 +63,7 @@ class SeriesFound:
 
         if frames:
             check_frames(config.simulation.series_bins)
-        self._config, self._frames = config, frames
+        self._config, self._frames, self._seed = config, frames, seed
         self._run: Bins = prepare("series", config, load=load, seed=seed)
         self._found: TimeSeries
 
@@ -89,7 +85,8 @@ class SeriesFound:
         """Write tables, plots and metadata; with frames also a picture of the links for every bin."""
         from hopforge.sim.run.time_series import write_series  # noqa: PLC0415 - as above
 
-        write_series(self._config, self._found, folder, self._network if self._frames else None, progress)
+        network = self._network if self._frames else None
+        write_series(self._config, self._found, folder, network, progress, seed=self._seed)
 
     def refuse(self) -> None:
         """Raise what is wrong with the run although its results can be kept."""
