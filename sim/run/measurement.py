@@ -19,6 +19,7 @@ from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_tables, c
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.network_latency import network_words
+from hopforge.sim.run.run_statistics import figure
 
 
 class MeasuredRun(Protocol):
@@ -27,6 +28,10 @@ class MeasuredRun(Protocol):
     @property
     def config(self) -> Config:
         """What was asked for."""
+
+    @property
+    def seed(self) -> int:
+        """Of the random draws."""
 
     @property
     def topology(self) -> Topology:
@@ -194,8 +199,8 @@ def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
     rows = [("latency", f"{found.latency:.2f} ± {found.latency_interval:.2f} cycles ({spread})")]
     if found.message_latency != found.latency:
         words = (
-            f"{found.message_latency:.2f} cycles (median {found.message_latency_median:.0f}, "
-            f"95 % {found.message_latency_p95:.0f}, 99 % {found.message_latency_p99:.0f}, "
+            f"{figure(found.message_latency, '.2f')} cycles (median {figure(found.message_latency_median)}, "
+            f"95 % {figure(found.message_latency_p95)}, 99 % {figure(found.message_latency_p99)}, "
             f"max {found.message_latency_max})"
         )
         rows.append(("messages", words))
