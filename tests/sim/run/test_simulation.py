@@ -154,7 +154,7 @@ def test_without_packets_there_is_no_latency() -> None:
 
 def test_bins_without_packets_have_no_latency() -> None:
     bins = "simulation: {series_bins: 20, max_cycles: 2000}"
-    series = run_series(Simulation(config(MESH, bins), 0.003, 1), lambda done, total: None)
+    series = run_series(Simulation(config(MESH, bins), 0.001, 1), lambda done, total: None)
     columns = ["latency", "latency_p50", "latency_p95", "latency_p99", "hops"]
     empty = series.bins[columns].isna()
     assert 2 < empty["latency"].sum() < 18
