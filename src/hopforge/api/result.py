@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from hopforge.api.configuration import Configuration
 from hopforge.api.errors import placed, warn
+from hopforge.api.writing import forced, writing
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.output.destination import one_file, replace_anything
+from hopforge.model.output.destination import one_file
 from hopforge.model.output.results import check_writable, said_command
 from hopforge.model.output.run_files import kind_of_run
 from hopforge.sim.start.preparation import for_command
@@ -123,15 +125,22 @@ class Picture:
         """The bytes of the file."""
         return self._png
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write it to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file.
+        force : bool
+            Replace an input or a file of another kind, too.
 
         Raises
         ------
         UserError
-            The file cannot be written, or would replace an input or a file of another kind.
+            The file cannot be written, or would replace an input or a file of another kind and `force` is false.
         """
-        with one_file(Path(path), "a PNG picture") as part:
+        with writing(Path(path), force), one_file(Path(path), "a PNG picture") as part:
             part.write_bytes(self._png)
         return Path(path)
 
@@ -161,7 +170,7 @@ class Result:
     @cached_property
     def values(self) -> Mapping[str, Any]:
         """What was measured, by the names that the columns of `table` have."""
-        return self._found.values()
+        return MappingProxyType(self._found.values())
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -171,7 +180,7 @@ class Result:
     @cached_property
     def tables(self) -> Mapping[str, "pd.DataFrame"]:
         """All tables that the command writes, by their names."""
-        return self._written.tables
+        return MappingProxyType(self._written.tables)
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -181,7 +190,7 @@ class Result:
     @cached_property
     def pictures(self) -> Mapping[str, Picture]:
         """All plots, by their names."""
-        return self._written.pictures or self._files(plots=True).pictures
+        return MappingProxyType(self._written.pictures or self._files(plots=True).pictures)
 
     def plot(self, name: str | None = None) -> Picture:
         """Return a plot, by default the first one.
@@ -211,7 +220,7 @@ class Result:
         UserError
             The files cannot be written.
         """
-        with forced(force), self._call.named():
+        with self._call.named(), forced(force):
             self._found.write(Path(folder), plots=plots)
         return Path(folder)
 
@@ -289,16 +298,6 @@ def refuse_unknown(what: str, name: str, known: Iterable[str]) -> NoReturn:
     if not names:
         raise UserError(f"this result has no {what}")
     raise UserError(f"{what} must be one of {names}, not {name!r}")
-
-
-@contextlib.contextmanager
-def forced(force: bool) -> Iterator[None]:
-    """Let files of this block replace inputs and files of another kind, if `force` says so."""
-    replace_anything(force)
-    try:
-        yield
-    finally:
-        replace_anything(False)
 
 
 def check_folder(folder: "str | os.PathLike[str] | None") -> Path | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopforge.api.configuration import Configuration, configuration
-from hopforge.api.errors import refuse_outside
+from hopforge.api.errors import number_within
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, called
 from hopforge.model.config import Config
@@ -148,7 +148,8 @@ def simulate(
     load : float, optional
         Offered flits per host and cycle, 0 to 1; by default ``simulation.load``.
     seed : int, optional
-        Of every random draw; by default the file's.
+        Of traffic and of decisions during the run; by default the file's. Networks and tables that are drawn, such as
+        random ties, keep the file's.
     progress : bool or callable
         A bar on a terminal and in Jupyter, or a function that is called with (done, in all).
 
@@ -160,8 +161,8 @@ def simulate(
         Network, routing and virtual channels can deadlock.
     """
     given = configuration(config)
-    refuse_outside("load", load, 0.0, 1.0)
-    refuse_outside("seed", seed, 0, MOST_SEED)
+    load = number_within("load", load, 0.0, 1.0)
+    seed = number_within("seed", seed, 0, MOST_SEED)
     with called(given, "net", "simulate", load=load, seed=seed) as call:
         found = NetFound(call.config, load=load, seed=seed)
         with shown(progress, found.unit) as advance:
@@ -182,8 +183,8 @@ def series(
     `Result.values` are those of the last bin, `Result.table` holds all.
     """
     given = configuration(config)
-    refuse_outside("load", load, 0.0, 1.0)
-    refuse_outside("seed", seed, 0, MOST_SEED)
+    load = number_within("load", load, 0.0, 1.0)
+    seed = number_within("seed", seed, 0, MOST_SEED)
     with called(given, "series", "series", load=load, seed=seed) as call:
         found = SeriesFound(call.config, load=load, seed=seed)
         with shown(progress, found.unit) as advance:

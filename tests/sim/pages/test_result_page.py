@@ -269,6 +269,12 @@ def test_metadata_with_what_is_no_character(tmp_path: Path) -> None:
     assert b"ud800.yml" in render(result_page(find_results(tmp_path), "c")).encode("utf-8")
 
 
+def test_a_row_of_lookups_without_a_hit_rate_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "t.csv").write_text("lookups,x\n0,7\n")
+    assert "lookups" in render(result_page(find_results(tmp_path), "c"))
+
+
 def test_tables_of_others_do_not_break_the_page(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"when,huge,mixed,</script>\n2024-01-01,{'9' * 400},1,inf\n,,x,-inf\n")
     frame = pd.DataFrame({"list": [[1], [2, 3]], "when": pd.to_datetime(["2024-01-01", None]), "n": [1, None]})
