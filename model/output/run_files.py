@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from hopforge.model.input_file import input_at
+from hopforge.model.input_file import input_at, largest_bytes
 
 __all__ = [
     "METADATA",
@@ -66,14 +66,13 @@ def listed_files(metadata: Mapping[str, Any]) -> frozenset[str] | None:
 
 def list_files(scratch: Path) -> None:
     """Write into metadata.json, where there is one, which files stand beside it."""
-    path = scratch / METADATA
-    if not path.is_file():
+    metadata = _read(scratch / METADATA)
+    if not metadata:
         return
     names = sorted(item.relative_to(scratch).as_posix() for item in scratch.rglob("*") if item.is_file())
-    metadata = json.loads(path.read_text(encoding="utf-8"))
-    configuration = {"config": metadata.pop("config")} if "config" in metadata else {}  # long: stays the last
-    metadata |= {_FILES: [printable(name) for name in names]} | configuration
-    path.write_text(json_text(metadata) + "\n", encoding="utf-8")
+    long = {key: metadata.pop(key) for key in ("config", "columns") if key in metadata}  # stay the last
+    metadata |= {_FILES: [printable(name) for name in names]} | long
+    (scratch / METADATA).write_text(json_text(metadata) + "\n", encoding="utf-8")
 
 
 def stale_files(scratch: Path, target: Path) -> list[Path]:
@@ -99,7 +98,10 @@ def remove_files(paths: list[Path]) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """Return metadata; nothing for what is no such file."""
     try:
+        if not path.is_file() or path.stat().st_size > largest_bytes():
+            return {}
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return {}
