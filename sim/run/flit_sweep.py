@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -94,7 +95,7 @@ MEANS = [
 CLASS_MEANS = ["request_latency", "reply_latency", "round_trip_latency", "acknowledge_latency"]
 
 
-def _latency(mean: float, half: float) -> str:
+def _latency(mean: Any, half: Any) -> str:
     return "–" if math.isnan(mean) else f"{mean:.2f} ± {figure(half, '.2f')}"
 
 

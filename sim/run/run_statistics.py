@@ -1,6 +1,7 @@
 """What a run's samples say: the end of its start-up, the mean with its interval, percentiles."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,6 +100,6 @@ def mean_of(total: float, count: int) -> float:
     return total / count if count else math.nan
 
 
-def figure(value: float, form: str = ".0f") -> str:
-    """Return a figure as people read it; a dash where there is none."""
+def figure(value: Any, form: str = ".0f") -> str:
+    """Return a number as people read it; a dash where there is none."""
     return "–" if math.isnan(value) else format(value, form)
