@@ -277,12 +277,11 @@ class EveryAnswer:
             packet = _Packet(self._unknown, **fields)
             out = [0] * self._most
             try:
+                memory = _Memory(self._unknown, self._entries)
+                place = (Whole(router), Whole(in_port), Whole(in_vc))
                 count = int(
-                    self._function(
-                        Whole(router), Whole(in_port), Whole(in_vc), packet, self._net, self._table, _Memory(self._unknown, self._entries),
-                        _Array(out, writable=True),
-                    )
-                )  # fmt: skip
+                    self._function(*place, packet, self._net, self._table, memory, _Array(out, writable=True))
+                )
             except Exception as error:
                 what = "" if isinstance(error, NotCoveredError) else f"{type(error).__name__}: "
                 raise NotCoveredError(f"{self._place_of(error)}{what}{error}") from error

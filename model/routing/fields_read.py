@@ -237,7 +237,7 @@ def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType], *, ou
     if isinstance(value, Dispatcher):
         if not ours and str(value.py_func.__module__).startswith("hopforge.model.network."):
             if value is not user_code.candidate:
-                _everything(found, f"{name}, a part of the kernel (hopforge.model.routing has what relations may use)")
+                _everything(found, f"{name}, a part of the kernel, not one of hopforge.model.routing")
             return
         if (value.py_func.__module__ or "").startswith("hopforge.model.kernel.rng"):
             found.changing.append(f"{name}, random numbers other than those of draw_below")

@@ -28,7 +28,8 @@ class NotCoveredError(Exception):
 
 def _in_range(value: int) -> int:
     if not -MOST <= value <= MOST:
-        raise NotCoveredError(f"it computes a number of {value.bit_length()} bits, which machine code may hold otherwise")
+        bits = value.bit_length()
+        raise NotCoveredError(f"it computes a number of {bits} bits, which machine code may hold otherwise")
     return value
 
 
@@ -87,9 +88,9 @@ class Whole(int):
             raise NotCoveredError("it takes a power beyond 64 bits")
         return number(int.__pow__(self, other))
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         """As `__pow__`."""
-        return Whole(other).__pow__(self) if isinstance(other, int) else NotImplemented
+        return Whole(other).__pow__(self, modulo) if isinstance(other, int) else NotImplemented
 
     def __round__(self, digits: Any = None) -> Any:
         """Round to whole numbers only."""
@@ -124,18 +125,20 @@ def cast(kind: Any, unknown: type) -> Callable[[Any], Any]:
     if not isinstance(kind, types.Type):
         kind = types.float64 if kind is float else types.int64 if kind is int else _of_numpy(kind)
 
+    integer: Any = kind if isinstance(kind, types.Integer) else None
+
     def convert(value: Any) -> Any:
         if isinstance(value, unknown):
             return value
         if kind == types.float64:
             return float(value)
-        if not isinstance(kind, types.Integer) or not (kind.signed or kind.bitwidth <= _NARROW):
+        if integer is None or not (integer.signed or integer.bitwidth <= _NARROW):
             raise NotCoveredError(f"it makes a number of type {kind}, which computes in its own way")
         whole = _in_range(int(value))
-        if not isinstance(value, int) and not kind.minval <= whole <= kind.maxval:
+        if not isinstance(value, int) and not integer.minval <= whole <= integer.maxval:
             raise NotCoveredError(f"it makes {kind} of {value}")
-        kept = (whole - kind.minval) % (1 << kind.bitwidth) + kind.minval
-        return Whole(kept) if kind.signed else Unsigned(kept)
+        kept = (whole - integer.minval) % (1 << integer.bitwidth) + integer.minval
+        return Whole(kept) if integer.signed else Unsigned(kept)
 
     return convert
 

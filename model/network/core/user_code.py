@@ -61,8 +61,7 @@ PATTERN_ARGUMENTS = (int64, int64, USER_NET, USER_TABLE)
 
 
 def route_arguments(packet: frozenset[str], written: frozenset[str]) -> tuple[Any, ...]:
-    """Return the parameters of a relation for which only some fields exist: it cannot read what the proof takes no
-    heed of, in whatever way it tries.
+    """Return the parameters of a relation for which only some fields exist: it can read nothing else in any way.
 
     Parameters
     ----------

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
-
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest

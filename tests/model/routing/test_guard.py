@@ -132,13 +132,17 @@ def prepare(*_):
     print('begun', flush=True)
     while True:
         try:
-            while True: pass
-        except BaseException: pass
+            for k in range(10**9):
+                x = k
+        except BaseException:
+            pass
 """
 
 
 @pytest.mark.parametrize("limit_s, presses, status", [(0.5, 0, 2), (600, 2, 130)])
-def test_a_file_that_catches_every_interrupt_is_ended(tmp_path: Path, limit_s: float, presses: int, status: int) -> None:
+def test_a_file_that_catches_every_interrupt_is_ended(
+    tmp_path: Path, limit_s: float, presses: int, status: int
+) -> None:
     (tmp_path / "mine.py").write_text(DEAF)
     routing = f"{{algorithm: file, file: mine.py, prepare_limit_s: {limit_s}}}"
     (tmp_path / "net.yml").write_text(f"name: x\n{MESH}\nrouting: {routing}\n")
@@ -154,7 +158,7 @@ def test_a_file_that_catches_every_interrupt_is_ended(tmp_path: Path, limit_s: f
         assert running.returncode == status
         assert len(said) == 1
         assert said[0].endswith("interrupted" if presses else "and goes on when it is interrupted")
-        assert presses or "mine.py:6: takes longer than 0.5 s" in said[0] or "mine.py:7: takes" in said[0]
+        assert presses or "takes longer than 0.5 s" in said[0]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["mine.py", "net.yml"]
 
 
