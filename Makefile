@@ -2,7 +2,8 @@
 # make demo    one YAML file -> Verilog, lint, co-simulation, hit rates, build/demo/report.html
 # make test    lint and all tests but the long ones
 # make study   the long ones: wide proofs, all mutants, every figure of the papers
-# make docs    the pages that are written from the code, and docs/results from docs/results/data
+# make docs    the site, build/site/index.html; first the pages that are written from code and data (make pages)
+# make gallery, make notebooks    the pictures of docs/start/gallery.md, the outputs of docs/notebooks
 # make house   docs/pictures/house.svg and its figures: rooms, floors, imports
 # make lock    requirements.lock anew from pyproject.toml
 SHELL := /bin/bash
@@ -10,7 +11,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup system demo test lint pytest study docs house lock clean distclean FORCE
+.PHONY: help setup system demo test lint pytest study docs pages site gallery notebooks house lock clean distclean FORCE
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -79,10 +80,25 @@ pytest: $(STAMP)
 study: setup
 	HOPFORGE_STUDY=1 $(BIN)/python -m pytest -n $(JOBS) -m study
 
-docs: $(STAMP)
+docs: pages site
+
+site: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "make docs: build/site/index.html"
+
+pages: $(STAMP)
+	@mkdir -p build
 	$(BIN)/hopforge schema --markdown > build/configuration.md
 	mv build/configuration.md docs/definitions/configuration.md
+	$(BIN)/python -m hopforge.model.output.column_page > build/columns.md
+	mv build/columns.md docs/definitions/columns.md
 	$(BIN)/python -m hopforge.sim.reproduce.pages docs/results
+
+gallery: $(STAMP)
+	$(BIN)/python .ci/gallery.py
+
+notebooks: $(STAMP)
+	$(BIN)/python .ci/notebooks.py
 
 house: $(STAMP)
 	@$(BIN)/python .ci/house.py --svg docs/pictures/house.svg

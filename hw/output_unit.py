@@ -111,11 +111,11 @@ class OutputUnit(wiring.Component):
             ]
             m.d.sync += [
                 count.eq(Mux(self.sent[w], count - 1 + returned[w], count + returned[w])),
-                nonzero.eq(Mux(self.sent[w], (count > 1) | returned[w], nonzero | returned[w])),
+                nonzero.eq(Mux(self.sent[w], _several(count) | returned[w], nonzero | returned[w])),
             ]
             released = self.sent[w] & self.sent_tail
             if p.va == "free_queue":
-                m.d.comb += [self.stays[w].eq(nonzero | returned[w]), self.follows[w].eq((count > 1) | returned[w])]
+                m.d.comb += [self.stays[w].eq(nonzero | returned[w]), self.follows[w].eq(_several(count) | returned[w])]
                 self._queued(m, w, queue, released, count, returned[w])
                 continue
             if p.vc_release == "tail":
@@ -145,3 +145,8 @@ class OutputUnit(wiring.Component):
         ]
         room = Const(1, 1) if p.switching == "vct" else self.stays[w]
         m.d.comb += queue.ready[w].eq((free | again) & room)
+
+
+def _several(count: Signal) -> Value:
+    """Return whether a counter is above 1, which one of a single bit never is (Verilator warns of the comparison)."""
+    return count > 1 if len(count) > 1 else Const(0)

@@ -72,7 +72,33 @@ class DqnConfig(Section):
     observation: Literal["scaled", "raw"] = "scaled"
     """Numbers of an observation are about 0 to 1, or as they are."""
 
+    # how long a decision takes, and in which numbers it is made
+    decision_cycles: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Cycles that a decision takes: the packet is not routed before."""
+    decision_interval: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Cycles from the begin of a decision of an agent to that of its next one (default: `decision_cycles`)."""
+    decision_queue: Annotated[int, Field(ge=0, le=65_536)] = 16
+    """Packets that wait for an agent; one more, and it takes dimension order."""
+    inference: Literal["float", "int8"] = "float"
+    """Numbers in which an agent decides; `int8`: those of the hardware, for agents that learn no more."""
+
     def problems(self) -> Iterator[Problem]:
         """Check what concerns several keys."""
         if self.bootstrap == "none" and self.gamma != 0.99:
             yield Problem("gamma", "is for bootstrap=next_router only, not bootstrap=none")
+        if self.inference == "int8":
+            yield from self._int8_problems()
+        if self.decision_cycles == 0:
+            if self.decision_interval is not None:
+                yield Problem("decision_interval", "is for decision_cycles above 0 only")
+            if self.decision_queue != type(self).model_fields["decision_queue"].default:
+                yield Problem("decision_queue", "is for decision_cycles above 0 only")
+
+    def _int8_problems(self) -> Iterator[Problem]:
+        """Whole numbers are made of trained weights once, for scaled observations."""
+        if self.weights is None:
+            yield Problem("weights", "missing; inference=int8 needs those of trained agents")
+        if self.learning_starts != 0:
+            yield Problem("learning_starts", f"must be 0 (no learning) with inference=int8, not {self.learning_starts}")
+        if self.observation != "scaled":
+            yield Problem("observation", f"must be scaled with inference=int8, not {self.observation}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from hopforge.model.config.base import suggestion
@@ -51,7 +52,7 @@ def key_help(path: str) -> list[KeyHelp]:
     UserError
         No such key.
     """
-    schema = Config.model_json_schema()
+    schema = _schema()
     definitions = schema["$defs"]
     sections: list[dict[str, Any]] = [schema]
     words = path.replace("]", "").replace("[", ".").split(".")
@@ -72,8 +73,14 @@ def key_help(path: str) -> list[KeyHelp]:
 
 def all_keys() -> KeyHelp:
     """Return the sections of a file."""
-    schema = Config.model_json_schema()
+    schema = _schema()
     return KeyHelp("", "section", "", schema["description"], keys=tuple(_keys("", schema, schema["$defs"])))
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    """Return the schema of a file: it takes pydantic half a second."""
+    return Config.model_json_schema()
 
 
 def _below(node: dict[str, Any], definitions: dict[str, Any]) -> list[dict[str, Any]]:

@@ -121,6 +121,8 @@ def parse_failed(links: list[str], switches: list[str]) -> FailedConfig:
 
 
 Load = Annotated[float, Field(gt=0, le=1)]
+#: of a sweep whose file names no loads
+_LOADS, _KNEE_PERCENT = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5), 2.0
 
 
 class LoadStep(Section):
@@ -137,8 +139,10 @@ class SimulationConfig(Section):
 
     load: Load = 0.1
     """Offered load of `hopforge net` in flits per host and cycle."""
-    loads: Annotated[tuple[Load, ...], Field(min_length=1)] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-    """Offered loads of `hopforge sweep`."""
+    loads: Annotated[tuple[Load, ...], Field(min_length=1)] | None = None
+    """Offered loads of `hopforge sweep`; without: 0.05 to 0.5 in steps of 0.05, and `knee_percent` 2."""
+    knee_percent: Annotated[float, Field(ge=0.1, le=50)] | None = None
+    """`hopforge sweep` adds loads by bisection until the knee lies between two loads that differ by this or less."""
     variants: dict[str, dict[str, Any]] = {}
     """`hopforge sweep`: name of a curve and what it changes in this file, `router.vcs: 2`; without: the file itself."""
     seeds: Annotated[int, Field(ge=1, le=1000)] = 1
@@ -167,6 +171,17 @@ class SimulationConfig(Section):
     """With `failures`: bin of the time series."""
     deadlock_cycles: Annotated[int, Field(ge=100)] = 10000
     """No flit has moved for so long with flits in flight: the run ends with the cycle of waiting channels."""
+
+    @property
+    def first_loads(self) -> tuple[float, ...]:
+        """Loads that a sweep begins with."""
+        return _LOADS if self.loads is None else self.loads
+
+    @property
+    def knee_within(self) -> float | None:
+        """Share of the load within which a sweep finds the knee; None: it adds no loads."""
+        percent = _KNEE_PERCENT if self.loads is None and self.knee_percent is None else self.knee_percent
+        return None if percent is None else percent / 100
 
     def problems(self) -> Iterator[Problem]:
         """Check the names of the variants, and the limits that are given."""

@@ -1,16 +1,27 @@
 """Algorithm 2: what happens to the header of a regular packet at a router (docs/definitions/dqn.md#headers).
 
-The caller asks in this order: `passes_by` (must the packet take DOR?), else observation and `learning.decide`, then
-`propose`. Times are the network's; entries hold the router's own.
+The caller asks in this order: `passes_by` (must the packet take DOR?), else `enter`; then observation,
+`learning.decide` and `start_episode`; when the decision is over `accepts`. Times are the network's; entries hold the
+router's own.
 """
 
 from typing import Any
 
 from hopforge.model.dqn.dense import compiled
 from hopforge.model.dqn.rules import RoutingRules
-from hopforge.model.dqn.tables import COUNTERS, NONE, Tables, add_entry, close_episode, open_episode
+from hopforge.model.dqn.tables import (
+    COUNTERS,
+    EPISODE,
+    NONE,
+    TIME,
+    Tables,
+    add_entry,
+    close_episode,
+    find_entry,
+    open_episode,
+)
 
-__all__ = ["deliver", "passes_by", "propose", "take_escape", "wants_acknowledge"]
+__all__ = ["accepts", "deliver", "enter", "passes_by", "start_episode", "take_escape", "wants_acknowledge"]
 
 _NUMBER = {name: number for number, name in enumerate(COUNTERS)}
 _DECISIONS, _REJECTED, _ESCAPED = _NUMBER["decisions"], _NUMBER["rejected"], _NUMBER["escaped_waiting"]
@@ -34,6 +45,19 @@ def deliver(tables: Tables, req_ack: bool, port: int) -> bool:
         tables.counts[_MADE] += 1
         tables.counts[_SENT] += 1
     return made
+
+
+@compiled
+def enter(
+    tables: Tables, router: int, packet: int, now: int, way: int, req_ack: bool, port: int
+) -> None:  # fmt: skip
+    """Enter a packet with ReqAck, without an episode, if the table has room (arguments as for `passes_by`)."""
+    if not req_ack:
+        return
+    if tables.fill[router] < tables.entries.shape[1]:
+        add_entry(tables, router, packet, now, way, NONE, port)
+    else:
+        tables.counts[_TABLE_FULL] += 1
 
 
 @compiled
@@ -62,56 +86,71 @@ def passes_by(
         return False
     if not pdor:
         tables.counts[_HOP_LIMIT] += 1
-    if req_ack:
-        if tables.fill[router] < tables.entries.shape[1]:
-            add_entry(tables, router, packet, now, way, NONE, port)
-        else:
-            tables.counts[_TABLE_FULL] += 1
+    enter(tables, router, packet, now, way, req_ack, port)
     return True
 
 
 @compiled
-def propose(
-    tables: Tables, rules: RoutingRules, router: int, packet: int, now: int, way: int, req_ack: bool, port: int,
-    observation: Any, action: int, free: int, flits: int, busy: bool,
-) -> bool:  # fmt: skip
-    """Enter the agent's proposal; return whether it is accepted (else the packet takes DOR for good).
+def start_episode(
+    tables: Tables, router: int, packet: int, came: int, req_ack: bool, observation: Any, action: int
+) -> int:  # fmt: skip
+    """Start the episode of a decision about a packet that `enter` has been called for; return its place or `NONE`.
 
     Parameters
     ----------
-    tables, rules, router, packet, now, way, req_ack, port
-        As `passes_by`.
+    tables, router, packet, req_ack
+        As for `passes_by`.
+    came : int
+        When its header came here.
     observation : float[input]
         What the agent saw.
     action : int
-        What it proposed.
+        What it proposes.
+    """
+    tables.counts[_DECISIONS] += 1
+    agent = tables.agents[router]
+    if not req_ack:
+        tables.counts[_NO_REQACK] += 1
+        return NONE
+    entry = find_entry(tables, router, packet)
+    if entry == NONE or tables.entries[router, entry, TIME] != came + tables.skew[router]:
+        return NONE  # there was no room for it, or it is gone by age
+    if tables.active[agent] >= tables.episode_numbers.shape[1]:
+        tables.counts[_OVERRUN] += 1
+        return NONE
+    episode = open_episode(tables, agent, action)
+    for j in range(len(observation)):
+        tables.episode_observations[agent, episode, j] = observation[j]
+    tables.entries[router, entry, EPISODE] = episode
+    return int(episode)
+
+
+@compiled
+def accepts(
+    tables: Tables, rules: RoutingRules, router: int, packet: int, episode: int, free: int, flits: int, busy: bool
+) -> bool:  # fmt: skip
+    """Return whether the proposal about a packet is accepted (else it takes DOR for good).
+
+    Parameters
+    ----------
+    tables, rules, router, packet
+        As for `passes_by`.
+    episode : int
+        Of the decision, or `NONE`.
     free, flits : int
-        Free flits of the buffer behind that channel, and flits of the packet, header and footer included.
+        Free flits of the buffer behind the proposed channel, and flits of the packet, header and footer included.
     busy : bool
         Whether the channel is busy.
     """
-    tables.counts[_DECISIONS] += 1
-    agent, episode = tables.agents[router], NONE
-    room = tables.fill[router] < tables.entries.shape[1]
-    accepted = free >= flits or (rules.busy_too and not busy)
-    if not req_ack:
-        tables.counts[_NO_REQACK] += 1
-    elif not room:
-        tables.counts[_TABLE_FULL] += 1
-    elif tables.active[agent] >= tables.episode_numbers.shape[1]:
-        tables.counts[_OVERRUN] += 1
-    else:
-        episode = open_episode(tables, agent, action)
-        for j in range(len(observation)):
-            tables.episode_observations[agent, episode, j] = observation[j]
-    if not accepted:
-        tables.counts[_REJECTED] += 1
-        if episode != NONE and not rules.reward_rejected:
-            close_episode(tables, agent, episode)
-            episode = NONE
-    if req_ack and room:
-        add_entry(tables, router, packet, now, way, episode, port)
-    return accepted
+    if free >= flits or (rules.busy_too and not busy):
+        return True
+    tables.counts[_REJECTED] += 1
+    if episode != NONE and not rules.reward_rejected:
+        entry = find_entry(tables, router, packet)
+        if entry != NONE and tables.entries[router, entry, EPISODE] == episode:  # else it has ended by age
+            close_episode(tables, tables.agents[router], episode)
+            tables.entries[router, entry, EPISODE] = NONE
+    return False
 
 
 @compiled

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hopforge.model.dqn.int8_table import FRACTION_BITS, LARGEST, LARGEST_INDEX, tanh_table
 from hopforge.model.dqn.shape import NetworkShape
 
-__all__ = ["Int8Network", "quantised", "whole_observations"]
+__all__ = ["HEAD", "LAYERS", "Int8Network", "quantised", "whole_observations"]
 
 #: matrix and bias of each layer
 LAYERS = (("W1", "b1"), ("W2", "b2"), ("WA1", "bA1"), ("WA2", "bA2"))
@@ -70,7 +70,7 @@ def _relu(sums: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
 
 def whole_observations(observations: NDArray[np.floating[Any]]) -> NDArray[np.int8]:
     """Return scaled observations (0 … 1) as 0 … 127."""
-    return np.clip(np.floor(observations * LARGEST + 0.5), 0, LARGEST).astype(np.int8)
+    return np.clip(np.floor(observations.astype(np.float64) * LARGEST + 0.5), 0, LARGEST).astype(np.int8)
 
 
 def quantised(

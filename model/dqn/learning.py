@@ -34,7 +34,7 @@ from hopforge.model.dqn.forward import forward, greedy
 from hopforge.model.dqn.gradient import loss_and_gradient
 from hopforge.model.kernel.rng import next_below, next_float
 
-__all__ = ["decide", "end_decision", "put_targets", "store", "train"]
+__all__ = ["decide", "end_decision", "put_targets", "store", "take_action", "train"]
 
 
 @part
@@ -53,21 +53,9 @@ def _drawn_action(streams: Any, number: int, actions: int, allowed: int) -> int:
 
 
 @compiled
-def decide(agents: Agents, agent: int, observation: Any, allowed: int) -> int:
-    """Return the action of an agent; call `end_decision` when the samples that fall due with it are stored.
-
-    Parameters
-    ----------
-    agents : Agents
-    agent : int
-        Which one.
-    observation : float[1, input]
-    allowed : int
-        Mask of the actions that lead somewhere; one bit or more.
-    """
+def take_action(agents: Agents, agent: int, q: Any, best: int, allowed: int) -> int:
+    """Return the best action of an agent, or a random one; `q`: the Q values of all actions."""
     counts = agents.counts
-    q = forward(agents.weights[agent], agents.widths, observation, agents.work)[0]
-    best = greedy(q, allowed)
     rate = exploration_rate(agents.limits[SCHEDULE], counts[agent, DECISIONS])
     draw = next_float(agents.streams, 2 * agent)
     action = best
@@ -78,6 +66,25 @@ def decide(agents: Agents, agent: int, observation: Any, allowed: int) -> int:
     counts[agent, DECISIONS] += 1
     agents.sums[agent, Q] += q[best]
     return action
+
+
+@compiled
+def decide(agents: Agents, agent: int, observation: Any, allowed: int) -> int:
+    """Return the action of an agent; call `end_decision` when the samples that fall due with it are stored.
+
+    `take_action` is the same for a best action that is known.
+
+    Parameters
+    ----------
+    agents : Agents
+    agent : int
+        Which one.
+    observation : float[1, input]
+    allowed : int
+        Mask of the actions that lead somewhere; one bit or more.
+    """
+    q = forward(agents.weights[agent], agents.widths, observation, agents.work)[0]
+    return int(take_action(agents, agent, q, greedy(q, allowed), allowed))
 
 
 @compiled

@@ -24,7 +24,8 @@ NEVER = 1 << 62
 COUNTERS = (
     "entries", "episodes", "decisions", "no_reqack", "overrun", "table_full", "rejected", "hop_limit",
     "escaped_waiting", "delivered", "acks_made", "acks_sent", "acks_no_entry", "acks_queue_full", "acks_home",
-    "rewards", "expired_entries", "expired_episodes",
+    "rewards", "expired_entries", "expired_episodes", "agent_queue_full", "decision_wait",
+    "int8_agreed",
 )  # fmt: skip
 _NUMBER = {name: number for number, name in enumerate(COUNTERS)}
 _ENTRIES, _EXPIRED, _EXPIRED_EPISODES = _NUMBER["entries"], _NUMBER["expired_entries"], _NUMBER["expired_episodes"]

@@ -21,9 +21,13 @@ def pool_size(hosts: int) -> int:
     return max(64, 4 * hosts)
 
 
-def event_capacity(topology: Topology, router: RouterParameters) -> int:
-    """Events of one kind that one cycle can bring; look-ahead: answers of engines come to those of RC."""
-    return (3 if router.lookahead else 2) * topology.routers * topology.max_ports + topology.hosts
+def event_capacity(topology: Topology, router: RouterParameters, tables: Tables) -> int:
+    """Events of one kind that one cycle can bring.
+
+    Look-ahead: answers of engines come to those of RC; agents: heads that they have decided about.
+    """
+    of_port = 3 if router.lookahead or tables.agents is not None else 2
+    return of_port * topology.routers * topology.max_ports + topology.hosts
 
 
 def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wheel: int) -> dict[str, int]:
@@ -31,7 +35,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
     R, P, V, H = topology.routers, topology.max_ports, router.vcs, topology.hosts
     NI, NP, width = R * P * V, R * P, P * V
     words, port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
-    capacity = event_capacity(topology, router)
+    capacity = event_capacity(topology, router, tables)
     vct_pairs = width * V if router.va == "wavefront" else 1
     speculative = NI if router.speculation or router.va == "free_queue" else 1
     return {
@@ -55,7 +59,9 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "credit_events": wheel,
         "ready_event": wheel * capacity,
         "ready_events": wheel,
-        "heads_next": NP + 1,  # the place behind the last one is written, too
+        # tails that leave, heads that agents have decided about (an agent serves a router or more, and its queue is
+        # full for at most one head of a port); the place behind the last one is written, too
+        "heads_next": 2 * NP + R + 1,
         "granted": NI,
         "released": 2 * NP + 1,  # the place behind the last one is written, too
         "spec_vc": speculative,

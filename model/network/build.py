@@ -140,7 +140,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["wheel_mask"], s["max_candidates"] = wheel - 1, tables.max_candidates
     s["free_packets"], s["latency_min"] = pool_size(topology.hosts), NEVER
     s["router_words"], s["vc_words"] = (R + 63) // 64, (P * V + 63) // 64
-    s["event_capacity"] = event_capacity(topology, router)
+    s["event_capacity"] = event_capacity(topology, router, tables)
 
 
 def _set_router(state: NetState, router: RouterParameters) -> None:

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopforge.model.output.column_notes import ColumnNote
+
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Columns", "one_row", "write_csv", "write_parquet"]
+__all__ = ["Columns", "notes_of_file", "one_row", "write_csv", "write_frame", "write_parquet"]
 
 #: name of a column → its values: whole numbers, floats (NaN: nothing there), truth values or texts
 Columns = Mapping[str, ArrayLike]
@@ -39,15 +42,58 @@ def _texts(values: NDArray[Any]) -> list[str]:
     return found
 
 
-def write_parquet(columns: Columns, path: Path) -> None:
-    """Write columns of the same length as Parquet; the same schema and values as ``DataFrame.to_parquet``."""
+def write_parquet(columns: Columns, path: Path, notes: Mapping[str, ColumnNote]) -> None:
+    """Write columns of the same length as Parquet; the same file as `write_frame` of the DataFrame.
+
+    Parameters
+    ----------
+    columns : dict of str to array
+        The table.
+    path : Path
+        The file.
+    notes : dict of str to ColumnNote
+        What is known of the columns: it goes into the metadata of the schema.
+    """
     import pyarrow as pa  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
     from pyarrow import parquet  # noqa: PLC0415
 
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     stored = {name: _stored(values) for name, values in arrays.items()}
     schema = pa.schema([pa.field(name, array.type) for name, array in stored.items()], {"pandas": _for_pandas(arrays)})
-    parquet.write_table(pa.Table.from_arrays(list(stored.values()), schema=schema), path)
+    parquet.write_table(_noted(pa.Table.from_arrays(list(stored.values()), schema=schema), notes), path)
+
+
+def write_frame(frame: "pd.DataFrame", path: Path, notes: Mapping[str, ColumnNote]) -> None:
+    """Write a DataFrame as Parquet, without its index, with what is known of its columns in the schema."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    from pyarrow import parquet  # noqa: PLC0415
+
+    parquet.write_table(_noted(pa.Table.from_pandas(frame, preserve_index=False), notes), path)
+
+
+def _noted(table: "pa.Table", notes: Mapping[str, ColumnNote]) -> "pa.Table":
+    """Put units and meanings into the schema: ``units`` and ``meanings`` (JSON), and in what pandas calls attrs."""
+    if not notes:
+        return table
+    words = {
+        "units": {name: note.unit for name, note in notes.items()},
+        "meanings": {name: note.meaning for name, note in notes.items()},
+    }
+    held = {key: json.dumps(value, ensure_ascii=False) for key, value in words.items()}
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), **held, "PANDAS_ATTRS": json.dumps(words, ensure_ascii=False)}
+    )
+
+
+def notes_of_file(path: Path) -> dict[str, ColumnNote]:
+    """Return what a Parquet file says of its columns; nothing if there is no such file."""
+    if not path.is_file():
+        return {}
+    from pyarrow import parquet  # noqa: PLC0415 - as above
+
+    held = parquet.read_schema(path).metadata or {}
+    units, meanings = (json.loads(held.get(key, b"{}")) for key in (b"units", b"meanings"))
+    return {name: ColumnNote(unit, meanings[name]) for name, unit in units.items()}
 
 
 def _stored(values: NDArray[Any]) -> "pa.Array":

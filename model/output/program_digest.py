@@ -19,12 +19,21 @@ def program_digest() -> str:
     """SHA-256 over the version, all Python files and all shipped data of hopforge (64 hexadecimal digits)."""
     digest = hashlib.sha256(hopforge.__version__.encode())
     root = Path(hopforge.__file__).parent
+    for path in program_files():
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def program_files() -> list[Path]:
+    """List the Python files and the shipped data of hopforge that decide results."""
+    root = Path(hopforge.__file__).parent
+    found = []
     for layer in _LAYERS:
         for path in sorted((root / layer).rglob("*")):
             place = path.relative_to(root)
             if path.is_file() and "__pycache__" not in place.parts and (path.suffix == ".py" or "data" in place.parts):
-                digest.update(place.as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+                found.append(path)
+    return found
 
 
 def imported_files(path: Path) -> list[Path]:

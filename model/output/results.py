@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import hopforge
-from hopforge.model.output.columns import Columns, write_csv, write_parquet
+from hopforge.model.output.column_notes import column_notes
+from hopforge.model.output.columns import Columns, notes_of_file, write_csv, write_frame, write_parquet
 from hopforge.model.output.destination import ResultError, check_destination, kind_at, made, one_file, put
 from hopforge.model.output.program_digest import program_digest
 
@@ -197,18 +198,29 @@ def write_own(path: Path, text: str) -> None:
     write_text(path, text)
 
 
-def write_tables(folder: Path, tables: Mapping[str, Table]) -> None:
+def write_tables(folder: Path, tables: Mapping[str, Table], units: Mapping[str, str] | None = None) -> None:
     """Write each table as NAME.csv and NAME.parquet (floats in full precision in both).
 
-    Columns of measured times (`MEASURED`) go to the table ``times``, with what names their row.
+    Columns of measured times (`MEASURED`) go to the table ``times``, with what names their row. The schema of Parquet
+    says unit and meaning of each column; `write_metadata`, called afterwards, says it for CSV.
+
+    Parameters
+    ----------
+    folder : Path
+        For the files.
+    tables : dict of str to table
+        By name.
+    units : dict of str to str, optional
+        Units of columns that are others in this run than `model.output.column_notes` says.
     """
     for name, table in _times_apart(tables).items():
+        notes = column_notes(name, map(str, table), units)
         if isinstance(table, Mapping):
             write_csv(table, folder / f"{name}.csv")
-            write_parquet(table, folder / f"{name}.parquet")
+            write_parquet(table, folder / f"{name}.parquet", notes)
             continue
         table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-        table.to_parquet(folder / f"{name}.parquet", index=False)
+        write_frame(table, folder / f"{name}.parquet", notes)
 
 
 def _times_apart(tables: Mapping[str, Table]) -> dict[str, Table]:
@@ -227,9 +239,21 @@ def _columns(table: Table, names: list[str]) -> Table:
 
 
 def write_metadata(folder: Path, metadata: Mapping[str, Any], name: str = "metadata") -> None:
-    """Write NAME.json, keys in the given order."""
+    """Write NAME.json, keys in the given order; last, what the columns of the CSV files beside it mean."""
+    columns = _columns_beside(folder)
+    metadata = {**metadata, **({"columns": columns} if columns else {})}
     text = json.dumps(metadata, indent=2, ensure_ascii=False, default=_plain)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _columns_beside(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
+    """Return unit and meaning of the columns of each CSV file."""
+    found = {}
+    for path in sorted(folder.glob("*.csv")):
+        notes = notes_of_file(path.with_suffix(".parquet"))
+        if notes:
+            found[path.stem] = {name: note._asdict() for name, note in notes.items()}
+    return found
 
 
 _said: list[list[str]] = []  # what the present block is, the innermost last

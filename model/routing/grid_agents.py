@@ -16,7 +16,7 @@ from hopforge.model.dqn.settings import AgentSettings
 from hopforge.model.dqn.shape import MOST_DIMENSIONS, NetworkShape
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
-from hopforge.model.network.parts.agent_headers import ACTION_BITS, PDOR, port_of
+from hopforge.model.network.parts.agent_sight import ACTION_BITS, PDOR, port_of
 from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.routing.grid import (
     ADAPTIVE,
@@ -135,7 +135,10 @@ def _parameters(
         topology=f"{topology.kind} {size}, agents: {int(of_router.max()) + 1}", agents=of_router,
         radices=np.array(radices), coordinates=coordinates.reshape(-1, n), wraps=wraps,
         home=topology.host_router.astype(np.int64), allowed=allowed, first_port=table[HOSTS], escapes=escapes, vcs=vcs,
-        scales=scales, max_episodes=config.max_episodes, seed=options.get("seed", 1), weights=config.weights,
+        scales=scales, max_episodes=config.max_episodes, decision_cycles=config.decision_cycles,
+        decision_interval=config.decision_interval or max(config.decision_cycles, 1),
+        decision_queue=config.decision_queue, int8=config.inference == "int8",
+        seed=options.get("seed", 1), weights=config.weights,
     )  # fmt: skip
 
 

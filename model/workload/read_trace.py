@@ -172,7 +172,20 @@ def parsed(
             if len(found):
                 where = f"{files[rank]}:{lines[rank][found[0]]}"
                 raise TraceError(f"{where}: {bad[int(numbers[rank][found[0]])]}")
+    _check_ends(calls, numbers, files, lines)
     return Trace(name, tuple(calls), numbers, files, lines, communicators)
+
+
+def _check_ends(calls: Sequence[Action], numbers: tuple[Any, ...], files: tuple[Any, ...], lines: Any) -> None:
+    """Refuse a rank that goes on behind its `finalize`: two recordings in one file."""
+    ends = [number for number, call in enumerate(calls) if call.name == "finalize"]
+    for rank, own in enumerate(numbers):
+        for end in ends:
+            found = np.flatnonzero(own[:-1] == end)
+            if len(found):
+                after, behind = calls[own[found[0] + 1]].name, lines[rank][found[0]]
+                where = f"{files[rank]}:{lines[rank][found[0] + 1]}"
+                raise TraceError(f"{where}: {after} stands behind finalize (line {behind})")
 
 
 def write_trace(trace: Trace, folder: str | Path) -> None:

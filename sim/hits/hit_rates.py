@@ -237,7 +237,8 @@ def draw_classes(found: HitReport) -> Figure:
         axes.set_xlim(0, max(float(left.max(initial=0.0)) * 1.05, 1e-3))
     else:
         axes.set_xlim(0, 100)
-    axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=4)
+    if len(table):
+        axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=4)
     return figure
 
 
@@ -305,6 +306,10 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
         ("workload", f"{t['workload']}: {t['packets']:,} packets, {t['mean_switches_per_packet']:.3g} switches each"),
         *([("not sent", f"{t['not_sent']:,} packets from or to hosts of failed switches")] if t["not_sent"] else []),
         ("keys", key_words(found.config, replayed=True)),
+    ]
+    if not t["lookups"]:
+        return [*rows, ("lookups", "none: nothing was looked up, so there are no rates")]
+    rows += [
         ("lookups", f"{t['lookups']:,}"),
         ("hits", share("hits")),
         (

@@ -14,7 +14,8 @@ from hopforge.sim.packet.saturation import LIFETIME_LIMIT
 from hopforge.sim.packet.simulation import run_packets
 from hopforge.sim.run.jobs import Job
 from hopforge.sim.run.kept_results import Row
-from hopforge.sim.run.sweep import Sweep
+from hopforge.sim.run.knee import Knee
+from hopforge.sim.run.sweep import Sweep, curve_knees
 
 _MEANS = [
     "lifetime_ns", "lifetime_median_ns", "lifetime_p95_ns", "lifetime_p99_ns", "accepted", "hops", "outflanked",
@@ -48,6 +49,11 @@ class PacketSweep(Sweep):
         within = curve["lifetime_ns"] <= LIFETIME_LIMIT * curve["variant"].map(lowest)
         curve.insert(2, "sustained", complete & within.to_numpy())
         return curve
+
+    def knees(self, runs: pd.DataFrame) -> dict[str, Knee]:
+        """Saturated: a load that is not sustained."""
+        curve = self.summarise(runs)
+        return curve_knees(curve, ~curve["sustained"])
 
     def write(self, config: Config, runs: pd.DataFrame, folder: Path) -> None:
         """Write runs and curve (CSV, Parquet), plot (PNG) and metadata (JSON)."""

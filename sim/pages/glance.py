@@ -7,6 +7,7 @@ import pandas as pd
 
 from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.report import Column, Fact, Section, Table, thousands
+from hopforge.sim.run.knee import knee_of, knee_words
 
 __all__ = ["glance"]
 
@@ -85,23 +86,15 @@ def _outcome(result: ResultSet) -> list[Fact]:
 
 
 def _knees(curve: pd.DataFrame) -> Iterator[Fact]:
-    """Say between which loads of a sweep each variant saturates; nothing between them was simulated."""
+    """Say between which loads of a sweep each variant saturates."""
     groups = curve.fillna({"variant": ""}).groupby("variant", sort=False) if "variant" in curve else [("", curve)]
     for number, (key, rows) in enumerate(groups):
         variant = str(key) if isinstance(key, str) else ""
         if number == _MOST_VARIANTS:
             return
         label = f"{variant} saturates" if variant else "saturates"
-        full = rows.loc[rows["saturated"].astype(bool), "load"]
-        free = rows.loc[~rows["saturated"].astype(bool), "load"]
-        most = f"accepts at most {rows['accepted'].max():.4g}"
-        if full.empty:
-            yield Fact(label, f"above {free.max():.4g}", f"{most}; the sweep ends before the knee")
-        elif free[free < full.min()].empty:
-            yield Fact(label, f"below {full.min():.4g}", f"{most}; the sweep begins after the knee")
-        else:
-            below = free[free < full.min()].max()
-            yield Fact(label, f"{below:.4g} to {full.min():.4g}", f"{most}; by the loads of the sweep, not bisected")
+        value, known = knee_words(knee_of(rows["load"].tolist(), rows["saturated"].astype(bool).tolist()))
+        yield Fact(label, value, f"accepts at most {rows['accepted'].max():.4g}; {known}")
 
 
 def _cost(result: ResultSet) -> list[Fact]:

@@ -14,6 +14,7 @@ from hopforge.model.output.colour_scale import NOTHING, STOPS
 from hopforge.model.topology import Topology
 from hopforge.model.topology.drawing import draw_places
 from hopforge.model.topology.failed import failed_ports, failed_switches
+from hopforge.model.topology.link_times import queued_times
 from hopforge.sim.pages.find import ResultSet
 from hopforge.sim.pages.network_result import channel_values, network_of, result_config, table_columns
 from hopforge.sim.pages.packet_ways import packet_ways
@@ -175,21 +176,33 @@ def _time(result: ResultSet, config: Config, topology: Topology) -> dict[str, An
     """Return the moments of the slider and what is down in each."""
     frames = result.metadata.get("frames")
     failures = config.simulation.failures if result.kind in ("net", "series", "trace") else ()
+    flit_cycles, cycle_ns = _clock(config, topology)
     if isinstance(frames, Mapping) and isinstance(frames.get("until"), list):
         until, unit = [float(value) for value in frames["until"]], str(frames.get("time_unit", "cycles"))
         cycle_time = float(frames.get("cycle_time", 1.0))
         moments = [0.0, *until[:-1]]
-    else:
-        unit, cycle_time, until = "cycles", 1.0, []
+    else:  # as the terminal says them
+        unit, cycle_time = ("cycles", 1.0) if flit_cycles == 1 else ("µs", flit_cycles * cycle_ns / 1000)
+        until = []
         ends = [failure.cycle + failure.repair_cycles for failure in failures if failure.repair_cycles is not None]
-        moments = sorted({0.0, *(float(failure.cycle) for failure in failures), *map(float, ends)}) if failures else []
+        begins = [failure.cycle for failure in failures]
+        moments = sorted({cycle * cycle_time for cycle in (0, *begins, *ends)}) if failures else []
     down = []
     if not config.failed.none:
         down.append(_parts(topology, config.failed, 0.0, None, "failed from the start"))
     for failure in failures:
         end = None if failure.repair_cycles is None else (failure.cycle + failure.repair_cycles) * cycle_time
         down.append(_parts(topology, failure, failure.cycle * cycle_time, end, f"{describe_failed(failure)} fails"))
-    return {"moments": moments, "until": until, "unit": unit, "down": down, "tables": _new_tables(result, cycle_time)}
+    tables = _new_tables(result, cycle_time / flit_cycles)
+    return {"moments": moments, "until": until, "unit": unit, "down": down, "tables": tables}
+
+
+def _clock(config: Config, topology: Topology) -> tuple[int, float]:
+    """Return the simulator's cycles for each cycle of the file, and the length of one in ns (1 and 0: the same)."""
+    if config.router.model != "input_output_queued":
+        return 1, 0.0
+    times = queued_times(config.router, topology)
+    return times.flit_cycles, times.cycle_ns
 
 
 def _parts(topology: Topology, failed: Any, begin: float, end: float | None, words: str) -> dict[str, Any]:
@@ -202,7 +215,10 @@ def _parts(topology: Topology, failed: Any, begin: float, end: float | None, wor
 
 
 def _new_tables(result: ResultSet, cycle_time: float) -> list[list[Any]]:
-    """Return when the tables of each failure or repair were in force: [begin, stopped, empty, new tables]."""
+    """Return when the tables of each failure or repair were in force: [begin, stopped, empty, new tables].
+
+    With the time of one cycle of the simulator.
+    """
     names = ("cycle", "stopped_cycle", "empty_cycle", "reprogrammed_cycle")
     if not len(result.tables.get("failures", ())):  # the run ended before them
         return []

@@ -67,7 +67,8 @@ def wanted_point(reproduction: Reproduction, point: Point, options: Options) -> 
     inputs = _inputs(reproduction, options)
     words = ", ".join([*(f"{key} {value}" for key, value in point.items()), f"seed {options.seed}", *inputs])
     chosen = {"reproduction": reproduction.name, "point": point, "seed": options.seed}
-    return Wanted(words, chosen, {f"--{name} {path.name}": file_digest(path) for name, path in inputs.items()})
+    files = {f"--{name} {path.name}": file_digest(path) for name, path in inputs.items()}
+    return Wanted(words, chosen, files, tuple(inputs.values()))
 
 
 def _check_inputs(options: Options) -> None:

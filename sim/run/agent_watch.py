@@ -123,8 +123,21 @@ class AgentWatch:
             rows.append(("at the end", ", ".join(means)))
         for subject, causes in _CAUSES.items():
             rows.append((subject, ", ".join(f"{counts[name]:,} {words}" for name, words in causes.items())))
+        rows += self._how_decided(counts)
         if self.diverged:
             rows.append(("STOPPED", self._reason()))
+        return rows
+
+    def _how_decided(self, counts: dict[str, int]) -> list[tuple[str, str]]:
+        """Say what came of decisions that take time, and of those in whole numbers."""
+        rows, parameters, decisions = [], self._of.parameters, max(counts["decisions"], 1)
+        if parameters.decision_cycles:
+            wait = f"{counts['decision_wait'] / decisions:.1f} more in the agent's queue"
+            full = f"{counts['agent_queue_full']:,} packets found it full"
+            rows.append(("a decision takes", f"{parameters.decision_cycles} cycles, {wait}; {full}"))
+        if parameters.int8:
+            agreed = f"{100 * counts['int8_agreed'] / decisions:.2f} % as the float network"
+            rows.append(("int8 decisions", f"{agreed}, mean loss {self._of.int8_loss / decisions:.2g} of Q"))
         return rows
 
     def _late(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -14,8 +14,9 @@ from hopforge.model.output.results import run_metadata, staged, write_metadata, 
 from hopforge.sim.run.first_runs import prepare_job
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.kept_results import Row
+from hopforge.sim.run.knee import Knee
 from hopforge.sim.run.simulation import Simulation
-from hopforge.sim.run.sweep import Sweep
+from hopforge.sim.run.sweep import Sweep, curve_knees
 
 
 class FlitSweep(Sweep):
@@ -40,6 +41,11 @@ class FlitSweep(Sweep):
     def summarise(self, runs: pd.DataFrame) -> pd.DataFrame:
         """One row per variant and load: means over seeds, and `saturated` if any run was."""
         return summarise(runs)
+
+    def knees(self, runs: pd.DataFrame) -> dict[str, Knee]:
+        """Saturated: one of the seeds was."""
+        curve = summarise(runs)
+        return curve_knees(curve, curve["saturated"])
 
     def write(self, config: Config, runs: pd.DataFrame, folder: Path) -> None:
         """Write runs and curve (CSV, Parquet), plot (PNG) and metadata (JSON)."""

@@ -1,6 +1,6 @@
 """Runs of a sweep: which there are, and how mistakes are found before the first of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from hopforge.model.config import Config
@@ -21,9 +21,18 @@ def network_jobs(config: Config) -> list[Job]:
     return [
         Job(variant, load, variant.seed + k, name)
         for name, variant in (config.variants or {"": config}).items()
-        for load in variant.simulation.loads
+        for load in variant.simulation.first_loads
         for k in range(variant.simulation.seeds)
     ]
+
+
+def jobs_at(jobs: Iterable[Job], loads: Mapping[str, float]) -> list[Job]:
+    """List the runs of each variant at one more load, with the seeds that it has at its first load."""
+    found: dict[tuple[str, int], Job] = {}
+    for job in jobs:
+        if job.variant in loads:
+            found.setdefault((job.variant, job.seed), job._replace(load=loads[job.variant]))
+    return list(found.values())
 
 
 def program_jobs(config: Config) -> list[Job]:

@@ -24,6 +24,7 @@ from hopforge.model.config.base import named_files
 from hopforge.model.errors import UserError
 from hopforge.model.output.program_digest import imported_files, program_digest
 from hopforge.model.output.results import MEASURED, forget_parts, locked, package_versions, write_own
+from hopforge.sim.run.file_stamps import Stamp, changed_files, file_stamps
 from hopforge.sim.run.worker_processes import done_by_processes
 
 #: folder of finished runs inside the folder of results
@@ -36,7 +37,7 @@ _ADDRESS = re.compile(r"(\w+://)?[^\s/]+:\d+")
 #: keys that are named when a configuration has changed
 _NAMED_KEYS = 3
 #: keys of section `simulation` that say which runs there are, not what one of them gives
-_CHOICE_OF_RUNS = ("load", "loads", "seeds", "variants")
+_CHOICE_OF_RUNS = ("load", "loads", "knee_percent", "seeds", "variants")
 
 Job = TypeVar("Job")
 Row = dict[str, Any]
@@ -75,11 +76,14 @@ class Wanted:
         All that the user chose and that decides the result: plain values.
     files : mapping of str to str
         Digest of each file that the run reads, by what it is called in messages.
+    paths : tuple of Path
+        These files, to see whether one is changed while the run goes on.
     """
 
     name: str
     configuration: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    paths: tuple[Path, ...] = ()
 
     @cached_property
     def key(self) -> str:
@@ -115,7 +119,6 @@ def described(config: Config, *, without: Collection[str] = ()) -> tuple[dict[st
     parts = config.model_dump(mode="json", exclude={"name", "cosim", *without})
     for name in _CHOICE_OF_RUNS:
         parts.get("simulation", {}).pop(name, None)
-    files: dict[str, str] = {}
     for key, path in named_files(config).items():
         place = key.split(".")
         if place[0] not in parts:
@@ -124,11 +127,20 @@ def described(config: Config, *, without: Collection[str] = ()) -> tuple[dict[st
         for step in place[:-1]:
             section = section[step]
         section[place[-1]] = path.name
-        files[f"{path.name} ({key})"] = file_digest(path)
+    return parts, {name: file_digest(path) for name, path in files_read(config, without=without).items()}
+
+
+def files_read(config: Config, *, without: Collection[str] = ()) -> dict[str, Path]:
+    """Return the files that a run reads, and the modules that those in Python import, by what messages call them."""
+    files: dict[str, Path] = {}
+    for key, path in named_files(config).items():
+        if key.split(".")[0] in {"name", "cosim", *without}:
+            continue
+        files[f"{path.name} ({key})"] = path
         if path.suffix == ".py":
             for module in imported_files(path):
-                files[f"{_beside(module, path)} (imported by {path.name})"] = file_digest(module)
-    return parts, files
+                files[f"{_beside(module, path)} (imported by {path.name})"] = module
+    return files
 
 
 def _beside(module: Path, path: Path) -> str:
@@ -177,7 +189,8 @@ def kept_results(
     Raises
     ------
     SweepError
-        No scheduler at the address, or its workers run another program.
+        No scheduler at the address, or its workers run another program; or hopforge, or a file that a job reads, was
+        changed meanwhile: what is computed after that is not kept.
     LostRunsError
         Jobs have twice ended the process that did them; names them. The others are finished.
     ResultError
@@ -187,6 +200,7 @@ def kept_results(
     with locked(store, wait=False):
         forget_parts(store)
         forget_parts(store / TIMES)
+        stamps = file_stamps({path for one in wanted for path in one.paths})
         keys = [one.key for one in wanted]
         results: dict[str, Any] = {}
         damaged: list[Path] = []
@@ -220,6 +234,7 @@ def kept_results(
             )
             with contextlib.closing(done):
                 for k, found in done:
+                    _refuse_changed(stamps, store)
                     key = keys[missing[k]]
                     results[key] = _keep(store / f"{key}.json", wanted[missing[k]], found)
                     finished += keys.count(key)
@@ -231,6 +246,16 @@ def kept_results(
             f" the others are kept in {store}, and the same command tries again"
         )
     return [results[key] for key in keys]
+
+
+def _refuse_changed(stamps: Mapping[Path, Stamp], store: Path) -> None:
+    changed = changed_files(stamps)
+    if changed:
+        more = f" and {len(changed) - 1} more files" if len(changed) > 1 else ""
+        raise SweepError(
+            f"{changed[0]}{more} changed while this command ran, so nobody knows what its last results are of; those "
+            f"before are kept in {store}: call it again"
+        )
 
 
 def _keep(path: Path, wanted: Wanted, result: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.output.column_notes import column_notes
 from hopforge.model.output.columns import Columns, write_parquet
 from hopforge.model.topology import Topology
 
@@ -58,7 +59,7 @@ class SeriesFrames:
     def write(self, folder: Path) -> None:
         """Write both tables as Parquet, in a folder of `model.output.results.staged`."""
         for name, table in self.tables().items():
-            write_parquet(table, folder / f"{name}.parquet")
+            write_parquet(table, folder / f"{name}.parquet", column_notes(name, table))
 
     def metadata(self, time_unit: str, cycle_time: float) -> dict[str, Any]:
         """Return what the tables do not say: bins of a frame, ends of the frames, time of a cycle of the file."""

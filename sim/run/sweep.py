@@ -13,8 +13,17 @@ from typing import Any
 import pandas as pd
 
 from hopforge.model.config import Config
-from hopforge.sim.run.jobs import Job, network_jobs
-from hopforge.sim.run.kept_results import FINISHED, Row, Wanted, described, kept_results, naming_variant
+from hopforge.sim.run.jobs import Job, jobs_at, network_jobs
+from hopforge.sim.run.kept_results import FINISHED, Row, Wanted, described, files_read, kept_results, naming_variant
+from hopforge.sim.run.knee import Knee, knee_of, next_load
+
+
+def curve_knees(curve: pd.DataFrame, saturated: "pd.Series[bool]") -> dict[str, Knee]:
+    """Return the knee of each variant of a curve, given which of its rows are beyond it."""
+    return {
+        str(name): knee_of(rows["load"].tolist(), saturated[rows.index].tolist())
+        for name, rows in curve.groupby("variant", sort=False)
+    }
 
 
 class Sweep(ABC):
@@ -51,18 +60,24 @@ class Sweep(ABC):
     def table(self, config: Config, runs: pd.DataFrame) -> list[list[str]]:
         """Return what the terminal shows: headings, then rows of as many cells."""
 
+    def knees(self, runs: pd.DataFrame) -> dict[str, Knee]:
+        """Return the knee of each variant, by its name in the tables; empty where runs have no loads."""
+        return {}
+
     def wanted(self, jobs: Sequence[Job]) -> list[Wanted]:
         """Say what decides the result of each job."""
-        known: dict[int, tuple[dict[str, Any], dict[str, str]]] = {}
+        known: dict[int, tuple[dict[str, Any], dict[str, str], tuple[Path, ...]]] = {}
         found = []
         for job in jobs:
             if id(job.config) not in known:
-                values, files = described(job.config, without=self.unused(job.config))
-                known[id(job.config)] = ({**values, **self.choices(job.config)}, files)
-            values, files = known[id(job.config)]
+                unused = self.unused(job.config)
+                values, files = described(job.config, without=unused)
+                paths = tuple(files_read(job.config, without=unused).values())
+                known[id(job.config)] = ({**values, **self.choices(job.config)}, files, paths)
+            values, files, paths = known[id(job.config)]
             name = f"{job.variant}, load {job.load:.6g}, seed {job.seed}".removeprefix(", ")
             run = {"load": job.load, "seed": job.seed}
-            found.append(Wanted(name, {**values, "kind": type(self).__name__, "run": run}, files))
+            found.append(Wanted(name, {**values, "kind": type(self).__name__, "run": run}, files, paths))
         return found
 
     def run(
@@ -76,6 +91,8 @@ class Sweep(ABC):
         tell: Callable[[str], None] = lambda line: None,
     ) -> pd.DataFrame:
         """Do every run that `folder` has no result of yet; returns the table of all runs.
+
+        With `simulation.knee_percent` loads are added, one for each variant and round, until the knees are known.
 
         The results do not depend on where and on how many processes they are computed.
 
@@ -102,13 +119,36 @@ class Sweep(ABC):
             The same of a configuration without variants.
         """
         jobs = self.jobs(config)
-        rows = kept_results(
-            jobs, self.wanted(jobs), self._named_run, folder / FINISHED, progress,
-            tell=tell, prepare=lambda missing: self.prepare([jobs[number] for number in missing]),
-            workers=workers, dask=dask,
-        )  # fmt: skip
-        names = [job.variant or config.name for job in jobs]
-        return pd.DataFrame([{"variant": name, **row} for name, row in zip(names, rows, strict=True)])
+        prepared: set[str] = set()
+
+        def prepare(missing: Sequence[int]) -> None:
+            fresh = [jobs[number] for number in missing if jobs[number].variant not in prepared]
+            self.prepare(fresh)
+            prepared.update(job.variant for job in fresh)
+
+        while True:
+            rows = kept_results(
+                jobs, self.wanted(jobs), self._named_run, folder / FINISHED, progress,
+                tell=tell, prepare=prepare, workers=workers, dask=dask,
+            )  # fmt: skip
+            names = [job.variant or config.name for job in jobs]
+            runs = pd.DataFrame([{"variant": name, **row} for name, row in zip(names, rows, strict=True)])
+            more = jobs_at(jobs, self._further_loads(config, runs))
+            if not more:
+                return runs
+            order = list(dict.fromkeys(job.variant for job in jobs))
+            jobs = sorted([*jobs, *more], key=lambda job: (order.index(job.variant), job.load))
+
+    def _further_loads(self, config: Config, runs: pd.DataFrame) -> dict[str, float]:
+        """Return the next load of each variant whose knee is not yet known as its configuration wants."""
+        found = {}
+        for name, knee in self.knees(runs).items():
+            variant = name if config.variants else ""
+            within = (config.variants or {"": config})[variant].simulation.knee_within
+            load = None if within is None else next_load(knee, within)
+            if load is not None:
+                found[variant] = load
+        return found
 
     def _named_run(self, job: Job) -> Row:
         with naming_variant(job.variant):

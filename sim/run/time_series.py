@@ -206,6 +206,12 @@ def _estimates(run: Simulation, time: float) -> list[tuple[float, int, int, floa
     return found
 
 
+def units_of(series: TimeSeries) -> dict[str, str]:
+    """Return the units of the columns that are times: routers with times in ns have others than those with cycles."""
+    latencies = ("latency", "latency_p50", "latency_p95", "latency_p99", "mean", "least")
+    return {"time": series.time_unit, **dict.fromkeys(latencies, series.latency_unit)}
+
+
 def series_rows(series: TimeSeries) -> list[tuple[str, str]]:
     """Say what `hopforge series` shows: subject and words."""
     bins, unit = series.bins, series.time_unit
@@ -326,7 +332,7 @@ def write_series(
     if series.agents is not None:
         tables |= series.agents.tables()
     with staged(folder) as scratch:
-        write_tables(scratch, tables)
+        write_tables(scratch, tables, units_of(series))
         plot_series(series, config.name, scratch / "series.png")
         plot_distribution(series, config.name, scratch / "distribution.png")
         if len(series.estimates):

@@ -19,6 +19,7 @@ from hopforge.moved import refuse_old_places
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hopforge.api.app import app
+    from hopforge.api.compare import Comparison, compare
     from hopforge.api.configuration import Configuration, load, loads
     from hopforge.api.cosim import CosimResult, cosim
     from hopforge.api.errors import HopforgeWarning
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 refuse_old_places()
 
 __all__ = [
+    "Comparison",
     "ConfigError",
     "Configuration",
     "CosimResult",
@@ -51,6 +53,7 @@ __all__ = [
     "UserError",
     "__version__",
     "app",
+    "compare",
     "cosim",
     "generate",
     "hits",
@@ -66,6 +69,7 @@ __all__ = [
 #: where a public name is found, when it is first asked for: `import hopforge` loads none of them
 _PLACES = {
     **dict.fromkeys(["Configuration", "load", "loads"], "api.configuration"),
+    **dict.fromkeys(["Comparison", "compare"], "api.compare"),
     "HopforgeWarning": "api.errors",
     **dict.fromkeys(["Picture", "Result"], "api.result"),
     **dict.fromkeys(["SimulationResult", "series", "simulate"], "api.simulate"),

@@ -64,7 +64,6 @@ app = typer.Typer(
     name="hopforge",
     cls=Program,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -119,7 +118,7 @@ PANELS = {
         simulate.trace,
     ),
     "To programs": (applications.app, applications.workload),
-    "To read": (report.report, report.view),
+    "To read": (report.report, report.view, report.compare),
     "Against the papers": (papers.reproduce,),
 }
 """Heading in the help -> commands, in their order."""
@@ -183,7 +182,7 @@ def main() -> NoReturn:
     """
     with interrupts.raised(), limited_memory():
         try:
-            app()
+            app(prog_name="hopforge")  # also of python -m hopforge: completion is looked up under this name
         except SystemExit as error:
             if error.code == 130 or (error.code and interrupts.received()):
                 _end_interrupted()

@@ -5,6 +5,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import hopforge as hf
 from hopforge.model.topology import Topology
@@ -66,7 +67,12 @@ def test_a_network_runs_and_is_written_with_its_graph_named(tmp_path: Path) -> N
         (np.zeros((2, 2), int), "graph: holds no link"),
         ([[0, 1], [0, 0]], "graph: links work in both directions, but 0 to 1 has 1 and 1 to 0 0"),
         ([[0, 0.5], [0.5, 0]], "must hold numbers of links, not float64"),
-        ([[0, -1], [-1, 0]], "must be at least 0, not -1"),
+        ([[0, -1], [-1, 0]], "must be 0 to 1024, not -1"),
+        ([[0, np.inf, 1], [np.inf, 0, 1], [1, 1, 0]], "must be 0 to 1024, not inf"),
+        ([[0, 1e19], [1e19, 0]], "must be 0 to 1024, not 1e"),
+        (np.array([[0, 2**63], [2**63, 0]], np.uint64), "must be 0 to 1024, not 9223372036854775808"),
+        (np.ma.masked_equal([[0, 1], [1, 0]], 1), "a masked array does not say"),
+        (scipy.sparse.eye_array(2_000_000), "may have at most 20000 routers, not 2000000"),
         ([[1, 1], [1, 0]], "router 0 is linked to itself"),
         ([[0, 1, 1], [1, 0, 1]], r"must be square, not of shape \(2, 3\)"),
         ("mine.yml", r"must be square, not of shape \(\)"),

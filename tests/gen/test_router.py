@@ -121,6 +121,20 @@ class TestLint:
     def test_a_network_is_clean(self, network: dict[str, str]) -> None:
         assert lint_text(network["small_network.sv"], "small_network").findings == ()
 
+    @pytest.mark.parametrize(
+        "router", ["", "va: free_queue, sa: input_ahead, vc_release: credits", "speculation: true"]
+    )
+    def test_the_smallest_buffers_are_clean(self, tmp_path: Path, router: str) -> None:
+        """A counter of one bit is compared with nothing that it cannot be."""
+        path = tmp_path / "least.yml"
+        more = f", {router}" if router else ""
+        path.write_text(
+            f"name: least\ntopology: {{kind: mesh, radices: [2]}}\nrouter: {{vcs: 1, buffer_flits: 1{more}}}\n"
+        )
+        result = CliRunner().invoke(app, ["lint", str(path), "--what", "router"])
+        assert result.exit_code == 0, result.output
+        assert "least_router0: 0 findings" in result.output
+
     def test_command(self, tmp_path: Path) -> None:
         path = tmp_path / "small.yml"
         path.write_text(TABLE)

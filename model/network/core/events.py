@@ -30,6 +30,7 @@ from hopforge.model.network.core.records import (
     RECEIVED,
     STORE_AND_FORWARD,
     TAIL,
+    UNDECIDED,
     VA,
     Net,
     host_at,
@@ -148,6 +149,8 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
     flit = int64(int32s(net.fifo)[n * net.buffer + vc.head])
     packet = packet_at(net, flit >> 2)
     if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet.length:
+        return
+    if net.undecided != 0 and packet.user0 == UNDECIDED:
         return
     blank_candidates(net, n * net.max_candidates)
     if net.acks != 0 and packet.dst >= net.hosts:

@@ -26,8 +26,9 @@ MATCH, GRANT = range(2)
 SETTLE, RELEASE = range(2)
 #: events of `acks`: a head comes to a router (input VC, packet); a packet has arrived (packet, cycle); an acknowledge
 #: has arrived whole (packet, cycle); tables are kept and acknowledges sent (cycle); of `agent`: the first, and an
-#: acknowledge brings the reward of an episode (router, place of the episode), which is in ``net.reward``
-HEAD_HERE, DELIVERED, TAKEN, KEEP_TABLES, REWARDED = range(5)
+#: acknowledge brings the reward of an episode (router, place of the episode), which is in ``net.reward``; decisions
+#: that take time end and begin (cycle)
+HEAD_HERE, DELIVERED, TAKEN, KEEP_TABLES, REWARDED, DECIDE = range(6)
 #: events of `replies`: a flit comes to a host (host VC, flit); hosts take what waits and send replies (cycle)
 TAKE, REPLY = range(2)
 

@@ -41,6 +41,8 @@ HISTOGRAM_BINS = 65536
 #: a host VC is the number host << HOST_VC_BITS | vc
 HOST_VC_BITS = 4
 HOST_VC_MASK = (1 << HOST_VC_BITS) - 1
+#: ``packet.user0`` of a packet that an agent has still to decide about (model.network.parts.agent_decisions)
+UNDECIDED = -1
 #: look-ahead: where the route in the next router comes from (0: no look-ahead)
 AHEAD_TABLES, AHEAD_ENGINES = 1, 2
 #: why the kernel came back
@@ -369,6 +371,7 @@ _COUNTERS = [
     ("heads_here", "i8"),  # entries to be made in this cycle ...
     ("acks_here", "i8"),  # ... and acknowledges to be looked at
     ("reward", "f8"),  # that `agent` is told of
+    ("undecided", "i8"),  # packets that wait for an agent
     ("log_length", "i8"),
     ("mistake", "i8"),  # of a function of a user's (model.network.core.user_code), 0: none ...
     ("mistake_function", "i8"),  # ... its number ...

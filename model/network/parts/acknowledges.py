@@ -10,7 +10,7 @@ from hopforge.model.dqn.headers import deliver
 from hopforge.model.dqn.tables import COUNTERS, FIELDS, NONE, TIME, Tables, add_entry, expire
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int32s, int64s
-from hopforge.model.network.core.hooks import DELIVERED, HEAD_HERE, HOOK_SIGNATURE, REWARDED, TAKEN, call_hook
+from hopforge.model.network.core.hooks import DECIDE, DELIVERED, HEAD_HERE, HOOK_SIGNATURE, REWARDED, TAKEN, call_hook
 from hopforge.model.network.core.packet_ends import free_record
 from hopforge.model.network.core.records import (
     ACKNOWLEDGES,
@@ -22,11 +22,11 @@ from hopforge.model.network.core.records import (
     trail_at,
 )
 from hopforge.model.network.parts.class_counts import count_class
+from hopforge.model.network.parts.number_order import LOW, sort
 from hopforge.model.network.parts.second_sender import queue_packet, send_queued
 from hopforge.model.network.parts.trail_tables import entry_port, packet_name, rules_of, tables_of, wants_acknowledge
 
 _TABLE_FULL = COUNTERS.index("table_full")
-_LOW = (1 << 32) - 1
 #: an input VC from which on it is a router: that of a packet's destination, which it has only passed
 _LATE = 1 << 30
 
@@ -56,17 +56,6 @@ def head_came(net: Net, n: int, p: int) -> None:
 
 
 @part
-def sort(numbers: Any, count: int) -> None:
-    """Sort the first `count` of a few numbers."""
-    for k in range(1, count):
-        number, place = numbers[k], k
-        while place > 0 and numbers[place - 1] > number:
-            numbers[place] = numbers[place - 1]
-            place -= 1
-        numbers[place] = number
-
-
-@part
 def bring_to_its_time(tables: Tables, router: int) -> None:
     """Move the last entry of a router before those that are younger."""
     entries, place = tables.entries[router], tables.fill[router] - 1
@@ -82,7 +71,7 @@ def enter_heads(net: Net, tables: Any, now: int) -> None:
     heads = int64s(net.trail_head)
     sort(heads, int64(net.heads_here))
     for k in range(net.heads_here):
-        n, p = heads[k] >> 32, heads[k] & _LOW
+        n, p = heads[k] >> 32, heads[k] & LOW
         late = n >= _LATE
         router = n - _LATE if late else int64(input_vc(net, n).router)
         if tables.fill[router] >= net.trail_depth:
@@ -163,7 +152,7 @@ def keep_tables(net: Net, now: int) -> None:
     taken = int64s(net.trail_taken)
     sort(taken, int64(net.acks_here))
     for k in range(net.acks_here):  # by host, service hosts last
-        h, p = taken[k] >> 32, taken[k] & _LOW
+        h, p = taken[k] >> 32, taken[k] & LOW
         if h < net.hosts:
             send_hop(net, p, int64(int32s(net.trail_home)[h]), int64(trail_at(net, p).port), 0, now)
         else:
@@ -175,6 +164,8 @@ def keep_tables(net: Net, now: int) -> None:
             p = send_queued(net, net.hosts + router, now)
             if p >= 0 and trail_at(net, p).kept != 0:
                 leave_queue(tables, router)
+    if net.undecided != 0:
+        call_hook(net.agent, net, DECIDE, now, now)
 
 
 @c_kernel(HOOK_SIGNATURE)

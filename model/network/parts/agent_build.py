@@ -20,6 +20,6 @@ def with_agents(given: Acknowledges, parameters: AgentParameters) -> Acknowledge
 
 def put_agents(state: NetState, parameters: AgentParameters) -> None:
     """Let agents decide about the packets of a network that has acknowledges."""
-    state.agents = AgentState(parameters)
+    state.agents = AgentState(parameters, int(state["routers"]) * int(state["ports"]))
     state.record["agents"] = state.agents.record.ctypes.data
     state.put_function("agent", decide_headers)

@@ -8,8 +8,11 @@ from numba import carray
 from numpy.typing import NDArray
 
 from hopforge.model.dqn.agents import Agents, new_agents
-from hopforge.model.dqn.archive import load_agents
+from hopforge.model.dqn.archive import ArchiveError, load_agents
 from hopforge.model.dqn.dense import part
+from hopforge.model.dqn.int8_forward import Int8Agents, int8_agents
+from hopforge.model.dqn.int8_network import quantised
+from hopforge.model.dqn.int8_table import LARGEST_INDEX
 from hopforge.model.dqn.rules import Rules
 from hopforge.model.dqn.settings import AgentSettings
 from hopforge.model.dqn.shape import NetworkShape
@@ -48,6 +51,10 @@ class AgentParameters:
         Payload, local and remote flits that count as 1; a first of 0: numbers as they are.
     max_episodes : int
         Of an agent.
+    decision_cycles, decision_interval, decision_queue : int
+        How long a decision takes (0: no time), cycles from one to the next, and packets that wait for an agent.
+    int8 : bool
+        Agents decide in whole numbers (docs/definitions/dqn-inference.md); they have learned before.
     seed : int
         Of weights and random choices.
     weights : str, optional
@@ -69,6 +76,10 @@ class AgentParameters:
     vcs: int
     scales: NDArray[np.float64]
     max_episodes: int
+    decision_cycles: int = 0
+    decision_interval: int = 1
+    decision_queue: int = 0
+    int8: bool = False
     seed: int = 1
     weights: Any = None
 
@@ -79,8 +90,18 @@ class AgentParameters:
 
 
 _SIZES = ("count", "inputs", "outputs", "dimensions", "routers", "weight_count", "places", "later", "rows", "work_size",
-          "wraps", "first_port", "escapes", "adaptive_end")  # fmt: skip
-_EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote")
+          "wraps", "first_port", "escapes", "adaptive_end", "decision_cycles", "decision_interval", "decision_queue",
+          "flights", "int8", "int8_weight_count", "int8_bias_count", "widest")  # fmt: skip
+_EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote", "asked",
+          "asked_count", "queue", "waiting", "flight", "flight_ends", "int8_lost", *Int8Agents._fields)  # fmt: skip
+#: `waiting` of an agent: first place and fill of its queue, earliest begin of its next decision
+FIRST, FILL, NEXT_BEGIN = range(3)
+QUEUE_FIELDS = 3
+#: a decision under way: input VC and packet, last cycle, what it came to
+FLIGHT_PLACE, FLIGHT_END, FLIGHT_ACTION, FLIGHT_EPISODE = range(4)
+FLIGHT_FIELDS = 4
+#: observations that say how large the head's hidden layer becomes in whole numbers
+_RANGE_SEED, _RANGE_ROWS = 0x44514E08, 4096
 #: what the kernels get: sizes, the unit of rewards, and the addresses of the arrays
 AGENTS = np.dtype([("unit", "f8"), *((name, "i8") for name in (*_SIZES, *Agents._fields, *_EXTRA))])
 
@@ -125,6 +146,18 @@ def agents_of(r: Any) -> Any:
     )
 
 
+@part
+def int8_of(r: Any) -> Any:
+    """Return the networks in whole numbers (only if ``r.int8`` is not 0)."""
+    return Int8Agents(
+        carray(int32s(r.int8_weights), (r.count, r.int8_weight_count)),
+        carray(int32s(r.int8_biases), (r.count, r.int8_bias_count)),
+        carray(int32s(r.int8_shifts), (r.count, 3)),
+        carray(int32s(r.int8_tanh), (LARGEST_INDEX + 1,)),
+        carray(int32s(r.int8_work), (2, r.widest)),
+    )
+
+
 class AgentState:
     """The agents of a network and the record that the kernels get; it keeps the arrays alive.
 
@@ -136,9 +169,15 @@ class AgentState:
         What they were built from.
     record : ndarray
         ``AGENTS[1]``: sizes and the addresses of all arrays.
+
+    Parameters
+    ----------
+    parameters : AgentParameters
+    ports : int
+        Of all routers.
     """
 
-    def __init__(self, parameters: AgentParameters) -> None:
+    def __init__(self, parameters: AgentParameters, ports: int) -> None:
         self.parameters, shape = parameters, parameters.shape
         self.agents = new_agents(shape, parameters.settings, parameters.count, parameters.seed)
         if parameters.weights is not None:
@@ -150,7 +189,8 @@ class AgentState:
             "radices": parameters.radices, "coordinates": parameters.coordinates, "home": parameters.home,
             "allowed": parameters.allowed, "scales": parameters.scales,
             "observation": np.zeros(shape.inputs, np.float32),
-            "local": np.zeros(2 * n, np.int64), "remote": np.zeros(2 * n, np.int64),
+            "local": np.zeros(2 * n, np.int64), "remote": np.zeros(2 * n, np.int64), **self._decisions(ports),
+            "int8_lost": np.zeros(1), **self._in_whole_numbers()._asdict(),
         }  # fmt: skip
         for name, array in self._arrays.items():
             self.record[name] = array.ctypes.data
@@ -158,8 +198,37 @@ class AgentState:
         sizes = (
             parameters.count, shape.inputs, shape.actions, n, len(parameters.agents), shape.weights,
             parameters.settings.replay, later, parameters.settings.batch, len(self.agents.work), parameters.wraps,
-            parameters.first_port, parameters.escapes, parameters.vcs,
+            parameters.first_port, parameters.escapes, parameters.vcs, parameters.decision_cycles,
+            parameters.decision_interval, parameters.decision_queue,
+            len(self._arrays["flight"]) // FLIGHT_FIELDS, parameters.int8,
+            *(self._arrays[name].shape[1] for name in ("int8_weights", "int8_biases", "int8_work")),
         )  # fmt: skip
         for name, value in zip(_SIZES, sizes, strict=True):
             self.record[name] = value
         self.record["unit"] = parameters.rules.reward_unit_cycles
+
+    def _decisions(self, ports: int) -> dict[str, NDArray[np.int64]]:
+        """Return what holds the requests of a cycle, the agents' queues and the decisions under way."""
+        p = self.parameters
+        flights = p.count * (p.decision_cycles // p.decision_interval + 2)
+        sizes = {
+            "asked": ports, "asked_count": 1, "queue": max(2 * p.count * p.decision_queue, 1),
+            "waiting": QUEUE_FIELDS * p.count, "flight": FLIGHT_FIELDS * flights, "flight_ends": 2,
+        }  # fmt: skip
+        return {name: np.zeros(size, np.int64) for name, size in sizes.items()}
+
+    def _in_whole_numbers(self) -> Int8Agents:
+        """Return the networks in whole numbers; without `int8` one of no use."""
+        shape = self.parameters.shape
+        if not self.parameters.int8:
+            return Int8Agents(*(np.zeros((1, 1), np.int32) for _ in Int8Agents._fields))
+        seen = np.random.Generator(np.random.PCG64(_RANGE_SEED)).random((_RANGE_ROWS, shape.inputs))
+        try:
+            return int8_agents([quantised(shape, weights, seen) for weights in self.agents.weights])
+        except ValueError as error:
+            raise ArchiveError(f"{self.parameters.weights}: {error}") from error
+
+    @property
+    def int8_loss(self) -> float:
+        """Q that the decisions in whole numbers have lost in all, as the float network says it."""
+        return float(self._arrays["int8_lost"][0])

@@ -77,12 +77,18 @@ def put_program(state: NetState, source: ProgramSource) -> None:
     Raises
     ------
     ProgramError
-        More messages than 2³¹, or a computation beyond 2⁴² cycles.
+        More messages than 2³¹, or packets of one, or a computation beyond 2⁴² cycles.
     """
     program, packets = source.program, source.packets()
     ranks, hosts = program.ranks, int(state["hosts"])
     if program.messages >= 1 << 31:
         raise ProgramError(f"workload: {program.messages} messages are more than {(1 << 31) - 1}")
+    if packets.max(initial=0) >= 1 << 31:
+        largest = int(program.size_bytes.max())
+        raise ProgramError(
+            f"workload: a message of {largest} bytes is {int(packets.max())} packets of {source.mtu_bytes} bytes; the "
+            f"simulator counts {(1 << 31) - 1} (workload.mtu_bytes, or app.engine: flow)"
+        )
     message = np.zeros(max(program.messages, 1), MESSAGE)
     view = message[: program.messages]
     view["source"], view["target"] = source.host[program.source], source.host[program.destination]

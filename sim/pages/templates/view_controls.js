@@ -94,8 +94,11 @@
         words.push((time.until.length ? "until " + V.say(time.until[state.frame], "") : "from " + V.say(time.moments[state.frame], "") + " on") + " " + time.unit);
         words.push(state.down.words.length ? state.down.words.join("; ") : time.down.length ? "nothing is down" : "");
         time.tables.forEach(function (row) {
-          var now = time.until.length ? time.until[state.frame] : time.moments[state.frame];
-          if (row[0] <= now && (row[3] < 0 || now < row[3] || !time.until.length && row[0] === now)) {
+          // a bin of a series is (its begin, its end]; a moment of `net` lasts until the next one
+          var begin = time.moments[state.frame], binned = time.until.length > 0;
+          var end = binned ? time.until[state.frame] : state.frame + 1 < time.moments.length ? time.moments[state.frame + 1] : Infinity;
+          var stops = row[1] >= 0 ? row[1] : row[0];
+          if ((binned ? stops <= end : stops < end) && (row[3] < 0 || (binned ? row[3] > begin : row[3] >= begin))) {
             words.push("hosts stopped at " + V.say(row[1], "") + (row[3] < 0 ? ", no new tables before the end" : ", new tables at " + V.say(row[3], "")));
           }
         });

@@ -22,6 +22,8 @@ from hopforge.model.topology.graph_file import GraphData, from_networkx
 __all__ = ["network"]
 
 _NAME = "graph"
+#: of an adjacency matrix: routers, and links between two of them
+_MOST_ROUTERS, _MOST_LINKS = 20_000, 1024
 
 
 def network(
@@ -73,14 +75,23 @@ def network(
 
 def _matrix(graph: ArrayLike) -> GraphData:
     """Take an adjacency matrix: the number of links between two routers."""
+    if isinstance(graph, np.ma.MaskedArray):
+        raise TopologyError(_NAME, "a masked array does not say whether a masked entry is a link; fill it first")
     dense: Any = graph
+    routers = max(getattr(dense, "shape", None) or (0,))
+    if routers > _MOST_ROUTERS:
+        raise TopologyError(
+            _NAME, f"an adjacency matrix may have at most {_MOST_ROUTERS} routers, not {routers}; give a graph of "
+            "networkx"
+        )  # fmt: skip
     links = np.asarray(dense.toarray() if hasattr(dense, "toarray") else dense)
     if links.ndim != 2 or links.shape[0] != links.shape[1] or not len(links):
         raise TopologyError(_NAME, f"the adjacency matrix must be square, not of shape {links.shape}")
     if links.dtype.kind not in "biu" and not (links.dtype.kind == "f" and bool((links == np.floor(links)).all())):
         raise TopologyError(_NAME, f"the adjacency matrix must hold numbers of links, not {links.dtype}")
-    if (links < 0).any():
-        raise TopologyError(_NAME, f"numbers of links must be at least 0, not {links.min()}")
+    outside = links[(links < 0) | (links > _MOST_LINKS)]
+    if len(outside):
+        raise TopologyError(_NAME, f"numbers of links must be 0 to {_MOST_LINKS}, not {outside[0]}")
     apart = np.argwhere(links != links.T)
     if len(apart):
         a, b = apart[0].tolist()

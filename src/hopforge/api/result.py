@@ -29,6 +29,8 @@ __all__ = [
     "Result",
     "called",
     "check_folder",
+    "forced",
+    "html_image",
     "html_lines",
     "html_rows",
     "refuse_unknown",
@@ -253,7 +255,7 @@ class Result:
             warnings.simplefilter("ignore")  # a plot says nothing new
             there = self.pictures
         shown = next((there[name] for name in self._first_pictures if name in there), None)
-        image = "" if shown is None else _image(shown)
+        image = "" if shown is None else html_image(shown)
         return html_rows(self.rows) + image
 
 
@@ -273,7 +275,8 @@ def html_lines(lines: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _image(picture: Picture) -> str:
+def html_image(picture: Picture) -> str:
+    """Return a picture as HTML."""
     data = base64.b64encode(picture.png).decode("ascii")
     return f'<img alt="{escape(picture.name)}" style="max-width:100%" src="data:image/png;base64,{data}">'
 

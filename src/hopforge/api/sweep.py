@@ -11,6 +11,7 @@ from hopforge.api.errors import refuse_outside, warn
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, called, check_folder, html_lines
 from hopforge.model.config import Config
+from hopforge.sim.run.knee import knee_words
 from hopforge.sim.run.model_runs import Progress as Advance
 from hopforge.sim.run.model_runs import configured_sweep
 from hopforge.sim.run.run_words import run_rows
@@ -41,8 +42,13 @@ class SweepFound:
         return {}
 
     def rows(self) -> list[tuple[str, str]]:
-        """Say what ran."""
-        return run_rows(self._config.variants or {"": self._config})
+        """Say what ran, and where it saturates."""
+        knees = self._sweep.knees(self._runs)
+        said = [
+            (f"{name} saturates" if self._config.variants else "saturates", ": ".join(knee_words(knee)))
+            for name, knee in knees.items()
+        ]
+        return run_rows(self._config.variants or {"": self._config}) + said
 
     def lines(self) -> list[list[str]]:
         """Return headings, and a row for each variant and load."""

@@ -93,6 +93,36 @@ def view(
     say_written(target)
 
 
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a result of net, sweep, app or hits.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another one of the same kind.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of table and plot (default: build/compare).")
+    ] = None,
+) -> None:
+    """Compare two results: what was changed between them, how their figures differ, and whether that is significant.
+
+    Figures differ if the 95 % interval of their difference leaves out 0. It comes from the interval of each run, or,
+    with several seeds, from these. Where runs have neither, the difference is shown without a verdict.
+
+    Example:
+
+    hopforge compare build/one/sweep build/two/sweep
+    """
+    from hopforge.commands.terminal import output_folder, show_table
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.pages.compare import compare_results, subject_at
+    from hopforge.sim.pages.compare_write import comparison_lines, comparison_rows, write_comparison
+
+    folder = output_folder(output, "compare")
+    check_writable(folder)
+    found = compare_results(subject_at(first), subject_at(second))
+    write_comparison(found, folder)
+    show_rows(comparison_rows(found))
+    show_table(comparison_lines(found))
+    say_written(folder)
+
+
 def _words(result: "ResultSet") -> str:
     counts = (len(result.tables), "table"), (len(result.pictures), "picture")
     return f"{result.kind}: " + ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in counts)

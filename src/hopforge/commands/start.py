@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from hopforge.commands.complete import complete_key, complete_kind
 from hopforge.commands.terminal import ConfigPath, complain, output_folder, show_rows, step_times, working
 
 
 def doctor() -> None:
-    """List the tools and extras that are here, what each is for, and how to get what is missing.
+    """List the tools and extras that are here, what each is for, how to get what is missing, and what to try next.
 
     Example:
 
@@ -30,6 +31,17 @@ def doctor() -> None:
     console.print("\nEverything is here." if not missing else "\nOptional parts that are missing, and how to get each:")
     for finding in missing:
         console.print(f"  {finding.name}: {finding.remedy}", markup=False, highlight=False, soft_wrap=True)
+    console.print("\nTry next:")
+    for command, purpose in NEXT:
+        console.print(f"  {command:34}{purpose}", markup=False, highlight=False, soft_wrap=True)
+
+
+#: what `hopforge doctor` ends with; they run one after the other
+NEXT = (
+    ("hopforge init torus -o mine.yml", "a network of your own, with comments"),
+    ("hopforge net mine.yml --plots", "simulate it: latency, throughput, loads of the links"),
+    ("hopforge view build/mine/net", "see it in your browser"),
+)
 
 
 def demo(
@@ -136,7 +148,12 @@ def check(
 
 
 def init(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="Of the network: torus, fat_tree, dragonfly, …")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="Of the network: torus, fat_tree, dragonfly, …", autocompletion=complete_kind
+        ),
+    ],
     *,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The new file (default: KIND.yml).")
@@ -160,7 +177,10 @@ def init(
 
 def explain(
     key: Annotated[
-        str | None, typer.Argument(metavar="[KEY]", help="With dots, as messages name it; without: all sections.")
+        str | None,
+        typer.Argument(
+            metavar="[KEY]", help="With dots, as messages name it; without: all sections.", autocompletion=complete_key
+        ),
     ] = None,
 ) -> None:
     """Show what a key of a configuration does, its limits and its default; of a section, what keys it has.

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from hopforge.model.dqn.int8_forward import int8_agents, int8_sums
 from hopforge.model.dqn.int8_network import Int8Network, quantised, whole_observations
 from hopforge.model.dqn.int8_table import tanh_table
 from hopforge.model.dqn.shape import NetworkShape
@@ -59,3 +60,17 @@ def test_what_cannot_be_quantised() -> None:
         quantised(shape, w * np.nan, np.zeros((1, 7)))
     with pytest.raises(ValueError, match=r"W1 has weights up to .*; int8 takes 127 and 8388608"):
         quantised(shape, w * 1e4, np.zeros((1, 7)))
+
+
+@pytest.mark.parametrize("widths", [(13, 32, 24, 40, 4), (7, 1, 3, 2, 2)])
+def test_kernel_has_the_same_sums(widths: tuple[int, ...]) -> None:
+    shape, rng = NetworkShape(*widths), np.random.default_rng(3)
+    seen = rng.random((200, widths[0])).astype(np.float32)
+    seen[0], seen[1] = 0, 1
+    seen[2:60] = (rng.integers(0, 127, (58, widths[0])) + 0.5) / 127  # halves, as far as float32 has them
+    networks = [quantised(shape, shape.drawn(rng, 0.5) * scale, seen) for scale in (1, 3)]
+    kernel = int8_agents(networks)
+    for agent, network in enumerate(networks):
+        found = [int8_sums(kernel, agent, shape.widths, row).tolist() for row in seen]
+        assert found == network.advantages(whole_observations(seen)).tolist()
+        assert len({tuple(sums) for sums in found}) > 10

@@ -8,8 +8,10 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.dqn.agents import DECISIONS
+from hopforge.model.dqn.golden_decisions import Decisions
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import ACTIVE, GRANTED, HEAD
+from hopforge.model.network.core.records import ACTIVE, GRANTED, HEAD, IDLE, UNDECIDED
+from hopforge.model.network.parts.agent_sight import PDOR
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.sim.run.simulation import Simulation
 
@@ -93,16 +95,19 @@ def coordinates(router: int, sizes: list[int]) -> list[int]:
     return [router // int(np.prod(sizes[:i])) % k for i, k in enumerate(sizes)]
 
 
-class Before:
-    """Buffers, credits and what comes in the next cycle, as they are before it."""
+class Seen:
+    """Buffers and credits as they are behind a cycle; or with what comes in the next one, before that."""
 
-    def __init__(self, run: Simulation) -> None:
+    def __init__(self, run: Simulation, *, next_cycle: bool = True) -> None:
         state = run.state
         self.run, self.now = run, int(state["cycle"])
         self.input_vc, self.packet = state["input_vc"].copy(), state["packet"].copy()
         self.fifo = state["fifo"].reshape(-1, int(state["buffer"])).copy()
         self.credits, self.depth = state["output_vc"]["credits"].copy(), int(state["buffer"])
         slot = self.now & int(state["wheel_mask"])
+        self.come: list[tuple[int, int]] = []
+        if not next_cycle:
+            return
         self.come = [
             (one >> 32, one & 0xFFFFFFFF)
             for one in self._events("flit", slot)
@@ -124,7 +129,8 @@ class Before:
         for m in range(router * ports * vcs, (router + 1) * ports * vcs):
             vc = self.input_vc[m]
             flits = [int(self.fifo[m, (int(vc["head"]) + k) % self.depth]) for k in range(int(vc["flits"]))]
-            flits += [flit for other, flit in self.come[: self.come.index((n, (p << 2) | HEAD))] if other == m]
+            before = self.come.index((n, (p << 2) | HEAD)) if self.come else 0
+            flits += [flit for other, flit in self.come[:before] if other == m]
             first = len(list(takewhile(lambda flit: flit >> 2 == flits[0] >> 2, flits)))  # noqa: B023
             for k, flit in enumerate(flits if m % vcs >= 2 else []):
                 q = flit >> 2
@@ -149,7 +155,7 @@ def test_what_an_agent_sees(observation: str) -> None:
     run.advance(300)
     seen = waited = 0
     for _ in range(1200):
-        before = Before(run)
+        before = Seen(run)
         run.advance(1)
         routers = [n // in_router for n, flit in before.come if flit & HEAD]
         for n, p in [(n, flit >> 2) for n, flit in before.come if flit & HEAD]:
@@ -166,3 +172,82 @@ def test_what_an_agent_sees(observation: str) -> None:
             waited += expected[5:9].sum() > 0
     assert seen > 50
     assert waited > 20
+
+
+@pytest.mark.parametrize(
+    ("dqn", "load", "least"),
+    [
+        ("decision_cycles: 1", 0.6, (300, 0)),
+        ("decision_cycles: 40, decision_interval: 3, decision_queue: 2", 0.6, (300, 30)),
+        ("decision_cycles: 7, decision_interval: 12, decision_queue: 0, agents: router", 0.5, (300, 30)),
+        ("decision_cycles: 9, decision_queue: 5, agents: network, reward_rejected: false", 0.3, (90, 30)),
+    ],
+)  # fmt: skip
+def test_decisions_that_take_time(dqn: str, load: float, least: tuple[int, int]) -> None:
+    """Which decisions begin, end and are refused in each cycle, what agents see, and that nobody goes on before."""
+    run = network(load=load, dqn=f"{SMALL}, max_hops: 6, {dqn}")
+    state, agents = run.state, run.state.agents.parameters
+    golden = Decisions(agents.count, agents.decision_cycles, agents.decision_interval, agents.decision_queue)
+    in_router, began = int(state["ports"]) * 3, dict[int, tuple[int, int]]()
+    begun = refused = seen = wait = 0
+    for _ in range(900):
+        before = Seen(run)
+        heads = [(n, flit >> 2) for n, flit in before.come if flit & HEAD and needs_decision(run, n, flit >> 2)]
+        run.advance(1)
+        asked = [(n, p, int(state["trail_agents"][n // in_router])) for n, p in heads]
+        began |= {p: (before.now, n) for n, p in heads}
+        done = golden.end_of_cycle(before.now, asked)
+        user0 = state["packet"]["user0"]
+        waiting = golden.waiting()
+        assert all(user0[p] == UNDECIDED for p in waiting)
+        assert all(user0[p] >= PDOR for p in done.ended)
+        assert all(user0[p] == PDOR for p in done.refused)
+        assert int(state["undecided"]) == len(waiting)
+        still = waiting | {*done.ended, *done.refused}
+        for n in np.flatnonzero((state["input_vc"]["state"] == IDLE) & (state["input_vc"]["flits"] > 0)).tolist():
+            vc = state["input_vc"][n]
+            p = int(state["fifo"].reshape(-1, 20)[n, vc["head"]]) >> 2
+            left = before.input_vc[n]["state"] == ACTIVE  # the packet before it, in this cycle
+            assert p in still or left or packet_of_hosts(run, p), "a packet that is decided is routed"
+        after = Seen(run, next_cycle=False)
+        after.packet["user0"][done.ended] = UNDECIDED  # they end behind the begin of others
+        for p in done.begun:
+            came, n = began[p]
+            wait += before.now - came
+            seen += observed(run, after, n, p, came)
+        begun, refused = begun + len(done.begun), refused + len(done.refused)
+    counts = trail_counts(state)
+    assert (counts["decisions"], counts["agent_queue_full"]) == (begun, refused)
+    assert counts["decision_wait"] == wait
+    assert begun > least[0]
+    assert refused >= least[1]
+    assert seen > 50
+    run.check_conservation()
+
+
+def needs_decision(run: Simulation, n: int, p: int) -> bool:
+    """Whether an agent has to decide about a head that comes to an input VC."""
+    packet, router = run.state["packet"][p], n // (3 * int(run.state["ports"]))
+    if packet["dst"] >= run.topology.hosts or run.topology.host_router[packet["dst"]] == router:
+        return False
+    escaped = n % 3 < 2 and run.state["input_vc"]["credit_to"][n] < int(run.state["output_vcs"])
+    return not escaped and int(packet["hops"]) <= 6
+
+
+def packet_of_hosts(run: Simulation, p: int) -> bool:
+    """Whether a packet is an acknowledge."""
+    return int(run.state["packet"]["dst"][p]) >= run.topology.hosts
+
+
+def observed(run: Simulation, after: Seen, n: int, p: int, came: int) -> int:
+    """Compare what an agent saw of a packet with the definition; 0 if its decision has no episode."""
+    state, router = run.state, n // (3 * int(run.state["ports"]))
+    name = (int(state["packet"]["src"][p]) << 40) | int(state["packet"]["number"][p])
+    entries = state["trail_entries"][router, : state["trail_fill"][router]]
+    entry = next((e for e in entries if e[0] == name and e[1] == came and e[3] >= 0), None)
+    if entry is None:
+        return 0
+    found = state["trail_episode_observations"][state["trail_agents"][router], entry[3]]
+    expected = np.array(after.observation(n, p)) / np.array([3, 3, 3, 3, 256, *[20] * 8])
+    assert np.allclose(found, expected, rtol=1e-6)
+    return 1

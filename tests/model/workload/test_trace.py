@@ -157,6 +157,13 @@ def test_malformed_lines_are_told_by_file_and_line(tmp_path, line, message):
         read_trace(folder)
 
 
+@pytest.mark.parametrize("behind", ["compute 5", "finalize", "init"])
+def test_nothing_stands_behind_finalize(tmp_path, behind):
+    folder = write_ranks(tmp_path, ["init", "finalize"], ["init", "barrier", "finalize", behind])
+    with pytest.raises(TraceError, match=rf"rank-2\.txt:4: {behind.split()[0]} stands behind finalize \(line 3\)"):
+        read_trace(folder)
+
+
 def test_bad_files(tmp_path):
     with pytest.raises(TraceError, match=r"none: cannot be read: No such file"):
         read_trace(tmp_path / "none")

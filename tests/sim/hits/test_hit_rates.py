@@ -115,6 +115,17 @@ def test_report_files(tmp_path):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
 
 
+def test_a_program_without_a_packet_has_no_rates(tmp_path):
+    (tmp_path / "t.txt").write_text("".join(f"{rank} init\n{rank} finalize\n" for rank in range(16)))
+    text = BASE.replace("kind: uniform, packets_per_host: 300", "kind: trace, file: t.txt")
+    found = run_hits(parse_config(text, folder=tmp_path))
+    words = dict(summary_rows(found))
+    assert words["lookups"] == "none: nothing was looked up, so there are no rates"
+    assert not {"hits", "lookup", "forwarding"} & set(words)
+    write_report(found, tmp_path / "out")  # warnings are errors
+    assert (tmp_path / "out" / "classes.csv").exists()
+
+
 def test_summary_never_rounds_up_to_all():
     words = dict(summary_rows(run_hits(load_config(CONFIGS / "hits_fat_tree.yml"))))
     assert "100 %" not in words["hits"]

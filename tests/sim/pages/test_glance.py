@@ -31,9 +31,9 @@ def sweep(saturated: list[bool]) -> ResultSet:
 @pytest.mark.parametrize(
     ("saturated", "value", "note"),
     [
-        ([False, False, True], "0.2 to 0.3", "by the loads of the sweep, not bisected"),
-        ([False, False, False], "above 0.3", "the sweep ends before the knee"),
-        ([True, True, True], "below 0.1", "the sweep begins after the knee"),
+        ([False, False, True], "0.2 to 0.3", "known within 33.3% (simulation.knee_percent)"),
+        ([False, False, False], "above 0.3", "the loads end before the knee (simulation.knee_percent adds more)"),
+        ([True, True, True], "below 0.1", "the loads begin beyond the knee (simulation.knee_percent adds more)"),
     ],
 )
 def test_a_sweep_tells_between_which_loads_it_saturates(saturated: list[bool], value: str, note: str) -> None:

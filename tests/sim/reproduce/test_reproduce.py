@@ -252,6 +252,15 @@ def test_figure_5_2_bounds(tmp_path):
 # --- conflicts
 
 
+@pytest.mark.parametrize("ways", [1, 4])
+def test_a_point_of_figure_4_5_meets_the_exact_binomial_within_its_error(ways):
+    point = {"targets": 512, "ways": ways, "addresses": "random", "trials": 40}
+    (row,) = REPRODUCTIONS["lookup.fig4.5"].measure(point, Options())
+    error = row["standard_error_percent"]
+    assert 0 < error < 2
+    assert abs(row["evictions_percent"] - row["expected_percent"]) < 5 * error
+
+
 @pytest.mark.study
 def test_figure_4_5_meets_the_exact_binomial_within_its_error(tmp_path):
     _, data = run("lookup.fig4.5", tmp_path)
@@ -266,6 +275,18 @@ def test_figure_4_5_meets_the_exact_binomial_within_its_error(tmp_path):
     assert len(contiguous) == 4
     # addresses from 0 on fill the sets of the default geometry evenly; with 1 way only up to 1024 of them
     assert (contiguous[contiguous["ways"] == 4]["evictions_percent"] == 0).all()
+
+
+def test_a_point_of_figure_4_6_counts_every_lookup_once():
+    figure = REPRODUCTIONS["lookup.fig4.6"]
+    small, large = (
+        figure.measure({"program": "is.A.64", "entries": entries, "ways": 4}, Options())[0] for entries in (16, 2048)
+    )
+    for row in (small, large):
+        assert row["hits"] + row["compulsory"] + row["capacity"] + row["conflict"] == row["lookups"]
+    assert small["compulsory"] == large["compulsory"] > 0
+    assert (large["capacity"], large["conflict"]) == (0, 0)
+    assert small["capacity"] + small["conflict"] > 0
 
 
 @pytest.mark.study

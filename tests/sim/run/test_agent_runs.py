@@ -9,9 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from hopforge import cli
-from hopforge.model.config import parse_config
+from hopforge.model.config import ConfigError, parse_config
 from hopforge.model.dqn.agents import STORED, TRAININGS, DivergedError
 from hopforge.model.dqn.archive import ArchiveError
+from hopforge.model.dqn.forward import forward
+from hopforge.model.dqn.int8_network import quantised, whole_observations
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.sim.run.simulation import Simulation
 
@@ -58,6 +60,8 @@ def test_equal_seeds_give_equal_bits_and_others_do_not() -> None:
         ("", ""), ("", "ratio: 3, queue: 1, table: 12"),
         ("reward_rejected: false, max_episodes: 5", "age_limit_cycles: 90"),
         ("available: busy_and_no_room", "vcs: own"), ("bootstrap: next_router", ""), ("learning_starts: 0", ""),
+        ("decision_cycles: 25, decision_interval: 3, decision_queue: 1", ""),
+        ("bootstrap: next_router, decision_cycles: 25", ""),
     ],
 )  # fmt: skip
 def test_nothing_is_lost_or_doubled(dqn: str, acknowledge: str) -> None:
@@ -86,6 +90,9 @@ def test_nothing_is_lost_or_doubled(dqn: str, acknowledge: str) -> None:
     assert counts["entries"] == popped + counts["expired_entries"] + tables["fill"].sum()
     agents = run.state.agents.agents
     ended = counts["rewards"] + counts["expired_episodes"]
+    if "decision_cycles" in dqn:
+        assert counts["agent_queue_full"] > 20
+        assert state["undecided"] == 0
     if "bootstrap" in dqn:
         ended += int(agents.counts[:, STORED].sum())
         assert counts["rewards"] == 0
@@ -143,3 +150,57 @@ def test_agents_that_get_no_numbers_stop_the_run_and_its_results_are_kept(tmp_pa
     run.advance(1500)
     with pytest.raises(DivergedError, match=r"agent \d: training step \d+ gave weights or a loss that are no numbers"):
         run.agents.raise_if_diverged()
+
+
+def test_decisions_in_whole_numbers(tmp_path: Path) -> None:
+    """The run follows int8 to the bit: its actions are those of the golden network for what was seen."""
+    done, out = run_net(tmp_path)
+    assert done.exit_code == 0, done.output
+    text = TEXT.format(dqn=f", weights: {out / 'agents.npz'}, exploration: none, inference: int8", acknowledge="")
+    run = Simulation(parse_config(text.replace("learning_starts: 20", "learning_starts: 0")), 0.4, 3, check=False)
+    run.advance(2000)
+    run.check_conservation()
+    state, agents = run.state, run.state.agents.agents
+    shape = run.state.agents.parameters.shape
+    given = np.random.Generator(np.random.PCG64(0x44514E08)).random((4096, 13))
+    checked, differ = 0, 0
+    for agent, weights in enumerate(agents.weights):
+        stored = int(agents.counts[agent, STORED])
+        seen, actions = agents.samples[agent, :stored], agents.actions[agent, :stored]
+        network = quantised(shape, weights, given)
+        assert network.actions(whole_observations(seen)).tolist() == actions.tolist()
+        checked += stored
+        q = [forward(weights, agents.widths, row[None], agents.work)[0].copy() for row in seen]
+        differ += int((np.argmax(q, axis=1) != actions).sum())
+    counts = trail_counts(state)
+    assert checked > 300
+    assert counts["int8_agreed"] + differ <= counts["decisions"] <= counts["int8_agreed"] + differ + 100
+    rows = dict(run.agents.rows())
+    assert rows["int8 decisions"].startswith(f"{100 * counts['int8_agreed'] / counts['decisions']:.2f} % as the float")
+    assert state.agents.int8_loss >= 0
+
+
+@pytest.mark.parametrize(
+    ("dqn", "message"),
+    [
+        ("inference: int8", "routing.dqn.weights: missing; inference=int8 needs those of trained agents"),
+        ("inference: int8, weights: a.npz", r"routing.dqn.learning_starts: must be 0 \(no learning\) .*, not 20"),
+        ("inference: int8, weights: a.npz, observation: raw", "routing.dqn.observation: must be scaled"),
+        ("decision_interval: 3", "routing.dqn.decision_interval: is for decision_cycles above 0 only"),
+        ("decision_queue: 3", "routing.dqn.decision_queue: is for decision_cycles above 0 only"),
+        ("decision_cycles: 100001", "routing.dqn.decision_cycles: .*100000"),
+    ],
+)
+def test_settings_that_do_not_fit(dqn: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        simulated(dqn)
+
+
+def test_weights_that_are_too_large_for_int8(tmp_path: Path) -> None:
+    run = simulated()
+    run.state.agents.agents.weights[2] *= 1e6
+    assert run.agents is not None
+    run.agents.keep_weights(tmp_path / "a.npz")
+    text = TEXT.format(dqn=f", weights: {tmp_path / 'a.npz'}, inference: int8", acknowledge="")
+    with pytest.raises(ArchiveError, match=r"a.npz: W. has weights up to .*; int8 takes 127"):
+        Simulation(parse_config(text.replace("learning_starts: 20", "learning_starts: 0")), 0.4, 3, check=False)

@@ -1,5 +1,6 @@
 """Kept results: nothing stale is handed out, and what is computed again is told with its reason."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -86,6 +87,36 @@ def test_a_changed_configuration_or_file_is_named(runs: Runs) -> None:
     runs([*cases(1), changed[1]])
     assert runs.done == ["seed 1"]
     assert runs.said == ["1 of 2 runs computed again: net.txt (topology.file) changed"]
+
+
+class EditedMeanwhile(Runs):
+    """A file that all jobs read is edited while the second one runs."""
+
+    file: Path
+
+    def _work(self, job: str) -> dict[str, str]:
+        if job == "seed 1":
+            self.file.write_text("another text\n")
+        return super()._work(job)
+
+
+@pytest.mark.parametrize("which", ["file", "in a folder", "hopforge"])
+def test_a_file_that_is_edited_meanwhile_ends_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    runs = EditedMeanwhile(tmp_path / "runs")
+    runs.file = folder / "west.py"
+    runs.file.write_text("text\n")
+    paths = {"file": (runs.file,), "in a folder": (folder,), "hopforge": ()}[which]
+    if which == "hopforge":
+        monkeypatch.setattr("hopforge.sim.run.file_stamps.program_files", lambda: [runs.file])
+    wanted = [dataclasses.replace(one, paths=paths) for one in cases(3)]
+    with pytest.raises(kept_results.SweepError, match=r"west\.py changed while this command ran"):
+        runs(wanted)
+    assert runs.done == ["seed 0", "seed 1"]
+    assert [path.name for path in runs.store.glob("*.json")] == [f"{wanted[0].key}.json"]
 
 
 DAMAGE = [

@@ -472,6 +472,18 @@ def test_ranks_that_wait_for_each_other_are_named(tmp_path: Path) -> None:
         finish(traced(tmp_path / "y", big, topology="topology: {kind: mesh, radices: [12]}"))
 
 
+def test_a_message_of_more_packets_than_are_counted_is_refused(tmp_path: Path) -> None:
+    most = MTU * (2**31 - 1)
+    for size, accepted in ((most, True), (most + 1, False)):
+        (tmp_path / str(size)).mkdir()
+        checked = traced(tmp_path / str(size), [[f"send 1 0 {size}"], [f"recv 0 0 {size}"]])
+        if accepted:
+            Simulation(checked, 0.1, 1)
+            continue
+        with pytest.raises(ProgramError, match=f"a message of {size} bytes is {2**31} packets of {MTU} bytes"):
+            Simulation(checked, 0.1, 1)
+
+
 def test_a_receive_that_nobody_sends_is_refused_with_the_ranks_that_wait(tmp_path: Path) -> None:
     ranks = [["recv 1 7 10"], [], ["irecv 0 1 5", "wait 0 2 1"]]
     with pytest.raises(

@@ -254,7 +254,7 @@ def shortened(config: Config) -> Config:
     """Return the configuration with short runs, whatever does not decide whether it can run."""
     limits = config.simulation
     shorter: Data = {"min_cycles": 1000, "max_cycles": max(1000, limits.series_bins), "warmup_cycles": 100, "seeds": 1}
-    shorter["loads"] = limits.loads[:1]
+    shorter |= {"loads": limits.first_loads[:1], "knee_percent": None}
     if limits.warmup_us is not None:
         shorter["warmup_us"] = min(limits.warmup_us, 2.0)
     if limits.measure_us is not None:

@@ -1,0 +1,24 @@
+"""PNG pictures with fewer colours and bytes, for the documentation."""
+
+import io
+from pathlib import Path
+from typing import IO
+
+from PIL import Image
+
+_COLOURS, _WIDTH = 64, 1100
+
+
+def write_small(picture: str | Path | IO[bytes], target: Path | IO[bytes]) -> None:
+    """Write a picture with 64 colours, at most 1100 points wide."""
+    with Image.open(picture) as whole:
+        smaller = whole.convert("RGB")
+        smaller.thumbnail((_WIDTH, 2 * _WIDTH))
+        smaller.quantize(_COLOURS, dither=Image.Dither.NONE).save(target, format="PNG", optimize=True)
+
+
+def small(png: bytes) -> bytes:
+    """Return the bytes of a smaller picture."""
+    made = io.BytesIO()
+    write_small(io.BytesIO(png), made)
+    return made.getvalue()

@@ -1,0 +1,82 @@
+"""The knee of a curve: the load at which a network saturates, between the loads that were simulated."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["HIGHEST_LOAD", "Knee", "knee_of", "knee_words", "next_load"]
+
+#: offered loads are flits per host and cycle
+HIGHEST_LOAD = 1.0
+#: below it a network is said to carry nothing
+_LOWEST_LOAD = 1e-3
+
+
+class Knee(NamedTuple):
+    """Where a curve saturates.
+
+    Attributes
+    ----------
+    carried : float or None
+        Highest load below `saturated` that the network carried; None: it did not carry the lowest one.
+    saturated : float or None
+        Lowest load at which it saturated; None: it never did.
+    """
+
+    carried: float | None
+    saturated: float | None
+
+    @property
+    def gap(self) -> float:
+        """How far the two loads are from each other, as a share of the higher one; infinite without one of them."""
+        if self.carried is None or self.saturated is None:
+            return float("inf")
+        return (self.saturated - self.carried) / self.saturated
+
+
+def knee_of(loads: Sequence[float], saturated: Sequence[bool]) -> Knee:
+    """Find the knee of a curve.
+
+    Parameters
+    ----------
+    loads : sequence of float
+        In any order.
+    saturated : sequence of bool
+        Whether the network saturated at each.
+
+    Examples
+    --------
+    >>> knee_of([0.1, 0.2, 0.3], [False, False, True])
+    Knee(carried=0.2, saturated=0.3)
+    """
+    full = min((load for load, beyond in zip(loads, saturated, strict=True) if beyond), default=None)
+    below = [
+        load for load, beyond in zip(loads, saturated, strict=True) if not beyond and (full is None or load < full)
+    ]
+    return Knee(max(below, default=None), full)
+
+
+def next_load(knee: Knee, within: float) -> float | None:
+    """Return the load that tells most about a knee; None where it is known.
+
+    Known: its two loads differ by at most the share `within`, or it lies beyond the highest load there is, or below
+    all that is of use.
+    """
+    if knee.saturated is None:
+        assert knee.carried is not None, "a curve has a load"
+        found = min(1.5 * knee.carried, HIGHEST_LOAD)
+        return None if knee.carried >= HIGHEST_LOAD else float(f"{found:.4g}")
+    if knee.carried is None:
+        return None if knee.saturated <= _LOWEST_LOAD else float(f"{max(knee.saturated / 2, _LOWEST_LOAD):.4g}")
+    found = float(f"{(knee.carried + knee.saturated) / 2:.5g}")  # for people: it stands in tables
+    return None if knee.gap <= within or not knee.carried < found < knee.saturated else found
+
+
+def knee_words(knee: Knee) -> tuple[str, str]:
+    """Say where a knee lies, and how well that is known."""
+    if knee.saturated is None:
+        if knee.carried is not None and knee.carried >= HIGHEST_LOAD:
+            return "never", f"it carries load {HIGHEST_LOAD:.4g}"
+        return f"above {knee.carried:.4g}", "the loads end before the knee (simulation.knee_percent adds more)"
+    if knee.carried is None:
+        return f"below {knee.saturated:.4g}", "the loads begin beyond the knee (simulation.knee_percent adds more)"
+    return f"{knee.carried:.4g} to {knee.saturated:.4g}", f"known within {knee.gap:.1%} (simulation.knee_percent)"

@@ -1,0 +1,214 @@
+"""Every command of the documentation runs: here as it stands or as a smaller instance, in `make study` in full.
+
+Commands of the shelves start, guides and definitions and of the README, from blocks of code. Commands of the pages of
+results repeat what these pages report; their options are checked in test_docs.py.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from hopforge import cli
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+SHELVES = ("start", "guides", "definitions")
+PAGES = [ROOT / "README.md", *(page for shelf in SHELVES for page in sorted((DOCS / shelf).glob("*.md")))]
+#: a word that stands for something of the reader's
+PLACEHOLDER = re.compile(
+    r"\b(?:CONFIG|BOARD|HOST|DIR|FILE|RUNS|RUN|BINARY|FOLDER|FORMAT|KIND|KEY|RESULT|PART)\b|[$…*|]|/dev/"
+)
+#: what a command needs that is not everywhere: a program, or a cell library
+NEEDS = {
+    "--backend simgrid": "smpirun", "app run": "smpicc", "--booksim": "booksim", ".lib": "a cell library",
+    "fpga build": "nextpnr", "--dask": "a cluster", "--install-completion": "a shell of the reader's",
+}  # fmt: skip
+#: of these the network is simulated for a short time here
+SIMULATED = {"net", "series", "sweep", "trace"}
+#: of these only what comes before the run is done here: `hopforge check --for`
+PREPARED = {"cosim", "synth", "timing", "energy", "mutate", "fpga", "app", "demo", "route", "lint", "gen network"}
+#: run in tests of their own (tests/gen, tests/sim/start, tests/sim/reproduce), in full in `make study`
+TESTED_ELSEWHERE = {"prove", "bench", "reproduce"}
+#: read the results of the others, so they come last
+READERS = {"report", "view", "compare"}
+#: a command, and the file that a comment behind or below it says it writes
+_LINE = r"^ *(hopforge [^#\n]+)(?:(?:#[^\n]*|\n# )-> (build/\S+))?"
+#: short times for `SIMULATED`
+SHORT = {
+    "loads": [0.02, 0.05], "load": 0.05, "seeds": 1, "warmup_cycles": 100, "min_cycles": 1000, "max_cycles": 1000,
+    "precision": 0.5, "series_bins": 8,
+}  # fmt: skip
+
+
+class Command(NamedTuple):
+    """A command, the page on which it stands first, and the file that a comment says it writes."""
+
+    line: str
+    page: str
+    written: str = ""
+
+
+def blocks(page: Path) -> Iterator[str]:
+    """Blocks of code of a page, fenced or indented."""
+    text = page.read_text(encoding="utf-8")
+    fenced = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+    yield from (block for language, block in fenced.findall(text) if language in ("", "sh"))
+    yield from re.findall(r"(?:^    [^\s|].*\n)+", fenced.sub("", text), re.MULTILINE)
+
+
+def commands() -> list[Command]:
+    found: dict[str, Command] = {}
+    for page in PAGES:
+        for block in blocks(page):
+            for line, written in re.findall(_LINE, block, re.MULTILINE):
+                command = line.strip().split(" > ")[0]
+                found.setdefault(command, Command(command, page.name, written))
+    return sorted(found.values(), key=lambda command: command.line.split()[1] in READERS)
+
+
+COMMANDS = [command for command in commands() if not PLACEHOLDER.search(command.line)]
+
+
+def words_of(command: Command) -> list[str]:
+    words = shlex.split(command.line)[1:]
+    if words[0] == "fpga" and words[1] not in ("build", "run") and not words[1].startswith("-"):
+        words.insert(1, "build")
+    return words
+
+
+def missing(command: Command) -> str:
+    """What this machine lacks for a command in full."""
+    line = " ".join(words_of(command))
+    return next((tool for sign, tool in NEEDS.items() if sign in line and shutil.which(tool) is None), "")
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reader's folder: the examples, and the files that the pages tell to save."""
+    folder = tmp_path_factory.mktemp("desk")
+    shutil.copytree(ROOT / "configs", folder / "configs")
+    for page, name in ((ROOT / "README.md", "torus.yml"), (DOCS / "start" / "getting-started.md", "mine.yml")):
+        (text,) = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[:1]
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done() -> set[tuple[str, ...]]:
+    """Instances that have run: several commands have the same."""
+    return set()
+
+
+def config_of(words: list[str]) -> str:
+    return next((word for word in words if word.endswith(".yml")), "")
+
+
+def can_be_short(config: Path) -> bool:
+    """Whether section `simulation` says how long a run is: not of programs and packet routers."""
+    values = yaml.safe_load(config.read_text(encoding="utf-8"))
+    kinds = values.get("traffic", {}).get("source"), values.get("router", {}).get("model"), "app" in values
+    return kinds[0] != "program" and kinds[1] != "packet" and not kinds[2]
+
+
+def shortened(config: Path) -> Path:
+    """Write the configuration with a short simulation beside it; returns the new file."""
+    values: dict[str, Any] = yaml.safe_load(config.read_text(encoding="utf-8"))
+    section = values.get("simulation", {})
+    short = dict(SHORT)
+    if values.get("router", {}).get("model") == "input_output_queued":
+        short = {"load": 0.05, "loads": [0.05], "seeds": 1, "warmup_us": 2, "measure_us": 4, "series_bins": 8}
+    section = {key: value for key, value in section.items() if key not in ("load_steps", "failures")} | short
+    if "variants" in section:
+        section["variants"] = dict(list(section["variants"].items())[:1])
+    folder = config.parent / "short"
+    folder.mkdir(exist_ok=True)
+    for other in config.parent.iterdir():  # what the configuration names lies beside it
+        if other.is_file() and not (folder / other.name).exists():
+            (folder / other.name).symlink_to(other)
+    path = folder / config.name
+    path.unlink(missing_ok=True)
+    path.write_text(yaml.safe_dump(values | {"simulation": section}, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def part(words: list[str]) -> str:
+    """The name by which `hopforge check --for` knows a command."""
+    chosen = dict(pairwise(words))
+    if words[0] == "fpga":
+        return f"fpga {chosen.get('--design', 'engine')}"
+    if words[0] in ("cosim", "energy"):
+        return f"{words[0]} {chosen.get('--part', 'lookup')}"
+    return " ".join(words[:2]) if words[0] == "gen" else words[0]
+
+
+def is_prepared(words: list[str], desk: Path) -> bool:
+    """Whether only the preparation of a command is run here."""
+    config = config_of(words)
+    if words[0] in SIMULATED:
+        return not can_be_short(desk / config)
+    return bool(config) and not PREPARED.isdisjoint({words[0], " ".join(words[:2])})
+
+
+def smaller(words: list[str], desk: Path) -> list[str]:
+    """The instance of a command that is run here."""
+    config = config_of(words)
+    if is_prepared(words, desk):
+        return ["check", config, "--for", part(words)]
+    if words[0] in SIMULATED:
+        short = shortened(desk / config)
+        words = [str(short.relative_to(desk)) if word == config else word for word in words if word != "--frames"]
+        if "--load" in words:
+            words[words.index("--load") + 1] = "0.05"
+        output = [] if {"-o", "--output"} & set(words) else ["-o", f"build/{Path(config).stem}/{words[0]}"]
+        workers = ["--workers", "1"] if words[0] == "sweep" and "--workers" not in words else []
+        cycles = ["--cycles", "600"] if words[0] == "trace" else []
+        return [*words, *output, *workers, *cycles]
+    return words
+
+
+def test_there_are_commands_of_every_kind() -> None:
+    first = {words_of(command)[0] for command in COMMANDS}
+    assert len(COMMANDS) > 90
+    assert first >= SIMULATED | PREPARED | TESTED_ELSEWHERE | {"hits", "gen", "view", "compare", "init", "lint"}
+
+
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if words_of(each)[0] not in TESTED_ELSEWHERE], ids=lambda each: each.line
+)
+def test_command_runs(
+    command: Command, desk: Path, done: set[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = words_of(command)
+    if missing(command) and not is_prepared(words, desk):
+        pytest.skip(f"needs {missing(command)}")
+    monkeypatch.chdir(desk)
+    chosen = smaller(words, desk)
+    if tuple(chosen) in done:
+        return
+    result = CliRunner().invoke(cli.app, chosen)
+    assert result.exit_code == 0, f"{command.page}: {command.line}: {result.output[-600:]} {result.exception}"
+    done.add(tuple(chosen))
+    if command.written and not is_prepared(words, desk):
+        assert (desk / command.written).exists(), f"{command.page}: {command.line} -> {command.written}"
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.line)
+def test_command_runs_in_full(command: Command, desk: Path) -> None:
+    if missing(command):
+        pytest.skip(f"needs {missing(command)}")
+    words = [sys.executable, "-m", *shlex.split(command.line)]
+    done = subprocess.run(words, cwd=desk, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command.page}: {command.line}: {done.stderr[-600:]}"
+    if command.written:
+        assert (desk / command.written).exists(), f"{command.page}: {command.line} -> {command.written}"

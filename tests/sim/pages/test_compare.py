@@ -1,0 +1,130 @@
+"""Two results side by side: intervals beside scipy's test, verdicts, what is refused, and the command itself."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+import hopforge as hf
+from hopforge import cli
+from hopforge.model.errors import UserError
+from hopforge.sim.pages.compare import Comparison, Subject, compare_results
+
+NET = """\
+name: small
+topology: {kind: mesh, radices: [3, 2]}
+router: {vcs: 2, buffer_flits: 4}
+simulation: {warmup_cycles: 200, min_cycles: 1000, max_cycles: 2000, loads: [0.1, 0.2], seeds: 2}
+"""
+
+
+def subject(name: str, runs: pd.DataFrame, **config: object) -> Subject:
+    return Subject(name, {"runs": runs}, config)
+
+
+def runs(latency: list[float], load: float = 0.1, **more: object) -> pd.DataFrame:
+    table = pd.DataFrame({"variant": None, "load": load, "seed": range(1, len(latency) + 1), "latency": latency})
+    return table.assign(latency_interval=1.0, saturated=False, **more)
+
+
+def row(found: Comparison, figure: str = "latency") -> pd.Series:
+    (each,) = (one for _, one in found.table.iterrows() if one["figure"] == figure)
+    return each
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_seeds_are_compared_as_welch_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, second = rng.normal(20, 1, 5), rng.normal(20 + 0.4 * seed, 3, 9)
+    found = row(compare_results(subject("a", runs(list(first))), subject("b", runs(list(second)))))
+    test = stats.ttest_ind(second, first, equal_var=False)
+    interval = test.confidence_interval(0.95)
+    assert found["difference"] == pytest.approx(second.mean() - first.mean())
+    assert found["interval"] == pytest.approx((interval.high - interval.low) / 2)
+    assert found["verdict"] == ("differs" if test.pvalue < 0.05 else "not told apart")
+
+
+def test_single_runs_are_compared_by_their_own_intervals() -> None:
+    one = compare_results(subject("a", runs([20.0])), subject("b", runs([21.3])))
+    two = compare_results(subject("a", runs([20.0])), subject("b", runs([21.5])))
+    # 20 batches each: both intervals have half width 1, that of the difference t(38)/t(19) · √2
+    half = np.sqrt(2) * stats.t.ppf(0.975, 38) / stats.t.ppf(0.975, 19)
+    assert row(one)["interval"] == pytest.approx(half)
+    assert 1.3 < half < 1.5
+    assert (row(one)["verdict"], row(two)["verdict"]) == ("not told apart", "differs")
+
+
+def test_verdicts_without_an_interval() -> None:
+    ours = runs([20.0], accepted=0.1, hops=3.0, hit_rate=0.0)
+    theirs = runs([20.0], accepted=0.2, hops=3.0, hit_rate=0.0)
+    found = compare_results(subject("a", ours), subject("b", theirs))
+    verdicts = [row(found, name)["verdict"] for name in ("latency", "accepted", "hops")]
+    assert verdicts == ["equal", "no interval", "equal"]
+    assert "hit_rate" not in set(found.table["figure"])  # no lookups at all
+    full = compare_results(subject("a", ours), subject("b", theirs.assign(saturated=True, latency=300.0)))
+    assert row(full)["verdict"] == "saturated"
+    assert row(full, "accepted")["verdict"] == "no interval"
+
+
+def test_rows_are_matched_by_variant_and_load() -> None:
+    ours = pd.concat([runs([20.0], 0.1), runs([30.0], 0.2)])
+    theirs = pd.concat([runs([31.0], 0.2), runs([90.0], 0.3)])
+    found = compare_results(subject("a", ours, x=1, y={"z": [1]}), subject("b", theirs, x=2, y={"z": [1]}))
+    assert list(found.table["load"]) == [0.2] and row(found)["difference"] == pytest.approx(1)
+    assert found.left_out == ["load 0.1", "load 0.3"]
+    assert found.changed == {"x": (1, 2)}
+
+
+def test_results_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^a and b: no row of runs in common \(load 0.1; load 0.2\)$"):
+        compare_results(subject("a", runs([1.0])), subject("b", runs([1.0], 0.2)))
+    with pytest.raises(UserError, match=r"^a has runs, b has classes: no figures in common to compare$"):
+        hits = Subject("b", {"classes": pd.DataFrame({"port_class": ["x"], "hit_rate": [1.0]})}, {})
+        compare_results(subject("a", runs([1.0])), hits)
+    with pytest.raises(UserError, match="no result of net, sweep, app or hits in it"):
+        hf.compare(tmp_path, tmp_path)
+    with pytest.raises(UserError, match="no such folder"):
+        hf.compare(tmp_path / "none", tmp_path)
+    with pytest.raises(TypeError, match="first must be a Result or a folder, not int"):
+        hf.compare(3, tmp_path)  # type: ignore[arg-type]
+
+
+def test_the_command_and_python_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    config = hf.loads(NET)
+    results = [hf.sweep(each, workers=1, progress=False) for each in (config, config.replace("router.vcs", 4))]
+    for name, result in zip("ab", results, strict=True):
+        result.write(tmp_path / "all" / name)
+    found = hf.compare(*results)
+    assert found.changed == {"router.vcs": (2, 4)} and found.plot().png.startswith(b"\x89PNG")
+    assert {"figure", "first", "second", "difference", "interval", "verdict"} <= set(found.table)
+    assert list(found.table["load"].unique()) == [0.1, 0.2]
+    assert "router.vcs" in found._repr_html_() and "differs" in repr(found) + "differs"
+    pd.testing.assert_frame_equal(found.table, hf.compare("all/a", "all/b").table, check_dtype=False)
+
+    done = CliRunner().invoke(cli.app, ["compare", "all/a", "all/b"])
+    assert done.exit_code == 0, done.output
+    assert "router.vcs" in done.output and "2 → 4" in done.output
+    folder = tmp_path / "build" / "compare"
+    assert {path.name for path in folder.iterdir()} == {
+        "comparison.csv", "comparison.parquet", "comparison.png", "metadata.json",
+    }  # fmt: skip
+    pd.testing.assert_frame_equal(pd.read_parquet(folder / "comparison.parquet"), found.table, check_dtype=False)
+    assert json.loads((folder / "metadata.json").read_text())["changed"] == {"router.vcs": [2, 4]}
+
+    several = CliRunner().invoke(cli.app, ["compare", "all", "all/b"])
+    assert isinstance(several.exception, UserError)
+    assert "holds 2 results; name one of all/a, all/b" in str(several.exception)
+
+
+def test_one_load_has_no_curve() -> None:
+    config = hf.loads(NET)
+    found = hf.compare(*(hf.simulate(config, load=0.1, seed=seed, progress=False) for seed in (1, 2)))
+    assert found.changed == {}
+    with pytest.raises(UserError, match="this result has no picture"):
+        found.plot()
