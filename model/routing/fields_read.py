@@ -264,7 +264,8 @@ def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType], *, ou
     if package == "numpy" and "random" not in module and "random" not in repr(value):
         return
     defined = getattr(value, "_defn", None)
-    if ours and defined is not None and defined.__module__ in ("hopforge.model.kernel.memory", "hopforge.model.kernel.bits"):
+    place = "" if defined is None else defined.__module__
+    if ours and place in ("hopforge.model.kernel.memory", "hopforge.model.kernel.bits"):
         return
     _everything(found, f"{name}, which the proof cannot look into")
 
