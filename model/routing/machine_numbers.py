@@ -48,8 +48,17 @@ def number(value: Any) -> Any:
     raise NotCoveredError(f"it computes with numbers of the type {type(value).__name__}")
 
 
+_make = int.__new__
+
+
 def _checked(operation: Callable[..., Any]) -> Callable[..., Any]:
     def apply(self: "Whole", *others: Any) -> Any:
+        if type(self) is Whole and (not others or type(others[0]) is Whole):  # nearly always: no step too many
+            plain = operation(self, *others)
+            if isinstance(plain, int):
+                if -MOST <= plain <= MOST:
+                    return _make(Whole, plain)
+                return Whole(plain)
         for one in others:
             if isinstance(one, int):
                 _in_range(int(one))
@@ -78,7 +87,7 @@ class Whole(int):
 
     def __new__(cls, value: Any = 0) -> "Whole":
         """Return it; NotCoveredError where it is too large."""
-        return super().__new__(cls, _in_range(int(value)))
+        return _make(cls, _in_range(int(value)))
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         """Integers to a negative power are floats in Python, integers in machine code."""
