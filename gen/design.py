@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from hopforge.hw.acknowledge_port import AcknowledgeSetup
 from hopforge.hw.network_interface import NetworkInterface
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
@@ -10,14 +13,18 @@ from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_validity import check_expression
 from hopforge.model.lookup.params import LookupParams
+from hopforge.model.network.service_ports import with_service_ports
+from hopforge.model.router.acknowledging_host import HardwareRules
 from hopforge.model.router.configured import network_params
 from hopforge.model.router.factor import compile_tables
 from hopforge.model.router.params import RouterParams, check_input_vcs
 from hopforge.model.router.program import RouterProgram, router_program
 from hopforge.model.router.reply_rules import reply_rules
+from hopforge.model.router.service_host import tables_with_service
 from hopforge.model.router.stream_params import StreamParams
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.routing.configured import routing_network, routing_plan
+from hopforge.model.routing.message_classes import acknowledge_mask
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.configured import network_topology
@@ -79,6 +86,11 @@ class NetworkDesign:
     tables: RouterTables
     params: tuple[RouterParams, ...]
 
+    @property
+    def plain_topology(self) -> Topology | None:
+        """The network for a simulator, which adds service ports by itself; None: it has to be built anew."""
+        return self.topology if self.config.traffic.acknowledge is None else None
+
     @cached_property
     def programs(self) -> tuple[RouterProgram, ...]:
         """What software writes into all routers; none without lookup engines."""
@@ -90,8 +102,15 @@ class NetworkDesign:
         return router_program(self.config, self.topology, self.tables, self.params[router], router)
 
 
-def network_design(config: Config) -> NetworkDesign:
+def network_design(config: Config, *, service_ports: bool = False) -> NetworkDesign:
     """Compile the routing of a configuration into parameters of routers; once for all commands that are prepared.
+
+    Parameters
+    ----------
+    config : Config
+        Checked configuration.
+    service_ports : bool
+        Routers may have ports for acknowledges.
 
     Raises
     ------
@@ -102,6 +121,11 @@ def network_design(config: Config) -> NetworkDesign:
         config.name, config.topology, config.address, config.lookup, config.router, config.routing, config.tables,
         config.seed, config.traffic.reply, config.traffic.acknowledge,
     )  # fmt: skip
+    if config.traffic.acknowledge is not None and not service_ports:
+        raise UserError(
+            "traffic.acknowledge must be null for hardware other than a whole network (hopforge gen network): a router "
+            "by itself has no service host"
+        )
     return once(("design", *sections), lambda: _network_design(config))
 
 
@@ -109,8 +133,6 @@ def _network_design(config: Config) -> NetworkDesign:
     lookup = None
     if config.router.model != "input_queued":
         raise UserError(f"router.model must be input_queued for hardware, not {config.router.model}")
-    if config.traffic.acknowledge is not None:
-        raise UserError("traffic.acknowledge must be null for hardware, whose routers have no service port")
     if config.router.route_computation == "lookup":
         lookup = _engine_parameters(config)  # keys are checked against the routing, in `program`
         if lookup.pipeline_depth > ROUTER_DEPTH:
@@ -118,13 +140,17 @@ def _network_design(config: Config) -> NetworkDesign:
                 f"{config.name}: lookup.pipeline_depth must be at most {ROUTER_DEPTH} for engines in routers in "
                 f"hardware, not {lookup.pipeline_depth}"
             )
-    topology = network_topology(config)
+    topology, vcs = network_topology(config), config.router.vcs
+    if config.traffic.acknowledge is not None:
+        topology = with_service_ports(topology)
     try:
         check_input_vcs(topology.max_ports, config.router.vcs, config.router.va, config.router.arbiter)
     except ValueError as error:
         raise UserError(f"router.{error}") from error
     plan = routing_plan(config, topology)
-    tables = compile_tables(topology, plan, config.router.vcs, config.routing.algorithm)
+    tables = compile_tables(topology, plan, vcs, config.routing.algorithm)
+    if config.traffic.acknowledge is not None:
+        tables = tables_with_service(topology, tables, vcs, acknowledge_mask(plan, vcs))
     return NetworkDesign(config, topology, tables, network_params(config, topology, tables, lookup=lookup))
 
 
@@ -183,20 +209,63 @@ def whole_network_design(config: Config) -> NetworkDesign:
     if config.router.host_ports != "flits":
         raise UserError(f"router.host_ports must be flits for hopforge gen network, not {config.router.host_ports}")
     refuse_failed(config.failed, "hopforge gen network")
-    design = network_design(config)
+    design = network_design(config, service_ports=True)
     check_interfaces(design)
     _ = design.programs
     return design
 
 
+def acknowledge_setup(design: NetworkDesign) -> AcknowledgeSetup | None:
+    """Return what serves acknowledges at the routers of a network; None: they have none.
+
+    Raises
+    ------
+    UserError
+        Acknowledges that hardware cannot give.
+    """
+    config, topology = design.config, design.topology
+    found, vcs = config.traffic.acknowledge, config.router.vcs
+    if found is None:
+        return None
+    hosts = np.bincount(topology.host_router, minlength=topology.routers)
+    if (hosts != 1).any():
+        router = int(np.flatnonzero(hosts != 1)[0])
+        raise UserError(
+            f"traffic.acknowledge must be null for hardware with other than one host at a router (router {router} has "
+            f"{hosts[router]})"
+        )
+    if topology.hosts + topology.routers > 1 << config.address.width_bits:
+        raise UserError(
+            f"address.width_bits must have room for {topology.hosts} hosts and {topology.routers} service hosts, not "
+            f"{config.address.width_bits}"
+        )
+    if found.skew_cycles:
+        raise UserError(f"traffic.acknowledge.skew_cycles must be 0 in hardware, not {found.skew_cycles}")
+    settings = found.model_dump(exclude={"vcs", "skew_cycles"})
+    rules = HardwareRules(**settings, arrivals=_arrivals(config, design.params[0]))
+    try:
+        rules.check(design.params[0])
+    except ValueError as error:
+        raise UserError(f"traffic.acknowledge: {error}") from error
+    mask = acknowledge_mask(routing_plan(config, topology), vcs)
+    return AcknowledgeSetup(rules, tuple(v for v in range(vcs) if mask >> v & 1))
+
+
+def _arrivals(config: Config, params: RouterParams) -> int:
+    """Return how many packets can be between an input of their last router and their host: in buffers and its link."""
+    in_buffer = params.buffer_flits // config.traffic.shortest_packet + 1  # the last one may be on its way out
+    return params.vcs * ((params.ports - 1) * in_buffer + 1) + config.router.host_latency_cycles
+
+
 def check_interfaces(design: NetworkDesign) -> None:
-    """Refuse replies that the interfaces of hosts in hardware cannot give.
+    """Refuse replies and acknowledges that hardware cannot give.
 
     Raises
     ------
     UserError
         Naming the key.
     """
+    acknowledge_setup(design)
     rules = reply_rules(design.config)
     if rules is None:
         return

@@ -7,9 +7,10 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, ClockDomain, Elaboratable, Module, Signal, Value
 
+from hopforge.gen.abc import run_abc, to_gates
 from hopforge.gen.yosys import YosysError, run_yosys
 
-__all__ = ["Proof", "at_most_one", "induction_log", "prove", "prove_in_parts"]
+__all__ = ["Proof", "at_most_one", "induction_log", "prove", "prove_in_parts", "refute"]
 
 
 def at_most_one(word: Value) -> Value:
@@ -47,12 +48,24 @@ class Proof(Elaboratable):
             self.claims.append(holds)
 
 
+def _planted(mutant: tuple[str, str], everywhere: bool) -> list[str]:
+    """Return commands that tie a wire of the flattened module to a constant.
+
+    ``connect -set`` ties what drives the wire. Who reads the wire by another name of it may be left with nothing that
+    drives it; `everywhere`: all names become one before, and a register that is tied does not begin.
+    """
+    wire, value = mutant
+    names = ["opt_clean", f"setattr -unset init proof/w:{wire}"] if everywhere else []
+    return [*names, "cd proof", f"connect -set {wire} {value}", "cd"]
+
+
 def prove(
     proof: Elaboratable,
     inputs: Sequence[Signal],
     *,
     steps: int = 1,
     mutant: tuple[str, str] | None = None,
+    everywhere: bool = False,
     timeout_s: float = 120,
 ) -> bool:
     """Prove the assertions of a design from reset for all time, by induction over at most `steps` cycles.
@@ -67,6 +80,8 @@ def prove(
         Length of the induction.
     mutant : tuple of str, optional
         A wire of the flattened design, as yosys names it, and the constant it is tied to: a fault.
+    everywhere : bool
+        The fault is there for all that read the wire by any name; else some of them may read anything.
     timeout_s : float
         Limit in seconds.
 
@@ -80,7 +95,7 @@ def prove(
     YosysError
         If yosys fails otherwise, or takes too long.
     """
-    log = induction_log(proof, inputs, f"-maxsteps {steps}", mutant=mutant, timeout_s=timeout_s)
+    log = induction_log(proof, inputs, f"-maxsteps {steps}", mutant=mutant, everywhere=everywhere, timeout_s=timeout_s)
     return "Induction step proven: SUCCESS" in log
 
 
@@ -90,6 +105,7 @@ def induction_log(
     options: str,
     *,
     mutant: tuple[str, str] | None = None,
+    everywhere: bool = False,
     timeout_s: float = 120,
 ) -> str:
     """Run yosys's solver by temporal induction, with more `options` of its ``sat`` command, and return its log.
@@ -97,7 +113,40 @@ def induction_log(
     The other parameters and the errors are those of `prove`.
     """
     text = rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False)
-    return _solve(text, [f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof"], mutant, timeout_s)
+    command = f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof"
+    return _solve(text, [command], mutant, everywhere, timeout_s)
+
+
+def refute(
+    proof: Elaboratable,
+    inputs: Sequence[Signal],
+    steps: int,
+    *,
+    mutant: tuple[str, str] | None = None,
+    everywhere: bool = False,
+    timeout_s: float = 300,
+) -> bool:
+    """Look for a run of at most `steps` cycles from reset that violates an assertion.
+
+    A mutant for which there is one is faulty in truth: a failed induction may begin in a state that is never reached.
+    The other parameters and the errors are those of `prove`.
+
+    Returns
+    -------
+    bool
+        Whether there is one.
+    """
+    text = rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _solve(text, to_gates("write_aiger -zinit proof.aig"), mutant, everywhere, timeout_s, folder)
+        said = run_abc(f"read_aiger proof.aig; fold; strash; bmc3 -F {steps}", folder, timeout_s=timeout_s)
+    if said is None:
+        raise YosysError(f"abc: no run was found, or none excluded, in {timeout_s:g} s of processor time")
+    found = "was asserted in frame" in said
+    if found == (f"No output asserted in {steps} frames" in said):
+        raise YosysError(f"abc: {said.strip()}")
+    return found
 
 
 def prove_in_parts(
@@ -106,6 +155,7 @@ def prove_in_parts(
     *,
     part: int = 20,
     mutant: tuple[str, str] | None = None,
+    everywhere: bool = False,
     timeout_s: float = 120,
 ) -> bool:
     """Prove the claims of a design from reset for all time, by induction over one cycle, some of them at a time.
@@ -120,7 +170,7 @@ def prove_in_parts(
         Not elaborated yet.
     part : int
         Claims of a problem.
-    inputs, mutant, timeout_s
+    inputs, mutant, everywhere, timeout_s
         As for `prove`; the limit is for all parts together.
 
     Returns
@@ -148,7 +198,7 @@ def prove_in_parts(
         for at in range(0, len(names), part)
     ]
     try:
-        log = _solve(text, script, mutant, timeout_s)
+        log = _solve(text, script, mutant, everywhere, timeout_s)
     except YosysError as failed:
         if "proof did fail" in str(failed):
             return False
@@ -160,8 +210,21 @@ def _wanted(names: Sequence[str]) -> str:
     return " ".join(f"-prove {name} 1" for name in names)
 
 
-def _solve(text: str, commands: Sequence[str], mutant: tuple[str, str] | None, timeout_s: float) -> str:
-    """Flatten the module ``proof`` of an RTLIL text, plant a fault, run the commands, and return the log."""
+def _solve(
+    text: str,
+    commands: Sequence[str],
+    mutant: tuple[str, str] | None,
+    everywhere: bool,
+    timeout_s: float,
+    folder: Path | None = None,
+) -> str:
+    """Flatten the module ``proof`` of an RTLIL text, plant a fault, run the commands, and return the log.
+
+    Files are in `folder`, or in one that is removed.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as name:
+            return _solve(text, commands, mutant, everywhere, timeout_s, Path(name))
     script = [
         "read_rtlil proof.il",
         "hierarchy -top proof",
@@ -169,7 +232,7 @@ def _solve(text: str, commands: Sequence[str], mutant: tuple[str, str] | None, t
         "flatten",
         "memory_collect",
         "memory_map",
-        *(["cd proof", f"connect -set {mutant[0]} {mutant[1]}", "cd"] if mutant else []),
+        *(_planted(mutant, everywhere) if mutant else []),
         "opt -full",
         "chformal -lower",
         "async2sync",
@@ -177,7 +240,5 @@ def _solve(text: str, commands: Sequence[str], mutant: tuple[str, str] | None, t
         "opt_clean -purge",
         *commands,
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        (path / "proof.il").write_text(text)
-        return run_yosys("\n".join(script) + "\n", path, name="proof", timeout_s=timeout_s)
+    (folder / "proof.il").write_text(text)
+    return run_yosys("\n".join(script) + "\n", folder, name="proof", timeout_s=timeout_s)

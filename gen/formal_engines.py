@@ -1,6 +1,6 @@
 """Proofs about small lookup engines of every depth: `hopforge.gen.formal_lookup` says what is proved."""
 
-from hopforge.gen.formal import induction_log, prove_in_parts
+from hopforge.gen.formal import prove_in_parts, refute
 from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS, DeepLookupProof
 from hopforge.gen.formal_lookup import MUTANTS, LookupProof
 from hopforge.hw.lookup_engine import is_deep
@@ -98,6 +98,4 @@ def refute_lookup(
         If yosys fails, or takes too long.
     """
     proof, mutants = _proof(pipeline_depth, False, invariants=False, no_hit=no_hit)
-    fault, options = mutants[mutant] if mutant else None, f"-tempinduct-baseonly -maxsteps {steps}"
-    log = induction_log(proof, proof.inputs, options, mutant=fault, timeout_s=timeout_s)
-    return "model found for base case" in log
+    return refute(proof, proof.inputs, steps, mutant=mutants[mutant] if mutant else None, timeout_s=timeout_s)

@@ -13,13 +13,13 @@ from typing import Any
 
 from amaranth.hdl import Assume, Cat, Const, Module, Mux, Signal, Value
 
-from hopforge.gen.formal import Proof, prove
+from hopforge.gen.formal import Proof, prove, refute
 from hopforge.gen.formal_shared_lookup import AnyEngine
 from hopforge.hw.next_lookup import NextAnswer, NextLookup
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, RouterParams
 
-__all__ = ["NEXT_MUTANTS", "prove_next_lookup"]
+__all__ = ["NEXT_MUTANTS", "prove_next_lookup", "refute_next_lookup"]
 
 NEXT_MUTANTS = {
     "the pointer stays": ("dut.turn.advance", "1'b0"),
@@ -59,8 +59,9 @@ class _Head:
 
 
 class _NextProof(Proof):
-    def __init__(self) -> None:
+    def __init__(self, *, invariants: bool = True) -> None:
         super().__init__()
+        self.invariants = invariants  # claim also what the induction needs
         lookup = LookupParams(
             address_bits=12, functions=("arbitrary",), chunk_bits=(3,), comparators=2, entries=4, ways=2, tag_bits=16,
             output_bits=10, request_tag_bits=4, tcam_kind="external",
@@ -87,6 +88,8 @@ class _NextProof(Proof):
             self.dut.dst.eq(Cat(head.dst for head in heads)),
         ]
         self.claim(m, self._claims(m))
+        if self.invariants:
+            self.claim(m, self._invariants())
         return m
 
     def _packet(self, m: Module, head: _Head) -> None:
@@ -138,6 +141,7 @@ class _NextProof(Proof):
         yield engine.resp_ready == 1
         yield engine.req_valid == dut.asks.any()
         pointer = Signal(range(len(self.heads)))  # of the definition
+        self.helps: list[Value] = []
         for head in self.heads:
             n, unit = head.number, head.unit
             accepted = dut.accepted[n]
@@ -164,9 +168,16 @@ class _NextProof(Proof):
             yield ~head.told | (unit.route == self._field(head.answer))
             yield ~now | (dut.route == self._field(head.answer))
             yield ~(head.head_left & ~head.routed)
-            yield (unit.asked == head.requested) & (unit.opened == head.told | head.head_left)
             yield from self._fair(m, head, pointer)
-        code = dut.turn.at_or_after  # no bit is the same as all
+        self.pointer = pointer
+
+    def _invariants(self) -> Iterator[Value]:
+        """Claim what registers hold, so that the induction succeeds."""
+        yield from self.helps
+        for head in self.heads:
+            unit = head.unit
+            yield (unit.asked == head.requested) & (unit.opened == head.told | head.head_left)
+        code, pointer = self.dut.turn.at_or_after, self.pointer  # no bit is the same as all
         yield (code == ~((1 << pointer) - 1)[: len(self.heads)]) | ((pointer == 0) & (code == 0))
 
     def _fair(self, m: Module, head: _Head, pointer: Signal) -> Iterator[Value]:
@@ -176,7 +187,8 @@ class _NextProof(Proof):
         passed = Signal(range(count + 1), name=f"passed{n}")
         m.d.sync += passed.eq(Mux(asks & ~accepted, passed + self.dut.accepted.any(), 0))
         distance = (n - pointer)[: len(pointer)]  # modulo a power of two
-        yield passed + distance < count
+        yield passed < count
+        self.helps.append(passed + distance < count)
         with m.If(accepted):
             m.d.sync += pointer.eq(n + 1)
 
@@ -198,4 +210,16 @@ def prove_next_lookup(*, mutant: str | None = None, timeout_s: float = 300) -> b
     """
     proof = _NextProof()
     fault = NEXT_MUTANTS[mutant] if mutant else None
-    return prove(proof, proof.inputs, mutant=fault, timeout_s=timeout_s)
+    return prove(proof, proof.inputs, mutant=fault, everywhere=True, timeout_s=timeout_s)
+
+
+def refute_next_lookup(steps: int, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
+    """Look for a run of at most `steps` cycles from reset in which engine or heads do not what they shall.
+
+    The other parameters are those of `prove_next_lookup`.
+    """
+    proof = _NextProof(invariants=False)
+    return refute(
+        proof, proof.inputs, steps, mutant=NEXT_MUTANTS[mutant] if mutant else None, everywhere=True,
+        timeout_s=timeout_s,
+    )  # fmt: skip

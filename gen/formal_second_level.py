@@ -12,7 +12,7 @@ from typing import Any
 
 from amaranth.hdl import Array, Assume, Cat, Const, Module, Mux, Signal, Value
 
-from hopforge.gen.formal import Proof, at_most_one, prove_in_parts
+from hopforge.gen.formal import Proof, at_most_one, prove_in_parts, refute
 from hopforge.gen.formal_lookup import OneRow
 from hopforge.hw.crc_hash import CrcHash
 from hopforge.hw.second_level import ASKS, SecondLevel
@@ -20,11 +20,11 @@ from hopforge.model.lookup.params import LookupParams
 from hopforge.model.lookup.second_level import SecondLevelParams
 from hopforge.model.numbers.crc import crc_matrix
 
-__all__ = ["SECOND_MUTANTS", "prove_second_level"]
+__all__ = ["SECOND_MUTANTS", "prove_second_level", "refute_second_level"]
 
 SECOND_MUTANTS = {
     "a stale answer is kept": ("dut.keeps", "1'b1"),
-    "requests do not wait for an invalidation": ("dut.void_nears", "1'b0"),
+    "an invalidation goes to row 0": ("dut.invalidate_row.hash", "1'b0"),
     "nothing waits for a writer": ("dut.opened", "1'b1"),
     "lines of every epoch are live": ("dut.cache.alive", "2'b11"),
     "the scrubber leaves old lines": ("dut.cache.valid", "2'b00"),
@@ -53,12 +53,15 @@ class _SecondLevelProof(Proof):
         The engine; keys are whole addresses.
     deep : bool
         The cache is enabled as in a deep engine.
+    invariants : bool
+        Claim also what the induction needs, not only what is to be shown.
     """
 
-    def __init__(self, params: LookupParams, *, deep: bool) -> None:
+    def __init__(self, params: LookupParams, *, deep: bool, invariants: bool = True) -> None:
         super().__init__()
         self.params = params
         self.deep = deep
+        self.invariants = invariants
         N = params.mshrs
         self.address = Signal(params.address_bits)
         self.row = Signal()
@@ -90,6 +93,8 @@ class _SecondLevelProof(Proof):
         self._symbols()
         self._surroundings()
         self.claim(m, self._claims())
+        if self.invariants:
+            self.claim(m, self._invariants())
         return m
 
     def _symbols(self) -> None:
@@ -173,6 +178,8 @@ class _SecondLevelProof(Proof):
         for i in range(self.params.mshrs):
             told = dut.resp_valid & (dut.resp_id == i)
             yield ~told | (self.issued[i] & self._fits(i, dut.resp_match, dut.resp_output))
+
+    def _invariants(self) -> Iterator[Value]:
         yield from self._of_control()
         yield from self._of_lines()
         yield from self._of_queues()
@@ -338,4 +345,18 @@ def prove_second_level(
     """
     proof = _SecondLevelProof(_params(latency_cycles), deep=deep)
     fault = SECOND_MUTANTS[mutant] if mutant else None
-    return prove_in_parts(proof, proof.inputs, mutant=fault, timeout_s=timeout_s)
+    return prove_in_parts(proof, proof.inputs, mutant=fault, everywhere=True, timeout_s=timeout_s)
+
+
+def refute_second_level(steps: int, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
+    """Look for a run of at most `steps` cycles from reset with a wrong answer at the port of the MSHRs.
+
+    There is none if requests do not wait for an invalidation (`void_nears`): that is no fault, and no mutant.
+
+    The other parameters are those of `prove_second_level`.
+    """
+    proof = _SecondLevelProof(_params(4), deep=False, invariants=False)
+    return refute(
+        proof, proof.inputs, steps, mutant=SECOND_MUTANTS[mutant] if mutant else None, everywhere=True,
+        timeout_s=timeout_s,
+    )  # fmt: skip

@@ -15,6 +15,8 @@ from amaranth.back import rtlil
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import Component, Out
 
+from hopforge.gen.abc import to_gates
+from hopforge.gen.unreachable_fault import never_shows
 from hopforge.gen.yosys import YosysError, run_yosys
 
 __all__ = ["SELECTOR", "Mutant", "Netlist", "write_netlist"]
@@ -127,7 +129,8 @@ class Netlist(NamedTuple):
     def has_no_effect(self, mutant: Mutant, gates: Mapping[str, str], *, steps: int = 4, timeout_s: float = 60) -> bool:
         """Try to prove that a mutant behaves like the original at the ports, for any inputs.
 
-        First one cycle from any state: all outputs and all next states equal. Then, for faults in what is not used,
+        First one cycle from any state that can be reached: all outputs and all next states equal, but for registers
+        that do not count. Then the same from any state at all, by another solver. Last, for faults in what is not used,
         induction over the outputs alone, from reset.
 
         Parameters
@@ -139,7 +142,7 @@ class Netlist(NamedTuple):
         steps : int
             Most cycles of the induction.
         timeout_s : float
-            Limit of each of the two, in seconds.
+            Limit of each of the three, in seconds.
 
         Returns
         -------
@@ -150,6 +153,7 @@ class Netlist(NamedTuple):
         begin = [
             f"read_rtlil {_BASE}",
             f"mutate {mutant.command} -ctrl {SELECTOR} 1 1",
+            *self._begin_of(mutant),
             "read_verilog -sv judged.v",
             "hierarchy -top judged",
             "flatten",
@@ -170,17 +174,39 @@ class Netlist(NamedTuple):
             pair += [f"connect -set {SELECTOR} 1'{word}", "cd"]
         pair += ["miter -equiv -flatten gold gate miter", "cd miter", "opt -full", "cd"]
         prove = "sat -verify -prove trigger 0"
-        attempts = [
-            [*begin, *split, *pair, f"{prove} miter"],
-            [*begin, *pair, f"{prove} -tempinduct -seq 1 -maxsteps {steps} miter"],
-        ]
-        for script in attempts:
+
+        def succeeds(*script: str) -> bool:
             try:
-                run_yosys("\n".join([*script, ""]), self.folder, name="proof", timeout_s=timeout_s)
+                run_yosys("\n".join([*begin, *script, ""]), self.folder, name="proof", timeout_s=timeout_s)
             except YosysError:
-                continue
+                return False
             return True
-        return False
+
+        def never_seen() -> bool:
+            file = self.folder / "faulty.aig"
+            file.unlink(missing_ok=True)
+            written = succeeds(*to_gates(f"write_aiger -zinit -symbols {file.name}"))
+            return written and never_shows(file, SELECTOR, timeout_s=timeout_s)
+
+        return (
+            never_seen()
+            or succeeds(*split, *pair, f"{prove} miter")
+            or succeeds(*pair, f"{prove} -tempinduct -seq 1 -maxsteps {steps} miter")
+        )
+
+    def _begin_of(self, mutant: Mutant) -> list[str]:
+        """Return commands that let a mutated register begin as before: what `mutate` puts behind it has its name."""
+        wire, bit = mutant.wire.removesuffix("]").rpartition("[")[::2]
+        found = re.search(
+            rf"attribute \\init \d+'([01]+)\n(?: +attribute .*\n)*  wire (?:\S+ \d+ )*\\{re.escape(wire)}\n",
+            (self.folder / _BASE).read_text(),
+        )
+        if mutant.port != "Q" or not wire or found is None:
+            return []
+        return [
+            f"select -set unnamed c:{mutant.cell} %co1:+[Q] a:init %d c:* %d",
+            f"setattr -set init 1'{found[1][-1 - int(bit)]} @unnamed",
+        ]
 
     def _wrapper(self, gates: Mapping[str, str]) -> str:
         """Verilog around the mutated module: outputs are 0 where they mean nothing."""

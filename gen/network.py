@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hopforge.gen.design import NetworkDesign, whole_network_design
+from hopforge.gen.design import NetworkDesign, acknowledge_setup, whole_network_design
 from hopforge.gen.package import (
     Package,
     package_files,
@@ -87,6 +87,11 @@ def network_package(config: Config) -> Package:
     }
     if rules is not None:
         manifest["replies"] = {"definition": "docs/definitions/replies.md", **asdict(rules)}
+    if (acknowledges := acknowledge_setup(design)) is not None:
+        manifest["acknowledges"] = {
+            "definition": "docs/definitions/service-host.md", **asdict(acknowledges.rules),
+            "vcs": list(acknowledges.vcs), "port": params[0].ports - 1, "first_address": topology.hosts,
+        }  # fmt: skip
     more = {"_routers.json": _routers(design)}
     if params[0].lookup is not None:
         manifest["engines"] = engine_pages_as_data(params[0])
@@ -106,10 +111,12 @@ def network_package(config: Config) -> Package:
 def network_component(design: NetworkDesign) -> Network:
     """Return the routers, links and interfaces of hosts of a configured network."""
     config, topology = design.config, design.topology
-    rules = reply_rules(config)
+    rules, acknowledges = reply_rules(config), acknowledge_setup(design)
+    alone = rules is None and acknowledges is None
     return Network(
         routers=design.params, links=network_links(config, topology), hosts=topology_hosts(topology), replies=rules,
-        host_latency_cycles=1 if rules is None else router_parameters(config, topology).host_latency_cycles,
+        acknowledges=acknowledges,
+        host_latency_cycles=1 if alone else router_parameters(config, topology).host_latency_cycles,
     )  # fmt: skip
 
 

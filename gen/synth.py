@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from hopforge.gen.design import engine_parameters
+from hopforge.gen.service_host import acknowledge_blocks
 from hopforge.gen.synth_blocks import Block, lookup_blocks
 from hopforge.gen.synth_cells import Library, gate_cell, read_library, reset_map
 from hopforge.gen.synth_inference import inference_blocks
@@ -35,7 +36,7 @@ __all__ = ["BLOCK_SETS", "map_with_memories", "synthesize", "synthesize_config"]
 SLOT_BITS = 84 * 8
 """Bits of the smallest Ethernet packet with preamble and gap."""
 
-BLOCK_SETS = ("lookup", "router", "allocators", "q_table", "inference")
+BLOCK_SETS = ("lookup", "router", "allocators", "q_table", "inference", "acknowledges")
 """Names of the sets of blocks: of the lookup engine, of the router, a fixed table of arbiters and allocators, the
 table of Q-adaptive, a fixed table of DQN agents."""
 
@@ -337,6 +338,8 @@ def _blocks(config: Config, blocks: str) -> dict[str, Block]:
         return q_table_blocks(config)
     if blocks == "inference":
         return inference_blocks()
+    if blocks == "acknowledges":
+        return acknowledge_blocks(config)
     raise UserError(f"unknown set of blocks {blocks!r}; there are {', '.join(BLOCK_SETS)}")
 
 

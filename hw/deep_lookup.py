@@ -257,18 +257,10 @@ class DeepLookup(LookupBase):
         m.d.comb += [
             hit.eq(cache.present & usable),
             busy.eq(op.lookup | op.fill | op.invalidate | op.scrub),
-            cache.compare_key.eq(first.key),
-            cache.compare_index.eq(first.index),
-            cache.key.eq(op.key),
-            cache.index.eq(op.index),
-            cache.busy.eq(busy),
-            cache.index_before.eq(missed.index),
-            cache.busy_before.eq(missed.busy),
-            cache.lookup.eq(op.lookup & usable),
-            cache.fill.eq(may_fill),
-            cache.invalidate.eq(op.invalidate),
-            cache.scrub.eq(op.scrub & op.fresh),
-            cache.fill_output.eq(fill_output),
+            *cache.works_on(
+                first, op, busy=busy, before=(missed.index, missed.busy), usable=usable, fill=may_fill,
+                output=fill_output,
+            ),
             epoch.scrubbed.eq(op.scrub & op.fresh),
             self.responses.push.eq((op.lookup & hit) | op.fill),
             self.responses.word.eq(

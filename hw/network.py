@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hopforge.hw.acknowledge_port import AcknowledgePort, AcknowledgeSetup
 from hopforge.hw.controlled_router import ControlledRouter, channel_signature, has_tcam_ports, tcam_signature
 from hopforge.hw.input_ports import flit_layout
 from hopforge.hw.network_interface import NetworkInterface, host_signature
@@ -44,8 +45,10 @@ class Network(wiring.Component):
         The ports of the hosts.
     replies : ReplyRules, optional
         A `NetworkInterface` at every host answers requests; ``host[h]`` is its side of the host.
+    acknowledges : AcknowledgeSetup, optional
+        An `AcknowledgePort` at every router serves its last port.
     host_latency_cycles : int
-        Latency of the links between routers and these interfaces; without them it is up to the hosts.
+        Latency of the links between routers and these; without them it is up to the hosts.
 
     Raises
     ------
@@ -64,9 +67,10 @@ class Network(wiring.Component):
         links: Sequence[Link],
         hosts: Sequence[End],
         replies: ReplyRules | None = None,
+        acknowledges: AcknowledgeSetup | None = None,
         host_latency_cycles: int = 1,
     ):
-        self.replies, self.host_latency_cycles = replies, host_latency_cycles
+        self.replies, self.acknowledges, self.host_latency_cycles = replies, acknowledges, host_latency_cycles
         self.routers = tuple(routers)
         self.links = tuple(links)
         self.hosts = tuple(hosts)
@@ -142,7 +146,38 @@ class Network(wiring.Component):
                 m.submodules[f"interface{number}"] = shared(interface, platform, *interface.key)
                 wiring.connect(m, wiring.flipped(outside), interface.host)
                 self._connect_interface(m, f"host{number}", interface.channel, port)
+        if self.acknowledges is not None:
+            for number, router in enumerate(routers):
+                self._acknowledge(m, platform, number, router, self.acknowledges)
         return m
+
+    def _acknowledge(
+        self, m: Module, platform: object, number: int, router: ControlledRouter, setup: AcknowledgeSetup
+    ) -> None:
+        """Let the last port of a router serve acknowledges."""
+        host = next(host for host, end in enumerate(self.hosts) if end.router == number)
+        at = self.hosts[host].port
+        unit = AcknowledgePort(
+            params=router.params, rules=setup.rules, host_port=at, hosts=len(self.hosts), vcs=setup.vcs,
+            host_latency_cycles=self.host_latency_cycles,
+        )  # fmt: skip
+        m.submodules[f"acknowledges{number}"] = shared(unit, platform, *unit.key)
+        ports = [router.port[port] for port in range(unit.heads)]
+        behind = [0] * unit.heads
+        for link in self.links:
+            if link.source.router == number:
+                behind[link.source.port] = len(self.hosts) + link.target.router
+        bits = router.params.address_bits
+        m.d.comb += [
+            unit.host.eq(host),
+            unit.behind.eq(Cat(Const(address, bits) for address in behind)),
+            unit.came_valid.eq(Cat(port.in_valid for port in ports)),
+            unit.came_flit.eq(Cat(port.in_flit.as_value() for port in ports)),
+            unit.left_valid.eq(ports[at].out_valid),
+            unit.left_flit.as_value().eq(ports[at].out_flit.as_value()),
+        ]
+        service = router.port[unit.heads]
+        self._connect_interface(m, f"service{number}", unit.channel, service)
 
     def _connect_interface(self, m: Module, name: str, channel: Any, port: Any) -> None:
         """Connect the interface of a host with the port of its router, over a link."""

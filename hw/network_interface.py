@@ -11,8 +11,9 @@ from amaranth.utils import ceil_log2
 
 from hopforge.hw.controlled_router import channel_signature
 from hopforge.hw.flit_buffer import FlitBuffer
-from hopforge.hw.host_vcs import HostVcs, sized
+from hopforge.hw.host_vcs import sized
 from hopforge.hw.input_ports import flit_layout
+from hopforge.hw.packet_sender import send_packets
 from hopforge.hw.round_robin import RoundRobin, select
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.reply_rules import ReplyRules
@@ -177,29 +178,9 @@ class NetworkInterface(wiring.Component):
     def _sender(self, m: Module, ripe: Value, label: Value) -> None:
         """Send the first reply, a flit a cycle while there are credits; let requests of the host pass beside it."""
         p, channel, host = self.params, self.channel, self.host
-        flits, upper = self.rules.flits, p.vcs - self.half
-        own = HostVcs(p, range(self.half, p.vcs))
-        m.submodules.reply_turn = turn = RoundRobin(width=upper)
-        left = Signal(range(flits + 1))  # flits of the reply under way
-        kept = Signal(max(1, ceil_log2(upper)))
-        where = Signal(len(kept))
-        first, sends, last = Signal(), Signal(), Signal()
-        numbers = [Const(k, len(kept)) for k in range(upper)]
-        m.d.comb += [
-            turn.requests.eq(own.possible(flits if p.switching == "vct" else 1)),
-            first.eq((left == 0) & (ripe != 0) & turn.requests.any()),
-            turn.advance.eq(first),
-            where.eq(Mux(left == 0, select(turn.grant, numbers), kept)),
-            sends.eq(first | ((left != 0) & (own.credits[kept] != 0))),
-            last.eq(Mux(left == 0, flits == 1, left == 1)),
-            self.left_place.eq(sends & last),
-            host.busy.eq(sends),
-        ]
-        with m.If(first):
-            m.d.sync += [kept.eq(where), left.eq(flits - 1)]
-        with m.Elif(sends):
-            m.d.sync += left.eq(left - 1)
-        own.follow(m, channel, sends, where, last)
+        going = send_packets(m, p, channel, range(self.half, p.vcs), self.rules.flits, ripe, "reply_turn")
+        first, sends, last, where = going
+        m.d.comb += [self.left_place.eq(sends & last), host.busy.eq(sends)]
         sent = Signal()
         layout = flit_layout(p)
         flit = Signal(layout.size, name="reply_flit")

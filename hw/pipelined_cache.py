@@ -1,6 +1,7 @@
 """Arrays of the routing cache in a deep engine: read, compare and act, one cycle each."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -148,6 +149,26 @@ class PipelinedCache(wiring.Component):
         self.wrong = Signal(W)
         self.repaired = Signal(W)
         self.outputs = [Signal(output_bits, name=f"output{way}", reset_less=True) for way in range(W)]
+
+    def works_on(
+        self, compared: Any, acting: Any, *, busy: Value, before: tuple[Value, Value], usable: Value, fill: Value,
+        output: Value,
+    ) -> list[Any]:  # fmt: skip
+        """Return what connects the operations of cycles 2 and 3; `before`: index and `busy` of the one ahead."""
+        return [
+            self.compare_key.eq(compared.key),
+            self.compare_index.eq(compared.index),
+            self.key.eq(acting.key),
+            self.index.eq(acting.index),
+            self.busy.eq(busy),
+            self.index_before.eq(before[0]),
+            self.busy_before.eq(before[1]),
+            self.lookup.eq(acting.lookup & usable),
+            self.fill.eq(fill),
+            self.invalidate.eq(acting.invalidate),
+            self.scrub.eq(acting.scrub & acting.fresh),
+            self.fill_output.eq(output),
+        ]
 
     def _row(self, index: Value, way: int) -> Value:
         return index.word_select(way if self.skewed else 0, self.row_bits)

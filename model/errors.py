@@ -1,6 +1,6 @@
-"""The one class of errors that the command line shows as a single line."""
+"""The errors that the command line shows as a single line."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Mistake(NamedTuple):
@@ -35,6 +35,18 @@ class UserError(Exception):
     def mistakes(self) -> tuple[Mistake, ...]:
         """What the message says, line by line, with file, line and key where they are known."""
         return self._mistakes or tuple(Mistake("", None, "", reason) for reason in str(self).split("\n"))
+
+
+class DivergedError(UserError):
+    """Training that gave no numbers: names agent and step.
+
+    Attributes
+    ----------
+    result : hopforge.Result or None
+        What the run found until then (`hopforge.simulate`, `hopforge.series`).
+    """
+
+    result: Any = None
 
 
 def error_words(error: BaseException) -> str:

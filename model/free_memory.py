@@ -8,6 +8,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from hopforge.model.errors import UserError
+
 try:
     import resource
 except ImportError:  # Windows
@@ -42,6 +44,26 @@ def free_memory(meminfo: Path = _MEMINFO, groups: tuple[tuple[Path, Path], ...] 
             left = max(int(limit.read_text()) - int(use.read_text()), 1)
             free = min(free, left) if free else left
     return free
+
+
+def refuse_beyond_memory(need: int, what: str) -> None:
+    """Refuse to make arrays that this process cannot get.
+
+    Parameters
+    ----------
+    need : int
+        Bytes.
+    what : str
+        That needs them, in the plural.
+
+    Raises
+    ------
+    UserError
+        Naming both numbers.
+    """
+    free = free_memory()
+    if free and need > free:
+        raise UserError(f"{what} need {need / (1 << 30):.3g} GiB of memory; there are {free / (1 << 30):.3g}")
 
 
 @contextlib.contextmanager

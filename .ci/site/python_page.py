@@ -8,7 +8,9 @@ PARTS = {
     "Runs": ["simulate", "series", "sweep", "hits", "route", "app"],
     "Hardware": ["generate", "cosim"],
     "Results": ["compare", "Comparison", "Result", "SimulationResult", "CosimResult", "GeneratedFiles", "Picture"],
-    "Mistakes and warnings": ["UserError", "ConfigError", "DeadlockError", "Mistake", "HopforgeWarning"],
+    "Mistakes and warnings": [
+        "UserError", "ConfigError", "DeadlockError", "DivergedError", "Mistake", "HopforgeWarning",
+    ],
 }
 _HEAD = """\
 # Python reference

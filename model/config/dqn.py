@@ -8,8 +8,8 @@ from pydantic import Field
 from hopforge.model.config.base import ConfigPath, Problem, Section
 
 Width = Annotated[int, Field(ge=1, le=4096)]
-Positive = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, lt=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 
 
@@ -54,9 +54,9 @@ class DqnConfig(Section):
     bootstrap: Literal["none", "next_router"] = "none"
     """What a sample aims at: its reward; or minus the time to the next router and the estimate of that router's
     agent."""
-    gamma: Annotated[float, Field(ge=0, le=1)] = 0.99
+    gamma: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.99
     """`bootstrap: next_router`: discount of that estimate."""
-    max_hops: Annotated[int, Field(ge=0)] | None = None
+    max_hops: Annotated[int, Field(ge=0, le=10**9)] | None = None
     """More links than these, and a packet takes dimension order (default: twice the diameter)."""
     max_episodes: Annotated[int, Field(ge=1, le=10**6)] = 100
     """Decisions of an agent that wait for their reward; further ones are made without."""
@@ -67,10 +67,28 @@ class DqnConfig(Section):
     """A rejected proposal gets its reward."""
     reward_unit_cycles: Positive = 77.0
     """Reward = hops to go · unit / cycles + offset."""
-    reward_offset: float = 0.0
+    reward_offset: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     """The same."""
     observation: Literal["scaled", "raw"] = "scaled"
     """Numbers of an observation are about 0 to 1, or as they are."""
+    occupancies: Literal["both", "local", "remote", "none"] = "both"
+    """Flits that an agent sees: those that wait here, those in the buffers behind; the others read 0."""
+    reward: Literal["speed", "time"] = "speed"
+    """As above; or `time`: offset − cycles / unit."""
+    ways: Literal["all", "minimal"] = "all"
+    """An agent may propose every port with a link, or only those that bring the packet nearer."""
+    escape: Literal["final", "hop"] = "final"
+    """A packet that takes dimension order does so to its end, or for one hop."""
+    restart_below: Share = 0.0
+    """An agent explores and gathers samples anew when its mean Q falls below this share of its greatest; 0: never."""
+    restart_window: Count = 1000
+    """`restart_below`: decisions of a mean."""
+    hints: tuple[Annotated[int, Field(ge=0, le=1 << 60)], ...] = ()
+    """Cycles at which the application says that its traffic changes: all agents begin anew."""
+    save: Literal["weights", "state"] = "weights"
+    """What `agents.npz` holds: weights; or all that agents need to go on with the same bits."""
+    resume: bool = False
+    """Go on with the whole state of `weights`, which a run with `save: state` has written."""
 
     # how long a decision takes, and in which numbers it is made
     decision_cycles: Annotated[int, Field(ge=0, le=100_000)] = 0
@@ -86,6 +104,14 @@ class DqnConfig(Section):
         """Check what concerns several keys."""
         if self.bootstrap == "none" and self.gamma != 0.99:
             yield Problem("gamma", "is for bootstrap=next_router only, not bootstrap=none")
+        if self.resume and self.weights is None:
+            yield Problem("resume", "needs weights, an archive of a run with save=state")
+        if list(self.hints) != sorted(set(self.hints)):
+            yield Problem("hints", "must rise from one to the next")
+        if self.bootstrap != "none" and self.reward != "speed":
+            yield Problem("reward", "is for bootstrap=none only: with next_router a reward is minus the time of a hop")
+        if self.observation == "raw" and self.occupancies != "both":
+            yield Problem("occupancies", "is for observation=scaled only, not observation=raw")
         if self.inference == "int8":
             yield from self._int8_problems()
         if self.decision_cycles == 0:

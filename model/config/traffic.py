@@ -41,6 +41,8 @@ class AcknowledgeConfig(Section):
     """Entries of packets under way that a router can keep; no entry is made in a full table."""
     age_limit_cycles: Annotated[int, Field(ge=1, le=1 << 60)] | None = None
     """Cycles that an entry lives (default: no limit)."""
+    skew_cycles: Annotated[int, Field(ge=0, le=10**9)] = 0
+    """The clock of each router is wrong by up to so many cycles, drawn from the seed: times of entries and stamps."""
 
 
 class TrafficConfig(Section):
@@ -147,6 +149,13 @@ class TrafficConfig(Section):
     def longest_flits(self) -> int:
         """Length of the longest packet of a source in flits."""
         return max(self.packet_lengths or (self.packet_range or (self.packet_flits,))[-1:])
+
+    @property
+    def shortest_packet(self) -> int:
+        """Flits of the shortest packet that a host can send."""
+        if self.source == "program":
+            return 1
+        return min(self.packet_lengths or (self.packet_range or (self.packet_flits,))[:1])
 
     def _mean_packet_flits(self) -> float:
         if self.packet_lengths:

@@ -73,6 +73,7 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "cosim lookup": lambda config: _KEYS | {"cosim"},
     "cosim router": lambda config: _routers(config) | {"cosim"},
     "cosim network": lambda config: _routers(config) | {"cosim", "traffic", "simulation", "failed"},
+    "cosim service_host": lambda config: _routers(config) | {"cosim"},
     "cosim q_table": lambda config: _MACHINE | {"cosim"},
     "energy lookup": lambda config: _KEYS | {"timing"},
     "energy router": lambda config: _routers(config) | {"energy"},
@@ -101,7 +102,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "router.host_ports": (lambda config: config.router.host_ports != "flits", _ROUTER_HARDWARE),
     "traffic.acknowledge": (
         lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",
-        {"net", "series", "sweep", "trace", "demo"},
+        {"net", "series", "sweep", "trace", "demo", "gen network", "cosim network", "cosim service_host", "synth"},
     ),
 }
 """Keys that not all commands use that use their section → whether a file asks for it, and the commands that use it."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopforge.model.dqn.dense import compiled
+from hopforge.model.dqn.dense import compiled, part
 from hopforge.model.dqn.rules import RoutingRules
 from hopforge.model.dqn.tables import (
     COUNTERS,
@@ -24,6 +24,14 @@ QUEUE_FULL, NO_ENTRY, HOME, FORWARD = range(4)
 _NUMBER = {name: number for number, name in enumerate(COUNTERS)}
 _QUEUE_FULL, _NO_ENTRY = _NUMBER["acks_queue_full"], _NUMBER["acks_no_entry"]
 _HOME, _SENT, _REWARDS = _NUMBER["acks_home"], _NUMBER["acks_sent"], _NUMBER["rewards"]
+
+
+@part
+def reward_of(rules: RoutingRules, distance: int, cycles: int) -> float:
+    """Reward of a packet that had so many hops to go and took so many cycles."""
+    if rules.by_time:
+        return rules.offset - cycles / rules.unit
+    return distance * rules.unit / cycles + rules.offset
 
 
 @compiled
@@ -59,7 +67,7 @@ def acknowledge(tables: Tables, rules: RoutingRules, router: int, packet: int, s
     entry = tables.entries[router, place]
     port, episode, reward = entry[PORT], entry[EPISODE], 0.0
     if episode != NONE:
-        reward = entry[DISTANCE] * rules.unit / max(stamp - entry[TIME], 1) + rules.offset
+        reward = reward_of(rules, entry[DISTANCE], max(stamp - entry[TIME], 1))
         close_episode(tables, tables.agents[router], episode)
         tables.counts[_REWARDS] += 1
     remove_entry(tables, router, place)

@@ -12,39 +12,52 @@ from hopforge.model.dqn.exploration import SCHEDULES
 from hopforge.model.dqn.gradient import work_size
 from hopforge.model.dqn.settings import AgentSettings
 from hopforge.model.dqn.shape import NetworkShape
-from hopforge.model.errors import UserError
+from hopforge.model.errors import DivergedError
 from hopforge.model.kernel.rng import seed_streams
 
 __all__ = [
+    "BEGUN",
     "COPIES",
+    "COUNTS",
     "DECISIONS",
     "DIVERGED",
+    "FORGOTTEN",
+    "GREATEST",
+    "LIMITS",
     "LOSS",
     "RANDOM",
+    "RATES",
+    "RESTARTS",
     "REWARD",
     "STORED",
+    "SUMS",
     "TRAININGS",
+    "WINDOW_COUNT",
+    "WINDOW_Q",
     "Agents",
     "DivergedError",
     "Q",
+    "agent_bytes",
     "new_agents",
     "raise_if_diverged",
 ]  # fmt: skip
 
-#: columns of `Agents.counts`; `DIVERGED` is the training step that gave no number, 0: none
-DECISIONS, RANDOM, STORED, TRAININGS, COPIES, DIVERGED = range(6)
-#: columns of `Agents.sums`: largest Q of each decision, reward of each sample, loss of each training step
-Q, REWARD, LOSS = range(3)
+#: columns of `Agents.counts`; `DIVERGED` is the training step that gave no number, 0: none; `BEGUN` and `FORGOTTEN`
+#: the decisions and samples at the last restart
+DECISIONS, RANDOM, STORED, TRAININGS, COPIES, DIVERGED, RESTARTS, BEGUN, FORGOTTEN, WINDOW_COUNT = range(10)
+COUNTS = 10
+#: columns of `Agents.sums`: largest Q of each decision, reward of each sample, loss of each training step; Q of the
+#: window that shows whether it falls, and the greatest mean of a window
+Q, REWARD, LOSS, WINDOW_Q, GREATEST = range(5)
+SUMS = 5
 #: columns of `Agents.rates` and `Agents.limits`
-RATE, BETA1, BETA2, EPSILON, CLIP_NORM, GAMMA = range(6)
-BATCH, STARTS, EVERY, TARGET_EVERY, SCHEDULE = range(5)
+RATE, BETA1, BETA2, EPSILON, CLIP_NORM, GAMMA, RESTART_BELOW = range(7)
+RATES = 7
+BATCH, STARTS, EVERY, TARGET_EVERY, SCHEDULE, WINDOW = range(6)
+LIMITS = 6
 #: uses of the seed
 _WEIGHTS, _EXPLORATION, _SAMPLES = 0x44514E00, 0x44514E01, 0x44514E02
 LANES = 16
-
-
-class DivergedError(UserError):
-    """Training that gave no numbers: names agent and step."""
 
 
 class Agents(NamedTuple):
@@ -54,7 +67,7 @@ class Agents(NamedTuple):
     ----------
     widths, starts : int64[5], int64[13]
         Of the network (`NetworkShape`).
-    rates, limits : float64[6], int64[5]
+    rates, limits : float64[7], int64[6]
         Settings.
     weights, target, moment1, moment2 : float[agent, weight]
         Networks, target networks, Adam's moments.
@@ -66,7 +79,7 @@ class Agents(NamedTuple):
         Agent of the next router (−1: the packet has no further decision), and its mask of actions.
     streams : uint64[2 · agents]
         Random streams: exploration, then samples of a batch, of each agent.
-    counts, sums : int64[agent, 6], float64[agent, 3]
+    counts, sums : int64[agent, 10], float64[agent, 5]
         See the columns above.
     batch, batch_actions, batch_targets
         Float[row, input], int32[row], float[row]: the batch of a training step.
@@ -100,14 +113,23 @@ class Agents(NamedTuple):
     norms: NDArray[np.float64]
 
 
+def agent_bytes(shape: NetworkShape, settings: AgentSettings, count: int) -> int:
+    """Return the bytes that so many agents take in float32, and the numbers that are drawn for one of them."""
+    sample = (shape.inputs + 2) * 4
+    later = (shape.inputs + 2) * 4 if settings.bootstrap else 0
+    scratch = 4 * (shape.weights + work_size(shape.widths, settings.batch) + settings.batch * (shape.inputs + 2))
+    return count * (16 * shape.weights + settings.replay * (sample + later)) + scratch + 24 * shape.weights
+
+
 def new_agents(
     shape: NetworkShape, settings: AgentSettings, count: int, seed: int, dtype: DTypeLike = np.float32
 ) -> Agents:
     """Return agents that have learned nothing; each draws its weights and its random numbers from the seed."""
     if count < 1:
         raise ValueError(f"there must be 1 agent or more, not {count}")
-    initial = [shape.drawn(np.random.Generator(np.random.PCG64((seed, _WEIGHTS, k)))) for k in range(count)]
-    weights = np.array(initial, dtype)
+    weights = np.empty((count, shape.weights), dtype)
+    for k in range(count):  # one by one: drawn numbers take twice the room
+        weights[k] = shape.drawn(np.random.Generator(np.random.PCG64((seed, _WEIGHTS, k))))
     places, later = settings.replay, settings.replay if settings.bootstrap else 0
     one, streams = np.ones((), dtype).dtype, np.zeros(2 * count, np.uint64)
     streams[::2] = seed_streams(seed, _EXPLORATION, count)
@@ -116,11 +138,12 @@ def new_agents(
         widths=shape.widths,
         starts=shape.starts,
         rates=np.array([
-            settings.learning_rate, settings.beta1, settings.beta2, settings.epsilon, settings.clip_norm, settings.gamma
+            settings.learning_rate, settings.beta1, settings.beta2, settings.epsilon, settings.clip_norm,
+            settings.gamma, settings.restart_below,
         ]),
         limits=np.array([
             settings.batch, settings.learning_starts, settings.train_every, settings.target_every,
-            SCHEDULES[settings.exploration],
+            SCHEDULES[settings.exploration], settings.restart_window,
         ]),
         weights=weights,
         target=weights.copy(),
@@ -133,8 +156,8 @@ def new_agents(
         next_agents=np.full((count, later), -1, np.int32),
         next_allowed=np.zeros((count, later), np.int32),
         streams=streams,
-        counts=np.zeros((count, 6), np.int64),
-        sums=np.zeros((count, 3)),
+        counts=np.zeros((count, COUNTS), np.int64),
+        sums=np.tile([0.0, 0.0, 0.0, 0.0, -np.inf], (count, 1)),
         batch=np.zeros((settings.batch, shape.inputs), one),
         batch_actions=np.zeros(settings.batch, np.int32),
         batch_targets=np.zeros(settings.batch, one),
@@ -151,5 +174,5 @@ def raise_if_diverged(agents: Agents) -> None:
         step, rate = agents.counts[agent, DIVERGED], agents.rates[RATE]
         raise DivergedError(
             f"agent {agent}: training step {step} gave weights or a loss that are no numbers; "
-            f"learning_rate {rate:g} is too large"
+            f"learning_rate {rate:g} is too large, or rewards are"
         )

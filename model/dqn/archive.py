@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.dqn.agents import Agents
+from hopforge.model.dqn.agents import BEGUN, DECISIONS, FORGOTTEN, STORED, Agents
 from hopforge.model.dqn.shape import VARIABLES, NetworkShape
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import largest_bytes, read_input, too_large
 from hopforge.model.output.destination import one_file
 
-__all__ = ["ArchiveError", "load_agents", "read_weights", "save_agents", "shape_of"]
+__all__ = ["ArchiveError", "load_agents", "read_weights", "refuse_large_state", "save_agents", "shape_of"]
 
 FORMAT = "hopforge DQN agents 1"
 #: what a run needs beside the weights in order to go on as if it had not stopped
@@ -25,6 +25,19 @@ STATE = ("target", "moment1", "moment2", "samples", "actions", "rewards", "next_
 
 class ArchiveError(UserError):
     """An archive that cannot be read, or that belongs to another network: names file and reason."""
+
+
+def refuse_large_state(agents: Agents) -> None:
+    """Refuse to save the whole state of agents that could not be read again.
+
+    Raises
+    ------
+    ArchiveError
+        Their archive would be too large.
+    """
+    most = largest_bytes()
+    if agents.weights.nbytes + sum(getattr(agents, name).nbytes for name in STATE) + (1 << 16) > most:
+        raise ArchiveError(f"routing.dqn.save: the state of these agents holds {too_large(most)}")
 
 
 def shape_of(agents: Agents) -> NetworkShape:
@@ -152,7 +165,8 @@ def _check_shapes(path: Path, found: dict[str, NDArray[Any]], wanted: dict[str, 
 
 def _check_state(path: Path, found: dict[str, NDArray[Any]], agents: Agents) -> None:
     """Refuse numbers that kernels would take for places of arrays that are not there."""
-    most = {"actions": int(agents.widths[-1]), "next_agents": len(agents.weights), "counts": 1 << 62}
+    actions = int(agents.widths[-1])
+    most = {"actions": actions, "next_agents": len(agents.weights), "next_allowed": 1 << actions, "counts": 1 << 62}
     for name in STATE:
         part, kind = found[f"state_{name}"], getattr(agents, name).dtype
         if part.dtype != kind:
@@ -160,6 +174,9 @@ def _check_state(path: Path, found: dict[str, NDArray[Any]], agents: Agents) -> 
         least = -1 if name == "next_agents" else 0
         if name in most and not ((least <= part) & (part < most[name])).all():
             raise ArchiveError(f"{path}: {name} must be {least} … {most[name] - 1}")
+    counts = found["state_counts"]
+    if (counts[:, BEGUN] > counts[:, DECISIONS]).any() or (counts[:, FORGOTTEN] > counts[:, STORED]).any():
+        raise ArchiveError(f"{path}: counts tell of a restart after the last decision or sample")
 
 
 def _by(shape: tuple[int, ...]) -> str:

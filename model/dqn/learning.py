@@ -7,6 +7,7 @@ import numpy as np
 from hopforge.model.dqn.adam import adam_step, clip, step_size
 from hopforge.model.dqn.agents import (
     BATCH,
+    BEGUN,
     BETA1,
     BETA2,
     CLIP_NORM,
@@ -15,26 +16,33 @@ from hopforge.model.dqn.agents import (
     DIVERGED,
     EPSILON,
     EVERY,
+    FORGOTTEN,
     GAMMA,
+    GREATEST,
     LOSS,
     RANDOM,
     RATE,
+    RESTART_BELOW,
+    RESTARTS,
     REWARD,
     SCHEDULE,
     STARTS,
     STORED,
     TARGET_EVERY,
     TRAININGS,
+    WINDOW,
+    WINDOW_COUNT,
+    WINDOW_Q,
     Agents,
     Q,
 )
 from hopforge.model.dqn.dense import compiled, part
-from hopforge.model.dqn.exploration import chosen, exploration_rate
+from hopforge.model.dqn.exploration import chosen, exploration_rate, last_change, later_schedule
 from hopforge.model.dqn.forward import forward, greedy
 from hopforge.model.dqn.gradient import loss_and_gradient
 from hopforge.model.kernel.rng import next_below, next_float
 
-__all__ = ["decide", "end_decision", "put_targets", "store", "take_action", "train"]
+__all__ = ["decide", "end_decision", "put_targets", "restart", "store", "take_action", "train"]
 
 
 @part
@@ -56,7 +64,9 @@ def _drawn_action(streams: Any, number: int, actions: int, allowed: int) -> int:
 def take_action(agents: Agents, agent: int, q: Any, best: int, allowed: int) -> int:
     """Return the best action of an agent, or a random one; `q`: the Q values of all actions."""
     counts = agents.counts
-    rate = exploration_rate(agents.limits[SCHEDULE], counts[agent, DECISIONS])
+    schedule = later_schedule(agents.limits[SCHEDULE], counts[agent, RESTARTS])
+    done = counts[agent, DECISIONS] - counts[agent, BEGUN]
+    rate = exploration_rate(schedule, done)
     draw = next_float(agents.streams, 2 * agent)
     action = best
     if draw < rate:
@@ -65,7 +75,34 @@ def take_action(agents: Agents, agent: int, q: Any, best: int, allowed: int) -> 
         counts[agent, RANDOM] += 1
     counts[agent, DECISIONS] += 1
     agents.sums[agent, Q] += q[best]
+    if agents.rates[RESTART_BELOW] > 0 and done >= last_change(schedule):
+        _watch(agents, agent, np.float64(q[best]))
     return action
+
+
+@part
+def _watch(agents: Agents, agent: int, q: float) -> None:
+    """Note the largest Q of a decision; at the end of a window begin anew if its mean has fallen."""
+    counts, sums = agents.counts[agent], agents.sums[agent]
+    counts[WINDOW_COUNT] += 1
+    sums[WINDOW_Q] += q
+    if counts[WINDOW_COUNT] < agents.limits[WINDOW]:
+        return
+    mean, greatest = sums[WINDOW_Q] / counts[WINDOW_COUNT], sums[GREATEST]
+    counts[WINDOW_COUNT], sums[WINDOW_Q] = 0, 0.0
+    if mean < greatest - (1 - agents.rates[RESTART_BELOW]) * abs(greatest):
+        restart(agents, agent)
+    else:
+        sums[GREATEST] = max(greatest, mean)
+
+
+@compiled
+def restart(agents: Agents, agent: int) -> None:
+    """Let an agent explore from the beginning and forget its samples; what it has learned stays."""
+    counts, sums = agents.counts[agent], agents.sums[agent]
+    counts[RESTARTS] += 1
+    counts[BEGUN], counts[FORGOTTEN], counts[WINDOW_COUNT] = counts[DECISIONS], counts[STORED], 0
+    sums[WINDOW_Q], sums[GREATEST] = 0.0, -np.inf
 
 
 @compiled
@@ -106,7 +143,7 @@ def store(
     only with bootstrap.
     """
     counts = agents.counts
-    place = counts[agent, STORED] % agents.samples.shape[1]
+    place = (counts[agent, STORED] - counts[agent, FORGOTTEN]) % agents.samples.shape[1]
     for j in range(agents.samples.shape[2]):
         agents.samples[agent, place, j] = observation[j]
     agents.actions[agent, place] = action
@@ -118,7 +155,7 @@ def store(
         agents.next_allowed[agent, place] = allowed
     counts[agent, STORED] += 1
     agents.sums[agent, REWARD] += reward
-    stored, starts = counts[agent, STORED], agents.limits[STARTS]
+    stored, starts = counts[agent, STORED] - counts[agent, FORGOTTEN], agents.limits[STARTS]
     if starts > 0 and stored >= starts and stored % agents.limits[EVERY] == 0:
         _draw_batch(agents, agent)
         train(agents, agent)
@@ -127,7 +164,7 @@ def store(
 @part
 def _draw_batch(agents: Agents, agent: int) -> None:
     """Fill the batch with samples drawn uniformly, with replacement."""
-    fill = min(agents.counts[agent, STORED], agents.samples.shape[1])
+    fill = min(agents.counts[agent, STORED] - agents.counts[agent, FORGOTTEN], agents.samples.shape[1])
     for i in range(agents.limits[BATCH]):
         place = next_below(agents.streams, 2 * agent + 1, fill)
         for j in range(agents.samples.shape[2]):
@@ -166,7 +203,7 @@ def train(agents: Agents, agent: int) -> None:
         w, agents.widths, agents.batch, agents.batch_actions, agents.batch_targets, agents.work, g
     )
     agents.sums[agent, LOSS] += loss
-    sound = clip(g, agents.starts, rates[CLIP_NORM], agents.norms, agents.lanes) and not np.isnan(loss)
+    sound = clip(g, agents.starts, rates[CLIP_NORM], agents.norms, agents.lanes) and np.isfinite(loss)
     if sound:
         rate = step_size(rates[RATE], rates[BETA1], rates[BETA2], counts[agent, TRAININGS])
         sound = adam_step(w, agents.moment1[agent], agents.moment2[agent], g, real(rate), real(rates[BETA1]),

@@ -4,7 +4,7 @@ from typing import Any
 
 from hopforge.model.dqn.dense import compiled
 
-__all__ = ["distance", "observe"]
+__all__ = ["distance", "minimal_actions", "observe"]
 
 
 @compiled
@@ -15,6 +15,23 @@ def distance(radices: Any, wraps: bool, here: Any, there: Any) -> int:
         way = abs(here[d] - there[d])
         hops += min(way, radices[d] - way) if wraps else way
     return hops
+
+
+@compiled
+def minimal_actions(radices: Any, wraps: bool, here: Any, there: Any) -> int:
+    """Mask of the actions (X−, X+, Y−, …) that bring a packet nearer; on a ring both directions of a tie."""
+    mask = 0
+    for d in range(len(radices)):
+        ahead = there[d] - here[d]
+        if ahead == 0:
+            continue
+        if wraps:
+            ahead = ahead if ahead > 0 else ahead + radices[d]
+            up, down = 2 * ahead <= radices[d], 2 * ahead >= radices[d]
+        else:
+            up, down = ahead > 0, ahead < 0
+        mask |= (down | (up << 1)) << (2 * d)
+    return mask
 
 
 @compiled

@@ -18,6 +18,7 @@ class RoutingRules(NamedTuple):
     queue_depth: int
     unit: float
     offset: float
+    by_time: bool
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Rules:
         Acknowledges that wait in a router; by default any number.
     reward_unit_cycles, reward_offset : float
         Reward = distance · unit / cycles + offset.
+    reward : {"speed", "time"}
+        As above; or offset − cycles / unit.
     """
 
     max_hops: int = 8
@@ -44,6 +47,7 @@ class Rules:
     queue_depth: int | None = None
     reward_unit_cycles: float = 77.0
     reward_offset: float = 0.0
+    reward: Literal["speed", "time"] = "speed"
 
     def __post_init__(self) -> None:
         if self.max_hops < 0:
@@ -56,6 +60,8 @@ class Rules:
             raise ValueError(f"reward_offset must be a number, not {self.reward_offset}")
         if self.available not in ("room", "busy_and_no_room"):
             raise ValueError(f"available must be one of room, busy_and_no_room, not {self.available!r}")
+        if self.reward not in ("speed", "time"):
+            raise ValueError(f"reward must be one of speed, time, not {self.reward!r}")
 
     @property
     def compiled(self) -> RoutingRules:
@@ -67,4 +73,5 @@ class Rules:
             queue_depth=NO_LIMIT if self.queue_depth is None else self.queue_depth,
             unit=float(self.reward_unit_cycles),
             offset=float(self.reward_offset),
+            by_time=self.reward == "time",
         )

@@ -10,7 +10,7 @@ Exploration = Literal["configuration", "text", "none", "late"]
 
 _WHOLE = {
     "replay": (1, 10**7), "batch": (1, 1 << 16), "learning_starts": (0, 10**9), "train_every": (1, 10**9),
-    "target_every": (1, 10**9),
+    "target_every": (1, 10**9), "restart_window": (1, 10**9),
 }  # fmt: skip
 
 
@@ -38,6 +38,10 @@ class AgentSettings:
         The target of a sample is its reward plus the discounted estimate of the next router's agent.
     exploration : {"configuration", "text", "none", "late"}
         Schedule of ε.
+    restart_below : float
+        An agent begins anew when its mean Q falls below this share of its greatest; 0: never.
+    restart_window : int
+        Decisions of such a mean.
 
     Raises
     ------
@@ -58,13 +62,15 @@ class AgentSettings:
     gamma: float = 0.99
     bootstrap: bool = False
     exploration: Exploration = "configuration"
+    restart_below: float = 0.0
+    restart_window: int = 1000
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "epsilon", "clip_norm"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be a number > 0, not {value}")
-        for name in ("beta1", "beta2", "gamma"):
+        for name in ("beta1", "beta2", "gamma", "restart_below"):
             value = getattr(self, name)
             if not 0 <= value < 1 and not (name == "gamma" and value == 1):
                 raise ValueError(f"{name} must be 0 … {'1' if name == 'gamma' else 'below 1'}, not {value}")

@@ -35,7 +35,7 @@ class AcknowledgeRules:
 def acknowledge_rules(config: Config) -> AcknowledgeRules | None:
     """Section `traffic.acknowledge`; None: no acknowledges."""
     found = config.traffic.acknowledge
-    return None if found is None else AcknowledgeRules(**found.model_dump(exclude={"vcs"}))
+    return None if found is None else AcknowledgeRules(**found.model_dump(exclude={"vcs", "skew_cycles"}))
 
 
 class _Entry(NamedTuple):

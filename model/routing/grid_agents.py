@@ -37,14 +37,16 @@ from hopforge.model.topology import Topology
 
 __all__ = ["prepare_dqn"]
 
+#: entry of the table: a packet that took dimension order may leave it at the next router
+_ONE_HOP = FREE0 + 1
 #: payload flits that count as 1
 PAYLOAD_FLITS = 256
 
 
 @njit
 def _escape_only(table: Any, in_port: int, in_vc: int) -> bool:
-    """Whether a packet comes from another router on an escape channel: it takes dimension order for good."""
-    return in_port >= table[HOSTS] and ((table[CLASS0] | table[CLASS1]) >> in_vc) & 1 != 0
+    """Whether a packet comes from another router on an escape channel and takes dimension order for good."""
+    return table[_ONE_HOP] == 0 and in_port >= table[HOSTS] and ((table[CLASS0] | table[CLASS1]) >> in_vc) & 1 != 0
 
 
 def _dqn(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
@@ -119,14 +121,15 @@ def _parameters(
     rules = Rules(
         max_hops=2 * diameter if config.max_hops is None else config.max_hops,
         available=config.available, reward_rejected=config.reward_rejected,
-        reward_unit_cycles=config.reward_unit_cycles, reward_offset=config.reward_offset,
+        reward_unit_cycles=config.reward_unit_cycles, reward_offset=config.reward_offset, reward=config.reward,
     )  # fmt: skip
     settings = AgentSettings(
         **{name: given[name] for name in AgentSettings.__dataclass_fields__ if name != "bootstrap"},
         bootstrap=config.bootstrap == "next_router",
     )
     depth = float((vcs - escapes) * (router.buffer_flits if router is not None else 1))
-    scales = np.array([PAYLOAD_FLITS, depth, depth]) if config.observation == "scaled" else np.zeros(3)
+    seen = [depth if config.occupancies in ("both", name) else np.inf for name in ("local", "remote")]
+    scales = np.array([PAYLOAD_FLITS, *seen]) if config.observation == "scaled" else np.zeros(3)
     of_router = agents_of_routers(config.agents, radices)
     size = "×".join(str(k) for k in radices)
     coordinates = np.array(table[table[COORDS] : table[COORDS] + topology.routers * n], np.int64)
@@ -135,10 +138,11 @@ def _parameters(
         topology=f"{topology.kind} {size}, agents: {int(of_router.max()) + 1}", agents=of_router,
         radices=np.array(radices), coordinates=coordinates.reshape(-1, n), wraps=wraps,
         home=topology.host_router.astype(np.int64), allowed=allowed, first_port=table[HOSTS], escapes=escapes, vcs=vcs,
-        scales=scales, max_episodes=config.max_episodes, decision_cycles=config.decision_cycles,
+        scales=scales, max_episodes=config.max_episodes, minimal=config.ways == "minimal",
+        one_hop=config.escape == "hop", decision_cycles=config.decision_cycles,
         decision_interval=config.decision_interval or max(config.decision_cycles, 1),
-        decision_queue=config.decision_queue, int8=config.inference == "int8",
-        seed=options.get("seed", 1), weights=config.weights,
+        decision_queue=config.decision_queue, int8=config.inference == "int8", seed=options.get("seed", 1),
+        weights=config.weights, resume=config.resume, hints=config.hints, save_state=config.save == "state",
     )  # fmt: skip
 
 
@@ -162,7 +166,7 @@ def prepare_dqn(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
     if not allowed.all():
         raise RoutingError("routing.algorithm dqn needs a router with a link: topology.radices has only ones")
     agents = _parameters(topology, table, options, escapes, vcs, allowed)
-    table[FREE0] = len(table)
+    table[FREE0], table[_ONE_HOP] = len(table), int(agents.one_hop)
     return RoutingPlan(
         relation(_dqn), plan_table([*table, *allowed.tolist()]), max_candidates=2, obligation="escape", random=True,
         every=relation(_every_dqn), agents=agents, escape_mask=vc_range(0, escapes - 1),

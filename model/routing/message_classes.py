@@ -65,6 +65,11 @@ def plan_for_acknowledges(plan: RoutingPlan, topology: Topology, vcs: int, *, ow
     return replace(plan, inject_mask=mask, ack_mask=1 << (vcs - 1))
 
 
+def acknowledge_mask(plan: RoutingPlan, vcs: int) -> int:
+    """Return the VCs on which service hosts send acknowledges, of `vcs` of a port."""
+    return all_vcs(vcs) if plan.ack_mask is None else int(plan.ack_mask)
+
+
 def _refuse_named_vcs(plan: RoutingPlan, topology: Topology, algorithm: str, key: str) -> None:
     names_vcs = topology.kind == "dragonfly" or plan.unguarded is not None
     learns = plan.feedback is not None or (plan.agents is not None and key == "reply")

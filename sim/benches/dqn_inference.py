@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hopforge.hw.dqn_inference import SHIFT_BITS, WEIGHT_BITS, DqnInference
 from hopforge.model.dqn.int8_network import Int8Network
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay, as_words
+from hopforge.sim.drive.wide_columns import words_of
 
 __all__ = ["inference_replay", "memory_rows"]
 
@@ -65,15 +66,11 @@ def inference_replay(
     for given, seen in _cycles(block, network, observations, rng):
         row = [given.get(name, shifts if name == "shifts" else 0) for name in singles]
         for name, words in columns.items():
-            row += _words(given.get(name, 0), words)
+            row += words_of(given.get(name, 0), words)
         driven.append(row)
         expected.append(seen)
     names = (*(Output(name) for name in _OUTPUTS), Output("advantage", "advantage_valid"))
     return Replay(inputs, names, as_words(driven), as_words(expected))
-
-
-def _words(value: int, count: int) -> list[int]:
-    return [value >> (WORD_BITS * number) & (1 << WORD_BITS) - 1 for number in range(count)]
 
 
 def _cycles(

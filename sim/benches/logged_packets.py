@@ -7,7 +7,8 @@ from hopforge.model.network.core.records import RECEIVED, TAIL
 from hopforge.model.network.parts.replies import REPLY_NUMBER
 from hopforge.model.network.settings import Script
 
-_NUMBER_BITS = 40
+#: of a packet, below its source
+NUMBER_BITS = 40
 
 
 class LoggedPackets:
@@ -58,8 +59,8 @@ class LoggedPackets:
         found = np.empty(len(code), np.int64)
         found[~reply] = self._listed(code[~reply])
         of_host = code[reply] & REPLY_NUMBER - 1
-        found[reply] = len(self.script[0]) + self._replies_before[code[reply] >> _NUMBER_BITS] + of_host
+        found[reply] = len(self.script[0]) + self._replies_before[code[reply] >> NUMBER_BITS] + of_host
         return found
 
     def _listed(self, code: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._before[code >> _NUMBER_BITS] + (code & (1 << _NUMBER_BITS) - 1)
+        return self._before[code >> NUMBER_BITS] + (code & (1 << NUMBER_BITS) - 1)

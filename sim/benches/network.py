@@ -26,7 +26,7 @@ from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engin
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.program import BusOperation
 from hopforge.model.topology import Topology
-from hopforge.sim.benches.logged_packets import LoggedPackets
+from hopforge.sim.benches.logged_packets import NUMBER_BITS, LoggedPackets
 from hopforge.sim.benches.network_setup import NetworkSetup, network_setup
 from hopforge.sim.drive.replay import WORD_BITS, Output, Replay
 from hopforge.sim.drive.router import flit_words
@@ -129,9 +129,11 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
     design, script = ready.design, ready.script
     topology, params = design.topology, design.params
     component = network_component(design)
-    run, rows = _run(config, topology, script, traffic)
-    packets = LoggedPackets(script, rows, 0 if config.traffic.reply is None else config.traffic.reply.flits)
-    logs = {kind: _of_kind(rows, kind, packets) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
+    run, rows = _run(config, design.plain_topology, script, traffic)
+    own, acknowledges = _of_hosts(rows, topology.hosts)
+    packets = LoggedPackets(script, own, 0 if config.traffic.reply is None else config.traffic.reply.flits)
+    logs = {kind: _of_kind(own, kind, packets) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
+    logs[GRANTED] = _with_moves(logs[GRANTED], acknowledges)
     data = _payload(params[0], topology, packets, np.random.default_rng((traffic.seed, 4)))
     end = int(logs[RECEIVED].cycle.max()) + 1
     programs = setup_writes(design) if params[0].rc == "lookup" else []
@@ -170,7 +172,7 @@ def setup_writes(
 
 
 def _run(
-    config: Config, topology: Topology, script: Script, traffic: NetworkTraffic
+    config: Config, topology: Topology | None, script: Script, traffic: NetworkTraffic
 ) -> tuple[Simulation, NDArray[np.int64]]:
     """Run until everything has arrived; returns the log's rows."""
     reply = config.traffic.reply
@@ -218,6 +220,20 @@ def _of_kind(rows: NDArray[np.int64], kind: int, packets: LoggedPackets) -> _Log
     number = np.empty(len(chosen), np.int64)
     number[order] = np.arange(len(chosen)) - np.repeat(starts, np.diff(np.append(starts, len(chosen))))
     return _Log(chosen[:, 0], place, chosen[:, 3], packets.first[packet] + number, chosen[:, 5])
+
+
+def _of_hosts(rows: NDArray[np.int64], hosts: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the events of packets, and those of acknowledges, which come from service hosts."""
+    mine = rows[:, 4] >> NUMBER_BITS < hosts
+    return rows[mine], rows[~mine]
+
+
+def _with_moves(log: _Log, acknowledges: NDArray[np.int64]) -> _Log:
+    """Return grants with those of acknowledges behind them, as flit 0: they move, and nobody outside sees them."""
+    moves = acknowledges[acknowledges[:, 1] == GRANTED]
+    columns = moves[:, 0], moves[:, 2], moves[:, 3], np.zeros(len(moves), np.int64), moves[:, 5]
+    held = log.cycle, log.place, log.vc, log.flit, log.kind
+    return _Log(*(np.concatenate(pair) for pair in zip(held, columns, strict=True)))
 
 
 def _payload(

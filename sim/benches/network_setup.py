@@ -36,13 +36,13 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     UserError
         Routing or a router that the hardware cannot be; a deadlock; nothing to compare.
     """
-    design = network_design(config)
+    design = network_design(config, service_ports=True)
     check_interfaces(design)
     lookup = design.params[0].lookup
     if lookup is not None and lookup.tcam_kind == "external":
         raise UserError("lookup.tcam.kind must be flops or sram for the co-simulation of a network, not external")
     _ = design.programs  # keys that do not fit the routes are found here
-    script = draw_packets(Simulation(config, load, seed, design.topology), cycles)
+    script = draw_packets(Simulation(config, load, seed, design.plain_topology), cycles)
     if not len(script[0]):
         raise UserError(f"no packet in {cycles} cycles at a load of {load:g}: there is nothing to compare")
     return NetworkSetup(design, script)

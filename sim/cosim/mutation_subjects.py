@@ -261,7 +261,9 @@ def _engine_traffic(config: Config, params: LookupParams, seed: int) -> Iterator
             lookups=12_000, seed=seed + 40 + number, quiet_cycles=quiet, pool=pool, pool_lookups=400, locality=1.0,
             centres=1, link_failures=0.002, count_from=next(begin), thorough=True,
         )  # fmt: skip
-    for number, (quiet, pool) in enumerate([(12, 16), (20, 24), (30, 2 * params.entries), (16, 12)]):
+    # in the last two the cache is full of one set-up's keys before the next one comes: where they lie decides, too
+    shapes_of_switching = [(12, 16), (30, 2 * params.entries), (250, 2 * params.entries), (600, params.entries + 4)]
+    for number, (quiet, pool) in enumerate(shapes_of_switching):
         yield Traffic(
             lookups=30_000, seed=seed + 50 + number, quiet_cycles=quiet, pool=pool, pool_lookups=150, locality=1.0,
             centres=3, count_from=next(begin), switching=True, thorough=True,

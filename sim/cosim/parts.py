@@ -10,6 +10,7 @@ from hopforge.sim.cosim.lookup_variants import cosim_engines
 from hopforge.sim.cosim.network import cosim_network
 from hopforge.sim.cosim.q_table import cosim_q_table
 from hopforge.sim.cosim.router import cosim_router
+from hopforge.sim.cosim.service_host import cosim_service_host
 from hopforge.sim.drive.replay import Progress
 from hopforge.sim.drive.runner import SimulatorName
 
@@ -47,6 +48,7 @@ PARTS: dict[str, Part] = {
     "router": Part(cosim_router, ("cycles", "variants")),
     "network": Part(cosim_network, ("load", "cycles")),
     "q_table": Part(cosim_q_table, ("cycles",)),
+    "service_host": Part(cosim_service_host, ("cycles",)),
 }
 """Name → part."""
 

@@ -4,13 +4,17 @@ A mutant behind a register takes its name away: yosys gives the register a new o
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hopforge.sim.drive.runner import SimulatorError
+
 __all__ = ["CounterBits", "counter_bits"]
 
-_COUNTER = re.compile(r"(?:.*\.)?(?:count_\w+_(?P<part>low|high|at\d+)|(?:\w+__)?drops(?:_counted)?)")
+_COUNTER = re.compile(r"(?P<of>(?:.*\.)?(?:count_\w+(?=_(?:low|high|at\d+)$)|drops_counted))(?:_(?P<part>\w+))?")
 """Registers of `hw.event_counter`, `hw.sliced_counter` and of the drop counters of inputs."""
+_BITS = 32
 _DECLARED = re.compile(r"^ +(?:output +)?(reg|wire) (?:\[(\d+):0\] )?(\\\S+|\w+) *(?:=.*)?;$", re.MULTILINE)
 _ASSIGNED = re.compile(r"^ +assign (.+?) = (.+);$", re.MULTILINE)
 _SIGNAL = re.compile(r"(\\\S+|\w+)(?: *\[(\d+)(?::(\d+))?\])?")
@@ -72,24 +76,37 @@ class _Netlist:
 
 
 def counter_bits(verilog: str) -> list[CounterBits]:
-    """Return all bits of counters, those that are next to each other together."""
+    """Return all bits of counters, those that are next to each other together.
+
+    Raises
+    ------
+    SimulatorError
+        A counter has a bit without a register: it would not begin where its trace does.
+    """
     netlist = _Netlist(verilog)
     found: list[CounterBits] = []
+    bits: dict[str, set[int]] = defaultdict(set)
     for name, width in netlist.widths.items():
         counter = _COUNTER.fullmatch(name.removeprefix("\\"))
         if counter is not None:
             part = counter["part"]
             first = int(part[2:]) if part and part.startswith("at") else {"high": 2}.get(part, 0)
-            found += _runs(netlist, name, width, first)
+            places = [netlist.origin(name, bit) for bit in range(width)]
+            found += _runs(places, first)
+            bits[counter["of"]] |= {first + bit for bit, place in enumerate(places) if place is not None}
+    for name, there in bits.items():
+        lost = sorted(set(range(_BITS)) - there)
+        if lost:
+            raise SimulatorError(f"counter {name}: no register holds bit {lost[0]}, so that it cannot begin anywhere")
     return sorted(set(found))
 
 
-def _runs(netlist: _Netlist, name: str, width: int, first: int) -> Iterator[CounterBits]:
+def _runs(places: list[tuple[str, int] | None], first: int) -> Iterator[CounterBits]:
+    """Yield neighbouring bits of one register together; `first` is the bit of the count in the first place."""
     begin = 0
-    places = [netlist.origin(name, bit) for bit in range(width)]
-    for bit in range(1, width + 1):
+    for bit in range(1, len(places) + 1):
         before = places[bit - 1]
-        if before is not None and bit < width and places[bit] == (before[0], before[1] + 1):
+        if before is not None and bit < len(places) and places[bit] == (before[0], before[1] + 1):
             continue
         place = places[begin]
         if place is not None:

@@ -30,7 +30,7 @@ def bus_program(
 ) -> tuple[np.ndarray, int]:
     """Return int64[operation, (cycles before, write, read, address, data, whose word)] and where to repeat from."""
     registers = csr_map(params)
-    begin = list(_begin(params, registers, setup, rng, centres))
+    begin = list(_begin(params, registers, traffic, setup, rng, centres))
     rows = [(0, *row) for row in _all_counters(registers)] if traffic.thorough else []
     rows += [(0, 1, 0, registers[name].address, data, OWN_WORD) for name, data in begin]
     repeat_from = len(rows)
@@ -47,13 +47,14 @@ def bus_program(
 def _begin(
     params: LookupParams,
     registers: CsrMap,
+    traffic: Traffic,
     setup: tuple[tuple[str, int], ...],
     rng: np.random.Generator,
     centres: np.ndarray,
 ) -> Iterator[tuple[str, int]]:
     if params.tcam_kind != "external":
         for row in range(min(params.tcam_rows, 8 if params.tcam_kind == "flops" else 1)):
-            yield from _tcam_row(params, registers, rng, row)
+            yield from _tcam_row(params, registers, rng, row, thorough=traffic.thorough)
     if setup:
         yield from setup
     else:
@@ -62,10 +63,14 @@ def _begin(
     yield "CTRL", registers["CTRL"].encode(enable=1)
 
 
-def _tcam_row(params: LookupParams, registers: CsrMap, rng: np.random.Generator, row: int) -> Iterator[tuple[str, int]]:
-    """Write a row that matches a good part of all addresses."""
+def _tcam_row(
+    params: LookupParams, registers: CsrMap, rng: np.random.Generator, row: int, *, thorough: bool
+) -> Iterator[tuple[str, int]]:
+    """Write a row that matches a good part of all addresses; `thorough`: any bit of an address may decide."""
     care = int(rng.integers(0, 1 << params.address_bits)) & int(rng.integers(0, 1 << params.address_bits))
     care &= int(rng.integers(0, 1 << params.address_bits)) & 0xFFFFFFFFFF0F0F
+    if thorough:
+        care = sum(1 << int(bit) for bit in {*rng.integers(0, params.address_bits, rng.integers(0, 4))})
     words = {
         "TCAM_VALUE": int(rng.integers(0, 1 << params.address_bits)),
         "TCAM_MASK": care,
@@ -145,7 +150,8 @@ def _operation(
             name = rng.choice([register.name for register in registers])
             yield 0, 1, registers["STATUS" if rng.random() < 0.3 else name].address, 0, OWN_WORD
     elif kind == "row" and params.tcam_kind != "external":
-        for name, data in _tcam_row(params, registers, rng, int(rng.integers(0, min(params.tcam_rows + 1, 12)))):
+        row = int(rng.integers(0, min(params.tcam_rows + 1, 12)))
+        for name, data in _tcam_row(params, registers, rng, row, thorough=traffic.thorough):
             yield write(name, data)
     elif kind == "configuration" and setup and rng.random() < 0.5:
         # a switch of the network again: random registers alone seldom make dimensions after the first one decide

@@ -45,6 +45,10 @@ class PacketRun:
     def refuse(self) -> None:
         """Nothing learns here that could go wrong."""
 
+    def words(self) -> str:
+        """Nothing beside the progress: nothing learns here."""
+        return ""
+
 
 class PacketSeriesRun:
     """A run in bins of time."""
@@ -57,6 +61,10 @@ class PacketSeriesRun:
         from hopforge.sim.packet.series import run_packet_series  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
         return run_packet_series(self._network, progress), self._network.topology
+
+    def words(self) -> str:
+        """As of `PacketRun`."""
+        return ""
 
 
 class PacketRuns:

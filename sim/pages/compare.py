@@ -126,7 +126,7 @@ def compare_results(first: Subject, second: Subject) -> Comparison:
         kinds = [_table_of(each.tables) or "nothing" for each in (first, second)]
         raise UserError(f"{first.name} has {kinds[0]}, {second.name} has {kinds[1]}: no figures in common to compare")
     kind = _KINDS[name]
-    ours, theirs = first.tables[name], second.tables[name]
+    ours, theirs = (_numbers(each, name, kind) for each in (first, second))
     names = [each for each in kind.names if each in ours and each in theirs]
     groups = [_groups(table, names) for table in (ours, theirs)]
     both = [key for key in groups[0] if key in groups[1]]
@@ -134,8 +134,23 @@ def compare_results(first: Subject, second: Subject) -> Comparison:
         known = "; ".join(", ".join(_called(names, key) for key in list(group)[:_MOST_NAMED]) for group in groups)
         raise UserError(f"{first.name} and {second.name}: no row of {name} in common ({known})")
     rows = [row for key in both for row in _rows(kind, names, key, groups[0][key], groups[1][key])]
+    if not rows:
+        raise UserError(f"{first.name} and {second.name}: no figure of {name} is a number in both")
     alone = [_called(names, key) for a, b in (groups, groups[::-1]) for key in a if key not in b]
     return Comparison(first, second, _changed(first.config, second.config), pd.DataFrame(rows), alone)
+
+
+def _numbers(subject: Subject, name: str, kind: _Kind) -> pd.DataFrame:
+    """Return a table whose figures are numbers; what is not there is NaN."""
+    table = subject.tables[name]
+    found: dict[str, Any] = {}
+    for figure in (*kind.figures, f"{kind.interval_of}_interval"):
+        if figure in table:
+            try:
+                found[figure] = table[figure].to_numpy(float)
+            except (TypeError, ValueError):
+                raise UserError(f"{subject.name}: column {figure} of {name} holds what is no number") from None
+    return table.assign(**found)
 
 
 def _groups(table: pd.DataFrame, names: Sequence[str]) -> dict[tuple[Any, ...], pd.DataFrame]:

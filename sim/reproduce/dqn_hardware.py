@@ -56,7 +56,7 @@ def _measured(run: Simulation) -> Row:
 
 def _delay_points(options: Options) -> list[Point]:
     length = {
-        "warmup": 300_000 if options.full else 30_000, "cycles": 100_000 if options.full else 15_000,
+        "warmup": 200_000 if options.full else 30_000, "cycles": 60_000 if options.full else 15_000,
     }  # fmt: skip
     seeds = (6,) if options.full else (options.seed,)
     points: list[Point] = []
@@ -126,7 +126,7 @@ def _draw_delay(data: pd.DataFrame, options: Options) -> Figure:
 def _int8_points(options: Options) -> list[Point]:
     return [
         {
-            "width": width, "seed": 6, "learning": 300_000 if options.full else 40_000,
+            "width": width, "seed": 6, "learning": 200_000 if options.full else 40_000,
             "decisions": 100_000 if options.full else 1500, "loads": len(_LOADS) if options.full else 1,
         }
         for width in (_WIDTHS if options.full else (16,))

@@ -9,6 +9,8 @@ from hopforge.model.config import Config
 ALGORITHMS = {"DOR": ("dor", 2), "star-channel": ("star_channel", 3), "DQN": ("dqn", 3)}
 SOURCE = "seed 000"
 CYCLE_US = 0.00521
+#: of a hop without load
+HOP_CYCLES = 77
 ASSUMPTIONS = (
     "input-queued routers, virtual cut-through, 1032 flits per VC: with 258 DOR saturates at 59, not 78 %",
     "an even ring has two shortest ways: drawn at random; 77 cycles of 5.21 ns per hop without load",
@@ -36,7 +38,7 @@ def torus_config(
     routing: dict[str, Any] = {"algorithm": name, "ties": "random"}
     if algorithm == "DQN":
         routing["dqn"] = {"agents": "row"} | (dqn or {})
-        traffic = traffic | {"acknowledge": {}}
+        traffic = {"acknowledge": {}} | traffic
     return Config.model_validate(
         {
             "name": "dqn",

@@ -6,20 +6,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.dqn.agents import (
+    BEGUN,
     COPIES,
+    COUNTS,
     DECISIONS,
     DIVERGED,
     LOSS,
     RANDOM,
+    RESTARTS,
     REWARD,
+    SCHEDULE,
     STORED,
+    SUMS,
     TRAININGS,
     DivergedError,
     Q,
     raise_if_diverged,
 )
 from hopforge.model.dqn.archive import save_agents
-from hopforge.model.dqn.exploration import exploration_rate
+from hopforge.model.dqn.exploration import exploration_rate, later_schedule
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.agent_state import AgentState
 from hopforge.model.network.parts.trail_tables import trail_counts
@@ -29,8 +34,11 @@ __all__ = ["AgentWatch"]
 
 #: what divides each sum: number of decisions, samples, training steps
 _DIVISORS = {"mean_q": (Q, DECISIONS), "mean_reward": (REWARD, STORED), "mean_loss": (LOSS, TRAININGS)}
-_COUNTS = {"decisions": DECISIONS, "random": RANDOM, "samples": STORED, "trainings": TRAININGS, "copies": COPIES}
+_COUNTS = {"decisions": DECISIONS, "random": RANDOM, "samples": STORED, "trainings": TRAININGS, "copies": COPIES,
+           "restarts": RESTARTS}  # fmt: skip
 _MEANS = (("mean Q", Q, DECISIONS), ("reward", REWARD, STORED), ("loss", LOSS, TRAININGS))
+#: agents that are shown one by one, and samples of a mean that is shown while they run
+_SINGLE, _SHOWN = 4, 20
 #: what `hopforge net` shows of the rare cases
 _CAUSES = {
     "left to dimension order": {
@@ -40,6 +48,13 @@ _CAUSES = {
         "no_reqack": "want no acknowledge", "table_full": "table full", "overrun": "too many episodes",
     },
 }  # fmt: skip
+
+
+def _spread(values: NDArray[np.float64]) -> str:
+    """Return the values of a few agents, of many their mean, least and greatest."""
+    if len(values) <= _SINGLE:
+        return " ".join(f"{value:.3g}" for value in values)
+    return f"{values.mean():.3g} ({values.min():.3g} to {values.max():.3g})"
 
 
 class AgentWatch:
@@ -57,6 +72,7 @@ class AgentWatch:
         self._counts, self._sums = self._copies()
         self._cycles: list[int] = []
         self._rows: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
+        self._rates: list[list[float]] = []
 
     def _copies(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         return self._of.agents.counts.copy(), self._of.agents.sums.copy()
@@ -70,7 +86,9 @@ class AgentWatch:
         """Note what was done since the last time."""
         counts, sums = self._copies()
         self._cycles.append(int(self._state["cycle"]))
-        self._rows.append((counts - self._counts, sums - self._sums))
+        with np.errstate(invalid="ignore"):  # −∞ − −∞ of what is not shown
+            self._rows.append((counts - self._counts, sums - self._sums))
+        self._rates.append(self._exploration())
         self._counts, self._sums = counts, sums
 
     def raise_if_diverged(self) -> None:
@@ -81,7 +99,7 @@ class AgentWatch:
         """Return a row per time and agent; a mean over nothing is NaN."""
         agents = self._of.parameters.count
         if not self._rows:
-            counts, sums = np.zeros((0, agents, 6), np.int64), np.zeros((0, agents, 3))
+            counts, sums = np.zeros((0, agents, COUNTS), np.int64), np.zeros((0, agents, SUMS))
         else:
             counts, sums = (np.array(part) for part in zip(*self._rows, strict=True))
         found: dict[str, NDArray[np.generic]] = {
@@ -92,11 +110,30 @@ class AgentWatch:
         for name, (column, divisor) in _DIVISORS.items():
             of = counts[:, :, divisor]
             found[name] = np.where(of > 0, sums[:, :, column] / np.maximum(of, 1), np.nan).reshape(-1)
-        before = self._counts[:, DECISIONS] - counts[:, :, DECISIONS].sum(axis=0)
-        done = before + np.cumsum(counts[:, :, DECISIONS], axis=0)
-        schedule = int(self._of.agents.limits[-1])
-        found["epsilon"] = np.array([exploration_rate(schedule, int(t)) for t in done.reshape(-1)], np.float64)
+        found["epsilon"] = np.array(self._rates, np.float64).reshape(-1)
         return found
+
+    def _exploration(self) -> list[float]:
+        """Share of random actions of each agent now."""
+        counts, schedule = self._of.agents.counts, int(self._of.agents.limits[SCHEDULE])
+        return [
+            exploration_rate(later_schedule(schedule, int(row[RESTARTS])), int(row[DECISIONS] - row[BEGUN]))
+            for row in counts
+        ]
+
+    def words(self) -> str:
+        """Say how the agents are doing now: what stands beside the bar while they run."""
+        if not self._rows:
+            return ""
+        part = self._rows[-_SHOWN:]
+        counts = np.sum([c for c, _ in part], axis=0)
+        sums = np.sum([s[:, : LOSS + 1] for _, s in part], axis=0)
+        found = []
+        for words, column, divisor in _MEANS:
+            known = counts[:, divisor] > 0
+            if known.any():
+                found.append(f"{words} {_spread(sums[known, column] / counts[known, divisor])}")
+        return ", ".join([*found, f"ε {_spread(np.array(self._rates[-1]))}"])
 
     def counters(self) -> Columns:
         """Return all counters of decisions and acknowledges since the start of the run."""
@@ -119,6 +156,8 @@ class AgentWatch:
             f"{self._of.parameters.count}: {total[DECISIONS]:,} decisions ({total[RANDOM]:,} random), "
             f"{total[STORED]:,} samples, {total[TRAININGS]:,} training steps",
         )]  # fmt: skip
+        if total[RESTARTS]:
+            rows.append(("learning begun anew", f"{total[RESTARTS]:,} times"))
         if means:
             rows.append(("at the end", ", ".join(means)))
         for subject, causes in _CAUSES.items():
@@ -144,7 +183,7 @@ class AgentWatch:
         """Return counts and sums of all agents in the last tenth of the time noted."""
         part = self._rows[-max(len(self._rows) // 10, 1) :]
         if not part:
-            return np.zeros(6, np.int64), np.zeros(3)
+            return np.zeros(COUNTS, np.int64), np.zeros(SUMS)
         return np.sum([c.sum(axis=0) for c, _ in part], axis=0), np.sum([s.sum(axis=0) for _, s in part], axis=0)
 
     def _reason(self) -> str:
@@ -154,6 +193,12 @@ class AgentWatch:
             return str(error)
         return ""
 
+    def keep(self, folder: Path) -> None:
+        """Write `agents.npz`, unless an agent got no numbers."""
+        if not self.diverged:
+            self.keep_weights(folder / "agents.npz")
+
     def keep_weights(self, path: Path) -> None:
-        """Write the weights of all agents, for `routing.dqn.weights`."""
-        save_agents(path, self._of.agents, self._of.parameters.topology)
+        """Write the weights of all agents, or their whole state, for `routing.dqn.weights`."""
+        parameters = self._of.parameters
+        save_agents(path, self._of.agents, parameters.topology, complete=parameters.save_state)

@@ -27,6 +27,11 @@ def refuse_diverged(run: Simulation) -> None:
         run.agents.raise_if_diverged()
 
 
+def agent_words(run: Simulation) -> str:
+    """Say how the agents of a run are doing, if it has some."""
+    return "" if run.agents is None else run.agents.words()
+
+
 class LoadRun:
     """A run at one load."""
 
@@ -38,8 +43,12 @@ class LoadRun:
 
     def run(self, progress: Progress) -> None:
         """Warm up and measure."""
-        most = self._run.config.simulation.max_cycles
-        self._found = self._run.run(lambda cycles: progress(cycles, most))
+        warmup, _, most = self._run.lengths()
+        self._found = self._run.run(lambda cycles: progress(min(cycles, warmup + most), warmup + most))
+
+    def words(self) -> str:
+        """How its agents are doing."""
+        return agent_words(self._run)
 
     def values(self) -> dict[str, Any]:
         """Return the only row of its first table."""
@@ -73,6 +82,10 @@ class ProgramRun:
         """Run until all ranks have ended."""
         self._found = run_program(self._run, progress)
 
+    def words(self) -> str:
+        """As of `LoadRun`."""
+        return agent_words(self._run)
+
     def values(self) -> dict[str, Any]:
         """Return the only row of its first table."""
         return self._found.row()
@@ -103,6 +116,10 @@ class SeriesRun:
         from hopforge.sim.run.time_series import run_series  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
         return run_series(self._run, progress, channels=channels), self._run.topology
+
+    def words(self) -> str:
+        """As of `LoadRun`."""
+        return agent_words(self._run)
 
 
 class FlitRuns:

@@ -171,8 +171,7 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
 
 def write_agents(run: MeasuredRun, agents: AgentWatch, folder: Path, *, plots: bool) -> None:
     """Write the weights of agents (NumPy archive) and, if wanted, their curves over time (PNG)."""
-    if not agents.diverged:
-        agents.keep_weights(folder / "agents.npz")
+    agents.keep(folder)
     if plots:
         from hopforge.sim.run.agent_plot import plot_agents  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 

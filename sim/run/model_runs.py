@@ -29,6 +29,9 @@ class NetRun(Protocol):
     def run(self, progress: Progress) -> None:
         """Simulate."""
 
+    def words(self) -> str:
+        """Say what stands beside its progress now: how agents that learn are doing."""
+
     def values(self) -> dict[str, Any]:
         """Return the only row of its first table: what was measured, by the names of the columns."""
 
@@ -47,6 +50,9 @@ class SeriesRun(Protocol):
 
     def run(self, progress: Progress, *, channels: bool = False) -> "tuple[TimeSeries, Topology]":
         """Simulate; with `channels` the loads of all channels are kept."""
+
+    def words(self) -> str:
+        """As of `NetRun`."""
 
 
 class ModelRuns(Protocol):

@@ -46,6 +46,15 @@ class SeriesFrames:
         self.flits[frame] += (flits * share).astype(np.float32)
         self.until[frame] = until
 
+    def cut(self, bins: int) -> None:
+        """Keep the frames of the first `bins` bins only: the run ended there."""
+        frames = -(-bins // self.bins_per_frame)
+        self.loads, self.flits, self.until = self.loads[:frames], self.flits[:frames], self.until[:frames]
+        last = (frames - 1) * self.bins_per_frame
+        more = min(self.bins_per_frame, self._bins - last) / (bins - last)
+        self.loads[-1] *= more
+        self.flits[-1] *= more
+
     def tables(self) -> dict[str, Columns]:
         """Return `link_loads` and `router_flits`: a column for each frame."""
         ends = self._channels

@@ -45,7 +45,7 @@ from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5, percentile
-from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters
+from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, with_skew
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
@@ -125,6 +125,7 @@ class Simulation:
             source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
         else:
             source = source_parameters(config, load, self.traffic.round_packets)
+        source = with_skew(source, config, self.topology.routers, seed)
         if self.plan.agents is not None:
             assert source.acknowledges is not None, "checked by routing_plan"
             source = replace(source, acknowledges=with_agents(source.acknowledges, self.plan.agents))
@@ -385,15 +386,20 @@ class Simulation:
         self.buffers.note()
         return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
 
-    def _advance_noting(self, cycles: int) -> None:
-        """Advance, and note what agents do in every sample of it."""
+    def _advance_noting(self, cycles: int, progress: Callable[[int], None] | None) -> int:
+        """Advance, and note what agents do in every sample of it; ends early if they get no numbers."""
         step = cycles if self.agents is None else self.sample_cycles
         for begin in range(0, cycles, step):
             self.advance(min(step, cycles - begin))
             if self.agents is not None:
                 self.agents.note()
+            if progress is not None:
+                progress(min(begin + step, cycles))
+            if self.agents is not None and self.agents.diverged:
+                return min(begin + step, cycles)
+        return cycles
 
-    def warm_up(self) -> int:
+    def warm_up(self, progress: Callable[[int], None] | None = None) -> int:
         """Run until the start-up is over; returns the cycles it took.
 
         With ``warmup_cycles: 0`` the end is found by MSER-5 on the mean latencies of samples: the truncation point that
@@ -401,12 +407,13 @@ class Simulation:
         """
         fixed = self.lengths()[0]
         if fixed:
-            self._advance_noting(fixed)
-            return fixed
+            return self._advance_noting(fixed, progress)
         means: list[float] = []
-        while len(means) < MAX_WARMUP_SAMPLES:
+        while len(means) < MAX_WARMUP_SAMPLES and not (self.agents is not None and self.agents.diverged):
             packets, total = self._sample(self.sample_cycles)
             means.append(total / packets if packets else 0.0)
+            if progress is not None:
+                progress(len(means) * self.sample_cycles)
             if len(means) >= WARMUP_SAMPLES and mser5(means) <= len(means) // 2:
                 break
         return len(means) * self.sample_cycles
@@ -428,7 +435,7 @@ class Simulation:
             raise TrafficError("traffic.source: a program has no load; hopforge net runs it once, from begin to end")
         limits = self.config.simulation
         started = time.process_time()
-        warmup = self.warm_up()
+        warmup = self.warm_up(progress)
         self.reset_measures()
         first_delay, cycles = self.queue_delay(), 0
         samples: list[tuple[int, int]] = []

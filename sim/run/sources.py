@@ -1,5 +1,6 @@
 """Sections `routing`, `router`, `traffic` and `workload` as parameters of the simulated network."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,16 @@ def acknowledges(config: Config) -> Acknowledges | None:
         age_limit=found.age_limit_cycles,
         rules=Rules(queue_depth=found.queue),
     )
+
+
+def with_skew(source: SourceParameters, config: Config, routers: int, seed: int) -> SourceParameters:
+    """Return the source of a network whose routers have clocks that are wrong (`traffic.acknowledge.skew_cycles`)."""
+    found = config.traffic.acknowledge
+    if found is None or source.acknowledges is None or found.skew_cycles == 0:
+        return source
+    generator = np.random.default_rng((seed, 10))
+    skew = generator.integers(-found.skew_cycles, found.skew_cycles, routers, np.int64, endpoint=True)
+    return replace(source, acknowledges=replace(source.acknowledges, skew=skew))
 
 
 def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:

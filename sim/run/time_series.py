@@ -169,6 +169,10 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
         whole += state["histogram"]
         largest = max(largest, int(state["latency_max"]))
         progress(k + 1, count)
+        if run.agents is not None and run.agents.diverged:
+            loads, begins = loads[: k + 1], [begin for begin in begins if begin <= k]
+            frames.cut(k + 1)
+            break
     bins = pd.DataFrame(rows)
     failures = run.reconfiguration
     if failures is not None:
@@ -333,6 +337,8 @@ def write_series(
         tables |= series.agents.tables()
     with staged(folder) as scratch:
         write_tables(scratch, tables, units_of(series))
+        if series.agents is not None:
+            series.agents.keep(scratch)
         plot_series(series, config.name, scratch / "series.png")
         plot_distribution(series, config.name, scratch / "distribution.png")
         if len(series.estimates):

@@ -52,6 +52,7 @@ COMMANDS: dict[str, Command] = {
     "cosim lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
     "cosim router": Command(f"{_DESIGN}:network_design", hardware=True),
     "cosim network": Command(f"{_COSIM}:prepare_network", hardware=True),
+    "cosim service_host": Command("hopforge.gen.service_host:service_host_design", hardware=True),
     "cosim q_table": Command("hopforge.model.router.q_table:QTableParams.from_config", hardware=True),
     "energy lookup": Command(f"{_COSIM}:prepare_engine", hardware=True),
     "energy router": Command(f"{_DESIGN}:network_design", hardware=True),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hopforge.api.simulate import SimulationResult, series, simulate
     from hopforge.api.sweep import sweep
     from hopforge.model.config.load import ConfigError
-    from hopforge.model.errors import Mistake, UserError
+    from hopforge.model.errors import DivergedError, Mistake, UserError
     from hopforge.model.routing.deadlock import DeadlockError
 
 __version__ = "0.1.0"
@@ -44,6 +44,7 @@ __all__ = [
     "Configuration",
     "CosimResult",
     "DeadlockError",
+    "DivergedError",
     "GeneratedFiles",
     "HopforgeWarning",
     "Mistake",
@@ -77,7 +78,7 @@ _PLACES = {
     **dict.fromkeys(["GeneratedFiles", "generate"], "api.generate"),
     **{name: f"api.{name}" for name in ("app", "hits", "network", "route", "sweep")},
     "ConfigError": "model.config.load",
-    **dict.fromkeys(["Mistake", "UserError"], "model.errors"),
+    **dict.fromkeys(["DivergedError", "Mistake", "UserError"], "model.errors"),
     "DeadlockError": "model.routing.deadlock",
 }
 

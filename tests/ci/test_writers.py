@@ -24,6 +24,8 @@ EXEMPT = {
     "sim/programs/record_communicators.py": "the trace of SimGrid: temporary",
     "gen/yosys.py": "scripts of a tool in its working folder",
     "gen/mutate.py": "a tool in its working folder, which clear_folder emptied",
+    "gen/and_graph.py": "a tool in its working folder, which clear_folder emptied",
+    "gen/unreachable_fault.py": "a tool in its working folder, which clear_folder emptied",
     "gen/synth.py": "a tool in its working folder: temporary, or of staged",
     "gen/synth_timing.py": "a tool in its working folder: temporary",
     "gen/synth_power.py": "a tool in its working folder: temporary",

@@ -1,7 +1,8 @@
-"""Every command of the documentation runs: here as it stands or as a smaller instance, in `make study` in full.
+"""Every command of the documentation runs: in `make study` in full, here those of `HERE`, small where they simulate.
 
-Commands of the shelves start, guides and definitions and of the README, from blocks of code. Commands of the pages of
-results repeat what these pages report; their options are checked in test_docs.py.
+Of the others their configuration is read and checked here (`hopforge check --quick`). Commands of the shelves start,
+guides and definitions and of the README, from blocks of code. Commands of the pages of results repeat what these pages
+report; their options are checked in test_docs.py.
 """
 
 import re
@@ -10,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,8 +35,14 @@ NEEDS = {
 }  # fmt: skip
 #: of these the network is simulated for a short time here
 SIMULATED = {"net", "series", "sweep", "trace"}
-#: of these only what comes before the run is done here: `hopforge check --for`
-PREPARED = {"cosim", "synth", "timing", "energy", "mutate", "fpga", "app", "demo", "route", "lint", "gen network"}
+#: run here: first words, or whole commands; what is simulated takes a short time
+HERE = ("doctor", "schema", "topology", "fpga --list", "gen lookup", "report build")
+HERE_WHOLE = {
+    "hopforge net configs/booksim/mesh8x8_uniform_p1.yml --load 0.3 -o build/uniform",
+    "hopforge net configs/booksim/mesh8x8_transpose_p1.yml --load 0.3 -o build/transpose",
+    "hopforge net configs/request_reply.yml", "hopforge trace configs/net_anynet.yml --packet 0.1",
+    "hopforge compare build/uniform build/transpose", "hopforge view build/request_reply/net", "hopforge report build",
+}  # fmt: skip
 #: run in tests of their own (tests/gen, tests/sim/start, tests/sim/reproduce), in full in `make study`
 TESTED_ELSEWHERE = {"prove", "bench", "reproduce"}
 #: read the results of the others, so they come last
@@ -113,13 +119,6 @@ def config_of(words: list[str]) -> str:
     return next((word for word in words if word.endswith(".yml")), "")
 
 
-def can_be_short(config: Path) -> bool:
-    """Whether section `simulation` says how long a run is: not of programs and packet routers."""
-    values = yaml.safe_load(config.read_text(encoding="utf-8"))
-    kinds = values.get("traffic", {}).get("source"), values.get("router", {}).get("model"), "app" in values
-    return kinds[0] != "program" and kinds[1] != "packet" and not kinds[2]
-
-
 def shortened(config: Path) -> Path:
     """Write the configuration with a short simulation beside it; returns the new file."""
     values: dict[str, Any] = yaml.safe_load(config.read_text(encoding="utf-8"))
@@ -141,64 +140,50 @@ def shortened(config: Path) -> Path:
     return path
 
 
-def part(words: list[str]) -> str:
-    """The name by which `hopforge check --for` knows a command."""
-    chosen = dict(pairwise(words))
-    if words[0] == "fpga":
-        return f"fpga {chosen.get('--design', 'engine')}"
-    if words[0] in ("cosim", "energy"):
-        return f"{words[0]} {chosen.get('--part', 'lookup')}"
-    return " ".join(words[:2]) if words[0] == "gen" else words[0]
+def runs_here(command: Command) -> bool:
+    line = " ".join(words_of(command))
+    return command.line in HERE_WHOLE or any(line == each or line.startswith(f"{each} ") for each in HERE)
 
 
-def is_prepared(words: list[str], desk: Path) -> bool:
-    """Whether only the preparation of a command is run here."""
+def smaller(command: Command, desk: Path) -> list[str]:
+    """Return the words of the instance of a command that is run here; none: nothing is."""
+    words = words_of(command)
     config = config_of(words)
-    if words[0] in SIMULATED:
-        return not can_be_short(desk / config)
-    return bool(config) and not PREPARED.isdisjoint({words[0], " ".join(words[:2])})
-
-
-def smaller(words: list[str], desk: Path) -> list[str]:
-    """The instance of a command that is run here."""
-    config = config_of(words)
-    if is_prepared(words, desk):
-        return ["check", config, "--for", part(words)]
-    if words[0] in SIMULATED:
-        short = shortened(desk / config)
-        words = [str(short.relative_to(desk)) if word == config else word for word in words if word != "--frames"]
-        if "--load" in words:
-            words[words.index("--load") + 1] = "0.05"
-        output = [] if {"-o", "--output"} & set(words) else ["-o", f"build/{Path(config).stem}/{words[0]}"]
-        workers = ["--workers", "1"] if words[0] == "sweep" and "--workers" not in words else []
-        cycles = ["--cycles", "600"] if words[0] == "trace" else []
-        return [*words, *output, *workers, *cycles]
-    return words
+    if not runs_here(command):
+        return ["check", "--quick", config] if config and (desk / config).exists() else []
+    if words[0] not in SIMULATED:
+        return words
+    short = shortened(desk / config)
+    words = [str(short.relative_to(desk)) if word == config else word for word in words]
+    if "--load" in words:
+        words[words.index("--load") + 1] = "0.05"
+    output = [] if "-o" in words else ["-o", f"build/{Path(config).stem}/{words[0]}"]
+    return [*words, *output, *(["--cycles", "600"] if words[0] == "trace" else [])]
 
 
 def test_there_are_commands_of_every_kind() -> None:
     first = {words_of(command)[0] for command in COMMANDS}
-    assert len(COMMANDS) > 90
-    assert first >= SIMULATED | PREPARED | TESTED_ELSEWHERE | {"hits", "gen", "view", "compare", "init", "lint"}
+    assert len(COMMANDS) > 100
+    assert first >= SIMULATED | TESTED_ELSEWHERE | {"hits", "gen", "view", "compare", "lint", "cosim", "app", "route"}
+    assert HERE_WHOLE - {"hopforge report build"} <= {command.line for command in COMMANDS}
 
 
-@pytest.mark.parametrize(
-    "command", [each for each in COMMANDS if words_of(each)[0] not in TESTED_ELSEWHERE], ids=lambda each: each.line
-)
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.line)
 def test_command_runs(
     command: Command, desk: Path, done: set[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = words_of(command)
-    if missing(command) and not is_prepared(words, desk):
-        pytest.skip(f"needs {missing(command)}")
-    monkeypatch.chdir(desk)
-    chosen = smaller(words, desk)
-    if tuple(chosen) in done:
+    words = smaller(command, desk)
+    if not words:
+        pytest.skip("no file of ours to check: only in make study")
+    if tuple(words) in done:
+        assert runs_here(command) or words[0] == "check"  # another command has the same instance
         return
-    result = CliRunner().invoke(cli.app, chosen)
+    monkeypatch.chdir(desk)
+    monkeypatch.setattr(sys, "argv", ["hopforge", *words])  # results say which command made them
+    result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 0, f"{command.page}: {command.line}: {result.output[-600:]} {result.exception}"
-    done.add(tuple(chosen))
-    if command.written and not is_prepared(words, desk):
+    done.add(tuple(words))
+    if command.written and runs_here(command):
         assert (desk / command.written).exists(), f"{command.page}: {command.line} -> {command.written}"
 
 
@@ -207,6 +192,8 @@ def test_command_runs(
 def test_command_runs_in_full(command: Command, desk: Path) -> None:
     if missing(command):
         pytest.skip(f"needs {missing(command)}")
+    if (config := config_of(words_of(command))) and not (desk / config).exists():
+        pytest.skip(f"{config} is the reader's")
     words = [sys.executable, "-m", *shlex.split(command.line)]
     done = subprocess.run(words, cwd=desk, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command.page}: {command.line}: {done.stderr[-600:]}"

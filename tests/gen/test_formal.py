@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from hopforge.cli import app
 from hopforge.gen import prove as subjects
-from hopforge.gen.formal import Proof, prove_in_parts
+from hopforge.gen.formal import Proof, prove, prove_in_parts, refute
 from hopforge.gen.yosys import YosysError
 
 
@@ -61,6 +61,40 @@ def test_a_fault_that_is_planted_nowhere_is_an_error() -> None:
     proof = _Ring(_one_hot)
     with pytest.raises(YosysError):
         prove_in_parts(proof, proof.inputs, mutant=("nowhere", "1'b0"))
+
+
+class _Parts(Proof):
+    """A word whose bits are driven one by one, and a register behind it; claims about one of the two."""
+
+    def __init__(self, about: str):
+        super().__init__()
+        self.about = about
+        self.given = Signal(2)
+        self.word = Signal(2)
+        self.kept = Signal(2, init=2)
+        self.inputs.append(self.given)
+
+    def elaborate(self, platform: object) -> Module:
+        m = self.module()
+        for bit in range(2):
+            m.d.comb += self.word[bit].eq(self.given[bit] & ~self.given[1 - bit])
+        m.d.sync += self.kept.eq(self.word)
+        started = Signal()
+        m.d.sync += started.eq(1)
+        self.claim(m, [~started | (getattr(self, self.about) == 3)])
+        return m
+
+
+@pytest.mark.parametrize("about", ["word", "kept"])
+@pytest.mark.parametrize(("value", "holds"), [("2'b11", True), ("2'b01", False)])
+def test_a_planted_fault_is_what_it_says(about: str, value: str, holds: bool) -> None:
+    """A wire that is tied is so for all that read it; one that has lost its driver only would be anything."""
+    for solve in (prove, prove_in_parts):
+        proof = _Parts(about)
+        assert solve(proof, proof.inputs, mutant=(about, value), everywhere=True) == holds
+    if not holds:
+        proof = _Parts(about)
+        assert refute(proof, proof.inputs, 3, mutant=(about, value), everywhere=True)
 
 
 def test_no_claims_prove_nothing() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hopforge.gen.formal_next_lookup import NEXT_MUTANTS, prove_next_lookup
+from hopforge.gen.formal_next_lookup import NEXT_MUTANTS, prove_next_lookup, refute_next_lookup
 
 
 def test_heads_leave_with_the_answer_about_their_own_destination():
@@ -12,3 +12,8 @@ def test_heads_leave_with_the_answer_about_their_own_destination():
 @pytest.mark.parametrize("mutant", NEXT_MUTANTS)
 def test_faulty_look_ahead_has_no_proof(mutant):
     assert not prove_next_lookup(mutant=mutant)
+    assert refute_next_lookup(8, mutant), "fails where no run comes to"
+
+
+def test_what_has_a_proof_is_not_refuted():
+    assert not refute_next_lookup(4)

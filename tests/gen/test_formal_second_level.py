@@ -2,7 +2,7 @@
 
 import pytest
 
-from hopforge.gen.formal_second_level import SECOND_MUTANTS, prove_second_level
+from hopforge.gen.formal_second_level import SECOND_MUTANTS, prove_second_level, refute_second_level
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,15 @@ MUTANTS = list(SECOND_MUTANTS)
 )
 def test_no_proof_of_a_mutant(mutant: str) -> None:
     assert not prove_second_level(mutant=mutant)
+
+
+@pytest.mark.parametrize(
+    "mutant", [MUTANTS[0], *(pytest.param(name, marks=pytest.mark.study) for name in MUTANTS[1:])]
+)
+def test_a_mutant_gives_a_wrong_answer(mutant: str) -> None:
+    """A proof may fail in a state that is never reached; here a run from reset ends with a wrong answer at the port."""
+    assert refute_second_level(20, mutant)
+
+
+def test_what_has_a_proof_is_not_refuted() -> None:
+    assert not refute_second_level(5)

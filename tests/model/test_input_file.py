@@ -171,6 +171,8 @@ OWN_FILES = {
     "sim/start/new_file.py": "templates that come with hopforge",
     "sim/cosim/router.py": "what a simulator of ours wrote",
     "gen/mutate.py": "what a tool wrote",
+    "gen/and_graph.py": "what a tool wrote",
+    "gen/unreachable_fault.py": "what a tool wrote",
     "gen/verilog.py": "what a tool wrote",
     "gen/synth.py": "what a tool wrote",
     "gen/synth_timing.py": "what a tool wrote",

@@ -324,6 +324,7 @@ _SETTINGS = [
     ("ack_queue", "i8"),
     ("reward_unit", "f8"),
     ("reward_offset", "f8"),
+    ("reward_by_time", "i8"),
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 

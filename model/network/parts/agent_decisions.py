@@ -13,12 +13,20 @@ from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.forward import forward, greedy
 from hopforge.model.dqn.headers import accepts, start_episode
 from hopforge.model.dqn.int8_forward import int8_sums
-from hopforge.model.dqn.learning import decide, end_decision, store, take_action
+from hopforge.model.dqn.learning import decide, end_decision, restart, store, take_action
 from hopforge.model.dqn.tables import COUNTERS, EPISODE, NONE, TIME, close_episode, find_entry
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import floats, int32s, int64s, singles
 from hopforge.model.network.core.records import IDLE, UNDECIDED, Net, input_vc, packet_at
-from hopforge.model.network.parts.agent_sight import ACTION_BITS, PDOR, is_busy, most_room, port_of, see
+from hopforge.model.network.parts.agent_sight import (
+    ACTION_BITS,
+    PDOR,
+    allowed_actions,
+    is_busy,
+    most_room,
+    port_of,
+    see,
+)
 from hopforge.model.network.parts.agent_state import (
     FILL,
     FIRST,
@@ -87,12 +95,23 @@ def decide_in_whole_numbers(r: Any, agents: Any, tables: Any, agent: int, observ
 
 
 @part
+def follow_hints(net: Net, r: Any, agents: Any) -> None:
+    """Let all agents begin anew if the application has said so until now."""
+    hint, hints = int64s(r.hint), int64s(r.hints)
+    while net.cycle >= hints[hint[0]]:
+        hint[0] += 1
+        for agent in range(r.count):
+            restart(agents, agent)
+
+
+@part
 def begin_decision(net: Net, r: Any, agents: Any, tables: Any, n: int, p: int, came: int) -> Any:
     """Let the agent decide about packet `p`, whose head came in cycle `came` to input VC `n`: action, episode."""
     packet, router = packet_at(net, p), int64(input_vc(net, n).router)
     observation, name = carray(singles(r.observation), (r.inputs,)), packet_name(packet)
     see(net, r, n, p, n if r.decision_cycles == 0 else -1, observation)
-    allowed, agent = int64s(r.allowed)[router], tables.agents[router]
+    allowed, agent = allowed_actions(net, r, router, p), tables.agents[router]
+    follow_hints(net, r, agents)
     if r.int8 != 0:
         action = decide_in_whole_numbers(r, agents, tables, agent, observation, allowed)
     else:

@@ -58,7 +58,8 @@ def head_here(net: Net, n: int, p: int) -> None:
     radices = carray(int64s(r.radices), (r.dimensions,))
     way = distance(radices, r.wraps != 0, places[router], places[there])
     asks = wants_acknowledge(net, packet)
-    if passes_by(tables, rules_of(net), router, name, now, way, int64(packet.hops), escaped, asks, came):
+    final = escaped and r.one_hop == 0
+    if passes_by(tables, rules_of(net), router, name, now, way, int64(packet.hops), final, asks, came):
         no_decision(net, r, tables, n, p, now)
         return
     enter(tables, router, name, now, way, asks, came)

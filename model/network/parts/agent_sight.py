@@ -9,12 +9,12 @@ from typing import Any
 from numba import carray, int64, njit
 
 from hopforge.model.dqn.dense import part
-from hopforge.model.dqn.observation import observe
+from hopforge.model.dqn.observation import minimal_actions, observe
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.core.records import ACTIVE, Net, input_vc, output_port, output_vc, packet_at
 
-__all__ = ["ACTION_BITS", "PDOR", "is_busy", "most_room", "port_of", "see"]
+__all__ = ["ACTION_BITS", "PDOR", "allowed_actions", "is_busy", "most_room", "port_of", "see"]
 
 #: ``packet.user0``: the packet takes dimension order for good; number of the proposed port + 1
 PDOR, ACTION_BITS = 1, 1
@@ -106,6 +106,17 @@ def is_busy(net: Net, r: Any, port: int) -> bool:
     """Whether all adaptive channels of a port are taken by packets."""
     adaptive = (1 << r.adaptive_end) - (1 << r.escapes)
     return int64(output_port(net, port).free_mask) & adaptive == 0
+
+
+@part
+def allowed_actions(net: Net, r: Any, router: int, p: int) -> int:
+    """Mask of the actions that the agent may propose for packet `p`."""
+    allowed = int64s(r.allowed)[router]
+    if r.minimal == 0:
+        return allowed
+    places = carray(int64s(r.coordinates), (r.routers, r.dimensions))
+    radices, there = carray(int64s(r.radices), (r.dimensions,)), int64s(r.home)[packet_at(net, p).dst]
+    return allowed & minimal_actions(radices, r.wraps != 0, places[router], places[there])
 
 
 @part

@@ -1,14 +1,15 @@
 """Agents of DQN routing in a network: their arrays, behind one address for the kernels (docs/definitions/dqn.md)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
-from hopforge.model.dqn.agents import Agents, new_agents
-from hopforge.model.dqn.archive import ArchiveError, load_agents
+from hopforge.model.dqn.agents import COUNTS, LIMITS, RATES, SUMS, Agents, agent_bytes, new_agents
+from hopforge.model.dqn.archive import ArchiveError, load_agents, refuse_large_state
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.int8_forward import Int8Agents, int8_agents
 from hopforge.model.dqn.int8_network import quantised
@@ -16,6 +17,7 @@ from hopforge.model.dqn.int8_table import LARGEST_INDEX
 from hopforge.model.dqn.rules import Rules
 from hopforge.model.dqn.settings import AgentSettings
 from hopforge.model.dqn.shape import NetworkShape
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import floats, int32s, int64s, record_reader, singles, words
@@ -51,14 +53,24 @@ class AgentParameters:
         Payload, local and remote flits that count as 1; a first of 0: numbers as they are.
     max_episodes : int
         Of an agent.
+    minimal : bool
+        Agents propose only ports that bring a packet nearer.
+    one_hop : bool
+        A packet that takes dimension order does so for one hop.
     decision_cycles, decision_interval, decision_queue : int
         How long a decision takes (0: no time), cycles from one to the next, and packets that wait for an agent.
     int8 : bool
         Agents decide in whole numbers (docs/definitions/dqn-inference.md); they have learned before.
     seed : int
         Of weights and random choices.
-    weights : str, optional
+    weights : Path, optional
         Archive to begin with.
+    resume : bool
+        Go on with the whole state of that archive.
+    hints : tuple of int
+        Cycles at which all agents begin anew.
+    save_state : bool
+        What a run writes is the whole state.
     """
 
     shape: NetworkShape
@@ -76,12 +88,17 @@ class AgentParameters:
     vcs: int
     scales: NDArray[np.float64]
     max_episodes: int
+    minimal: bool = False
+    one_hop: bool = False
     decision_cycles: int = 0
     decision_interval: int = 1
     decision_queue: int = 0
     int8: bool = False
     seed: int = 1
-    weights: Any = None
+    weights: Path | None = None
+    resume: bool = False
+    hints: tuple[int, ...] = ()
+    save_state: bool = False
 
     @property
     def count(self) -> int:
@@ -89,11 +106,15 @@ class AgentParameters:
         return int(self.agents.max()) + 1
 
 
+#: after the last hint
+NEVER = 1 << 62
 _SIZES = ("count", "inputs", "outputs", "dimensions", "routers", "weight_count", "places", "later", "rows", "work_size",
-          "wraps", "first_port", "escapes", "adaptive_end", "decision_cycles", "decision_interval", "decision_queue",
-          "flights", "int8", "int8_weight_count", "int8_bias_count", "widest")  # fmt: skip
-_EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote", "asked",
-          "asked_count", "queue", "waiting", "flight", "flight_ends", "int8_lost", *Int8Agents._fields)  # fmt: skip
+          "wraps", "first_port", "escapes", "adaptive_end", "minimal", "one_hop", "decision_cycles",
+          "decision_interval", "decision_queue", "flights", "int8", "int8_weight_count", "int8_bias_count",
+          "widest")  # fmt: skip
+_EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote", "hints", "hint",
+          "asked", "asked_count", "queue", "waiting", "flight", "flight_ends", "int8_lost",
+          *Int8Agents._fields)  # fmt: skip
 #: `waiting` of an agent: first place and fill of its queue, earliest begin of its next decision
 FIRST, FILL, NEXT_BEGIN = range(3)
 QUEUE_FIELDS = 3
@@ -121,8 +142,8 @@ def agents_of(r: Any) -> Any:
     return Agents(
         carray(int64s(r.widths), (5,)),
         carray(int64s(r.starts), (13,)),
-        carray(floats(r.rates), (6,)),
-        carray(int64s(r.limits), (5,)),
+        carray(floats(r.rates), (RATES,)),
+        carray(int64s(r.limits), (LIMITS,)),
         carray(singles(r.weights), (n, w)),
         carray(singles(r.target), (n, w)),
         carray(singles(r.moment1), (n, w)),
@@ -134,8 +155,8 @@ def agents_of(r: Any) -> Any:
         carray(int32s(r.next_agents), (n, r.later)),
         carray(int32s(r.next_allowed), (n, r.later)),
         carray(words(r.streams), (2 * n,)),
-        carray(int64s(r.counts), (n, 6)),
-        carray(floats(r.sums), (n, 3)),
+        carray(int64s(r.counts), (n, COUNTS)),
+        carray(floats(r.sums), (n, SUMS)),
         carray(singles(r.batch), (rows, inputs)),
         carray(int32s(r.batch_actions), (rows,)),
         carray(singles(r.batch_targets), (rows,)),
@@ -179,9 +200,16 @@ class AgentState:
 
     def __init__(self, parameters: AgentParameters, ports: int) -> None:
         self.parameters, shape = parameters, parameters.shape
+        refuse_beyond_memory(
+            agent_bytes(shape, parameters.settings, parameters.count),
+            f"routing.dqn: {parameters.count} agents with {shape.weights:,} weights and a replay of "
+            f"{parameters.settings.replay:,}",
+        )
         self.agents = new_agents(shape, parameters.settings, parameters.count, parameters.seed)
+        if parameters.save_state:
+            refuse_large_state(self.agents)
         if parameters.weights is not None:
-            load_agents(parameters.weights, self.agents, parameters.topology)
+            load_agents(parameters.weights, self.agents, parameters.topology, complete=parameters.resume)
         self.record = np.zeros(1, AGENTS)
         n = len(parameters.radices)
         self._arrays: dict[str, NDArray[Any]] = {
@@ -190,6 +218,7 @@ class AgentState:
             "allowed": parameters.allowed, "scales": parameters.scales,
             "observation": np.zeros(shape.inputs, np.float32),
             "local": np.zeros(2 * n, np.int64), "remote": np.zeros(2 * n, np.int64), **self._decisions(ports),
+            "hints": np.array([*parameters.hints, NEVER], np.int64), "hint": np.zeros(1, np.int64),
             "int8_lost": np.zeros(1), **self._in_whole_numbers()._asdict(),
         }  # fmt: skip
         for name, array in self._arrays.items():
@@ -198,8 +227,8 @@ class AgentState:
         sizes = (
             parameters.count, shape.inputs, shape.actions, n, len(parameters.agents), shape.weights,
             parameters.settings.replay, later, parameters.settings.batch, len(self.agents.work), parameters.wraps,
-            parameters.first_port, parameters.escapes, parameters.vcs, parameters.decision_cycles,
-            parameters.decision_interval, parameters.decision_queue,
+            parameters.first_port, parameters.escapes, parameters.vcs, parameters.minimal, parameters.one_hop,
+            parameters.decision_cycles, parameters.decision_interval, parameters.decision_queue,
             len(self._arrays["flight"]) // FLIGHT_FIELDS, parameters.int8,
             *(self._arrays[name].shape[1] for name in ("int8_weights", "int8_biases", "int8_work")),
         )  # fmt: skip

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.rules import RoutingRules, Rules
 from hopforge.model.dqn.tables import COUNTERS, FIELDS, NONE, Tables, new_tables
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.memory import int64s, singles
 from hopforge.model.network.core.records import Net, input_vc
 from hopforge.model.network.core.state import NetState
@@ -60,6 +61,13 @@ class Acknowledges:
 def put_trail(state: NetState, acknowledges: Acknowledges) -> None:
     """Give the routers of a network empty tables of routed packets."""
     routers = int(state["routers"])
+    agents = 1 if acknowledges.agents is None else int(acknowledges.agents.max()) + 1
+    need = routers * acknowledges.table_depth * FIELDS * 8
+    need += agents * acknowledges.episodes * (16 + 4 * acknowledges.inputs)
+    refuse_beyond_memory(
+        need, f"traffic.acknowledge: tables of {acknowledges.table_depth:,} entries and "
+        f"{acknowledges.episodes:,} episodes",
+    )  # fmt: skip
     tables = new_tables(
         np.zeros(routers, np.int64) if acknowledges.agents is None else acknowledges.agents,
         depth=acknowledges.table_depth, episodes=acknowledges.episodes, inputs=acknowledges.inputs,
@@ -73,6 +81,7 @@ def put_trail(state: NetState, acknowledges: Acknowledges) -> None:
     s["ack_ratio"] = acknowledges.ratio
     s["max_hops"], s["busy_too"], s["reward_rejected"] = rules.max_hops, rules.busy_too, rules.reward_rejected
     s["ack_queue"], s["reward_unit"], s["reward_offset"] = rules.queue_depth, rules.unit, rules.offset
+    s["reward_by_time"] = rules.by_time
 
 
 def trail_counts(state: NetState) -> dict[str, int]:
@@ -105,8 +114,9 @@ def tables_of(net: Net) -> Any:
 def rules_of(net: Net) -> Any:
     """Return the rules of decisions and acknowledges."""
     return RoutingRules(
-        net.max_hops, net.busy_too != 0, net.reward_rejected != 0, net.ack_queue, net.reward_unit, net.reward_offset
-    )
+        net.max_hops, net.busy_too != 0, net.reward_rejected != 0, net.ack_queue, net.reward_unit, net.reward_offset,
+        net.reward_by_time != 0,
+    )  # fmt: skip
 
 
 @part

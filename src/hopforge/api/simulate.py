@@ -9,6 +9,7 @@ from hopforge.api.errors import refuse_outside
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, called
 from hopforge.model.config import Config
+from hopforge.model.errors import DivergedError
 from hopforge.model.seeds import MOST_SEED
 from hopforge.sim.run.model_runs import NetRun
 from hopforge.sim.run.model_runs import Progress as Advance
@@ -31,6 +32,10 @@ class NetFound:
         self._config = config
         self._run: NetRun = prepare("net", config, load=load, seed=seed)
         self.unit = self._run.unit
+
+    def words(self) -> str:
+        """Say how agents are doing, while they run."""
+        return self._run.words()
 
     def run(self, progress: Advance) -> None:
         """Simulate."""
@@ -71,6 +76,10 @@ class SeriesFound:
         self._run: Bins = prepare("series", config, load=load, seed=seed)
         self._found: TimeSeries
 
+    def words(self) -> str:
+        """As of `NetFound`."""
+        return self._run.words()
+
     def run(self, progress: Advance) -> None:
         """Simulate all bins."""
         self._found, self._network = self._run.run(progress, channels=self._frames)
@@ -95,6 +104,15 @@ class SeriesFound:
         """Raise what is wrong with the run although its results can be kept."""
         if self._found.agents is not None:
             self._found.agents.raise_if_diverged()
+
+
+def refuse_with(result: Result, found: NetFound | SeriesFound) -> None:
+    """Raise what is wrong with a run; the error carries what the run found."""
+    try:
+        found.refuse()
+    except DivergedError as error:
+        error.result = result
+        raise
 
 
 class SimulationResult(Result):
@@ -161,16 +179,19 @@ def simulate(
         The configuration is no good for it.
     DeadlockError
         Network, routing and virtual channels can deadlock.
+    DivergedError
+        Agents of DQN routing got no numbers; its ``result`` is what was measured until then.
     """
     given = configuration(config)
     refuse_outside("load", load, 0.0, 1.0)
     refuse_outside("seed", seed, 0, MOST_SEED)
     with called(given, "net", "simulate", load=load, seed=seed) as call:
         found = NetFound(call.config, load=load, seed=seed)
-        with shown(progress, found.unit) as advance:
+        with shown(progress, found.unit, found.words) as advance:
             found.run(advance)
-        found.refuse()
-    return SimulationResult(call, found, tables=("measurement", "program"), picture=_PICTURES)
+        result = SimulationResult(call, found, tables=("measurement", "program"), picture=_PICTURES)
+        refuse_with(result, found)
+    return result
 
 
 def series(
@@ -189,7 +210,8 @@ def series(
     refuse_outside("seed", seed, 0, MOST_SEED)
     with called(given, "series", "series", load=load, seed=seed) as call:
         found = SeriesFound(call.config, load=load, seed=seed)
-        with shown(progress, found.unit) as advance:
+        with shown(progress, found.unit, found.words) as advance:
             found.run(advance)
-        found.refuse()
-    return Result(call, found, tables=("series",), picture=("series", "distribution"))
+        result = Result(call, found, tables=("series",), picture=("series", "distribution"))
+        refuse_with(result, found)
+    return result

@@ -81,7 +81,7 @@ def net(
     target = output_folder(output, "net", config)
     check_writable(target)
     found = NetFound(checked, load=load, seed=seed)
-    with progress_bar(found.unit) as advance:
+    with progress_bar(found.unit, found.words) as advance:
         found.run(advance)
     found.write(target, plots=plots)
     show_rows(found.rows())
@@ -121,7 +121,7 @@ def series(
     target = output_folder(output, "series", config)
     check_writable(target)
     found = SeriesFound(checked, load=load, seed=seed, frames=frames)
-    with progress_bar(found.unit) as advance:
+    with progress_bar(found.unit, found.words) as advance:
         found.run(advance)
     if not frames:
         found.write(target)

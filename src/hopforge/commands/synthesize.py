@@ -62,7 +62,9 @@ def synth(
     block: Annotated[list[str] | None, typer.Option(help="Only this block (repeat for more).")] = None,
     blocks: Annotated[
         str,
-        typer.Option(metavar="SET", help="lookup, router, q_table; allocators or inference (of DQN): fixed tables."),
+        typer.Option(
+            metavar="SET", help="lookup, router, q_table, acknowledges; allocators or inference (of DQN): fixed tables."
+        ),
     ] = "lookup",
     recipe: Annotated[list[str] | None, typer.Option(help="Only this recipe of abc (repeat for more).")] = None,
     output: Annotated[

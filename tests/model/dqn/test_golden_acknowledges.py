@@ -211,3 +211,13 @@ def test_observations() -> None:
 
 def test_way_on_a_mesh_does_not_wrap() -> None:
     assert distance(np.array([4, 4]), False, np.array([0, 0]), np.array([3, 3])) == 6
+
+
+def test_reward_of_time() -> None:
+    """Offset less the cycles in units, whatever the distance."""
+    for way in (1, 3):
+        tables = new_tables(np.zeros(1, np.int64), depth=4, episodes=2, inputs=1)
+        rules = Rules(reward="time", reward_unit_cycles=50.0, reward_offset=2.0).compiled
+        enter(tables, 0, 7, 100, way, True, NONE)
+        assert start_episode(tables, 0, 7, 100, True, np.zeros(1), 1) == 0
+        assert acknowledge(tables, rules, 0, 7, 175)[3] == 0.5

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from hopforge.model.dqn.agents import (
+    BEGUN,
     COPIES,
     DECISIONS,
     DIVERGED,
     RANDOM,
+    RESTARTS,
     STORED,
     TRAININGS,
     Agents,
@@ -23,7 +25,7 @@ from hopforge.model.dqn.agents import (
 )
 from hopforge.model.dqn.exploration import SCHEDULES, chosen, exploration_rate
 from hopforge.model.dqn.forward import greedy
-from hopforge.model.dqn.learning import decide, end_decision, store
+from hopforge.model.dqn.learning import decide, end_decision, restart, store
 from hopforge.model.dqn.settings import AgentSettings
 from hopforge.model.dqn.shape import NetworkShape
 
@@ -168,3 +170,54 @@ def test_shapes_beyond_their_limits() -> None:
         NetworkShape(13, 8, 8, 0, 4)
     assert NetworkShape.of_grid(4).inputs == 25
     assert NetworkShape.of_grid(4).actions == 8
+
+
+def decided(agents: Agents, q: float, decisions: int) -> None:
+    """Let agent 0 decide with a network whose Q is the same everywhere."""
+    agents.weights[:] = 0
+    SHAPE.split(agents.weights[0])["bV2"][:] = q
+    for _ in range(decisions):
+        decide(agents, 0, np.zeros((1, 7), np.float32), 3)
+
+
+@pytest.mark.parametrize(("greatest", "kept", "fallen"), [(1.0, 0.55, 0.46), (-1.0, -1.45, -1.54)])
+def test_an_agent_whose_q_falls_begins_anew(greatest: float, kept: float, fallen: float) -> None:
+    settings = AgentSettings(restart_below=0.5, restart_window=10, exploration="none", learning_starts=0, replay=8)
+    agents = new_agents(SHAPE, settings, 2, 1)
+    for k in range(5):
+        store(agents, 0, np.full(7, k, np.float32), 1, 0.5, NOTHING, -1, 0)
+    decided(agents, greatest, 10)
+    decided(agents, kept, 15)
+    decided(agents, fallen, 4)
+    assert (agents.counts[:, RESTARTS] == 0).all()
+    assert agents.counts[0, RANDOM] == 0
+    decided(agents, fallen, 1 + 10)  # the window of 5 + 5 is above; the next is below
+    assert agents.counts[0, RESTARTS] == 1
+    assert agents.counts[0, BEGUN] == 40
+    decided(agents, fallen, 500)
+    assert agents.counts[0, RANDOM] > 450, "it explores as at the beginning"
+    store(agents, 0, np.full(7, 9, np.float32), 1, 0.5, NOTHING, -1, 0)
+    assert agents.samples[0, :6, 0].tolist() == [9, 1, 2, 3, 4, 0], "the ring begins anew"
+    assert agents.counts[0, STORED] == 6
+    assert (agents.counts[1] == 0).all()
+
+
+def test_after_a_restart_batches_hold_new_samples_only() -> None:
+    settings = AgentSettings(learning_starts=3, train_every=1, batch=8, replay=50)
+    agents = new_agents(SHAPE, settings, 1, 1)
+    for k in range(20):
+        store(agents, 0, np.full(7, k, np.float32), 1, 0.5, NOTHING, -1, 0)
+    before = agents.counts[0, TRAININGS]
+    assert before == 18
+    restart(agents, 0)
+    for k in range(20, 25):
+        store(agents, 0, np.full(7, k, np.float32), 1, 0.5, NOTHING, -1, 0)
+        assert agents.counts[0, TRAININGS] - before == max(k - 21, 0)
+    assert set(agents.batch[:, 0].tolist()) <= {20.0, 21.0, 22.0, 23.0, 24.0}
+
+
+def test_rewards_beyond_floats_are_told() -> None:
+    agents = new_agents(SHAPE, AgentSettings(learning_starts=1, train_every=1, batch=2), 1, 1)
+    store(agents, 0, NOTHING, 0, 1e300, NOTHING, -1, 0)
+    with pytest.raises(DivergedError, match=r"agent 0: training step 1 gave .* is too large, or rewards are"):
+        raise_if_diverged(agents)

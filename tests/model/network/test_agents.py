@@ -1,7 +1,7 @@
 """Agents in a network: what they see, decide and learn, against the log of the run and plain Python."""
 
 from collections import defaultdict
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 import numpy as np
 import pytest
@@ -172,6 +172,54 @@ def test_what_an_agent_sees(observation: str) -> None:
             waited += expected[5:9].sum() > 0
     assert seen > 50
     assert waited > 20
+
+
+def test_minimal_ways() -> None:
+    """Every hop brings a packet nearer, whether an agent or dimension order chose it."""
+    run = network(load=0.5, dqn=f"{SMALL}, ways: minimal")
+    found, checked = ways(run, 2500), 0
+    for packet, steps in found.items():
+        ports = int(run.state["ports"])
+        last = [target // 3 // ports for _, target in steps if target // 3 % ports == 0]
+        for source, target in steps if last else []:
+            here, port = divmod(target // 3, ports)
+            if port:
+                there = int(run.topology.peer_router[here, port])
+                assert between(there, last[0]) == between(here, last[0]) - 1, packet
+                assert source // 3 // ports == here
+                checked += 1
+    assert checked > 1000
+    assert trail_counts(run.state)["hop_limit"] == 0
+
+
+def between(one: int, other: int) -> int:
+    """Hops between two routers of a 4×4 torus."""
+    found = 0
+    for a, b in zip(coordinates(one, [4, 4]), coordinates(other, [4, 4]), strict=True):
+        found += min(abs(a - b), 4 - abs(a - b))
+    return found
+
+
+def test_escape_for_a_hop() -> None:
+    """Packets return to the agents, and only the hop limit is final."""
+    run = network(load=0.6, dqn=f"{SMALL}, escape: hop, max_hops: 3")
+    returned = 0
+    for steps in ways(run, 3000).values():
+        on_escape = [target % 3 < 2 for _, target in steps if target // 3 % int(run.state["ports"]) != 0]
+        returned += any(before and not after for before, after in pairwise(on_escape))
+        assert all(on_escape[4:])
+    assert returned > 100
+    run.check_conservation()
+
+
+@pytest.mark.parametrize(("seen", "zeros"), [("local", slice(9, 13)), ("remote", slice(5, 9)), ("none", slice(5, 13))])
+def test_occupancies_that_are_not_seen(seen: str, zeros: slice) -> None:
+    run = network(load=0.6, dqn=f"{SMALL}, occupancies: {seen}")
+    run.advance(2500)
+    samples = run.state.agents.agents.samples
+    assert not samples[:, :, zeros].any()
+    assert samples[:, :20, :5].any()
+    assert seen == "none" or samples[:, :, 5:13].any()
 
 
 @pytest.mark.parametrize(

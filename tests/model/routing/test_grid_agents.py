@@ -61,6 +61,17 @@ def test_escape_is_proved_and_every_gives_what_runs_do(topology: str, vcs: int) 
     assert found <= allowed
 
 
+@pytest.mark.parametrize(("topology", "vcs"), [("torus, radices: [4, 4]", 3), ("mesh, radices: [3, 3]", 2)])
+def test_asking_again_after_a_hop_of_the_escape_is_proved(topology: str, vcs: int) -> None:
+    """Cut-through lets a packet return to the agents: the proof explores that, too."""
+    router = f"vcs: {vcs}, switching: vct, buffer_flits: 12"
+    counts = []
+    for escape in ("final", "hop"):
+        run = Simulation(configured(topology, router, f"{DQN}, escape: {escape}"), 0.6, 1, check=False)
+        counts.append(check_routing(run.topology, run.plan, run.state, "dqn"))
+    assert counts[1] > counts[0] > 50
+
+
 def test_packets_that_wait_without_their_escape_are_refused() -> None:
     """The reason for the second candidate: room is tested once, and two packets may win the same channel."""
     run = Simulation(configured(), 0.5, 1, check=False)

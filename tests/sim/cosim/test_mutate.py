@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from hopforge.cli import app
 from hopforge.gen.mutate import Mutant, Netlist, write_netlist
 from hopforge.hw.event_counter import event_counter
+from hopforge.hw.sliced_counter import slices
 from hopforge.model.config import load_config
 from hopforge.model.errors import UserError
 from hopforge.sim.cosim.mutate import block_names, judge_mutants, mutate, sample_seed
@@ -25,6 +26,7 @@ from hopforge.sim.cosim.mutation_report import (
 from hopforge.sim.cosim.mutation_subjects import Subject, counts, subject
 from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
 from hopforge.sim.drive.replay import Output, Replay, as_words
+from hopforge.sim.drive.runner import SimulatorError
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "mutation"
 
@@ -178,17 +180,42 @@ def test_counters_whose_registers_are_mutated_begin_before_a_carry(tmp_path: Pat
     assert len(late) > 10
 
 
+SLICED = "".join(
+    f"  reg [{end - start - 1}:0] \\a.count_hits_at{start}  = {end - start}'h0;\n" for start, end in slices()
+)
+
+
 def test_registers_of_counters_are_found() -> None:
     text = (
-        "  reg [6:0] \\a.count_hits_at11  = 7'h00;\n  reg [1:0] \\count_x_low  = 2'h0;\n"
-        "  reg [29:0] count_x_high = 30'h0;\n  reg [31:0] port__0__drops = 32'd0;\n  reg \\count_x_carry  = 1'h0;\n"
-        "  reg [31:0] \\a.drops_counted  = 32'd0;\n"
+        f"  reg [3:0] \\a.count_hits_low  = 4'h0;\n{SLICED}  reg [1:0] \\count_x_low  = 2'h0;\n"
+        "  reg [29:0] count_x_high = 30'h0;\n  reg \\count_x_carry  = 1'h0;\n"
+        "  wire [31:0] port__0__drops;\n  reg [31:0] \\a.drops_counted  = 32'd0;\n"
     )
     assert counter_bits(text) == sorted([
-        CounterBits("a.count_hits_at11", 0, 7, 11), CounterBits("count_x_low", 0, 2, 0),
-        CounterBits("count_x_high", 0, 30, 2), CounterBits("port__0__drops", 0, 32, 0),
+        CounterBits("a.count_hits_low", 0, 4, 0),
+        *(CounterBits(f"a.count_hits_at{start}", 0, end - start, start) for start, end in slices()),
+        CounterBits("count_x_low", 0, 2, 0), CounterBits("count_x_high", 0, 30, 2),
         CounterBits("a.drops_counted", 0, 32, 0),
     ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "counter", "bit"),
+    [
+        ("  wire [31:0] \\a.drops_counted ;\n  assign \\a.drops_counted  = b + c;\n", "a.drops_counted", 0),
+        ("  reg [1:0] count_x_low;\n  reg [28:0] count_x_high;\n", "count_x", 31),
+        ("  reg [1:0] count_x_low;\n  wire [29:0] count_x_high;\n  reg [28:0] r;\n"
+         "  assign count_x_high[6:0] = r[6:0];\n  assign count_x_high[29:8] = r[28:7];\n", "count_x", 9),
+        (f"{SLICED}", "a.count_hits", 0),
+    ],
+)  # fmt: skip
+def test_a_counter_without_a_register_is_told(text: str, counter: str, bit: int) -> None:
+    """What begins elsewhere in the golden model only would hide a hole of the bench."""
+    with pytest.raises(SimulatorError, match=f"counter {counter}: no register holds bit {bit}, so that"):
+        counter_bits(text)
+
+
+def test_counts_begin_before_a_carry() -> None:
     starts = counts(7, 40, 5)
     assert starts[0] == 5 and counts(7, 40, 5) == starts != counts(8, 40, 5)
     for start in starts[1:]:

@@ -85,6 +85,10 @@ def test_results_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^a has runs, b has classes: no figures in common to compare$"):
         hits = Subject("b", {"classes": pd.DataFrame({"port_class": ["x"], "hit_rate": [1.0]})}, {})
         compare_results(subject("a", runs([1.0])), hits)
+    with pytest.raises(UserError, match=r"^b: column latency of runs holds what is no number$"):
+        compare_results(subject("a", runs([1.0])), subject("b", runs([1.0]).assign(latency="abc")))
+    with pytest.raises(UserError, match=r"^a and b: no figure of runs is a number in both$"):
+        compare_results(subject("a", runs([1.0])), subject("b", runs([1.0]).assign(latency=None)))
     with pytest.raises(UserError, match="no result of net, sweep, app or hits in it"):
         hf.compare(tmp_path, tmp_path)
     with pytest.raises(UserError, match="no such folder"):

@@ -1,6 +1,7 @@
 """Runs with agents: results, weights kept and read again, equal bits, agents that get no numbers."""
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import hopforge as hf
 from hopforge import cli
 from hopforge.model.config import ConfigError, parse_config
-from hopforge.model.dqn.agents import STORED, TRAININGS, DivergedError
-from hopforge.model.dqn.archive import ArchiveError
+from hopforge.model.dqn.agents import RESTARTS, STORED, TRAININGS
+from hopforge.model.dqn.archive import STATE, ArchiveError
 from hopforge.model.dqn.forward import forward
 from hopforge.model.dqn.int8_network import quantised, whole_observations
+from hopforge.model.errors import DivergedError, UserError
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.sim.run.simulation import Simulation
 
@@ -111,6 +114,32 @@ def test_nothing_is_lost_or_doubled(dqn: str, acknowledge: str) -> None:
         assert not tables["active"].any()
 
 
+@pytest.mark.study
+@pytest.mark.parametrize("acknowledge", ["flits: 1, ratio: 2, queue: 1, table: 24", "flits: 1, age_limit_cycles: 60"])
+def test_ten_million_packets(acknowledge: str) -> None:
+    """As above, by the state of every packet: nothing lost or doubled, escapes and dropped acknowledges included."""
+    text = TEXT.format(dqn=", train_every: 50", acknowledge=acknowledge).replace("[2, 9]", "[1, 3]")
+    run = Simulation(parse_config(text), 0.35, 1, check=False)
+    state = run.state
+    while int(state["packets_created"]) < 10_000_000:
+        run.advance(50_000)
+        run.check_conservation()
+    state["host"]["next_time"][: run.topology.hosts] = 1 << 62
+    run.advance(20_000)
+    run.check_conservation()
+    counts, fill = trail_counts(state), int(state["trail_fill"].sum())
+    assert state.flits_in_flight == 0
+    assert counts["delivered"] == int(state["packets_created"]) >= 10_000_000
+    assert counts["acks_made"] == counts["acks_home"] + counts["acks_no_entry"] + counts["acks_queue_full"]
+    popped = counts["acks_sent"] - counts["acks_made"] + counts["acks_home"]
+    assert counts["entries"] == popped + counts["expired_entries"] + fill
+    active = int(state["trail_active"].sum())
+    assert counts["episodes"] == counts["rewards"] + counts["expired_episodes"] + active
+    assert run.state.agents.agents.counts[:, STORED].sum() == counts["rewards"]
+    assert min(counts["rejected"], counts["escaped_waiting"], counts["hop_limit"]) > 1000
+    assert counts["acks_no_entry" if "age" in acknowledge else "acks_queue_full"] > 10
+
+
 def test_files_of_a_run_and_weights_that_another_begins_with(tmp_path: Path) -> None:
     done, out = run_net(tmp_path)
     assert done.exit_code == 0, done.output
@@ -146,10 +175,115 @@ def test_agents_that_get_no_numbers_stop_the_run_and_its_results_are_kept(tmp_pa
         assert next(csv.DictReader(file))["stop"] == "diverged"
     assert (out / "agents.csv").exists()
     assert not (out / "agents.npz").exists()
+    assert len(rows_of(out / "agents.csv")) == 8, "a sample of the warm-up, and one that is measured"
     run = simulated("learning_rate: 1.0e+38")
     run.advance(1500)
     with pytest.raises(DivergedError, match=r"agent \d: training step \d+ gave weights or a loss that are no numbers"):
         run.agents.raise_if_diverged()
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("command", ["simulate", "series"])
+def test_what_was_found_before_comes_with_the_error(command: str) -> None:
+    text = TEXT.format(dqn=", learning_rate: 1.0e+38", acknowledge="").replace("max_cycles: 1500", "max_cycles: 4000")
+    with pytest.raises(hf.DivergedError, match=r"agent \d: training step \d+ gave") as caught:
+        getattr(hf, command)(hf.loads(text.replace("load: 0.4", "load: 0.4, series_bins: 20")), progress=False)
+    result = caught.value.result
+    table = result.tables["measurement" if command == "simulate" else "series"]
+    assert 1 <= len(table) < 20
+    assert len(result.tables["agents"]) % 4 == 0
+
+
+def test_agents_go_on_with_the_same_bits(tmp_path: Path) -> None:
+    """A run that resumes from an archive equals one whose agents stayed in memory."""
+    for bootstrap in ("none", "next_router"):
+        dqn = f"save: state, bootstrap: {bootstrap}, replay: 200, target_every: 7"
+        first = simulated(dqn)
+        first.advance(1500)
+        path = tmp_path / f"{bootstrap}.npz"
+        first.agents.keep_weights(path)
+        resumed = simulated(f"{dqn}, weights: {path}, resume: true", seed=2)
+        stayed, begun = simulated(dqn, seed=2), simulated(f"{dqn}, weights: {path}", seed=2)
+        for name in ("weights", *STATE):
+            getattr(stayed.state.agents.agents, name)[...] = getattr(first.state.agents.agents, name)
+        for run in (resumed, stayed, begun):
+            run.advance(1500)
+        assert resumed.state.agents.agents.counts[:, TRAININGS].min() > 40
+        for one, other in zip(state_of(resumed), state_of(stayed), strict=True):
+            assert (one == other).all()
+        assert not (state_of(begun)[0] == state_of(resumed)[0]).all()
+        for run in (resumed, stayed):
+            run.agents.keep_weights(tmp_path / f"{run is resumed}.npz")
+        assert (tmp_path / "True.npz").read_bytes() == (tmp_path / "False.npz").read_bytes()
+
+
+def test_what_cannot_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = simulated("save: state, replay: 30")
+    first.agents.keep_weights(tmp_path / "state.npz")
+    simulated("replay: 30").agents.keep_weights(tmp_path / "weights.npz")
+    resume = f"resume: true, weights: {tmp_path}"
+    with pytest.raises(ArchiveError, match=r"weights.npz: has no target: it was saved without the state of a run"):
+        simulated(f"{resume}/weights.npz, replay: 30")
+    with pytest.raises(ArchiveError, match=r"samples must have the shape 4×31×13, not 4×30×13"):
+        simulated(f"{resume}/state.npz, replay: 31")
+    with pytest.raises(UserError, match=r"routing.dqn.resume: needs weights"):
+        simulated("resume: true")
+    monkeypatch.setenv("HOPFORGE_INPUT_MIB", "1")
+    with pytest.raises(ArchiveError, match=r"routing.dqn.save: the state of these agents holds more than 1 MiB"):
+        simulated("save: state, replay: 9000")
+
+
+def test_hints_of_the_application() -> None:
+    run = simulated("hints: [300, 900]")
+    seen = []
+    for _ in range(5):
+        run.advance(300)
+        run.agents.note()
+        seen.append(int(run.state.agents.agents.counts[:, RESTARTS].max()))
+    assert seen == [0, 1, 1, 2, 2]
+    series = run.agents.series()
+    rates = np.asarray(series["epsilon"]).reshape(5, 4)
+    assert (rates[3] > rates[2]).all(), "exploration begins anew"
+    assert ("learning begun anew", "8 times") in run.agents.rows()
+
+
+def test_agents_that_need_more_memory_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hopforge.model.free_memory.free_memory", lambda: 1 << 30)
+    with pytest.raises(UserError, match=r"routing.dqn: 4 agents with .* and a replay of 10,000,000 need .* GiB"):
+        simulated("replay: 10000000")
+
+
+def test_progress_says_how_agents_are_doing() -> None:
+    run = simulated()
+    assert run.agents.words() == ""
+    seen = []
+    run.run(lambda cycles: seen.append((cycles, run.agents.words())))
+    assert [cycles for cycles, _ in seen] == [500, 700, 1200, 1700, 2200]
+    assert re.fullmatch(r"mean Q( -?[\d.e-]+){4}, reward( [\d.e-]+){4}, loss( [\d.e-]+){4}, ε( [\d.]+){4}", seen[-1][1])
+    many = simulated("agents: router")
+    many.advance(500)
+    many.agents.note()
+    assert re.search(r"mean Q -?[\d.e-]+ \(-?[\d.e-]+ to -?[\d.e-]+\), reward", many.agents.words())
+
+
+def test_clocks_that_are_wrong() -> None:
+    """Ways do not depend on the clocks until agents learn from wrong rewards; entries carry the router's time."""
+    texts = [TEXT.format(dqn="", acknowledge=one) for one in ("", "skew_cycles: 40")]
+    runs = [Simulation(parse_config(text.replace("starts: 20", "starts: 0")), 0.4, 1, check=False) for text in texts]
+    for run in runs:
+        run.advance(800)
+    skew = runs[1].state["trail_skew"]
+    assert -40 <= skew.min() < -10 < 10 < skew.max() <= 40
+    for router, offset in enumerate(skew):
+        fill = runs[0].state["trail_fill"][router]
+        times = [run.state["trail_entries"].reshape(16, -1, 5)[router, :fill, 1] for run in runs]
+        assert (times[1] - times[0] == offset).all()
+    rewards = [run.state.agents.agents.rewards for run in runs]
+    assert (rewards[0] != rewards[1]).any()
 
 
 def test_decisions_in_whole_numbers(tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""Networks with service hosts at their routers: generated hardware against the simulator, every flit in its cycle."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hopforge.gen.design import network_design, whole_network_design
+from hopforge.gen.verilog import to_verilog
+from hopforge.model.config import Config, parse_config
+from hopforge.model.errors import UserError
+from hopforge.sim.benches.network import NetworkTraffic, RecordedNetwork, record_network
+from hopforge.sim.drive.replay import replay_amaranth
+from hopforge.sim.drive.runner import replay_verilator
+
+TEXT = """name: acks
+topology: {{kind: {kind}}}
+router: {{vcs: {vcs}, buffer_flits: 3, flit_bits: 56, tag_bits: 6{router}}}
+routing: {{{routing}}}
+traffic: {{include_self: false, packet_flits: 2, acknowledge: {{queue: 1, table: 3{acknowledge}}}}}
+"""
+
+
+def configuration(
+    kind: str = "mesh, radices: [3]", router: str = "", acknowledge: str = "", routing: str = "algorithm: dor",
+    vcs: int = 2,
+) -> Config:  # fmt: skip
+    return parse_config(TEXT.format(kind=kind, router=router, acknowledge=acknowledge, routing=routing, vcs=vcs))
+
+
+def recorded(config: Config, cycles: int, load: float = 0.3) -> RecordedNetwork:
+    return record_network(config, NetworkTraffic(load=load, cycles=cycles, seed=2))
+
+
+@pytest.mark.study
+def test_on_amaranth() -> None:
+    """Acknowledges share channels with packets, so a flit of theirs too many, too few or too late is seen."""
+    run = recorded(configuration(), 60, 0.15)
+    assert run.packets > 8
+    result = replay_amaranth(run.component, run.replay)
+    assert result.first is None, str(result.first)
+
+
+def test_acknowledges_move_packets() -> None:
+    """What the hosts of the network see is not the same with half as many acknowledges."""
+    run, other = recorded(configuration(), 60), recorded(configuration(acknowledge=", ratio: 2"), 60)
+    assert run.packets == other.packets
+    assert not np.array_equal(run.replay.expected[:60], other.replay.expected[:60])
+
+
+@pytest.mark.study
+@pytest.mark.parametrize(
+    ("kind", "router", "acknowledge"),
+    [
+        ("torus, radices: [3, 3]", "", ", age_limit_cycles: 60"),
+        ("mesh, radices: [3, 3]", ", switching: vct, vc_release: credits", ", flits: 2, ratio: 4, delay_cycles: 5"),
+        ("torus, radices: [4, 2]", ", host_latency_cycles: 3, link_latency_cycles: 2, va: free_queue", ""),
+        ("torus, radices: [4]", ", speculation: true", ", vcs: own"),
+    ],
+)
+def test_on_verilator(kind: str, router: str, acknowledge: str, tmp_path: Path) -> None:
+    run = recorded(configuration(kind, router, acknowledge, vcs=3 if "own" in acknowledge else 2), 3000, 0.1)
+    result = replay_verilator(to_verilog(run.component, "acks"), "acks", run.replay, tmp_path).result
+    assert result.first is None, str(result.first)
+    assert run.packets > 400
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"kind": "mesh, radices: [3], hosts_per_router: 2"}, r"other than one host at a router \(router 0 has 2\)"),
+        (
+            {"kind": "torus, radices: [3]", "routing": "algorithm: valiant", "vcs": 4},
+            "valiant cannot be a table of a router",
+        ),
+        ({"acknowledge": ", ratio: 3"}, r"traffic.acknowledge: ratio must be a power of two up to 2\^tag_bits = 64"),
+        ({"acknowledge": ", flits: 1"}, "traffic.acknowledge: flits must be 2 or more in hardware"),
+    ],
+)
+def test_refused_in_hardware(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        whole_network_design(configuration(**changed))
+
+
+def test_a_router_by_itself() -> None:
+    with pytest.raises(UserError, match=r"traffic.acknowledge must be null for hardware other than a whole network"):
+        network_design(configuration())
