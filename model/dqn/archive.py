@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.dqn.agents import BEGUN, DECISIONS, FORGOTTEN, STORED, Agents
+from hopforge.model.dqn.agents import BEGUN, DECISIONS, DIVERGED, FORGOTTEN, STORED, Agents
 from hopforge.model.dqn.shape import VARIABLES, NetworkShape
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import largest_bytes, read_input, too_large
@@ -151,7 +151,8 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
 
 def _check_topology(path: Path, found: dict[str, NDArray[Any]], wanted: str) -> None:
     if str(found["topology"]) != wanted:
-        raise ArchiveError(f"{path}: its agents were trained on {str(found['topology'])[:80]}, not on {wanted}")
+        told = "".join(one if one.isprintable() else "?" for one in str(found["topology"])[:80])
+        raise ArchiveError(f"{path}: its agents were trained on {told}, not on {wanted}")
 
 
 def _check_shapes(path: Path, found: dict[str, NDArray[Any]], wanted: dict[str, tuple[int, ...]]) -> None:
@@ -174,7 +175,13 @@ def _check_state(path: Path, found: dict[str, NDArray[Any]], agents: Agents) -> 
         least = -1 if name == "next_agents" else 0
         if name in most and not ((least <= part) & (part < most[name])).all():
             raise ArchiveError(f"{path}: {name} must be {least} … {most[name] - 1}")
+        if part.dtype.kind == "f" and not (np.isfinite(part) | (np.isneginf(part) & (name == "sums"))).all():
+            raise ArchiveError(f"{path}: {name} has entries that are no numbers")
+    if (found["state_moment2"] < 0).any():
+        raise ArchiveError(f"{path}: moment2 has entries below 0")
     counts = found["state_counts"]
+    if counts[:, DIVERGED].any():
+        raise ArchiveError(f"{path}: an agent of it got no numbers")
     if (counts[:, BEGUN] > counts[:, DECISIONS]).any() or (counts[:, FORGOTTEN] > counts[:, STORED]).any():
         raise ArchiveError(f"{path}: counts tell of a restart after the last decision or sample")
 

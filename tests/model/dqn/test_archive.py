@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopforge.model.dqn.agents import new_agents
+from hopforge.model.dqn.agents import DIVERGED, new_agents
 from hopforge.model.dqn.archive import ArchiveError, load_agents, read_weights, save_agents
 from hopforge.model.dqn.forward import forward
 from hopforge.model.dqn.gradient import work_size
@@ -39,6 +39,7 @@ def test_whole_state(tmp_path: Path) -> None:
     saved, loaded = agents_of(1), agents_of(2)
     for name in ("weights", "target", "moment1", "moment2", "samples", "next_samples", "actions", "streams", "counts"):
         getattr(saved, name)[...] += np.array(len(name) % 3 + 1).astype(getattr(saved, name).dtype)
+    saved.counts[:, DIVERGED] = 0
     save_agents(tmp_path / "a.npz", saved, TORUS, complete=True)
     load_agents(tmp_path / "a.npz", loaded, TORUS, complete=True)
     for name in ("weights", "target", "moment1", "moment2", "samples", "actions", "next_agents", "streams", "counts"):
@@ -73,6 +74,40 @@ def test_state_that_no_run_has(tmp_path: Path, name: str, value: int, message: s
     with pytest.raises(ArchiveError, match=message):
         load_agents(tmp_path / "a.npz", agents_of(2), TORUS, complete=True)
     load_agents(tmp_path / "a.npz", agents_of(2), TORUS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("state_moment1", np.nan, "moment1 has entries that are no numbers"),
+        ("state_moment2", -1.0, "moment2 has entries below 0"), ("state_samples", np.inf, "samples has entries that"),
+        ("state_sums", np.nan, "sums has entries that are no numbers"), ("state_counts", 7, "counts tell of a restart"),
+    ],
+)  # fmt: skip
+def test_state_that_is_no_number(tmp_path: Path, name: str, value: float, message: str) -> None:
+    path = tmp_path / "a.npz"
+    save_agents(path, agents_of(1), TORUS, complete=True)
+    with np.load(path) as found:
+        arrays = dict(found)
+    arrays[name][0, -2 if name == "state_counts" else -1] = value  # the column of what was forgotten
+    np.savez(path, **arrays)
+    with pytest.raises(ArchiveError, match=f"a.npz: {message}"):
+        load_agents(path, agents_of(2), TORUS, complete=True)
+
+
+def test_agents_that_got_no_numbers_are_not_resumed(tmp_path: Path) -> None:
+    agents = agents_of(1)
+    agents.counts[0, DIVERGED] = 3
+    save_agents(tmp_path / "a.npz", agents, TORUS, complete=True)
+    with pytest.raises(ArchiveError, match=r"a.npz: an agent of it got no numbers"):
+        load_agents(tmp_path / "a.npz", agents_of(2), TORUS, complete=True)
+
+
+def test_a_topology_with_control_characters_is_one_line(tmp_path: Path) -> None:
+    save_agents(tmp_path / "a.npz", agents_of(1), "ring\nof\x1b[31m")
+    with pytest.raises(ArchiveError, match=r"trained on ring\?of\?\[31m, not on torus") as caught:
+        load_agents(tmp_path / "a.npz", agents_of(2), TORUS)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_damaged_archive_is_one_line(tmp_path: Path) -> None:
