@@ -46,6 +46,15 @@ AHEAD_TABLES, AHEAD_ENGINES = 1, 2
 #: why the kernel came back
 DONE, GROW, DEADLOCK, FINISHED, STUCK, MISTAKE = range(6)
 
+#: fields of records that never change during a run
+FIXED = frozenset({
+    "routers", "ports", "vcs", "buffer", "hosts", "input_vcs", "output_vcs", "max_candidates", "table",
+    "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
+    "router", "host", "router_rng",
+    "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
+    "flit_time", "return_time", "inject_mask", "reply_mask",
+})  # fmt: skip
+
 INPUT_VC = np.dtype(
     [
         ("credit_to", "i4"),  # number of the upstream output VC (or output_vcs + host VC)
