@@ -18,8 +18,17 @@ except (ImportError, AttributeError):
     constant_type = None  # type: ignore[assignment]
 
 
-def constant_record(dtype: np.dtype[Any], constant: Iterable[str]) -> Any:
+def constant_record(dtype: np.dtype[Any], constant: Iterable[str], visible: frozenset[str] | None = None) -> Any:
     """Return numba's type; kernels whose argument it is take a numpy record of `dtype`.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The record.
+    constant : iterable of str
+        Its constant fields.
+    visible : frozenset of str, optional
+        Fields that exist for what is compiled for this type; by default all.
 
     Raises
     ------
@@ -30,4 +39,4 @@ def constant_record(dtype: np.dtype[Any], constant: Iterable[str]) -> Any:
     unknown = sorted(names - set(dtype.names or ()))
     if unknown:
         raise ValueError(f"record has no field {unknown[0]!r} to be constant")
-    return numba.from_dtype(dtype) if constant_type is None else constant_type(dtype, names)
+    return numba.from_dtype(dtype) if constant_type is None else constant_type(dtype, names, visible)

@@ -2,14 +2,14 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import numba
 import numpy as np
 from numba import types
 from numba.core.datamodel import models
 from numba.core.errors import NumbaTypeError
-from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
+from numba.core.imputils import lower_builtin, lower_getattr_generic, lower_setattr_generic
 from numba.core.typeconv.rules import default_type_manager
 from numba.extending import register_model
 from numba.np.arrayobj import record_getattr, record_setattr
@@ -18,25 +18,33 @@ from numba.np.arrayobj import record_getattr, record_setattr
 class ConstantRecord(types.Record):  # type: ignore[misc]
     """numba's type of a record of `dtype`, whose fields `constant` don't change while a kernel runs.
 
-    Its name is a short digest: numba writes the name of every argument's type into the name of every function.
+    Only the fields `visible` exist for what is compiled for it (None: all). Its name is a short digest: numba writes
+    the name of every argument's type into the name of every function.
     """
 
-    def __init__(self, dtype: np.dtype[Any], constant: Iterable[str]) -> None:
+    def __init__(self, dtype: np.dtype[Any], constant: Iterable[str], visible: frozenset[str] | None = None) -> None:
         plain = numba.from_dtype(dtype)
-        fields = [(name, field._asdict()) for name, field in plain.fields.items()]
+        seen = [(name, field) for name, field in plain.fields.items() if visible is None or name in visible]
+        fields = [(name, field._asdict()) for name, field in seen]
         super().__init__(fields, plain.size, plain.aligned)
         self.constant = frozenset(constant)
         text = f"{self.name} {sorted(self.constant)}"
         self.name = f"ConstantRecord({hashlib.sha256(text.encode()).hexdigest()[:16]})"
+
+    def can_convert_to(self, typingctx: Any, other: Any) -> Any:
+        """Tell numba how to make one of another type: not of another one of these, whose fields are others."""
+        return None if isinstance(other, ConstantRecord) else super().can_convert_to(typingctx, other)
 
     def __repr__(self) -> str:
         """Return the name: numba asks for it thousands of times, and would list all fields."""
         return str(self.name)
 
 
-def constant_type(dtype: np.dtype[Any], constant: Iterable[str]) -> ConstantRecord:
+def constant_type(
+    dtype: np.dtype[Any], constant: Iterable[str], visible: frozenset[str] | None = None
+) -> ConstantRecord:
     """Return the type; numba converts plain records of `dtype` to it."""
-    kind = ConstantRecord(dtype, constant)
+    kind = ConstantRecord(dtype, constant, visible)
     default_type_manager.set_safe_convert(numba.from_dtype(dtype), kind)
     return kind
 
@@ -59,3 +67,13 @@ def _write_field(context: Any, builder: Any, signature: Any, arguments: Any, fie
     if field in signature.args[0].constant:
         raise NumbaTypeError(f"a kernel must not write the field {field!r}, which it is told to be constant")
     return record_setattr(context, builder, signature, arguments, field)
+
+
+def _refuse_place(*_: Any) -> NoReturn:
+    """Refuse ``packet["src"]`` and ``packet[2]``: which field it is must be told by a name (`fields_read`)."""
+    raise NumbaTypeError("a field of a record is read and written by its name, as packet.dst, not by [...]")
+
+
+for _key in (types.StringLiteral, types.IntegerLiteral):
+    lower_builtin("static_getitem", ConstantRecord, _key)(_refuse_place)
+    lower_builtin("static_setitem", ConstantRecord, _key, types.Any)(_refuse_place)

@@ -15,9 +15,9 @@ from hopforge.model.errors import UserError
 from hopforge.model.network.core.records import ACTIVE, HOST_VC_BITS, VA, WORMHOLE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.acknowledge_channels import acknowledge_edges
-from hopforge.model.routing.every_answer import NotCoveredError
 from hopforge.model.routing.fields_read import FieldsRead, fields_read
 from hopforge.model.routing.interpreted_reachable import InterpretedExploration
+from hopforge.model.routing.machine_numbers import NotCoveredError
 from hopforge.model.routing.plan import RoutingPlan
 from hopforge.model.routing.reachable import Exploration, Stop, packet_lengths
 from hopforge.model.routing.reachable_kernel import (
@@ -96,14 +96,16 @@ def check_routing(
         lengths = packet_lengths(state)
     explored = relation if plan.unguarded is None else plan.route
     exploration = Exploration(plan, explored, state, reads, destinations, lengths, resends=resends)
-    if reads.changing:
-        if plan.unguarded is not None:
-            exploration.walk()  # its guard tells mistakes, as far as an empty network shows them
-        exploration = InterpretedExploration(written, relation, state, reads, destinations, lengths, resends=resends)
+    if reads.changing and plan.unguarded is not None:
+        exploration.walk()  # its guard tells mistakes, as far as an empty network shows them
     wormhole = int(record["switching_mode"]) == WORMHOLE
     # a packet that holds a virtual channel in which another one still stands cannot go to its escape any more
     committed = wormhole and not record["release_credits"]
     try:
+        if reads.changing:
+            exploration = InterpretedExploration(
+                written, relation, state, reads, destinations, lengths, resends=resends
+            )
         stop = exploration.walk(keep=plan.obligation == "escape" and not committed)
     except NotCoveredError as problem:
         raise DeadlockError(

@@ -12,6 +12,7 @@ from hopforge.model.routing.dragonfly_ways import (
     A,
     P,
     add_links,
+    begin_with_link,
     group_of,
     need_links,
     number_of_packet,
@@ -67,7 +68,10 @@ def _over_all_links(
     goal = group_of(table, router_of(table, dst))
     if goal == group_of(table, router):
         return _one_way(router, dst, 0, crossed, table, out)
-    return add_links(table, out, router, goal, _mask(table, False), _mask(table, True), in_port >= table[P])
+    committed = in_port >= table[P]
+    count = add_links(table, out, router, goal, _mask(table, False), _mask(table, True), committed)
+    begin_with_link(table, out, count, router, goal, dst, committed)
+    return count
 
 
 @register("dragonfly_min")

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.candidates import candidate
+from hopforge.model.network.core.candidates import candidate, candidate_port
 from hopforge.model.routing.plan import RoutingError, need_kind, need_vcs
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import (
@@ -144,6 +144,24 @@ def add_links(table: Any, out: Any, router: int, goal: int, before: int, after: 
             out[count] = candidate(entry & PORT_MASK, after)
             count += 1
     return count
+
+
+@njit
+def begin_with_link(table: Any, out: Any, count: int, router: int, goal: int, number: int, committed: bool) -> None:
+    """Turn the list of `add_links` until it begins with the link of a packet's number: with like queues it is taken."""
+    links, mine = table[LINKS], number_of(table, router)
+    first = first_link(table, group_of(table, router), goal)
+    entry = chosen_link(table, first, links, mine, number, committed)
+    owner = entry >> PORT_BITS
+    port = entry & PORT_MASK if owner == mine else local_port(table, mine, owner)
+    place = 0
+    while place < count and candidate_port(out[place]) != port:
+        place += 1
+    for _ in range(place if place < count else 0):
+        head = out[0]
+        for k in range(count - 1):
+            out[k] = out[k + 1]
+        out[count - 1] = head
 
 
 @njit

@@ -6,8 +6,9 @@ numbers in turn. What comes out covers all that the compiled relation can ever a
 `reachable.Exploration` by a factor of about a hundred.
 """
 
+import builtins
 from collections.abc import Callable
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,20 @@ from hopforge.model.network.core.candidates import candidate_mask, candidate_nee
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.fields_read import CHANGING, HIDDEN, WRITABLE
+from hopforge.model.routing.machine_numbers import (
+    BUILTINS,
+    Module,
+    NotCoveredError,
+    Whole,
+    cast,
+    code_of,
+    constants,
+    number,
+    of_library,
+)
 
 #: most choices on one way through the relation, and ways through it in one state
 MAX_CHOICES, MAX_WAYS = 64, 1 << 12
-
-
-class NotCoveredError(Exception):
-    """All answers cannot be found: an unknown value becomes a port, a mask or an index, or there are too many ways."""
 
 
 class Choices:
@@ -73,8 +81,8 @@ class Unknown:
     def __bool__(self) -> bool:
         return self._choices.choose(2) == 1
 
-    def _compare(self, _: Any) -> bool:
-        return self._choices.choose(2) == 1
+    def _compare(self, _: Any) -> Whole:
+        return Whole(self._choices.choose(2))
 
     __lt__ = __le__ = __gt__ = __ge__ = _compare
     __eq__ = __ne__ = _compare  # type: ignore[assignment]
@@ -101,7 +109,7 @@ class _Record:
         object.__setattr__(self, "_unknown", unknown)
 
     def __getattr__(self, name: str) -> Any:
-        return self._unknown if name in CHANGING else int(self._record[name])
+        return self._unknown if name in CHANGING else number(self._record[name])
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise NotCoveredError(f"it writes {name} of a record")
@@ -111,7 +119,7 @@ class _Packet:
     """The packet: the fields that the proof explores are known."""
 
     def __init__(self, unknown: Unknown, **fields: int) -> None:
-        self.__dict__.update(fields)
+        self.__dict__.update({name: Whole(value) for name, value in fields.items()})
         object.__setattr__(self, "_unknown", unknown)
 
     def __getattr__(self, name: str) -> Any:
@@ -122,7 +130,7 @@ class _Packet:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in WRITABLE or isinstance(value, Unknown):
             raise NotCoveredError(f"it writes something unknown to packet.{name}")
-        self.__dict__[name] = int(np.int64(value).astype(np.int32))
+        self.__dict__[name] = Whole(np.int64(value).astype(np.int32))
 
 
 class _Array:
@@ -135,7 +143,10 @@ class _Array:
         place = place.__index__()
         if not 0 <= place < len(self._values):
             raise NotCoveredError(f"it reads element {place} of an array of {len(self._values)}")
-        return self._values[place]
+        return Whole(self._values[place])
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def __setitem__(self, place: Any, value: Any) -> None:
         if not self._writable:
@@ -160,14 +171,6 @@ class _Memory:
         self[place]
 
 
-def _integer(value: Any) -> Any:
-    return value if isinstance(value, Unknown) else int(value)
-
-
-def _real(value: Any) -> Any:
-    return value if isinstance(value, Unknown) else float(value)
-
-
 class EveryAnswer:
     """All answers of a relation in any state of a packet.
 
@@ -189,7 +192,7 @@ class EveryAnswer:
         self._unknown = Unknown(self._choices)
         self._plain: dict[Any, Any] = {
             **dict.fromkeys(
-                (draw_below, user_code.draw_below), lambda _net, _router, bound: self._choices.choose(int(bound))
+                (draw_below, user_code.draw_below), lambda _net, _router, bound: Whole(self._choices.choose(int(bound)))
             ),
             **{
                 reader: self._reader(name)
@@ -215,16 +218,22 @@ class EveryAnswer:
 
     def _replace(self, value: Any) -> Any:
         """Find what stands for a global value of a function in plain Python."""
-        if isinstance(value, types.Integer | types.Float):
-            return _integer if isinstance(value, types.Integer) else _real
-        if value is int or value is float:
-            return _integer if value is int else _real
+        if isinstance(value, types.Type) or value is int or value is float:
+            return cast(value, Unknown)
+        if isinstance(value, ModuleType):
+            return Module(value, self._replace)
         if value is int32s:
             return self._part_of_table
         if hasattr(value, "_defn"):  # an intrinsic: pointers into what changes
             return self._plain.get(value, lambda *_: self._unknown)
         if not isinstance(value, Dispatcher):
-            return value
+            if BUILTINS.get(getattr(value, "__name__", "")) is not None and value is vars(builtins)[value.__name__]:
+                return BUILTINS[value.__name__]
+            if isinstance(value, tuple | list):
+                return tuple(self._replace(one) for one in value)
+            if callable(value):
+                return of_library(value, Unknown)
+            return constants(value)
         if value not in self._plain:
             if str(value.py_func.__module__) == "hopforge.model.kernel.rng":
                 self._plain[value] = lambda *_: self._unknown
@@ -232,9 +241,12 @@ class EveryAnswer:
             function = value.py_func
             new_globals = dict(function.__globals__)
             cells = tuple(CellType() for _ in function.__closure__ or ())
-            new = FunctionType(function.__code__, new_globals, function.__name__, function.__defaults__, cells)
+            given = tuple(self._replace(one) for one in function.__defaults__ or ())
+            code = code_of(function.__code__, ours=user_code.is_ours(function))
+            new = FunctionType(code, new_globals, function.__name__, given, cells)
             self._plain[value] = new
-            new_globals |= {"int": _integer, "float": _real}
+            for name, one in {**BUILTINS, "int": cast(int, Unknown), "float": cast(float, Unknown)}.items():
+                new_globals.setdefault(name, one)
             for name in function.__code__.co_names:
                 if name in new_globals:
                     new_globals[name] = self._replace(new_globals[name])
@@ -265,12 +277,11 @@ class EveryAnswer:
             packet = _Packet(self._unknown, **fields)
             out = [0] * self._most
             try:
+                memory = _Memory(self._unknown, self._entries)
+                place = (Whole(router), Whole(in_port), Whole(in_vc))
                 count = int(
-                    self._function(
-                        router, in_port, in_vc, packet, self._net, self._table, _Memory(self._unknown, self._entries),
-                        _Array(out, writable=True),
-                    )
-                )  # fmt: skip
+                    self._function(*place, packet, self._net, self._table, memory, _Array(out, writable=True))
+                )
             except Exception as error:
                 what = "" if isinstance(error, NotCoveredError) else f"{type(error).__name__}: "
                 raise NotCoveredError(f"{self._place_of(error)}{what}{error}") from error

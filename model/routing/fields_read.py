@@ -20,6 +20,7 @@ from numba.core.dispatcher import Dispatcher
 from hopforge.model.network.core import user_code
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.records import (
+    FIXED,
     HOST,
     INPUT_PORT,
     INPUT_VC,
@@ -36,24 +37,16 @@ from hopforge.model.network.core.records import (
 EXPLORED = ("src", "length", "hops", "phase", "via", "user0", "user1")
 #: fields that a relation may write
 WRITABLE = ("phase", "via", "user0", "user1")
-#: fields of records that never change during a run
-_FIXED = {
-    "routers", "ports", "vcs", "buffer", "hosts", "input_vcs", "output_vcs", "max_candidates", "table",
-    "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
-    "router", "host", "router_rng",
-    "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
-    "flit_time", "return_time", "inject_mask", "reply_mask",
-}  # fmt: skip
 _RECORDS = (NET, INPUT_VC, OUTPUT_VC, INPUT_PORT, OUTPUT_PORT, ROUTER, HOST, MESSAGE, RANK)
 #: fields of records that change during a run, and fields of packets that the proof does not explore
-CHANGING = {str(name) for record in _RECORDS for name in record.names or ()} - _FIXED
+CHANGING = {str(name) for record in _RECORDS for name in record.names or ()} - FIXED
 HIDDEN = {str(name) for name in PACKET.names or ()} - {*EXPLORED, "dst"}
 _SAFE_BUILTINS = {
     "abs", "bool", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "reversed", "round",
     "sum", "tuple", "zip",
 }  # fmt: skip
-#: functions of which the proof knows what they do
-_KNOWN = (draw_below, user_code.draw_below, user_code.output_vc)
+#: functions of which the proof knows what they do, for users; ours have `draw_below` of the kernel, too
+_KNOWN = (user_code.draw_below, user_code.output_vc)
 #: parameters that are arrays where functions of a user's own have them
 _ARRAYS = ("table", "memory", "out")
 _STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
@@ -79,6 +72,8 @@ class FieldsRead:
         What its answer may depend on beyond the packet, in words: queues, ``memory``. `every_answer` covers it.
     unseen : list of str
         What it does that no proof can follow, in words: calls of functions that cannot be looked into.
+    draws, kernel_draws : bool
+        Whether it draws random numbers, and whether so by the function that only those of ours have.
     """
 
     fields: set[str] = field(default_factory=set)
@@ -88,6 +83,8 @@ class FieldsRead:
     hops_cap: int | None = 0
     changing: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
+    draws: bool = False
+    kernel_draws: bool = False
 
     @property
     def state(self) -> set[str]:
@@ -134,8 +131,10 @@ def _scan(function: FunctionType, found: FieldsRead, seen: set[CodeType]) -> Non
         return
     seen.add(code)
     inner = [cell.cell_contents for cell in function.__closure__ or ()]
-    relation = code.co_argcount == _PARAMETERS
-    ours = (function.__module__ or "").startswith("hopforge.")
+    relation = len(seen) == 1 or code.co_argcount == _PARAMETERS
+    ours = user_code.is_ours(function)
+    for given in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+        _callee(given, "a default value", found, seen, ours=ours)
     # ours that wrap another one hand `memory` on to that one
     if relation and not (ours and any(isinstance(one, Dispatcher) for one in inner)):
         name = code.co_varnames[_MEMORY]
@@ -143,7 +142,7 @@ def _scan(function: FunctionType, found: FieldsRead, seen: set[CodeType]) -> Non
             found.changing.append("memory")
     whole = list(dis.get_instructions(code))
     steps = [one for one in whole if one.opname not in ("EXTENDED_ARG", "CACHE", "PRECALL")]
-    out = code.co_varnames[code.co_argcount - 1] if len(seen) == 1 and code.co_argcount else "out"
+    out = code.co_varnames[_PARAMETERS - 1] if len(seen) == 1 else "out"
     for k, one in enumerate(steps):
         name = one.argval
         if one.opname.startswith("STORE_ATTR"):
@@ -161,7 +160,7 @@ def _scan(function: FunctionType, found: FieldsRead, seen: set[CodeType]) -> Non
             value = _value(function, name)
             if isinstance(value, ModuleType):
                 value = _member(value, steps, k)
-            _callee(value, name, found, seen)
+            _callee(value, name, found, seen, ours=ours)
         elif one.opname.startswith("LOAD_CONST"):
             if isinstance(name, CodeType):
                 _everything(found, f"{name.co_name}, a function in a function")
@@ -229,11 +228,17 @@ def _value(function: FunctionType, name: str) -> Any:
     return getattr(builtins, name, None)
 
 
-def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType]) -> None:
+def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType], *, ours: bool) -> None:
     """Note what a value does that the function names: a function may be called, all else is a constant."""
-    if any(value is one for one in _KNOWN):
+    found.draws |= value is user_code.draw_below or value is draw_below
+    found.kernel_draws |= value is draw_below
+    if any(value is one for one in (*_KNOWN, *([draw_below] if ours else []))):
         return
     if isinstance(value, Dispatcher):
+        if not ours and str(value.py_func.__module__).startswith("hopforge.model.network."):
+            if value is not user_code.candidate:
+                _everything(found, f"{name}, a part of the kernel, not one of hopforge.model.routing")
+            return
         if (value.py_func.__module__ or "").startswith("hopforge.model.kernel.rng"):
             found.changing.append(f"{name}, random numbers other than those of draw_below")
         else:
@@ -241,7 +246,7 @@ def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType]) -> No
         return
     if isinstance(value, tuple | list):
         for one in value:
-            _callee(one, name, found, seen)
+            _callee(one, name, found, seen, ours=ours)
         return
     if isinstance(value, str):
         _text(value, found)
@@ -259,7 +264,8 @@ def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType]) -> No
     if package == "numpy" and "random" not in module and "random" not in repr(value):
         return
     defined = getattr(value, "_defn", None)
-    if defined is not None and defined.__module__ in ("hopforge.model.kernel.memory", "hopforge.model.kernel.bits"):
+    place = "" if defined is None else defined.__module__
+    if ours and place in ("hopforge.model.kernel.memory", "hopforge.model.kernel.bits"):
         return
     _everything(found, f"{name}, which the proof cannot look into")
 

@@ -7,7 +7,7 @@ goes.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from hopforge.model.network.core.user_code import (
     note_mistake,
     note_of,
     note_place,
+    route_arguments,
 )
 from hopforge.model.network.parts.feedback import LEARN_SIGNATURE, REPORT_SIGNATURE, Feedback
 from hopforge.model.routing.fields_read import fields_read
@@ -105,7 +106,8 @@ def spare_guard(plan: RoutingPlan, table: NDArray[np.int32]) -> None:
 
     It has called the guard in every state that packets can reach, with all that they may draw, and refused the file if
     one answer was wrong. During the run the relation gives the same: its answer follows from what the proof explored
-    (router, input, fields of the packet, draws) and from constants. `table` cannot be written by a user's code, what
+    (router, input, fields of the packet, draws) and from constants: it was compiled for records that have no other
+    fields (`_narrow_route`). `table` cannot be written by a user's code, what
     the network is built of does not change, and numba freezes the globals of a function. A relation that looks at
     queues or at memory (`FieldsRead.changing`) can give more than the proof saw, and keeps the whole guard; so does one
     over aggregated links, whose table stands behind another one. Indices are
@@ -118,8 +120,26 @@ def spare_guard(plan: RoutingPlan, table: NDArray[np.int32]) -> None:
     table : ndarray, int32
         The table of the network that was explored; changed.
     """
-    if plan.unguarded is not None and not fields_read(plan.unguarded.route).changing and table[_MARKED] == _MARK:
+    written = plan.unguarded
+    if written is None or written.feedback is not None or table[_MARKED] != _MARK:
+        return
+    if not fields_read(written.route).changing:
         table[_PROVED] = 1
+
+
+@cache
+def _call_narrow(packet: frozenset[str], written: frozenset[str]) -> Any:
+    return call_checked(route_arguments(packet, written))
+
+
+def _narrow_route(relation: Any) -> tuple[str, dict[str, Any]]:
+    """Let only those fields exist for a relation that the proof heeds (`user_code.Role.narrow`)."""
+    reads = fields_read(relation)
+    # no proof, or one that knows what changes and spares no guard; that draws as only our own code does
+    if reads.unseen or reads.changing or reads.kernel_draws:
+        return "", {}
+    packet, written = frozenset({"dst", *reads.fields}), frozenset(reads.written)
+    return f" reads {sorted(packet)} writes {sorted(written)}", {"_call_route": _call_narrow(packet, written)}
 
 
 _call_route = call_checked(ROUTE_ARGUMENTS)
@@ -256,7 +276,7 @@ def _guard_learn(identity: str, most: int, phases: int) -> Callable[..., int]:
 
 ROUTE = Role(
     ROUTE_ARGUMENTS, "router, in_port, in_vc, packet, net, table, memory, out", "relation(...)", _guard_relation,
-    kernel(ROUTE_SIGNATURE),
+    kernel(ROUTE_SIGNATURE), _narrow_route,
 )  # fmt: skip
 REPORT = Role(
     REPORT_ARGUMENTS, "router, in_port, packet, elapsed, net, table, memory, note", "reporter(...)", _guard_report,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from hopforge.model.routing.fields_read import fields_read
 from hopforge.model.routing.plan import RoutingError, RoutingPlan
+from hopforge.model.routing.unknown_inputs import unknown_inputs
 
 
 def refuse_unknown_next(plan: RoutingPlan, algorithm: str) -> None:
@@ -29,6 +30,8 @@ def _reasons(plan: RoutingPlan) -> Iterator[str]:
         yield "chooses among parallel links by the source (routing.links: hash), which a router does not know"
     if plan.max_candidates > 1:
         yield "gives several ports for a destination, so the next router is not known before allocation"
-    changing = fields_read((plan.unguarded or plan).route).changing
+    changing = [] if plan.unguarded is not None else fields_read(plan.route).changing
     if changing:
         yield f"reads {changing[0]}, which in the next router is not known here"
+    for what in unknown_inputs(plan, phase_known=False):
+        yield f"{what}, which the next router would do later, or is not known here"

@@ -112,7 +112,9 @@ def _over_all(route: Any) -> Any:
             links = table[table[_COUNT] + place]
             for j in range(links):
                 end -= 1
-                out[end] = packed & ~255 | table[table[_PORTS] + place * table[_MOST] + links - 1 - j]
+                # the first one, which is taken where all queues are alike, is that of the destination's number
+                link = (packet.dst + links - 1 - j) % links
+                out[end] = packed & ~255 | table[table[_PORTS] + place * table[_MOST] + link]
         return total
 
     return njit(ROUTE_SIGNATURE)(over_all)

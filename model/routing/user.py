@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from hopforge.model.errors import UserError, error_words
 from hopforge.model.input_file import open_input
 from hopforge.model.network.core.user_code import UserCodeError, checked_indices
+from hopforge.model.network.parts.agent_state import AgentParameters
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.routing.plan import ROUTING, RoutingError, RoutingPlan
 from hopforge.model.topology import Topology
@@ -34,6 +35,8 @@ PREPARE_LIMIT_S = 600.0
 #: seconds between two lines that tell that `prepare` still runs
 _TELL_S = 10.0
 _WATCH_S = 0.1
+#: times that a file is interrupted before it is ended; seconds from one to the next
+_INTERRUPTS, _AGAIN_S = 3, 1.0
 #: candidates of a packet (a byte counts them); phases
 _MOST_CANDIDATES, _MOST_PHASES = 255, 65536
 _OBLIGATIONS = ("acyclic", "escape", "checked")
@@ -132,7 +135,7 @@ class UserFile:
         """Call a function of the file, for as long as the limit allows."""
         pressed = threading.Event()
         try:
-            with _ctrl_c_noted(pressed), _time_limit(self.path, self.limit_s), checked_indices():
+            with _ctrl_c_noted(pressed), _time_limit(self.path, self.limit_s, self._end), checked_indices():
                 return function(*arguments)
         except UserError as error:
             trace = error.__traceback__
@@ -142,9 +145,7 @@ class UserFile:
                 raise
             raise UserCodeError(f"{self.key}: {self.path}:{trace.tb_lineno}: {error}") from error
         except _TooLongError as error:
-            line = self._line_of(error.__traceback__)
-            limit = f"{self.limit_s:g} s of processor time ({self.key.split('.')[0]}.prepare_limit_s)"
-            raise UserCodeError(f"{self.key}: {self.path}:{line}: takes longer than {limit}") from None
+            raise UserCodeError(self._too_long(self._line_of(error.__traceback__))) from None
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and pressed.is_set():
                 raise
@@ -158,6 +159,20 @@ class UserFile:
                 said = "it ends Python (sys.exit)"
             raise UserCodeError(f"{self.key}: {self.path}:{line}: {failure}: {said}") from error
 
+    def _too_long(self, line: int) -> str:
+        limit = f"{self.limit_s:g} s of processor time ({self.key.split('.')[0]}.prepare_limit_s)"
+        return f"{self.key}: {self.path}:{line}: takes longer than {limit}"
+
+    def _end(self, thread: int) -> NoReturn:
+        """End the process, since the file catches whatever interrupts it in `thread`: nothing is written yet."""
+        line, frame = self.line, sys._current_frames().get(thread)
+        while frame is not None:
+            if frame.f_code.co_filename == self._code_file:
+                line = frame.f_lineno
+                break
+            frame = frame.f_back
+        _end_process(f"{self._too_long(line)}, and goes on when it is interrupted", 2)
+
     def _line_of(self, traceback: TracebackType | None) -> int:
         """Last line of the file that a traceback goes through."""
         line = self.line
@@ -168,16 +183,31 @@ class UserFile:
         return line
 
 
+def _end_process(words: str, status: int) -> NoReturn:
+    """End the process on the spot with a line: no exception gets past the user's code."""
+    os.write(2, f"hopforge: {words}\n".encode())
+    os._exit(status)
+
+
 @contextmanager
 def _ctrl_c_noted(pressed: threading.Event) -> Iterator[None]:
-    """Tell Ctrl-C, and what else ends a command, from a ``raise KeyboardInterrupt`` of the user's."""
+    """Tell Ctrl-C, and what else ends a command, from a ``raise KeyboardInterrupt`` of the user's.
+
+    A file that goes on after the first one is ended by the next one, a second later or more.
+    """
     if threading.current_thread() is not threading.main_thread():  # a signal never comes here
         yield
         return
     found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     handlers = {number: handler for number, handler in found.items() if callable(handler)}
 
+    first = 0.0
+
     def note(number: int, frame: FrameType | None) -> None:
+        nonlocal first
+        if pressed.is_set() and time.monotonic() - first >= _AGAIN_S:
+            _end_process("interrupted", 128 + number)
+        first = first if pressed.is_set() else time.monotonic()
         pressed.set()
         handlers[signal.Signals(number)](number, frame)
 
@@ -191,21 +221,27 @@ def _ctrl_c_noted(pressed: threading.Event) -> Iterator[None]:
 
 
 @contextmanager
-def _time_limit(path: Path, limit_s: float) -> Iterator[None]:
-    """Raise `_TooLongError` in this thread after `limit_s` of processor time; tell now and then that it runs."""
+def _time_limit(path: Path, limit_s: float, end: Callable[[int], NoReturn]) -> Iterator[None]:
+    """Raise `_TooLongError` in this thread after `limit_s` of processor time; tell now and then that it runs.
+
+    Where this has no effect, `end` is called with the number of the thread.
+    """
     begin, thread, done = time.process_time(), threading.get_ident(), threading.Event()
     interrupt = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
     def watch() -> None:
-        told = 0.0
+        told, sent = 0.0, 0
         while not done.wait(_WATCH_S):
             used = time.process_time() - begin
             if used >= told + _TELL_S:
                 told = used
                 sys.stderr.write(f"hopforge: {path} has run for {used:.0f} s (limit {limit_s:g} s)\n")
             if used >= limit_s:
+                if sent == _INTERRUPTS:
+                    end(thread)
                 interrupt(ctypes.c_ulong(thread), ctypes.py_object(_TooLongError))
-                if done.wait(1.0):  # again, if the file caught it
+                sent += 1
+                if done.wait(_AGAIN_S):  # again, if the file caught it
                     return
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -264,7 +300,14 @@ def _checked_plan(plan: RoutingPlan, topology: Topology, vcs: int, file: UserFil
         masks = _numbers(mask, "inject_mask", "iu", file)
         if np.shape(mask) not in ((), (topology.hosts,)) or (masks < 1).any() or (masks >= 1 << vcs).any():
             file.refuse(f"inject_mask must be a mask of the {vcs} VCs, or one for each of the {topology.hosts} hosts")
-    for name in ("uses_via", "random"):
+    for name in ("reply_mask", "ack_mask", "unguarded"):
+        if getattr(plan, name) is not None:
+            file.refuse(f"{name} must not be set by a file (section traffic does), but is {getattr(plan, name)!r:.80}")
+    if plan.escape_mask is not None:
+        whole_number(plan.escape_mask, "escape_mask", 1, (1 << vcs) - 1, file)
+    if plan.agents is not None and not isinstance(plan.agents, AgentParameters):
+        file.refuse(f"agents must be those of an algorithm of hopforge's, not {plan.agents!r:.80}")
+    for name in ("uses_via", "random", "by_source"):
         if not isinstance(getattr(plan, name), bool | np.bool_):
             file.refuse(f"{name} must be True or False, not {getattr(plan, name)!r:.80}")
     if plan.obligation not in _OBLIGATIONS:
@@ -280,7 +323,8 @@ def _checked_plan(plan: RoutingPlan, topology: Topology, vcs: int, file: UserFil
     if plan.estimates is not None:
         try:
             start, shape = plan.estimates
-            fits = start >= 0 and start + int(np.prod(shape)) <= memory.size and min(shape) > 0
+            whole = all(isinstance(one, int | np.integer) for one in (start, *shape))
+            fits = whole and start >= 0 and start + int(np.prod(shape)) <= memory.size and min(shape) > 0
         except (TypeError, ValueError):
             fits = False
         if not fits:

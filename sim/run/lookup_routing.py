@@ -20,6 +20,7 @@ from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.routing.unknown_inputs import unknown_inputs
 from hopforge.model.topology import Topology
 
 #: outputs of key kinds 0 to 2 (docs/architecture.md)
@@ -42,11 +43,11 @@ def refuse_unsuitable(config: Config, plan: RoutingPlan) -> None:
         ("chooses among parallel links by the source (routing.links: hash)", plan.by_source),
         ("needs an escape port, which a lookup does not answer", plan.obligation == "escape"),
     )
-    for reason, found in reasons:
-        if found:
-            raise RoutingError(
-                f"router.route_computation must be table for routing.algorithm {algorithm}, not lookup: it {reason}"
-            )
+    declared = [reason for reason, found in reasons if found]
+    for reason in (*declared, *unknown_inputs(plan, phase_known=True)):
+        raise RoutingError(
+            f"router.route_computation must be table for routing.algorithm {algorithm}, not lookup: it {reason}"
+        )
     if plan.max_candidates > 1 and config.lookup.cache.output_kind != "port_set":
         raise RoutingError(
             f"lookup.cache.output_kind must be port_set for routing.algorithm {algorithm}, which is adaptive, not "

@@ -36,8 +36,6 @@ DATA, REQUEST, REQUESTED, ANSWER = range(4)
 AT_ONCE, RENDEZVOUS, MATCHED = range(3)
 #: bits of a time in an entry of the heap of timers that are taken by the rank
 RANK_BITS = 20
-#: bins of the latency histogram, one cycle each; the last one holds all above
-HISTOGRAM_BINS = 65536
 #: a host VC is the number host << HOST_VC_BITS | vc
 HOST_VC_BITS = 4
 HOST_VC_MASK = (1 << HOST_VC_BITS) - 1
@@ -47,6 +45,15 @@ UNDECIDED = -1
 AHEAD_TABLES, AHEAD_ENGINES = 1, 2
 #: why the kernel came back
 DONE, GROW, DEADLOCK, FINISHED, STUCK, MISTAKE = range(6)
+
+#: fields of records that never change during a run
+FIXED = frozenset({
+    "routers", "ports", "vcs", "buffer", "hosts", "input_vcs", "output_vcs", "max_candidates", "table",
+    "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
+    "router", "host", "router_rng",
+    "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
+    "flit_time", "return_time", "inject_mask", "reply_mask",
+})  # fmt: skip
 
 INPUT_VC = np.dtype(
     [
@@ -470,7 +477,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "leaving": np.dtype("int64"),  # input VC << 32 | packet of heads that leave a router in this cycle
     "note_event": NOTE,  # NOTE[wheel, routers·P]: feedback on its way
     "note_events": np.dtype("int32"),  # int32[wheel]
-    "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets, the last bin holds all above
+    "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets
     "network_histogram": np.dtype("int64"),  # int64[bins]: the same since the head left the host
     "log": np.dtype("int64"),  # int64[capacity, 6]: see event_log.put_log
 }

@@ -38,23 +38,43 @@ from hopforge.model.kernel.memory import int64s, record_reader, words
 from hopforge.model.kernel.program_cache import program
 from hopforge.model.kernel.rng import next_below, next_float
 from hopforge.model.network.core.draws import chosen_below
-from hopforge.model.network.core.records import NET, NOTE, OUTPUT_VC, PACKET, Net
+from hopforge.model.network.core.records import FIXED, NET, NOTE, OUTPUT_VC, PACKET, Net
 
 #: fields of a packet that a routing algorithm may write
 PACKET_FIELDS = ("phase", "via", "user0", "user1")
 #: what functions of a user's get in place of the kernel's records and pointers
 USER_NET = constant_record(NET, NET.names or ())
 USER_PACKET = constant_record(PACKET, [name for name in PACKET.names or () if name not in PACKET_FIELDS])
+#: ... of `report`: what it wrote would be read by a relation that the proof took for one that nobody tells anything
+_SEEN_PACKET = constant_record(PACKET, PACKET.names or ())
 REPORTED_NOTE, LEARNED_NOTE = constant_record(NOTE, ["target"]), constant_record(NOTE, NOTE.names or ())
 _USER_OUTPUT = constant_record(OUTPUT_VC, OUTPUT_VC.names or ())
+_FIXED_OUTPUT = constant_record(OUTPUT_VC, OUTPUT_VC.names or (), frozenset(OUTPUT_VC.names or ()) & FIXED)
 USER_TABLE = CheckedArray("table", int32, writable=False)
 USER_MEMORY = CheckedArray("memory", float64, writable=True)
 USER_OUT = CheckedArray("out", int64, writable=True, lines=True)
 #: what relations, the two functions of a learning algorithm, and patterns take
 ROUTE_ARGUMENTS = (int64, int64, int64, USER_PACKET, USER_NET, USER_TABLE, USER_MEMORY, USER_OUT)
-REPORT_ARGUMENTS = (int64, int64, USER_PACKET, int64, USER_NET, USER_TABLE, USER_MEMORY, REPORTED_NOTE)
+REPORT_ARGUMENTS = (int64, int64, _SEEN_PACKET, int64, USER_NET, USER_TABLE, USER_MEMORY, REPORTED_NOTE)
 LEARN_ARGUMENTS = (int64, int64, int64, LEARNED_NOTE, USER_NET, USER_TABLE, USER_MEMORY)
 PATTERN_ARGUMENTS = (int64, int64, USER_NET, USER_TABLE)
+
+
+def route_arguments(packet: frozenset[str], written: frozenset[str]) -> tuple[Any, ...]:
+    """Return the parameters of a relation for which only some fields exist: it can read nothing else in any way.
+
+    Parameters
+    ----------
+    packet : frozenset of str
+        Fields of the packet that it may read.
+    written : frozenset of str
+        Fields of the packet that it may write.
+    """
+    constant = [name for name in PACKET.names or () if name not in written]
+    seen = constant_record(PACKET, constant, packet | written)
+    net = constant_record(NET, NET.names or (), frozenset(NET.names or ()) & FIXED)
+    return tuple({USER_PACKET: seen, USER_NET: net}.get(one, one) for one in ROUTE_ARGUMENTS)
+
 
 #: mistakes, by `NET`'s field `mistake`; 0: none
 (
@@ -115,6 +135,9 @@ class Role:
         and calls the global `user_function`.
     compile : function
         Compiles that.
+    narrow : function
+        ``narrow(jitted)`` → what the guard uses in place of its globals for this function, and a text that tells apart
+        what was compiled with others.
     """
 
     arguments: tuple[Any, ...]
@@ -122,6 +145,7 @@ class Role:
     made_by: str
     guard: Callable[[str, int, int], Callable[..., int]]
     compile: Callable[[Callable[..., int]], Any]
+    narrow: Callable[[Any], tuple[str, dict[str, Any]]] = lambda _: ("", {})
 
 
 #: by number: `NET`'s field `mistake_function`
@@ -182,7 +206,7 @@ def guard_user_function(jitted: Any, role: Role, key: str, limits: dict[str, int
     _functions.append(place)
     known = role.guard, jitted, *_constants(place)
     if known not in _guards:
-        _guards[known] = _compile(function, role, place)
+        _guards[known] = _compile(jitted, role, place)
     return _guards[known], len(_functions) - 1
 
 
@@ -202,12 +226,15 @@ def checked_indices() -> Iterator[None]:
         vars(config)["BOUNDSCHECK"] = before
 
 
-def _compile(function: Callable[..., int], role: Role, place: UserFunction) -> Any:
+def _compile(given: Any, role: Role, place: UserFunction) -> Any:
+    function = given.py_func
     _refuse_recursion(function, (), place)
+    text, names = role.narrow(given)
     trouble.clear()
     try:
         with checked_indices():  # in its own helpers too
-            return role.compile(_guard_before(function, role.guard(_identity(function), *_constants(place))))
+            guard = role.guard(_identity(function) + text, *_constants(place))
+            return role.compile(_guard_before(function, guard, names))
     except Exception as error:  # numba has others than its own
         why = trouble[0] if trouble else error
         if isinstance(why, Exception):
@@ -228,14 +255,16 @@ def _refuse_recursion(function: Any, callers: tuple[Any, ...], place: UserFuncti
             _refuse_recursion(one.py_func, (*callers, code), place)
 
 
-def _guard_before(function: Callable[..., int], guard: Callable[..., int]) -> Callable[..., int]:
+def _guard_before(
+    function: Callable[..., int], guard: Callable[..., int], names: dict[str, Any]
+) -> Callable[..., int]:
     """Return `guard` with its `user_function`, as a function of the user's file: its machine code is kept as theirs."""
     jitted = njit(boundscheck=True, forceinline=True)(function)  # a call of its own would cost 3 % of a run
     code = guard.__code__.replace(
         co_filename=function.__code__.co_filename, co_firstlineno=function.__code__.co_firstlineno
     )
     made = FunctionType(
-        code, {**guard.__globals__, "user_function": jitted}, guard.__name__, None, guard.__closure__
+        code, {**guard.__globals__, **names, "user_function": jitted}, guard.__name__, None, guard.__closure__
     )
     made.__qualname__ = f"guard_of_{function.__name__}"
     return made
@@ -282,10 +311,13 @@ def _compiler_words(error: Exception, place: UserFunction) -> str:
         first = "no such operation: " + telling[1].removeprefix(">>> ")
         for kind in (USER_TABLE, USER_MEMORY, USER_OUT):
             first = first.replace(str(kind), kind.label)
+    if _PLACE_OF_RECORD.search(first):
+        first = "a field of a record is read and written by its name, as packet.dst, not by [...]"
     line = found[-1] if found else place_in_file.line if place_in_file is not None else place.line
     return f"{place.at(line)}: {place.name} cannot be compiled: {first[:300]}"
 
 
+_PLACE_OF_RECORD = re.compile(r"[gs]etitem\((Constant)?Record\(")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # numba's, where colorama is installed
 
 _WORDS = {
@@ -373,7 +405,7 @@ def note_exception(net: Net, function: int, address: int, size: int) -> None:
     net.mistake_exception_bytes = size
 
 
-_read_output = record_reader(_USER_OUTPUT)
+_read_output, _read_fixed = record_reader(_USER_OUTPUT), record_reader(_FIXED_OUTPUT)
 
 
 def _output_count(net: Any) -> int:
@@ -382,6 +414,10 @@ def _output_count(net: Any) -> int:
 
 def _output_at(net: Any, m: int) -> Any:
     return _read_output(net.output_vc, m)
+
+
+def _fixed_output_at(net: Any, m: int) -> Any:
+    return _read_fixed(net.output_vc, m)
 
 
 def _router_count(net: Any) -> int:
@@ -406,26 +442,35 @@ def _draw_share_at_host(net: Any, number: int) -> float:
     return next_float(words(net.host_rng), number)
 
 
-def _checked_access(what: str, count: Callable[[Any], int], access: Callable[..., Any], result: Any, doc: str) -> Any:
-    """Intrinsic: (net, number[, bound]) → what `access` returns, with the number below ``count(net)``."""
+def _checked_access(
+    what: str, count: Callable[[Any], int], access: Callable[..., Any], result: Any, doc: str,
+    fixed: tuple[Callable[..., Any], Any] | None = None,
+) -> Any:
+    """Intrinsic: (net, number[, bound]) → what `access` returns, with the number below ``count(net)``.
+
+    `fixed` are access and result for a function that must not see what changes during a run (`route_arguments`).
+    """
 
     def typed(net: Any, numbers: tuple[Any, ...]) -> Any:
         if not isinstance(net, types.Record) or not all(isinstance(one, types.Integer) for one in numbers):
             return None
-        sig = result(net, *(int64 for _ in numbers))
+        narrow = "choices" not in net.fields
+        whole = USER_NET if narrow else net
+        reach, returned = fixed if narrow and fixed is not None else (access, result)
+        sig = returned(net, *(int64 for _ in numbers))
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             i64 = ir.IntType(64)
             begin = builder.ptrtoint(args[0], i64)
             note = builder.inttoptr(builder.add(begin, ir.Constant(i64, _NOTE)), i64.as_pointer())
-            limit = context.compile_internal(builder, count, int64(net), args[:1])
+            limit = context.compile_internal(builder, count, int64(whole), args[:1])
             raise_unless_below(context, builder, args[1], limit, note, what)
             for bound in args[2:]:  # 1 … 2^63 − 1
                 below = builder.sub(bound, ir.Constant(i64, 1))
                 with cgutils.if_unlikely(builder, builder.icmp_signed("<", below, ir.Constant(i64, 0))):
                     builder.store(bound, note)
                     raise_always(context, builder, "bound")
-            return context.compile_internal(builder, access, sig, args)
+            return context.compile_internal(builder, reach, returned(whole, *sig.args[1:]), args)
 
         return sig, generate
 
@@ -446,7 +491,10 @@ def _checked_access(what: str, count: Callable[[Any], int], access: Callable[...
 
 
 #: (net, m) → output VC number m = (router · ports + port) · vcs + vc, to be read: ``credits``, ``depth``
-output_vc = _checked_access("output_vc", _output_count, _output_at, _USER_OUTPUT, "Output VC number `m`, to be read.")
+output_vc = _checked_access(
+    "output_vc", _output_count, _output_at, _USER_OUTPUT, "Output VC number `m`, to be read.",
+    fixed=(_fixed_output_at, _FIXED_OUTPUT),
+)  # fmt: skip
 #: (net, router, bound) → random integer in [0, bound) from the stream of `router`
 draw_below = _checked_access("router", _router_count, _draw_at_router, int64, "Random integer in [0, bound).")
 #: (net, host, bound) → random integer in [0, bound) from the stream of `host`

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -458,4 +459,50 @@ def test_routing_that_cannot_be_looked_up_is_refused(topology: str, routing: str
         f"router: {{route_computation: lookup}}\nrouting: {{algorithm: {routing}}}\nlookup: {{{lookup}}}"
     )
     with pytest.raises(RoutingError, match=re.escape(text)):
+        Simulation(config, 0.1, 1)
+
+
+OWN = """
+import numpy as np
+from hopforge.model.routing import RoutingPlan, candidate, draw_below, relation
+
+def route(router, in_port, in_vc, packet, net, table, memory, out):
+    dx, dy = packet.dst % 3 - router % 3, packet.dst // 3 - router // 3
+    first = READS
+    if dx == 0 and dy == 0:
+        out[0] = candidate(0, 3)
+    elif (first and dx != 0) or dy == 0:
+        out[0] = candidate(1 if dx > 0 else 2, 2 - first)
+    else:
+        out[0] = candidate(3 if dy > 0 else 4, 2 - first)
+    return 1
+
+def prepare(topology, vcs, options):
+    return RoutingPlan(relation(route), np.zeros(1, np.int32))
+"""
+
+
+@pytest.mark.parametrize(
+    ("reads", "reason"),
+    [
+        ("packet.src % 2", "reads packet.src"),
+        ("draw_below(net, router, 2)", "draws random numbers"),
+        ("1 if memory[0] < 1 else 0", "reads memory"),
+        ("packet.dst % 2", ""),
+    ],
+)
+@pytest.mark.parametrize("router", ["route_computation: lookup", "rc_cycles: 1, lookahead: true"])
+def test_a_file_whose_answers_depend_on_more_is_refused_whatever_it_declares(
+    tmp_path: Path, reads: str, reason: str, router: str
+) -> None:
+    (tmp_path / "own.py").write_text(OWN.replace("READS", reads))
+    text = "name: x\ntopology: {kind: mesh, radices: [3, 3]}\nlookup: {reduction: false}\n"
+    text += f"router: {{vcs: 2, {router}}}\nrouting: {{algorithm: file, file: own.py}}\n"
+    if "lookahead" in router:
+        text = text.replace("lookup: {reduction: false}\n", "")
+    config = parse_config(text, folder=tmp_path)
+    if not reason:
+        assert Simulation(config, 0.1, 1).plan.unguarded is not None
+        return
+    with pytest.raises(RoutingError, match=reason):
         Simulation(config, 0.1, 1)

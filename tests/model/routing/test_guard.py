@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,8 @@ def learn(router, out_port, out_vc, note, net, table, memory):
     ("pass", "memory[0] += 1.0", None),
     ("x = table[4]", "pass", r":14: report: index 4 of table"),
     ("pass", "memory[note.key - 1] += 1.0", r":18: learn: index -1 of memory"),
+    *((f"packet.{name} = 1", "pass", f":14: report cannot be compiled: .*'{name}'")
+      for name in ("phase", "via", "user0", "user1")),  # what a relation would read and the proof not see
     ("note.target = 5", "pass", r":14: report cannot be compiled: .*'target'"),
     ("pass", "raise ValueError('x')", r":17: learn must return an integer"),
 ])  # fmt: skip
@@ -82,6 +85,13 @@ def test_a_learning_algorithm_is_watched(tmp_path: Path, report: str, learn: str
         return
     with pytest.raises(UserCodeError, match=message):
         simulate(tmp_path, text)
+
+
+def test_the_guard_of_a_learning_algorithm_is_not_spared(tmp_path: Path) -> None:
+    plan = PLAN.format(", feedback=Feedback(reporter(report), learner(learn))")
+    text = relation_with("pass").replace(PLAN.format(""), plan) + LEARNING.replace("REPORT", "0").replace("LEARN", "0")
+    assert simulate(tmp_path, text).state["table"][guard._PROVED] == 0
+    assert simulate(tmp_path, relation_with("pass")).state["table"][guard._PROVED] == 1
 
 
 @pytest.mark.parametrize("text, status", [
@@ -99,6 +109,57 @@ def test_the_command_line_says_it_in_one_line_and_leaves_with_2(tmp_path: Path, 
     if status:
         assert len(lines) == 1
         assert "mine.py:" in lines[0]
+
+
+@pytest.mark.parametrize("more, message", [
+    ("reply_mask=-1", "reply_mask must not be set by a file"),
+    ("reply_mask='x'", "reply_mask must not be set by a file"),
+    ("ack_mask=1", "ack_mask must not be set by a file"),
+    ("unguarded=5", "unguarded must not be set by a file"),
+    ("escape_mask='x'", "escape_mask must be an integer from 1 to 3, not 'x'"),
+    ("escape_mask=4", "escape_mask must be an integer from 1 to 3, not 4"),
+    ("by_source='x'", "by_source must be True or False, not 'x'"),
+    ("agents=5", "agents must be those of an algorithm of hopforge's, not 5"),
+    ("estimates=(0.0, (1,))", "estimates must be a place in memory and a shape"),
+])  # fmt: skip
+def test_fields_of_a_plan_are_checked(tmp_path: Path, more: str, message: str) -> None:
+    with pytest.raises(UserCodeError, match=f"mine.py:[0-9]+: {message}"):
+        simulate(tmp_path, relation_with("pass").replace(PLAN.format(""), PLAN.format(f", {more}")))
+
+
+DEAF = """
+def prepare(*_):
+    print('begun', flush=True)
+    while True:
+        try:
+            for k in range(10**9):
+                x = k
+        except BaseException:
+            pass
+"""
+
+
+@pytest.mark.parametrize("limit_s, presses, status", [(0.5, 0, 2), (600, 2, 130)])
+def test_a_file_that_catches_every_interrupt_is_ended(
+    tmp_path: Path, limit_s: float, presses: int, status: int
+) -> None:
+    (tmp_path / "mine.py").write_text(DEAF)
+    routing = f"{{algorithm: file, file: mine.py, prepare_limit_s: {limit_s}}}"
+    (tmp_path / "net.yml").write_text(f"name: x\n{MESH}\nrouting: {routing}\n")
+    command = [sys.executable, "-c", "from hopforge.model.routing import user; user._AGAIN_S = 0.1; "
+               "import sys; sys.argv[1:] = ['net', 'net.yml']; from hopforge.cli import main; main()"]  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, text=True, **pipes) as running:  # type: ignore[call-overload]
+        assert running.stdout.readline() == "begun\n"
+        for _ in range(presses):
+            time.sleep(0.5)
+            running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=60)[1].strip().splitlines()
+        assert running.returncode == status
+        assert len(said) == 1
+        assert said[0].endswith("interrupted" if presses else "and goes on when it is interrupted")
+        assert presses or "takes longer than 0.5 s" in said[0]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["mine.py", "net.yml"]
 
 
 def test_ctrl_c_ends_an_endless_prepare_and_its_progress_is_told(tmp_path: Path) -> None:
