@@ -34,7 +34,7 @@ _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
 }
-_known: dict[tuple[int, int], Path] = {}  # device and number of a file -> its name
+_known: dict[tuple[int, int], Path] = {}  # device and number of a file -> its absolute name
 
 
 def largest_bytes(largest_mib: int = LARGEST_MIB) -> int:
@@ -77,7 +77,7 @@ def open_input(path: Path, largest_mib: int = LARGEST_MIB) -> BinaryIO:
     except OSError:
         os.close(number)
         raise
-    _known[status.st_dev, status.st_ino] = Path(path)
+    _known[status.st_dev, status.st_ino] = Path(path).absolute()  # whatever the working folder becomes
     return os.fdopen(number, "rb")
 
 
@@ -114,11 +114,11 @@ def remember_input(path: Path) -> None:
         status = Path(path).stat()
     except (OSError, ValueError):
         return
-    _known[status.st_dev, status.st_ino] = Path(path)
+    _known[status.st_dev, status.st_ino] = Path(path).absolute()  # whatever the working folder becomes
 
 
 def input_at(path: Path) -> Path | None:
-    """Return the name of the input that `path` leads to, through whatever links; None if it is no input."""
+    """Return the absolute name of the input that `path` leads to, through whatever links; None if it is no input."""
     try:
         status = Path(path).stat()
         name = _known.get((status.st_dev, status.st_ino))

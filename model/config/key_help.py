@@ -57,6 +57,8 @@ def key_help(path: str) -> list[KeyHelp]:
     sections: list[dict[str, Any]] = [schema]
     words = path.replace("]", "").replace("[", ".").split(".")
     words = [word for word in words if not word.isdecimal()]
+    if not words:
+        raise UserError(f"KEY: {path} is the number of an item, not a key; such as topology.radices[0]")
     for place, word in enumerate(words):
         found = [section for section in sections if word in section.get("properties", {})]
         if not found:

@@ -72,8 +72,11 @@ def load_config(path: Path, *, hardware: bool = False, keys: bool = True) -> Con
     return load_file(path, hardware=hardware, keys=keys).config
 
 
-def load_file(path: Path, *, hardware: bool = False, keys: bool = True) -> Loaded:
-    """Read and check a file as `load_config`, and return it with what stands in it."""
+def load_file(path: Path, *, folder: Path | None = None, hardware: bool = False, keys: bool = True) -> Loaded:
+    """Read and check a file as `load_config`, and return it with what stands in it.
+
+    The files that it names are found relative to `folder`, by default its own.
+    """
     path = Path(path)
     try:
         raw = read_input(path, LARGEST_MIB)
@@ -84,7 +87,8 @@ def load_file(path: Path, *, hardware: bool = False, keys: bool = True) -> Loade
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}:{line}: not UTF-8 text (byte {raw[error.start]:#04x})") from error
-    config = parse_config(text, source=str(path), folder=path.parent, hardware=hardware, keys=keys)
+    beside = path.parent if folder is None else folder
+    config = parse_config(text, source=str(path), folder=beside, hardware=hardware, keys=keys)
     source = read_source(text)
     _loaded[:] = [(str(path), source)]
     for named in named_files(config).values():

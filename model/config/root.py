@@ -24,6 +24,9 @@ from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.workload import ProgramWorkload, WorkloadConfig
 from hopforge.model.seeds import MOST_SEED
 
+NAME = r"^[a-z][a-z0-9_]*$"
+"""What key `name` may be."""
+
 
 class TimingConfig(Section):
     """Times and energies for the derived figures (seed 004, ch. 4)."""
@@ -70,7 +73,7 @@ class CosimConfig(Section):
 class Config(Section):
     """One switch and its network."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    name: Annotated[str, Field(pattern=NAME)]
     """Name of the design: prefix of the Verilog modules and of every output."""
     seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 1
     """Seed of every random choice."""

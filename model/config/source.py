@@ -183,7 +183,7 @@ def undotted(key: str) -> Path:
     >>> undotted("topology.radices[2]")
     ('topology', 'radices', 2)
     """
-    return tuple(int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", key))
+    return tuple(int(step) if step.isascii() and step.isdecimal() else step for step in re.findall(r"[^.\[\]]+", key))
 
 
 def plain_value(text: str) -> Any:

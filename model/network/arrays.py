@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.records import (
-    HISTOGRAM_BINS,
     HOST_VC_BITS,
     TABLE_LENGTH,
     UNIFORM_LENGTH,

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from hopforge.model.errors import UserError
@@ -51,7 +52,7 @@ _WORDS = {
 }
 _COMMENTS = re.compile(r"(\s*#[^\n]*\n)+")
 _TEXT = "text"
-_forced = False
+_forced: ContextVar[bool] = ContextVar("forced", default=False)  # every thread has its own
 
 
 class ResultError(UserError):
@@ -60,8 +61,7 @@ class ResultError(UserError):
 
 def replace_anything(wanted: bool) -> None:
     """Say whether results may replace whatever is there (``--force``)."""
-    global _forced  # noqa: PLW0603 - of the command that runs
-    _forced = wanted
+    _forced.set(wanted)
 
 
 def kind_of(head: bytes) -> str:
@@ -132,11 +132,11 @@ def check_destination(target: Path, kind: str | None, *, named: bool = False) ->
         raise ResultError(f"{target}: is a folder; name a file")
     if stat.S_ISBLK(status.st_mode) or stat.S_ISSOCK(status.st_mode):
         raise ResultError(f"{target}: is a {'disk' if stat.S_ISBLK(status.st_mode) else 'socket'}; not written")
-    if _forced or is_special(target):
+    if _forced.get() or is_special(target):
         return
     read = input_at(target)
     if read is not None:
-        also = "" if read == target else f" (as {read})"
+        also = "" if read == target.absolute() else f" (as {read})"
         raise ResultError(f"{target}: is an input{also} and is not overwritten; name another place, or add --force")
     try:
         there = kind_at(target) if status.st_size and kind is not None else kind

@@ -2,13 +2,13 @@
 
 import contextlib
 import errno
-import json
 import os
 import platform
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -18,6 +18,7 @@ from hopforge.model.output.column_notes import column_notes
 from hopforge.model.output.columns import Columns, notes_of_file, write_csv, write_frame, write_parquet
 from hopforge.model.output.destination import ResultError, check_destination, kind_at, made, one_file, put
 from hopforge.model.output.program_digest import program_digest
+from hopforge.model.output.run_files import json_text, list_files, printable, remove_files, stale_files
 
 try:
     import fcntl
@@ -87,7 +88,9 @@ def locked(folder: Path, *, wait: bool) -> Iterator[bool]:
 def staged(folder: Path) -> Iterator[Path]:
     """Collect files in a hidden folder and move them to `folder` when the block ends well.
 
-    If anything fails, `folder` is as before: nothing half-written, no folder that was not there.
+    ``metadata.json`` then lists them; what it listed before, of the same command, and this block does not write goes
+    (`model.output.run_files`). If anything fails, `folder` is as before: nothing half-written, no folder that was not
+    there.
 
     Yields
     ------
@@ -121,6 +124,8 @@ def staged(folder: Path) -> Iterator[Path]:
 
 
 def _move(scratch: Path, target: Path) -> None:
+    list_files(scratch)
+    stale = stale_files(scratch, target)
     moves = [(source, target / source.relative_to(scratch)) for source in sorted(scratch.rglob("*"))]
     for source, place in moves:  # before the first one moves
         if place.exists() and place.is_dir() != source.is_dir():
@@ -133,6 +138,7 @@ def _move(scratch: Path, target: Path) -> None:
             place.mkdir(exist_ok=True)
         else:
             put(source, place)
+    remove_files(stale)
 
 
 def _forget_unfinished(target: Path) -> None:
@@ -183,7 +189,7 @@ def write_text(path: Path, text: str, kind: str | None = None) -> None:
         It cannot be written, or would replace an input or a file of another kind.
     """
     with one_file(path, kind) as part:
-        part.write_text(text, encoding="utf-8")
+        part.write_text(printable(text), encoding="utf-8")
 
 
 def write_own(path: Path, text: str) -> None:
@@ -242,7 +248,7 @@ def write_metadata(folder: Path, metadata: Mapping[str, Any], name: str = "metad
     """Write NAME.json, keys in the given order; last, what the columns of the CSV files beside it mean."""
     columns = _columns_beside(folder)
     metadata = {**metadata, **({"columns": columns} if columns else {})}
-    text = json.dumps(metadata, indent=2, ensure_ascii=False, default=_plain)
+    text = json_text(metadata, _plain)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
@@ -256,29 +262,49 @@ def _columns_beside(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
     return found
 
 
-_said: list[list[str]] = []  # what the present block is, the innermost last
+#: what the present block is; every thread has its own
+_said: ContextVar[tuple[list[str], str] | None] = ContextVar("said", default=None)
 
 
 @contextlib.contextmanager
-def said_command(words: Sequence[str]) -> Iterator[None]:
-    """Let results that are written in this block say that `words` made them, not the command line of the process."""
-    _said.append(list(words))
+def said_command(words: Sequence[str], kind: str) -> Iterator[None]:
+    """Let results of this block say that `words` made them, not the command line of the process.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What makes them again.
+    kind : str
+        Command of hopforge that writes the same files.
+    """
+    token = _said.set((list(words), kind))
     try:
         yield
     finally:
-        _said.pop()
+        _said.reset(token)
+
+
+def command_facts(command: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return what metadata say of the command, by default the one of this process; of an expression also its kind."""
+    said = _said.get()
+    if command is None and said is not None:
+        return {"command": list(said[0]), "kind": said[1]}
+    return {"command": command_words() if command is None else list(command)}
 
 
 def command_words() -> list[str]:
     """Return the command line of this process, its program as a bare name, or what `said_command` says."""
-    if _said:
-        return list(_said[-1])
+    said = _said.get()
+    if said is not None:
+        return list(said[0])
     program = Path(sys.argv[0])
     name = "hopforge" if program.stem in ("__main__", "hopforge") else program.name  # python -m hopforge
     return [name, *sys.argv[1:]]
 
 
-def run_metadata(config: Configuration, command: Sequence[str] | None = None) -> dict[str, Any]:
+def run_metadata(
+    config: Configuration, command: Sequence[str] | None = None, *, seed: int | None = None
+) -> dict[str, Any]:
     """Return what is needed to repeat a run: command, seed, versions and the whole configuration.
 
     Parameters
@@ -287,10 +313,12 @@ def run_metadata(config: Configuration, command: Sequence[str] | None = None) ->
         Checked configuration; defaults are written out.
     command : sequence of str, optional
         By default the command line of this process, its program as a bare name.
+    seed : int, optional
+        Of the run, where it is not the one of the configuration (``--seed``).
     """
     return {
-        "command": command_words() if command is None else list(command),
-        "seed": config.seed,
+        **command_facts(command),
+        "seed": config.seed if seed is None else seed,
         "versions": {"python": platform.python_version(), **package_versions()},
         "program_digest": program_digest(),
         **({"not_used": list(config.unused)} if config.unused else {}),

@@ -310,6 +310,8 @@ def from_networkx(graph: Any, name: str) -> GraphData:
             position = np.array([[float(graph.nodes[node][axis]) for axis in "xy"] for node in routers])
         except (TypeError, ValueError) as error:
             raise TopologyError(name, "x and y of the routers must be numbers") from error
+        if not np.isfinite(position).all():
+            raise TopologyError(name, "x and y of the routers must be finite numbers")
         position = position[np.argsort(list(routers.values()))]
     return GraphData(
         np.array(edges, dtype=np.int64),

@@ -8,7 +8,7 @@ from typing import Any
 
 from hopforge.gen.verilog import tool_versions
 from hopforge.model.config import Config
-from hopforge.model.output.results import command_words, staged
+from hopforge.model.output.results import command_facts, staged
 from hopforge.sim.drive.replay import Progress, Replay
 from hopforge.sim.drive.runner import SimulatorName, SimulatorRun, check_simulator, replay_cocotb, replay_verilator
 
@@ -60,7 +60,7 @@ def report_in(folder: Path, config: Config, name: str = "cosim.json") -> Iterato
     with staged(folder) as scratch:
         yield facts
         content = {
-            "command": command_words(),
+            **command_facts(),
             **facts,
             "versions": tool_versions(),
             **({"not_used": list(config.unused)} if config.unused else {}),

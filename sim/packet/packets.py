@@ -5,6 +5,7 @@ from typing import Any
 from numba import int64, uint64
 
 from hopforge.model.kernel.compile import inlined, inner
+from hopforge.model.kernel.histogram import histogram_bin
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
 from hopforge.sim.packet.events import time_of
 from hopforge.sim.packet.records import (
@@ -12,7 +13,6 @@ from hopforge.sim.packet.records import (
     ANSWERS,
     ARRIVALS,
     BIN_CYCLES,
-    BINS,
     FREES,
     MINIMAL,
     OFFERS,
@@ -146,7 +146,7 @@ def record_delivery(net: Net, p: int, end: int) -> None:
     net.lifetime_max = max(net.lifetime_max, lifetime)
     net.hops_sum += packet.hops
     net.finish = max(net.finish, end)
-    int64s(net.histogram)[min(lifetime // BIN_CYCLES, BINS - 1)] += 1
+    int64s(net.histogram)[histogram_bin(lifetime // BIN_CYCLES)] += 1
     sums = message_sum_at(net, message)
     sums.lifetime += lifetime
     sums.packets += 1

@@ -37,9 +37,7 @@ EVENT_KINDS = 6
 #: why the kernel came back
 DONE, EMPTY, STUCK = range(3)
 
-#: bins of the lifetime histogram; the last one holds all above
-BINS = 65536
-#: cycles of a bin
+#: cycles of a bin of lifetimes (`model.kernel.histogram`)
 BIN_CYCLES = 16
 
 PACKET = np.dtype(
@@ -192,7 +190,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "via": VIA,  # VIA[nodes, MOST_VIA]
     "ring": RING,  # RING[EVENT_KINDS]
     "log": LOG,  # LOG[packets of all messages, or 0]
-    "histogram": np.dtype("int64"),  # int64[BINS]: lifetimes
+    "histogram": np.dtype("int64"),  # int64[bins]: lifetimes
     "message_sum": MESSAGE_SUM,  # MESSAGE_SUM[messages]
     "arrived": np.dtype("int64"),  # int64[nodes, ports + 1]: events of this cycle, the source's first; −1: none
     "active_node": np.dtype("int64"),  # int64[nodes]: nodes where something happens in this cycle

@@ -8,6 +8,7 @@ import pandas as pd
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.network import PacketNetwork
 from hopforge.sim.packet.simulation import percentile
+from hopforge.sim.run.run_statistics import bin_middles
 from hopforge.sim.run.time_series import TimeSeries, converged_parts
 
 __all__ = ["run_packet_series"]
@@ -66,7 +67,7 @@ def run_packet_series(network: PacketNetwork, progress: Callable[[int, int], Non
         progress(k + 1, count)
     bins = pd.DataFrame(rows)
     used = np.flatnonzero(network.histogram)
-    middle = (used * r.BIN_CYCLES + (r.BIN_CYCLES - 1) / 2) * settings.cycle_ns
+    middle = bin_middles(used, r.BIN_CYCLES) * settings.cycle_ns
     return TimeSeries(
         bins,
         pd.DataFrame(columns=["time", "router", "port", "mean", "least"]),

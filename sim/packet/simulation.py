@@ -1,6 +1,7 @@
 """One run of a packet network: lifetimes, hops, detours, and whether its sources keep up."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.kernel.histogram import bin_ends
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.network import PacketNetwork
@@ -131,12 +133,13 @@ def run_packets(
 
 
 def percentile(histogram: NDArray[np.int64], share: float, longest: int) -> float:
-    """Upper end of the bin in which the lifetime that `share` of the packets do not exceed lies, in cycles."""
+    """Upper end, in cycles, of the bin with the lifetime that `share` of the packets do not exceed; nan without any."""
     sums = histogram.cumsum()
     if sums[-1] == 0:
-        return 0.0
+        return math.nan
     k = int(sums.searchsorted(share * sums[-1]))
-    return float(longest) if k == r.BINS - 1 else min(float((k + 1) * r.BIN_CYCLES), float(longest))
+    _, end = bin_ends(k, r.BIN_CYCLES)
+    return min(float(end) + 1, float(longest))
 
 
 def measurement_rows(found: PacketMeasurement) -> list[tuple[str, str]]:
@@ -180,7 +183,7 @@ def write_packets(
         write_tables(scratch, {"measurement": pd.DataFrame([found.row()]), "messages": messages})
         if plots:
             _draw_messages(config.name, messages, scratch / "messages.png")
-        write_metadata(scratch, run_metadata(config))
+        write_metadata(scratch, run_metadata(config, seed=network.seed))
 
 
 def _draw_messages(name: str, messages: pd.DataFrame, path: Path) -> None:

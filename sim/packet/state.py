@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.topology import Topology
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.intermediate import TURNS, Grid
@@ -164,7 +165,7 @@ class PacketState:
         for name in r.LOG.names or ():
             lives[name] = -1
         self._add("log", lives)
-        self._add("histogram", np.zeros(r.BINS))
+        self._add("histogram", np.zeros(HISTOGRAM_BINS))
         self._add("message_sum", np.zeros(s.messages, r.MESSAGE_SUM))
 
     def _add_cycle(self) -> None:

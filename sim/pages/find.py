@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from hopforge.model.errors import UserError
+from hopforge.model.output.run_files import METADATA, json_text, kind_of_run, listed_files, printable
 from hopforge.sim.pages.report import Report
 from hopforge.sim.pages.report_data import PAGE_FILE, page_from_data
 
@@ -35,7 +36,7 @@ LARGEST_FILE = 256 << 20
 LARGEST_PICTURE = 8 << 20
 """Bytes of a picture that is still embedded."""
 
-_METADATA = ("metadata.json", "mutation.json", "cosim.json", "synth.json")
+_METADATA = (METADATA, "mutation.json", "cosim.json", "synth.json")
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -70,6 +71,8 @@ class ResultSet:
         A page that the run wrote itself.
     covers : tuple of str
         Folders below this one whose results that page shows.
+    files_of_run : frozenset of str, optional
+        What the run has written, if its metadata list it: other files of the folder are of an earlier run.
     """
 
     folder: str
@@ -79,6 +82,7 @@ class ResultSet:
     pictures: dict[str, bytes] = field(default_factory=dict)
     page: Report | None = None
     covers: tuple[str, ...] = ()
+    files_of_run: frozenset[str] | None = None
 
     @property
     def command(self) -> str:
@@ -96,10 +100,7 @@ class ResultSet:
     @property
     def kind(self) -> str:
         """The command of hopforge that made it, such as ``sweep`` or ``bench net``; ``tables`` if that is not known."""
-        words = self.command.split()
-        if len(words) < 2 or words[0] != "hopforge":
-            return "tables"
-        return " ".join(words[1:3]) if words[1] in ("bench", "gen") and len(words) > 2 else words[1]
+        return kind_of_run(self.metadata | {"command": self.command}) or "tables"
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -122,17 +123,15 @@ class Found:
         Files that look like results and could not be read.
     others : dict of str to int
         Number of files that are no results, by ending.
+    unlisted : list of str
+        Tables and pictures that the metadata beside them do not list: of an earlier run, or not of hopforge.
     """
 
     name: str
     sets: list[ResultSet]
     problems: list[Problem]
     others: dict[str, int]
-
-
-def printable(text: str) -> str:
-    """Return `text` such that it can be printed and written, whatever bytes a file name has."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    unlisted: list[str]
 
 
 def find_results(folder: Path, ignore: Path | None = None, progress: Callable[[int, int], None] | None = None) -> Found:
@@ -159,11 +158,15 @@ def find_results(folder: Path, ignore: Path | None = None, progress: Callable[[i
     paths = [path for path in _walk(folder, problems) if not _same(path, ignore)]
     sets: dict[str, ResultSet] = {}
     others: dict[str, int] = {}
+    unlisted: list[str] = []
     for number, path in enumerate(paths):
         if progress is not None:
             progress(number, len(paths))
         place = _place(path.parent, folder)
         target = sets.get(place) or ResultSet(place)
+        if _is_unlisted(path, target):
+            unlisted.append(_place(path, folder))
+            continue
         try:
             taken = _read(path, target)
         except (OSError, ValueError, RecursionError, MemoryError, pa.ArrowException, Warning) as error:
@@ -176,7 +179,7 @@ def find_results(folder: Path, ignore: Path | None = None, progress: Callable[[i
             others[ending] = others.get(ending, 0) + 1
     ordered = [sets[place] for place in sorted(sets, key=_natural)]
     problems.sort(key=lambda problem: _natural(problem.path))
-    return Found(printable(folder.resolve().name) or "/", ordered, problems, dict(sorted(others.items())))
+    return Found(printable(folder.resolve().name) or "/", ordered, problems, dict(sorted(others.items())), unlisted)
 
 
 def check_folder(folder: Path) -> None:
@@ -200,7 +203,7 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
-    """Yield the files below `folder`; a table's CSV comes after its Parquet, which is exact."""
+    """Yield the files below `folder`: metadata first, a table's CSV after its Parquet, which is exact."""
 
     def failed(error: OSError) -> None:
         if Path(error.filename) == folder:
@@ -213,7 +216,17 @@ def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
         problems += [Problem(_place(here / name, folder), "a link to a folder, not followed") for name in links]
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in links)
         visible = [name for name in names if not name.startswith(".")]
-        yield from (here / name for name in sorted(visible, key=lambda name: (not name.endswith(".parquet"), name)))
+        yield from (here / name for name in sorted(visible, key=_turn))
+
+
+def _turn(name: str) -> tuple[bool, bool, str]:
+    return name not in _METADATA, not name.endswith(".parquet"), name
+
+
+def _is_unlisted(path: Path, target: ResultSet) -> bool:
+    """Tell whether a table, picture or page is not of the run that wrote the metadata beside it."""
+    known = path.name == PAGE_FILE or path.suffix.lower() in (".csv", ".parquet", ".png")
+    return known and target.files_of_run is not None and printable(path.name) not in target.files_of_run
 
 
 def _read(path: Path, target: ResultSet) -> bool:
@@ -235,6 +248,10 @@ def _read(path: Path, target: ResultSet) -> bool:
         if path.name == PAGE_FILE:
             target.page, target.covers = page_from_data(content)
         else:
+            names, before = listed_files(content), target.files_of_run
+            if target.metadata:  # of another command: `cosim`, `synth` and `mutate` list none
+                names = None if names is None or before is None else names | before
+            target.files_of_run = names
             target.metadata |= content
         return True
     if name in target.tables:
@@ -257,7 +274,8 @@ def _read_json(path: Path) -> dict[str, Any]:
     content = json.loads(path.read_text(encoding="utf-8-sig"))
     if not isinstance(content, dict):
         raise ValueError(f"must hold an object, not {type(content).__name__}")
-    return content
+    read: dict[str, Any] = json.loads(json_text(content))  # without what is no character
+    return read
 
 
 def _read_csv(path: Path) -> pd.DataFrame | None:

@@ -17,23 +17,31 @@ _SHAPES = ("radices", "sizes", "k", "n", "p", "a", "h", "g", "q", "routers", "de
 
 def glance(sets: Sequence[ResultSet]) -> Section | None:
     """Return cards of a run of a network, or a table of several; None if there is no such run."""
-    known = [result for result in sets if isinstance(result.config.get("topology"), Mapping) and _outcome(result)]
+    known = [(result, parts) for result in sets if (parts := _parts(result)) is not None]
     if not known:
         return None
-    text = "" if any(_cost(result) for result in known) else (
+    text = "" if any(cost for _, (*_, cost) in known) else (
         "What it costs in hardware is not in these results: hopforge synth gives area and delay, hopforge energy the "
         "energy of gates, hopforge app that of a program."
     )  # fmt: skip
     if len(known) == 1:
-        return Section("At a glance", text, [fact for part in _parts(known[0]) for fact in part])
+        return Section("At a glance", text, [fact for part in known[0][1] for fact in part])
     heads = [Column(name) for name in ("result", "network", "traffic", "what came out", "what it costs")]
-    rows = [[result.folder, *map(_told, _parts(result))] for result in known[:_MOST_ROWS]]
+    rows = [[result.folder, *map(_told, parts)] for result, parts in known[:_MOST_ROWS]]
     more = f"The first {_MOST_ROWS} of {len(known)}." if len(known) > _MOST_ROWS else ""
     return Section("At a glance", text, (), [Table("Networks, traffic, outcome", heads, rows, more)])
 
 
-def _parts(result: ResultSet) -> tuple[list[Fact], ...]:
-    return [Fact("network", *_network(result))], list(_traffic(result)), _outcome(result), _cost(result)
+def _parts(result: ResultSet) -> tuple[list[Fact], ...] | None:
+    """Return what is known of a run; None for no run of a network, or one whose files hold something else."""
+    if not isinstance(result.config.get("topology"), Mapping):
+        return None
+    try:
+        outcome = _outcome(result)
+        network = [Fact("network", *_network(result))]
+        return (network, list(_traffic(result)), outcome, _cost(result)) if outcome else None
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):  # of another version, or edited
+        return None
 
 
 def _told(facts: Sequence[Fact]) -> str:
@@ -63,8 +71,15 @@ def _traffic(result: ResultSet) -> Iterator[Fact]:
         yield Fact("traffic", str(workload.get("benchmark", workload.get("kind", "?"))), "replayed workload")
     elif isinstance(traffic, Mapping):
         routing = result.config.get("routing", {})
-        note = f"packets of {traffic.get('packet_flits', '?')} flits, routing {routing.get('algorithm', '?')}"
+        note = f"packets of {_lengths(traffic)} flits, routing {routing.get('algorithm', '?')}"
         yield Fact("traffic", str(traffic.get("file") or traffic.get("pattern", "?")), note)
+
+
+def _lengths(traffic: Mapping[str, Any]) -> str:
+    between, some = traffic.get("packet_range"), traffic.get("packet_lengths")
+    if between:
+        return " to ".join(map(str, between))
+    return ", ".join(map(str, some)) if some else str(traffic.get("packet_flits", "?"))
 
 
 def _outcome(result: ResultSet) -> list[Fact]:
@@ -78,6 +93,8 @@ def _outcome(result: ResultSet) -> list[Fact]:
         if bool(row.get("saturated", False)):
             return [Fact("accepted, saturated", f"{row['accepted']:.4g}", f"of {row['load']:.4g} offered")]
         note = f"at load {row['load']:.4g}, below saturation; one load tells no knee (hopforge sweep)"
+        if pd.isna(row["latency"]):
+            return [Fact("latency", "–", f"no packet arrived at load {row['load']:.4g}")]
         return [Fact("latency", f"{row['latency']:.4g} cycles", note)]
     totals = result.metadata.get("totals")
     if isinstance(totals, Mapping) and totals.get("lookups"):

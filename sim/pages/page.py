@@ -21,7 +21,10 @@ MOST_ROWS = 200
 
 _ROWS_IN_ALL = 30_000
 _LONGEST_FACTS = 80
-_APART = ("command", "config", "versions", "assumptions", "comparisons", "results", "recipes", "blocks", "survivors")
+_APART = (
+    "command", "kind", "files", "config", "versions", "assumptions", "comparisons", "results", "recipes", "blocks",
+    "survivors",
+)  # fmt: skip
 _MEASURES = (
     ("hit_rate", "hit rate"),
     ("latency", "latency, cycles"),
@@ -103,6 +106,9 @@ def _overview(found: Found) -> Section:
     if found.others:
         kinds = ", ".join(f"{number} {ending}" for ending, number in found.others.items())
         text += f"\n\nOther files, not shown: {kinds}."
+    if found.unlisted:
+        names = ", ".join([*found.unlisted[:6], *(["…"] if len(found.unlisted) > 6 else [])])
+        text += f"\n\nOf earlier runs, or not of hopforge, as metadata.json does not list them; not shown: {names}."
     return Section("Overview", text, (), items)
 
 
@@ -111,9 +117,10 @@ def _headline(result: ResultSet) -> str:
     rows = [table.iloc[0].to_dict() for table in result.tables.values() if len(table) == 1]
     totals = result.metadata.get("totals")
     for row in [totals] if isinstance(totals, dict) else rows:
-        if row.get("lookups") == 0:
-            del row["hit_rate"]
-        words = [f"{name} {row[key]:.6g}" for key, name in _MEASURES if isinstance(row.get(key), int | float)]
+        known = [key for key, _ in _MEASURES if _is_figure(row.get(key))]
+        if row.get("lookups") == 0 and "hit_rate" in known:
+            known.remove("hit_rate")
+        words = [f"{name} {row[key]:.6g}" for key, name in _MEASURES if key in known]
         if words:
             return ", ".join(words)
     result_facts = result.metadata.get("result")
@@ -126,6 +133,10 @@ def _headline(result: ResultSet) -> str:
     if curve is not None and "accepted" in curve and len(curve):
         return f"accepted at most {curve['accepted'].max():.4g}"
     return _best(result)
+
+
+def _is_figure(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - no nan
 
 
 #: table, column, how its largest value is told

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hopforge.model.output.run_files import printable
 from hopforge.sim.pages.report import (
     Column,
     Explorer,
@@ -59,7 +60,8 @@ def write_page_data(report: Report, path: Path, covers: Sequence[str]) -> None:
         "sections": sections,
         "covers": list(covers),
     }
-    path.write_text(json.dumps(plain(content), ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    text = json.dumps(plain(content), ensure_ascii=False, allow_nan=False)
+    path.write_text(printable(text) + "\n", encoding="utf-8")
 
 
 def _item_data(item: Item) -> dict[str, Any]:

@@ -14,6 +14,7 @@ _LOADS = (0.2, 0.4, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
 _REDUCED = (0.6, 0.8)
 #: seeds that nothing was tuned on
 _SEEDS = (6, 7, 8)
+_FULL_SEEDS = "--full runs seeds 6, 7 and 8, whatever --seed says"
 #: load from which on each is beyond saturation in the document: between the two, in %
 _SATURATION = {"DOR": (70, 80), "star-channel": (80, 85), "DQN": (85, 90)}
 #: share of the load that is accepted below saturation
@@ -90,13 +91,26 @@ def _compare_accepted(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
     for algorithm, (low, high) in _SATURATION.items():
         part = means[means["algorithm"] == algorithm]
-        kept = part[part["accepted"] >= _KEPT * part["load"]]["load"]
-        ours = 100 * float(kept.max()) if len(kept) else None
+        last, first = _bracket(part)
         loads = ", ".join(f"{row['load']:g}: {row['accepted']:.3f}" for row in part.to_dict("records"))
-        note = f"highest load measured of which {_KEPT:.0%} are accepted; accepted at {loads}"
+        note = f"saturates between {last:g} and {first:g} % ({_KEPT:.0%} of a load below are accepted); "
+        note += f"accepted at {loads}"
+        ours = None
+        if options.full:  # the reduced run knows two loads, between which every range of the document lies
+            ours = min(max(float(low), last), first)  # of our range, what is nearest to the document's
+            note = f"the point of our range that is nearest to the document's; {note}"
         claim = f"{low} to {high}"
-        found.append(Comparison(f"last load below saturation, {algorithm}", "%", None, ours, note, claim=claim))
+        found.append(Comparison(f"load at which it saturates, {algorithm}", "%", None, ours, note, claim=claim))
     return found
+
+
+def _bracket(part: pd.DataFrame) -> tuple[float, float]:
+    """Return the last load in % before the first that is lost, and this one; 0 or 100 where none was measured."""
+    loads = part.sort_values("load")
+    lost = loads[loads["accepted"] < _KEPT * loads["load"]]["load"]
+    first = float(lost.min()) if len(lost) else 1.0
+    kept = loads[loads["load"] < first]["load"] if len(lost) else loads["load"]
+    return 100 * (float(kept.max()) if len(kept) else 0.0), 100 * first
 
 
 def _draw(data: pd.DataFrame, column: str, label: str, *, only_kept: bool) -> Figure:
@@ -118,7 +132,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         "dqn.fig4.6",
         "Latency of DQN-Routing, uniform traffic",
         f"{SOURCE}, figure 4.6",
-        (*ASSUMPTIONS, "nothing was tuned; DQN has learned from the start of the run"),
+        (*ASSUMPTIONS, _FULL_SEEDS, "nothing was tuned; DQN has learned from the start of the run"),
         _points,
         _measure,
         _compare_latency,
@@ -129,7 +143,7 @@ REPRODUCTIONS: Sequence[Reproduction] = (
         "dqn.fig4.7",
         "Accepted traffic of DQN-Routing, uniform",
         f"{SOURCE}, figure 4.7",
-        ASSUMPTIONS,
+        (*ASSUMPTIONS, _FULL_SEEDS),
         _points,
         _measure,
         _compare_accepted,

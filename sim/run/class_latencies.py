@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.network.core.records import (
     ACKNOWLEDGES,
-    HISTOGRAM_BINS,
     REPLIES,
     REQUESTS,
     ROUND_TRIPS,
@@ -17,7 +17,7 @@ from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.output.columns import Columns, one_row
 from hopforge.model.output.results import Table
-from hopforge.sim.run.run_statistics import percentile
+from hopforge.sim.run.run_statistics import mean_of, percentile
 
 NAMES = {REQUESTS: "request", REPLIES: "reply", ROUND_TRIPS: "round_trip", ACKNOWLEDGES: "acknowledge"}
 #: columns of the table `acknowledges`
@@ -89,14 +89,14 @@ def class_latencies(state: NetState) -> tuple[ClassLatency, ...]:
 
 
 def _mean(count: Any, name: str) -> float:
-    return float(count[name]) / max(int(count["packets"]), 1)
+    return mean_of(float(count[name]), int(count["packets"]))
 
 
 def _class_latency(state: NetState, k: int, network_latency: float) -> ClassLatency:
     count = state["class_count"][k]
     histogram = state["class_histogram"][k * HISTOGRAM_BINS : (k + 1) * HISTOGRAM_BINS]
     mean, largest = _mean(count, "sum"), int(count["largest"])
-    spread = float(np.sqrt(max(_mean(count, "squares") - mean * mean, 0.0)))
+    spread = float(np.sqrt(np.maximum(_mean(count, "squares") - mean * mean, 0.0)))
     median, p95, p99 = (percentile(histogram, share, largest) for share in (0.5, 0.95, 0.99))
     return ClassLatency(NAMES[k], int(count["packets"]), mean, spread, median, p95, p99, largest, network_latency)
 

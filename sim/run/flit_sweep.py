@@ -1,7 +1,9 @@
 """The sweep of the routers with flits: its runs, its curves of latency and throughput over the load."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from hopforge.sim.run.first_runs import prepare_job
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.kept_results import Row
 from hopforge.sim.run.knee import Knee
+from hopforge.sim.run.run_statistics import figure
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.sweep import Sweep, curve_knees
 
@@ -63,11 +66,11 @@ class FlitSweep(Sweep):
         first = ["variant"] if config.variants else []
         rows = [[*first, "load", "latency", "99 %", "accepted", "worst host", "hops"]]
         for row in summarise(runs).itertuples():
-            latency = "saturated" if row.saturated else f"{row.latency:.2f} ± {row.latency_interval:.2f}"
+            latency = "saturated" if row.saturated else _latency(row.latency, row.latency_interval)
             rows.append([
                 *([str(row.variant)] if config.variants else []),
-                f"{row.load:.4g}", latency, f"{row.latency_p99:.0f}", f"{row.accepted:.4f}",
-                f"{row.accepted_worst:.4f}", f"{row.hops:.3f}",
+                f"{row.load:.4g}", latency, figure(row.latency_p99), f"{row.accepted:.4f}",
+                f"{row.accepted_worst:.4f}", figure(row.hops, ".3f"),
             ])  # fmt: skip
         return rows
 
@@ -92,8 +95,12 @@ MEANS = [
 CLASS_MEANS = ["request_latency", "reply_latency", "round_trip_latency", "acknowledge_latency"]
 
 
+def _latency(mean: Any, half: Any) -> str:
+    return "–" if math.isnan(mean) else f"{mean:.2f} ± {figure(half, '.2f')}"
+
+
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per variant and load: means over seeds, and `saturated` if any run was."""
+    """One row per variant and load: means over the seeds with packets, and `saturated` if any run was."""
     parts = []
     for name in runs["variant"].unique():
         by_load = runs[runs["variant"] == name].groupby("load", sort=True)

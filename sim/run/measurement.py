@@ -19,6 +19,7 @@ from hopforge.sim.run.class_latencies import ClassLatency, acknowledge_tables, c
 from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.network_latency import network_words
+from hopforge.sim.run.run_statistics import figure
 
 
 class MeasuredRun(Protocol):
@@ -27,6 +28,10 @@ class MeasuredRun(Protocol):
     @property
     def config(self) -> Config:
         """What was asked for."""
+
+    @property
+    def seed(self) -> int:
+        """Of the random draws."""
 
     @property
     def topology(self) -> Topology:
@@ -166,7 +171,7 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
             from hopforge.sim.failures.rate_plot import plot_rates  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)
 
             plot_rates(failures, run.topology.name, scratch / "series.png")
-        write_metadata(scratch, run_metadata(run.config))
+        write_metadata(scratch, run_metadata(run.config, seed=run.seed))
 
 
 def write_agents(run: MeasuredRun, agents: AgentWatch, folder: Path, *, plots: bool) -> None:
@@ -193,8 +198,8 @@ def _latency_rows(found: Measurement) -> list[tuple[str, str]]:
     rows = [("latency", f"{found.latency:.2f} ± {found.latency_interval:.2f} cycles ({spread})")]
     if found.message_latency != found.latency:
         words = (
-            f"{found.message_latency:.2f} cycles (median {found.message_latency_median:.0f}, "
-            f"95 % {found.message_latency_p95:.0f}, 99 % {found.message_latency_p99:.0f}, "
+            f"{figure(found.message_latency, '.2f')} cycles (median {figure(found.message_latency_median)}, "
+            f"95 % {figure(found.message_latency_p95)}, 99 % {figure(found.message_latency_p99)}, "
             f"max {found.message_latency_max})"
         )
         rows.append(("messages", words))

@@ -4,7 +4,7 @@ import math
 from typing import Any, Protocol
 
 from hopforge.model.network.core.state import NetState
-from hopforge.sim.run.run_statistics import percentile
+from hopforge.sim.run.run_statistics import figure, mean_of, percentile
 
 
 class NetworkLatency(Protocol):
@@ -38,6 +38,8 @@ class NetworkLatency(Protocol):
 def network_latencies(state: NetState, bin_cycles: int = 1) -> dict[str, Any]:
     """Return mean, standard deviation (of all packets, not of a sample), percentiles and maximum, by field.
 
+    nan without packets.
+
     Parameters
     ----------
     state : NetState
@@ -45,9 +47,10 @@ def network_latencies(state: NetState, bin_cycles: int = 1) -> dict[str, Any]:
     bin_cycles : int
         Width of the bins of its histograms.
     """
-    packets, largest = max(int(state["measured"]), 1), int(state["network_latency_max"])
-    mean = int(state["network_latency_sum"]) / packets
-    spread = math.sqrt(max(float(state["network_latency_squares"]) / packets - mean * mean, 0.0))
+    packets, largest = int(state["measured"]), int(state["network_latency_max"])
+    mean = mean_of(int(state["network_latency_sum"]), packets)
+    squares = mean_of(float(state["network_latency_squares"]), packets)
+    spread = math.sqrt(max(squares - mean * mean, 0.0)) if packets else math.nan
     found = {"network_latency": mean, "network_latency_std": spread, "network_latency_max": largest}
     for name, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
         found[f"network_latency_{name}"] = percentile(state["network_histogram"], share, largest, bin_cycles)
@@ -64,7 +67,7 @@ def reset_network_latency(state: NetState) -> None:
 def network_words(found: NetworkLatency) -> str:
     """As people read it."""
     return (
-        f"{found.network_latency:.2f} cycles, standard deviation {found.network_latency_std:.2f} "
-        f"(median {found.network_latency_median:.0f}, 95 % {found.network_latency_p95:.0f}, "
-        f"99 % {found.network_latency_p99:.0f}, max {found.network_latency_max})"
+        f"{figure(found.network_latency, '.2f')} cycles, standard deviation {figure(found.network_latency_std, '.2f')} "
+        f"(median {figure(found.network_latency_median)}, 95 % {figure(found.network_latency_p95)}, "
+        f"99 % {figure(found.network_latency_p99)}, max {found.network_latency_max})"
     )

@@ -189,4 +189,4 @@ def write_trace(run: Simulation, lives: list[PacketLife], packets: pd.DataFrame,
         (scratch / "trace.txt").write_text("\n".join(life_text(run, life) for life in lives), encoding="utf-8")
         for life in lives:
             plot_life(run, life, scratch / f"packet_{life.key}.png")
-        write_metadata(scratch, run_metadata(run.config) | {"load": run.load, "run_seed": run.seed})
+        write_metadata(scratch, run_metadata(run.config, seed=run.seed) | {"load": run.load})

@@ -17,7 +17,7 @@ from hopforge.model.workload.program import waiting_text
 from hopforge.sim.run.class_latencies import acknowledge_tables
 from hopforge.sim.run.measurement import channel_columns, draw_channels, write_agents
 from hopforge.sim.run.network_latency import network_latencies, network_words
-from hopforge.sim.run.run_statistics import percentile
+from hopforge.sim.run.run_statistics import figure, mean_of, percentile
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic.placed import PlacedProgram
 
@@ -125,14 +125,14 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
     latency = (message["arrived"] - message["started"])[~local]
     ranks = state["rank"][: program.ranks]
     makespan = int(ranks["finished"].max(initial=0))
-    packets, cycles = max(int(state["measured"]), 1), max(int(state["cycle"]), 1)
+    packets, cycles = int(state["measured"]), max(int(state["cycle"]), 1)
     flits = int(state.senders["flits_received"].sum())  # without those of acknowledges
     channels = np.asarray(channel_columns(run, cycles)["load"])
     largest = int(state["latency_max"])
     shares = (0.5, 0.95, 0.99)
     median, p95, p99 = (percentile(state["histogram"], share, largest) for share in shares)
     message_median, message_p95, message_p99 = (
-        float(np.quantile(latency, share, method="inverted_cdf")) if len(latency) else 0.0 for share in shares
+        float(np.quantile(latency, share, method="inverted_cdf")) if len(latency) else np.nan for share in shares
     )
     return ProgramMeasurement(
         program=placed.trace.name,
@@ -144,18 +144,18 @@ def _measurement(run: Simulation, placed: PlacedProgram, local: NDArray[np.bool_
         payload_bytes=int(program.size_bytes.sum()),
         packets=int(state["packets_ejected"]),
         flits=flits,
-        message_latency=float(latency.mean()) if len(latency) else 0.0,
+        message_latency=float(latency.mean()) if len(latency) else np.nan,
         message_latency_median=message_median,
         message_latency_p95=message_p95,
         message_latency_p99=message_p99,
         message_latency_max=int(latency.max(initial=0)),
-        latency=int(state["latency_sum"]) / packets,
+        latency=mean_of(int(state["latency_sum"]), packets),
         latency_median=median,
         latency_p95=p95,
         latency_p99=p99,
         latency_max=largest,
         **network_latencies(state),
-        hops=int(state["hops_sum"]) / packets,
+        hops=mean_of(int(state["hops_sum"]), packets),
         waiting_share=float(ranks["waited"].mean() / max(makespan, 1)) if len(ranks) else 0.0,
         accepted=flits / cycles / max(run.topology.hosts, 1),
         channel_load_max=float(channels.max()) if len(channels) else 0.0,
@@ -209,18 +209,18 @@ def program_rows(found: ProgramMeasurement) -> list[tuple[str, str]]:
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
         (
             "message latency",
-            f"{found.message_latency:.2f} cycles (median {found.message_latency_median:.0f}, "
-            f"95 % {found.message_latency_p95:.0f}, 99 % {found.message_latency_p99:.0f}, "
+            f"{figure(found.message_latency, '.2f')} cycles (median {figure(found.message_latency_median)}, "
+            f"95 % {figure(found.message_latency_p95)}, 99 % {figure(found.message_latency_p99)}, "
             f"max {found.message_latency_max})",
         ),
         ("packets", f"{found.packets:,} with {found.flits:,} flits"),
         (
             "packet latency",
-            f"{found.latency:.2f} cycles (median {found.latency_median:.0f}, 95 % {found.latency_p95:.0f}, "
-            f"99 % {found.latency_p99:.0f}, max {found.latency_max})",
+            f"{figure(found.latency, '.2f')} cycles (median {figure(found.latency_median)}, "
+            f"95 % {figure(found.latency_p95)}, 99 % {figure(found.latency_p99)}, max {found.latency_max})",
         ),
         ("in the network", network_words(found)),
-        ("routers visited", f"{found.hops:.3f}"),
+        ("routers visited", figure(found.hops, ".3f")),
         ("accepted", f"{found.accepted:.4g} flits per host and cycle"),
         ("channel load", f"mean {found.channel_load_mean:.3f}, highest {found.channel_load_max:.3f} flits per cycle"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
@@ -238,4 +238,4 @@ def write_program(run: Simulation, found: ProgramMeasurement, folder: Path, *, p
         write_tables(scratch, tables | acknowledge_tables(run.state))
         if plots:
             draw_channels(run, channels, scratch)
-        write_metadata(scratch, run_metadata(run.config))
+        write_metadata(scratch, run_metadata(run.config, seed=run.seed))

@@ -1,7 +1,12 @@
 """What a run's samples say: the end of its start-up, the mean with its interval, percentiles."""
 
+import math
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from hopforge.model.kernel.histogram import EXACT_BINS, bin_ends
 
 #: batches of the interval; they are made of whole samples
 BATCHES = 20
@@ -44,11 +49,16 @@ def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
     samples : list of (packets, sum of latencies)
         Consecutive samples; they are merged into 20 batches of equal length, the oldest remainder is left out of the
         interval only.
+
+    Returns
+    -------
+    (float, float)
+        nan without packets; the half width is inf where a batch has none.
     """
     packets = np.array([p for p, _ in samples], float)
     totals = np.array([s for _, s in samples], float)
     if packets.sum() == 0:
-        return 0.0, float("inf")
+        return math.nan, math.nan
     mean = float(totals.sum() / packets.sum())
     count = min(BATCHES, len(samples))
     size = len(samples) // count
@@ -62,9 +72,9 @@ def batch_interval(samples: list[tuple[int, int]]) -> tuple[float, float]:
 
 
 def percentile(histogram: NDArray[np.int64], share: float, largest: int, bin_cycles: int = 1) -> float:
-    """Smallest latency that `share` of the packets do not exceed; `largest` if it lies in the last bin.
+    """Smallest latency that `share` of the packets do not exceed; nan without packets.
 
-    With bins of several cycles the middle of the bin.
+    In bins of several cycles, and from 65 536 bins on (`model.kernel.histogram`), the middle of the bin.
 
     Examples
     --------
@@ -73,6 +83,23 @@ def percentile(histogram: NDArray[np.int64], share: float, largest: int, bin_cyc
     """
     total = int(histogram.sum())
     if total == 0:
-        return 0.0
+        return math.nan
     k = int(np.searchsorted(np.cumsum(histogram), share * total))
-    return float(largest if k >= len(histogram) - 1 else k * bin_cycles + (bin_cycles - 1) / 2)
+    middle = float(bin_middles(k, bin_cycles))
+    return middle if k < EXACT_BINS else min(middle, float(largest))
+
+
+def bin_middles(bins: ArrayLike, bin_cycles: int = 1) -> NDArray[np.float64]:
+    """Return the middle of bins of a histogram of latencies, in cycles."""
+    least, largest = bin_ends(bins, bin_cycles)
+    return (least + largest) / 2
+
+
+def mean_of(total: float, count: int) -> float:
+    """Return total over count; nan for nothing."""
+    return total / count if count else math.nan
+
+
+def figure(value: Any, form: str = ".0f") -> str:
+    """Return a number as people read it; a dash where there is none."""
+    return "–" if math.isnan(value) else format(value, form)

@@ -44,7 +44,7 @@ from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
-from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mser5, percentile
+from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mean_of, mser5, percentile
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, with_skew
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
@@ -494,7 +494,7 @@ class Simulation:
             latency_p99=p99,
             latency_max=int(state["latency_max"]),
             **network_latencies(state, self.built.bin_cycles),
-            hops=int(state["hops_sum"]) / packets,
+            hops=mean_of(int(state["hops_sum"]), int(state["measured"])),
             **self._message_latencies(mean, median, p95, p99),
             derouted_share=self.built.derouted() / packets,
             accepted=float(received.mean()),
@@ -513,7 +513,7 @@ class Simulation:
         state, largest = self.state, int(self.state["latency_max"])
         if "message_histogram" in state.arrays:
             largest = int(state["message_latency_max"])
-            mean = int(state["message_latency_sum"]) / max(int(state["messages_measured"]), 1)
+            mean = mean_of(int(state["message_latency_sum"]), int(state["messages_measured"]))
             median, p95, p99 = (percentile(state["message_histogram"], share, largest) for share in (0.5, 0.95, 0.99))
         return {
             "message_latency": mean,

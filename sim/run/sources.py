@@ -27,6 +27,8 @@ def source_parameters(config: Config, load: float, round_packets: tuple[int, int
         lengths = np.zeros(max(traffic.packet_lengths))
         for length, weight in zip(traffic.packet_lengths, traffic.packet_weights, strict=True):
             lengths[length - 1] += weight
+    if traffic.source in ("interval", "rounds") and not load > 0:
+        raise TrafficError(f"load must be more than 0 with traffic.source {traffic.source}, not {load:g}")
     if traffic.source == "interval":
         return IntervalSource(interval_packets=1 / load)
     if traffic.source == "rounds":

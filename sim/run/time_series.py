@@ -18,7 +18,7 @@ from hopforge.sim.failures.report import failure_rows
 from hopforge.sim.run.agent_watch import AgentWatch
 from hopforge.sim.run.buffer_samples import router_flits
 from hopforge.sim.run.link_frames import write_frames
-from hopforge.sim.run.run_statistics import percentile
+from hopforge.sim.run.run_statistics import bin_middles, figure, percentile
 from hopforge.sim.run.series_frames import SeriesFrames
 from hopforge.sim.run.series_limits import series_cycles
 from hopforge.sim.run.simulation import Simulation
@@ -178,7 +178,7 @@ def run_series(run: Simulation, progress: Callable[[int, int], None], *, channel
     if failures is not None:
         begins += [record.cycle * count // total for record in failures.records]
     used = np.flatnonzero(whole)
-    middle = (used * built.bin_cycles + (built.bin_cycles - 1) / 2) * scale
+    middle = bin_middles(used, built.bin_cycles) * scale
     return TimeSeries(
         bins,
         pd.DataFrame(estimates, columns=["time", "router", "port", "mean", "least"]),
@@ -228,8 +228,9 @@ def series_rows(series: TimeSeries) -> list[tuple[str, str]]:
     if series.failures is not None:
         rows += failure_rows(series.failures)
     rows.append(("accepted at the end", f"{last['accepted']:.4g}"))
-    rows.append(("latency at the end", f"{last['latency']:.1f} {series.latency_unit}, 99 % {last['latency_p99']:.1f}"))
-    rows.append(("routers visited", f"{last['hops']:.3f}, derouted {100 * last['derouted_share']:.2f} %"))
+    latency = f"{figure(last['latency'], '.1f')} {series.latency_unit}, 99 % {figure(last['latency_p99'], '.1f')}"
+    rows.append(("latency at the end", latency))
+    rows.append(("routers visited", f"{figure(last['hops'], '.3f')}, derouted {100 * last['derouted_share']:.2f} %"))
     return rows
 
 
@@ -312,6 +313,8 @@ def write_series(
     folder: Path,
     topology: Topology | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    seed: int | None = None,
 ) -> None:
     """Write bins, learned times and distribution (CSV, Parquet), plots (PNG) and metadata (JSON).
 
@@ -327,6 +330,8 @@ def write_series(
         Draw a picture of its links for every bin, too: ``frames/*.png`` and ``links.gif``.
     progress : callable, optional
         Called with (pictures done, in all).
+    seed : int, optional
+        Of the run, by default that of the configuration.
     """
     tables: dict[str, Table] = {"series": series.bins, "distribution": series.distribution}
     if len(series.estimates):
@@ -350,7 +355,7 @@ def write_series(
                 for row in series.bins.itertuples()
             ]
             write_frames(topology, series.channels, texts, scratch, progress)
-        metadata = run_metadata(config)
+        metadata = run_metadata(config, seed=seed)
         if series.frames is not None:
             series.frames.write(scratch)
             metadata["frames"] = series.frames.metadata(series.time_unit, series.cycle_time)

@@ -1,10 +1,13 @@
 """A first configuration of one's own: a commented YAML file for a kind of network."""
 
 import os
+import re
 from importlib import resources
 from pathlib import Path
 
 from hopforge.model.config.base import suggestion
+from hopforge.model.config.root import NAME
+from hopforge.model.config.source import plain_value
 from hopforge.model.errors import UserError
 from hopforge.model.output.destination import one_file
 
@@ -48,13 +51,18 @@ def new_file(kind: str, target: Path, network: Path | None = None) -> None:
     if target.exists() or target.is_symlink():
         raise UserError(f"{target} is there already; name another file with --output")
     text = resources.files("hopforge").joinpath(*_FOLDER, f"{kind}.yml").read_text(encoding="utf-8")
-    if target.stem.isidentifier() and target.stem.isascii():
+    if _is_name(target.stem):
         text = text.replace(f"\nname: {kind}\n", f"\nname: {target.stem}\n")
     text = text.replace("FILE", target.name)
     if network is not None:
         text = text.replace(f"file: {_FROM_FILE[kind]} ", f"file: {_as_seen_from(target.parent, network)} ")
     with one_file(target) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def _is_name(text: str) -> bool:
+    """Tell whether a text can be key `name` as it stands: YAML reads ``null`` and ``true`` as something else."""
+    return re.fullmatch(NAME, text) is not None and isinstance(plain_value(text), str)
 
 
 def _as_seen_from(folder: Path, file: Path) -> str:

@@ -55,6 +55,7 @@ def files(folder: Path) -> dict[str, bytes]:
         elif name == "metadata.json":
             known = json.loads(found[name])
             del known["command"]
+            known.pop("kind", None)  # Python says it, the command is in `command`
             found[name] = json.dumps(known).encode()
     return found
 

@@ -19,6 +19,7 @@ OF_MODULES = {"copy": "shutil", "move": "shutil", "remove": "os"}
 OURS = {"scratch", "part", "place"}
 #: files whose writing functions get such a place from their caller, or work in a folder of their own; why
 EXEMPT = {
+    "model/output/run_files.py": "removes what metadata of ours list, called by staged",
     "model/kernel/program_cache.py": "machine code of kernels, in the cache",
     "model/workload/kept_traces.py": "parsed traces, in the cache",
     "sim/programs/record_communicators.py": "the trace of SimGrid: temporary",
@@ -53,7 +54,6 @@ EXEMPT = {
     "sim/run/link_frames.py": "the folder is that of staged",
     "sim/pages/report_data.py": "the folder is that of staged",
     "sim/drive/replay.py": "into what one_file yields",
-    "src/hopforge/api/simulate.py": "pictures of an earlier run, of which metadata.json tells",
     "src/hopforge/api/network.py": "a graph: temporary",
     "model/output/columns.py": "writes into what staged yields",
 }

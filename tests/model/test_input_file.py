@@ -177,6 +177,7 @@ OWN_FILES = {
     "gen/synth.py": "what a tool wrote",
     "gen/synth_timing.py": "what a tool wrote",
     "gen/timing.py": "what a tool wrote",
+    "model/output/run_files.py": "metadata of ours",
     "gen/fpga_tools.py": "what a tool wrote",
     "sim/cosim/gate_report.py": "what a tool wrote",
     "sim/cosim/gate_run.py": "what a simulator of ours wrote",

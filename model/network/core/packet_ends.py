@@ -3,9 +3,10 @@
 from numba import int64
 
 from hopforge.model.kernel.compile import inlined
+from hopforge.model.kernel.histogram import histogram_bin
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, DELIVERED, LOST, call_hook
-from hopforge.model.network.core.records import HISTOGRAM_BINS, Net, packet_at
+from hopforge.model.network.core.records import Net, packet_at
 
 
 @inlined
@@ -22,8 +23,8 @@ def count_arrival(net: Net, p: int, now: int, bin_cycles: int) -> None:
     net.hops_sum += packet.hops
     net.latency_max = max(net.latency_max, latency)
     net.latency_min = min(net.latency_min, latency)
-    int64s(net.histogram)[min(latency // bin_cycles, HISTOGRAM_BINS - 1)] += 1
-    int64s(net.network_histogram)[min(in_network // bin_cycles, HISTOGRAM_BINS - 1)] += 1
+    int64s(net.histogram)[histogram_bin(latency // bin_cycles)] += 1
+    int64s(net.network_histogram)[histogram_bin(in_network // bin_cycles)] += 1
     if net.messages != 0 and call_hook(net.messages, net, ARRIVED, int64(p), now) != 0:
         return  # the record lives on as that of the reply
     if net.acks != 0 and call_hook(net.acks, net, DELIVERED, int64(p), now) != 0:

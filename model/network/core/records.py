@@ -36,8 +36,6 @@ DATA, REQUEST, REQUESTED, ANSWER = range(4)
 AT_ONCE, RENDEZVOUS, MATCHED = range(3)
 #: bits of a time in an entry of the heap of timers that are taken by the rank
 RANK_BITS = 20
-#: bins of the latency histogram, one cycle each; the last one holds all above
-HISTOGRAM_BINS = 65536
 #: a host VC is the number host << HOST_VC_BITS | vc
 HOST_VC_BITS = 4
 HOST_VC_MASK = (1 << HOST_VC_BITS) - 1
@@ -479,7 +477,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "leaving": np.dtype("int64"),  # input VC << 32 | packet of heads that leave a router in this cycle
     "note_event": NOTE,  # NOTE[wheel, routers·P]: feedback on its way
     "note_events": np.dtype("int32"),  # int32[wheel]
-    "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets, the last bin holds all above
+    "histogram": np.dtype("int64"),  # int64[bins]: latency of measured packets
     "network_histogram": np.dtype("int64"),  # int64[bins]: the same since the head left the host
     "log": np.dtype("int64"),  # int64[capacity, 6]: see event_log.put_log
 }

@@ -1,8 +1,9 @@
 """Latencies of packets by class: requests, replies, round trips, acknowledges."""
 
 from hopforge.model.kernel.compile import inner
+from hopforge.model.kernel.histogram import HISTOGRAM_BINS, histogram_bin
 from hopforge.model.kernel.memory import int64s
-from hopforge.model.network.core.records import HISTOGRAM_BINS, Net, class_count_at
+from hopforge.model.network.core.records import Net, class_count_at
 
 
 @inner
@@ -14,4 +15,4 @@ def count_class(net: Net, k: int, latency: int, network_latency: int) -> None:
     count.squares += float(latency) * float(latency)
     count.largest = max(count.largest, latency)
     count.network_sum += network_latency
-    int64s(net.class_histogram)[k * HISTOGRAM_BINS + min(latency, HISTOGRAM_BINS - 1)] += 1
+    int64s(net.class_histogram)[k * HISTOGRAM_BINS + histogram_bin(latency)] += 1

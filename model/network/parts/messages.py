@@ -8,9 +8,10 @@ A message is a record of its own while packets of it are under way (Bernoulli an
 import numpy as np
 
 from hopforge.model.kernel.compile import c_kernel, inner
+from hopforge.model.kernel.histogram import HISTOGRAM_BINS, histogram_bin
 from hopforge.model.kernel.memory import int32s, int64s
 from hopforge.model.network.core.hooks import ARRIVED, CREATED, HOOK_SIGNATURE, LOST
-from hopforge.model.network.core.records import HISTOGRAM_BINS, MESSAGE, PROGRAM, Net, host_at, message_at, packet_at
+from hopforge.model.network.core.records import MESSAGE, PROGRAM, Net, host_at, message_at, packet_at
 from hopforge.model.network.core.state import NetState
 
 
@@ -80,7 +81,7 @@ def end_packet(net: Net, p: int, now: int) -> None:
         net.messages_measured += 1
         net.message_latency_sum += latency
         net.message_latency_max = max(net.message_latency_max, latency)
-        int64s(net.message_histogram)[min(latency, HISTOGRAM_BINS - 1)] += 1
+        int64s(net.message_histogram)[histogram_bin(latency)] += 1
     int32s(net.free_message)[net.free_messages] = m
     net.free_messages += 1
 

@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopforge.api.result import Picture, Result, forced, html_image, html_lines, html_rows, refuse_unknown
+from hopforge.api.result import Picture, Result, html_image, html_lines, html_rows, refuse_unknown
+from hopforge.api.writing import forced
 from hopforge.model.output.results import said_command
 from hopforge.sim.pages.compare import Comparison as Found
 from hopforge.sim.pages.compare import Subject, compare_results, subject_at
@@ -73,7 +74,7 @@ class Comparison:
         UserError
             The files cannot be written.
         """
-        with forced(force), said_command([self._words]):
+        with forced(force), said_command([self._words], "compare"):
             write_comparison(self._found, Path(folder))
         return Path(folder)
 

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from hopforge.api.errors import placed
+from hopforge.api.writing import writing
 from hopforge.model.config import Config, ConfigError
 from hopforge.model.config.base import named_files
 from hopforge.model.config.load import check_source, load_file, parse_config
@@ -101,20 +102,28 @@ class Configuration:
         shown = f"{key!r}, {value!r}" if isinstance(key, str) else repr(changes)
         return Configuration(self._name, source, config, self._folder, f"{self._recipe}.replace({shown})", None)
 
-    def write(self, path: str | os.PathLike[str]) -> Path:
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write it as a YAML file, which the commands read, too; files that it names are named from there.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file.
+        force : bool
+            Replace an input or a file of another kind, too.
 
         Raises
         ------
         UserError
-            The file cannot be written, or would replace an input or a file of another kind.
+            The file cannot be written, or would replace an input or a file of another kind and `force` is false.
         """
         path = Path(path)
         data, text = self._source.data, self.text
         if path.absolute().parent.resolve() != self._folder.absolute().resolve():
             moved = _moved(data, self._config, path.absolute().parent)
             text = text if moved == data else _yaml(moved)
-        write_text(path, text, "YAML")
+        with writing(path, force):
+            write_text(path, text, "YAML")
         return path
 
     def __eq__(self, other: object) -> bool:
@@ -145,11 +154,10 @@ def load(path: str | os.PathLike[str]) -> Configuration:
         One line ``file:line: key: reason`` for each mistake; `mistakes` holds the parts.
     """
     path = Path(path)
+    folder = path.absolute().parent  # wherever the program goes then
     with placed(str(path), None):
-        found = load_file(path, keys=False)
-    return Configuration(
-        str(path), found.source, found.config, path.parent, f"hopforge.load({str(path)!r})", found.text
-    )
+        found = load_file(path, folder=folder, keys=False)
+    return Configuration(str(path), found.source, found.config, folder, f"hopforge.load({str(path)!r})", found.text)
 
 
 def loads(text: str, *, folder: str | os.PathLike[str] = ".") -> Configuration:
@@ -167,15 +175,18 @@ def loads(text: str, *, folder: str | os.PathLike[str] = ".") -> Configuration:
     ConfigError
         One line ``<python>:line: key: reason`` for each mistake.
     """
-    name = "<python>"
+    if not isinstance(text, str):
+        raise TypeError(f"loads takes the text of a configuration, not {type(text).__name__}")
+    name, place = "<python>", Path(folder).absolute()
     with placed(name, None):
-        config = parse_config(text, name, folder=Path(folder), keys=False)
-    return Configuration(name, read_source(text), config, Path(folder), f"hopforge.loads({text!r})", text)
+        config = parse_config(text, name, folder=place, keys=False)
+    given = "" if Path(folder) == Path() else f", folder={os.fspath(folder)!r}"
+    return Configuration(name, read_source(text), config, place, f"hopforge.loads({text!r}{given})", text)
 
 
 def made_here(data: dict[str, Any], recipe: str) -> Configuration:
     """Check data that were made in Python, whose files have absolute names."""
-    name, folder = "<python>", Path()
+    name, folder = "<python>", Path.cwd()
     with placed(name, None):
         changes = {key: _plain(key, value) for key, value in data.items()}
         source = _changed(Source({}, {(): 0}), changes)
@@ -211,6 +222,8 @@ def _plain(key: str, value: Any) -> Any:
 
     try:
         return json.loads(json.dumps(value, default=simple, allow_nan=False))
+    except RecursionError as error:
+        raise ConfigError(f"{key}: is nested too deeply") from error
     except ValueError as error:
         raise ConfigError(f"{key}: must be finite and hold no circle, not {value!r}") from error
 

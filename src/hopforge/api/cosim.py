@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from hopforge.api.configuration import Configuration, configuration
-from hopforge.api.errors import refuse_outside
+from hopforge.api.errors import number_within
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Call, called, check_folder, html_rows, refuse_unknown
 from hopforge.model.errors import UserError
@@ -101,10 +101,10 @@ def cosim(
         refuse_unknown("part", str(part), PARTS)
     if waves and output is None:
         raise UserError("waves needs output, the folder in which they are kept")
-    for name, value in (("lookups", lookups), ("cycles", cycles), ("variants", variants), ("faults", faults)):
-        refuse_outside(name, value, 1)
-    refuse_outside("load", load, 0.0, 1.0)
-    refuse_outside("seed", seed, 0, MOST_SEED)
+    lookups, cycles = number_within("lookups", lookups, 1), number_within("cycles", cycles, 1)
+    variants, faults = number_within("variants", variants, 1), number_within("faults", faults, 1)
+    load = number_within("load", load, 0.0, 1.0)
+    seed = number_within("seed", seed, 0, MOST_SEED)
     chosen = None if simulator is None else simulator_name(simulator)
     options = {"lookups": lookups, "load": load, "cycles": cycles, "variants": variants, "faults": faults}
     kept = check_folder(output)

@@ -13,7 +13,7 @@ from hopforge.model.config.load import with_place
 from hopforge.model.config.source import Source
 from hopforge.model.errors import Mistake, UserError
 
-__all__ = ["HopforgeWarning", "placed", "refuse_outside", "warn"]
+__all__ = ["HopforgeWarning", "number_within", "placed", "warn"]
 
 _LINE = re.compile(r"(?P<line>:\d+)?(?: \(changed in Python\))?: (?P<rest>.*)", re.DOTALL)
 _KEY = re.compile(r"(?P<key>[a-z]\w*(?:\.\w+|\[\d+\])+(?=:? )|[a-z]\w*(?=: ))")
@@ -71,8 +71,8 @@ def _is_ours(file: str, home: str) -> bool:
     return file.startswith(home) or file == contextlib.__file__
 
 
-def refuse_outside(name: str, value: Any, least: float, most: float | None = None) -> None:
-    """Refuse an argument outside of its limits; None is the configuration's.
+def number_within(name: str, value: Any, least: float, most: float | None = None) -> Any:
+    """Return an argument as a number of Python, of the type of `least`; None is the configuration's.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def refuse_outside(name: str, value: Any, least: float, most: float | None = Non
         It is too small or too large.
     """
     if value is None:
-        return
+        return None
     kind = type(least)
     try:
         fits = not isinstance(value, bool) and kind(value) == value
@@ -94,3 +94,4 @@ def refuse_outside(name: str, value: Any, least: float, most: float | None = Non
         raise UserError(f"{name} must be at least {least:g}, not {value}")
     if most is not None and value > most:
         raise UserError(f"{name} must be at most {most:.12g}, not {value}")
+    return kind(value)

@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hopforge.api.configuration import Configuration, configuration
-from hopforge.api.errors import refuse_outside
-from hopforge.api.result import Call, called, forced, html_rows, refuse_unknown
+from hopforge.api.errors import number_within
+from hopforge.api.result import Call, called, html_rows, refuse_unknown
+from hopforge.api.writing import forced
 from hopforge.model.errors import UserError
 from hopforge.model.output.results import staged
 
@@ -124,7 +125,7 @@ def generate(
         if name not in _PARTS[what].options:
             parts = " or ".join(part for part, each in _PARTS.items() if name in each.options)
             raise UserError(f"{name} is for {parts} only, not for {what}")
-    refuse_outside("router", router, 0)
+    router = number_within("router", router, 0)
     with called(configuration(config), f"gen {what}", "generate", what=what, **options) as call:
         module, function = _PARTS[what].place.split(":")
         write: Callable[..., Any] = getattr(import_module(module), function)

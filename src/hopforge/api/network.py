@@ -84,7 +84,10 @@ def _matrix(graph: ArrayLike) -> GraphData:
             _NAME, f"an adjacency matrix may have at most {_MOST_ROUTERS} routers, not {routers}; give a graph of "
             "networkx"
         )  # fmt: skip
-    links = np.asarray(dense.toarray() if hasattr(dense, "toarray") else dense)
+    try:
+        links = np.asarray(dense.toarray() if hasattr(dense, "toarray") else dense)
+    except ValueError as error:
+        raise TopologyError(_NAME, "the adjacency matrix must have rows of one length") from error
     if links.ndim != 2 or links.shape[0] != links.shape[1] or not len(links):
         raise TopologyError(_NAME, f"the adjacency matrix must be square, not of shape {links.shape}")
     if links.dtype.kind not in "biu" and not (links.dtype.kind == "f" and bool((links == np.floor(links)).all())):

@@ -9,14 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from hopforge.api.configuration import Configuration
 from hopforge.api.errors import placed, warn
+from hopforge.api.writing import forced, writing
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.output.destination import one_file, replace_anything
+from hopforge.model.output.destination import one_file
 from hopforge.model.output.results import check_writable, said_command
+from hopforge.model.output.run_files import kind_of_run
 from hopforge.sim.start.preparation import for_command
 
 if TYPE_CHECKING:
@@ -61,16 +64,19 @@ class Call(NamedTuple):
         As the command uses it.
     words : str
         The Python expression that makes the result again: ``metadata.json`` names it as the command.
+    kind : str
+        Command that writes the same files.
     """
 
     configuration: Configuration
     config: Config
     words: str
+    kind: str
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
         """Let errors of the block name file, line and key, and its files the expression that made them."""
-        with placed(self.configuration._name, self.configuration._source), said_command([self.words]):
+        with placed(self.configuration._name, self.configuration._source), said_command([self.words], self.kind):
             yield
 
 
@@ -92,7 +98,8 @@ def called(configuration: Configuration, command: str, function: str, **options:
     given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
     with placed(configuration._name, configuration._source):
         used = for_command(command, configuration._config)
-    call = Call(configuration, used, f"hopforge.{function}({configuration!r}{given})")
+    kind = kind_of_run({"command": ["hopforge", *command.split()]}) or command
+    call = Call(configuration, used, f"hopforge.{function}({configuration!r}{given})", kind)
     with call.named():
         yield call
     if call.config.unused:
@@ -120,15 +127,22 @@ class Picture:
         """The bytes of the file."""
         return self._png
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write it to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file.
+        force : bool
+            Replace an input or a file of another kind, too.
 
         Raises
         ------
         UserError
-            The file cannot be written, or would replace an input or a file of another kind.
+            The file cannot be written, or would replace an input or a file of another kind and `force` is false.
         """
-        with one_file(Path(path), "a PNG picture") as part:
+        with writing(Path(path), force), one_file(Path(path), "a PNG picture") as part:
             part.write_bytes(self._png)
         return Path(path)
 
@@ -158,7 +172,7 @@ class Result:
     @cached_property
     def values(self) -> Mapping[str, Any]:
         """What was measured, by the names that the columns of `table` have."""
-        return self._found.values()
+        return MappingProxyType(self._found.values())
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -168,7 +182,7 @@ class Result:
     @cached_property
     def tables(self) -> Mapping[str, "pd.DataFrame"]:
         """All tables that the command writes, by their names."""
-        return self._written.tables
+        return MappingProxyType(self._written.tables)
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -178,7 +192,7 @@ class Result:
     @cached_property
     def pictures(self) -> Mapping[str, Picture]:
         """All plots, by their names."""
-        return self._written.pictures or self._files(plots=True).pictures
+        return MappingProxyType(self._written.pictures or self._files(plots=True).pictures)
 
     def plot(self, name: str | None = None) -> Picture:
         """Return a plot, by default the first one.
@@ -208,7 +222,7 @@ class Result:
         UserError
             The files cannot be written.
         """
-        with forced(force), self._call.named():
+        with self._call.named(), forced(force):
             self._found.write(Path(folder), plots=plots)
         return Path(folder)
 
@@ -287,16 +301,6 @@ def refuse_unknown(what: str, name: str, known: Iterable[str]) -> NoReturn:
     if not names:
         raise UserError(f"this result has no {what}")
     raise UserError(f"{what} must be one of {names}, not {name!r}")
-
-
-@contextlib.contextmanager
-def forced(force: bool) -> Iterator[None]:
-    """Let files of this block replace inputs and files of another kind, if `force` says so."""
-    replace_anything(force)
-    try:
-        yield
-    finally:
-        replace_anything(False)
 
 
 def check_folder(folder: "str | os.PathLike[str] | None") -> Path | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopforge.api.configuration import Configuration, configuration
-from hopforge.api.errors import refuse_outside
+from hopforge.api.errors import number_within
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, called
 from hopforge.model.config import Config
@@ -50,12 +50,8 @@ class NetFound:
         return [*run_rows({"": self._config}), *self._run.rows()]
 
     def write(self, folder: Path, *, plots: bool = False) -> None:
-        """Write tables and metadata; pictures of the run before do not stand beside the tables of this one."""
-        earlier = (folder / "metadata.json").exists()
+        """Write tables and metadata."""
         self._run.write(folder, plots=plots)
-        if earlier and not plots:
-            for name in _PICTURES:
-                (folder / f"{name}.png").unlink(missing_ok=True)
 
     def refuse(self) -> None:
         """Raise what is wrong with the run although its results can be kept."""
@@ -72,7 +68,7 @@ class SeriesFound:
 
         if frames:
             check_frames(config.simulation.series_bins)
-        self._config, self._frames = config, frames
+        self._config, self._frames, self._seed = config, frames, seed
         self._run: Bins = prepare("series", config, load=load, seed=seed)
         self._found: TimeSeries
 
@@ -98,7 +94,8 @@ class SeriesFound:
         """Write tables, plots and metadata; with frames also a picture of the links for every bin."""
         from hopforge.sim.run.time_series import write_series  # noqa: PLC0415 - as above
 
-        write_series(self._config, self._found, folder, self._network if self._frames else None, progress)
+        network = self._network if self._frames else None
+        write_series(self._config, self._found, folder, network, progress, seed=self._seed)
 
     def refuse(self) -> None:
         """Raise what is wrong with the run although its results can be kept."""
@@ -169,7 +166,8 @@ def simulate(
     load : float, optional
         Offered flits per host and cycle, 0 to 1; by default ``simulation.load``.
     seed : int, optional
-        Of every random draw; by default the file's.
+        Of traffic and of decisions during the run; by default the file's. Networks and tables that are drawn, such as
+        random ties, keep the file's.
     progress : bool or callable
         A bar on a terminal and in Jupyter, or a function that is called with (done, in all).
 
@@ -183,8 +181,8 @@ def simulate(
         Agents of DQN routing got no numbers; its ``result`` is what was measured until then.
     """
     given = configuration(config)
-    refuse_outside("load", load, 0.0, 1.0)
-    refuse_outside("seed", seed, 0, MOST_SEED)
+    load = number_within("load", load, 0.0, 1.0)
+    seed = number_within("seed", seed, 0, MOST_SEED)
     with called(given, "net", "simulate", load=load, seed=seed) as call:
         found = NetFound(call.config, load=load, seed=seed)
         with shown(progress, found.unit, found.words) as advance:
@@ -206,8 +204,8 @@ def series(
     `Result.values` are those of the last bin, `Result.table` holds all.
     """
     given = configuration(config)
-    refuse_outside("load", load, 0.0, 1.0)
-    refuse_outside("seed", seed, 0, MOST_SEED)
+    load = number_within("load", load, 0.0, 1.0)
+    seed = number_within("seed", seed, 0, MOST_SEED)
     with called(given, "series", "series", load=load, seed=seed) as call:
         found = SeriesFound(call.config, load=load, seed=seed)
         with shown(progress, found.unit, found.words) as advance:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopforge.api.configuration import Configuration, configuration
-from hopforge.api.errors import refuse_outside, warn
+from hopforge.api.errors import number_within, warn
 from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, called, check_folder, html_lines
 from hopforge.model.config import Config
@@ -111,7 +111,7 @@ def sweep(
     UserError
         The configuration is no good for it.
     """
-    refuse_outside("workers", workers, 1)
+    workers = number_within("workers", workers, 1)
     kept = check_folder(output)
     with called(configuration(config), "sweep", "sweep", output=output, workers=workers, dask=dask) as call:
         found = SweepFound(call.config)

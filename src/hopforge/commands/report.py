@@ -47,7 +47,7 @@ def report(
         _tell(found.problems)
         raise UserError(f"{folder}: no results of hopforge below it (CSV, Parquet, JSON metadata, PNG)")
     write_report(result_page(found, shlex.join(command_words()), rows=rows), target)
-    _tell(found.problems)
+    _tell([*found.problems, *(f"{name}: metadata.json does not list it" for name in found.unlisted)])
     if is_special(target):
         return  # what comes out of a pipe is the page and nothing else
     show_rows([(result.folder, _words(result)) for result in found.sets])
@@ -128,7 +128,7 @@ def _words(result: "ResultSet") -> str:
     return f"{result.kind}: " + ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in counts)
 
 
-def _tell(problems: "Sequence[Problem]") -> None:
+def _tell(problems: "Sequence[Problem | str]") -> None:
     for problem in problems[:_MOST_PROBLEMS]:
         complain(f"not shown: {problem}")
     if len(problems) > _MOST_PROBLEMS:

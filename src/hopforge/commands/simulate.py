@@ -17,6 +17,10 @@ from hopforge.commands.terminal import (
 )
 from hopforge.model.seeds import MOST_SEED
 
+_SEED_HELP = "Of traffic and decisions during the run (default: the file's); tables that are drawn keep the file's."
+RunSeed = Annotated[int | None, typer.Option("--seed", min=0, max=MOST_SEED, help=_SEED_HELP)]
+"""Option of the commands that run a network once."""
+
 
 def hits(
     config: ConfigPath,
@@ -53,9 +57,7 @@ def net(
     load: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Offered flits per host, cycle (default: simulation.load).")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=MOST_SEED, help="Of every random draw (default: the file's).")
-    ] = None,
+    seed: RunSeed = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/net).")
     ] = None,
@@ -95,9 +97,7 @@ def series(
     load: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Offered load at the beginning (default: simulation.load).")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=MOST_SEED, help="Of every random draw (default: the file's).")
-    ] = None,
+    seed: RunSeed = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/series).")
     ] = None,
@@ -195,9 +195,7 @@ def trace(
     load: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Offered flits per host, cycle (default: simulation.load).")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=MOST_SEED, help="Of every random draw (default: the file's).")
-    ] = None,
+    seed: RunSeed = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/trace).")
     ] = None,

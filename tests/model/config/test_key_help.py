@@ -62,3 +62,8 @@ def test_unknown_keys(path: str, words: str) -> None:
     with pytest.raises(UserError) as told:
         key_help(path)
     assert str(told.value).startswith(words)
+
+
+def test_the_number_of_an_item_is_no_key() -> None:
+    with pytest.raises(UserError, match="KEY: 3 is the number of an item, not a key"):
+        key_help("3")

@@ -123,3 +123,39 @@ def test_faults_of_plots_and_tables_in_a_browser(tmp_path: Path) -> None:
         "lies": "h", "names": ["p", "q (on p)"], "dash": "dot", "turned": 0, "clash": 0,
         "hint": "Scroll: more columns at the right, more rows below (40 in all).",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ResultSet(".", {"kind": "hits", "config": {"topology": {"kind": "mesh"}}, "totals": {"lookups": 3}}),
+        ResultSet("b", {"command": "hopforge net x.yml", "config": {"topology": {"kind": "mesh"}, "routing": []}},
+                  {"measurement": pd.DataFrame({"latency": ["x"], "accepted": ["y"], "load": [0.1]})}),
+    ],
+    ids=["totals without a hit rate", "text where numbers belong"],
+)  # fmt: skip
+def test_what_cannot_be_told_hides_nothing_else(broken: ResultSet) -> None:
+    assert glance([broken]) is None
+    together = glance([broken, sweep([False, False, True])])
+    assert together is not None and together == glance([sweep([False, False, True])])
+
+
+def test_lengths_of_packets_are_those_of_the_run() -> None:
+    for traffic, words in (
+        ({"packet_flits": 1, "packet_range": [2, 258]}, "packets of 2 to 258 flits"),
+        ({"packet_flits": 1, "packet_lengths": [1, 5]}, "packets of 1, 5 flits"),
+        ({"packet_flits": 4}, "packets of 4 flits"),
+    ):
+        result = sweep([False, False, True])
+        result.metadata["config"] = CONFIG | {"traffic": traffic}
+        section = glance([result])
+        assert section is not None
+        assert any(words in fact.note for fact in section.facts)
+
+
+def test_a_run_without_packets_has_a_dash() -> None:
+    table = pd.DataFrame({"latency": [np.nan], "accepted": [0.0], "load": [0.0]})
+    result = ResultSet(".", {"config": {"topology": {"kind": "mesh"}}}, {"measurement": table})
+    section = glance([result])
+    assert section is not None
+    assert ("latency", "–") in [(fact.label, fact.value) for fact in section.facts]

@@ -243,6 +243,38 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     assert "bad\\udcff" in render(result_page(find_results(tmp_path), "x"))
 
 
+def test_files_of_an_earlier_run_are_told_and_not_shown(tmp_path: Path) -> None:
+    table = pd.DataFrame({"load": [0.1, 0.2], "latency": [1.0, 2.0]})
+    metadata = {"command": ["hopforge", "net", "a.yml"], "files": ["new.csv", "new.parquet", "metadata.json"]}
+    write_set(tmp_path / "r", {"new": table, "old": table}, metadata)
+    (tmp_path / "r" / "old.png").write_bytes(b"no picture")
+    found = find_results(tmp_path)
+    (result,) = found.sets
+    assert (list(result.tables), result.pictures) == (["new"], {})
+    assert found.unlisted == ["r/old.parquet", "r/old.csv", "r/old.png"]
+    assert "not shown: r/old.parquet, r/old.csv, r/old.png" in render(result_page(found, "c"))
+    (tmp_path / "r" / "cosim.json").write_text('{"result": {}}')  # of a command that lists nothing
+    assert sorted(find_results(tmp_path).sets[0].tables) == ["new", "old"]
+
+
+def test_results_of_python_are_what_their_kind_says(tmp_path: Path) -> None:
+    metadata = {"command": ["hopforge.sweep(hopforge.load('a.yml'))"], "kind": "sweep"}
+    write_set(tmp_path / "r", {"curve": curve(0.0)}, metadata)
+    assert find_results(tmp_path).sets[0].kind == "sweep"
+
+
+def test_metadata_with_what_is_no_character(tmp_path: Path) -> None:
+    write_set(tmp_path / "r", {"curve": curve(0.0)}, {})
+    (tmp_path / "r" / "metadata.json").write_text('{"command": ["hopforge", "net", "\\ud800.yml"], "\\udfff": 1}')
+    assert b"ud800.yml" in render(result_page(find_results(tmp_path), "c")).encode("utf-8")
+
+
+def test_a_row_of_lookups_without_a_hit_rate_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "t.csv").write_text("lookups,x\n0,7\n")
+    assert "lookups" in render(result_page(find_results(tmp_path), "c"))
+
+
 def test_tables_of_others_do_not_break_the_page(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"when,huge,mixed,</script>\n2024-01-01,{'9' * 400},1,inf\n,,x,-inf\n")
     frame = pd.DataFrame({"list": [[1], [2, 3]], "when": pd.to_datetime(["2024-01-01", None]), "n": [1, None]})

@@ -10,15 +10,23 @@ from scipy import stats
 from scipy.special import stdtrit
 
 from hopforge.model.config import Config, parse_config
+from hopforge.model.kernel.histogram import EXACT_BINS, HISTOGRAM_BINS, bin_ends, histogram_bin
 from hopforge.model.routing.graph import distances
 from hopforge.sim.run import channel_plot
 from hopforge.sim.run.channel_plot import plot_channels
-from hopforge.sim.run.measurement import channel_columns, write_measurement
+from hopforge.sim.run.measurement import channel_columns, measurement_rows, write_measurement
+from hopforge.sim.run.network_latency import network_words
+from hopforge.sim.run.program_run import run_program
 from hopforge.sim.run.run_statistics import BATCHES, T_QUANTILES, batch_interval, mser5, percentile
 from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.run.time_series import run_series, series_rows
 
 MESH = "topology: {kind: mesh, radices: [4, 3]}"
 TORUS = "topology: {kind: torus, radices: [5, 4]}"
+PAIR_PROGRAM = """\
+topology: {kind: mesh, radices: [2]}
+traffic: {source: program, flit_bytes: 16}
+workload: {kind: collective, operation: alltoall, bytes: 1500000, mtu_bytes: 4096}"""
 
 
 def config(*lines: str) -> Config:
@@ -81,7 +89,7 @@ def test_intervals_are_batch_means() -> None:
     mean, half = batch_interval([(1000, 1000 * m) for m in means])  # type: ignore[misc]
     assert mean == pytest.approx(means.mean())
     assert half == pytest.approx(stats.t.ppf(0.975, 19) * means.std(ddof=1) / np.sqrt(20))
-    assert batch_interval([(0, 0)] * 20) == (0.0, float("inf"))
+    assert np.isnan(batch_interval([(0, 0)] * 20)).all()
     assert batch_interval([(5, 50)]) == (10.0, float("inf"))
 
 
@@ -99,9 +107,60 @@ def test_percentiles_are_the_smallest_latency_with_the_share(share: float) -> No
     assert percentile(np.bincount(values, minlength=60), share, int(values.max())) == expected
 
 
-def test_a_percentile_beyond_the_histogram_is_the_largest_latency() -> None:
-    assert percentile(np.array([0, 1, 0, 99]), 0.5, 777) == 777.0
-    assert percentile(np.zeros(4, np.int64), 0.5, 0) == 0.0
+@pytest.mark.parametrize(("first", "unit"), [(0, 1), (65_000, 1), (65_536, 1), (1 << 40, 1), (700_000, 16)])
+def test_percentiles_above_the_exact_bins_are_within_one_percent(first: int, unit: int) -> None:
+    values = first + np.random.default_rng(3).integers(0, 200_000, 3001)
+    bins = np.array([histogram_bin.py_func(int(value) // unit) for value in values])
+    for share in (0.5, 0.95, 0.99):
+        expected = int(np.quantile(values, share, method="inverted_cdf"))
+        found = percentile(np.bincount(bins, minlength=HISTOGRAM_BINS), share, int(values.max()), unit)
+        exact = expected < EXACT_BINS and unit == 1
+        assert found == expected if exact else abs(found - expected) <= 0.01 * expected
+
+
+def test_every_value_has_its_bin() -> None:
+    values = [v for power in range(63) for v in ((1 << power) - 1, 1 << power, (1 << power) * 3 // 2)] + [2**63 - 1]
+    bins = [histogram_bin.py_func(value) for value in values]
+    assert (bins == np.sort(bins)).all() and bins[-1] == HISTOGRAM_BINS - 1
+    least, largest = bin_ends(bins)
+    assert ((least <= np.array(values, float)) & (np.array(values, float) <= largest)).all()
+    least, largest = bin_ends(np.arange(HISTOGRAM_BINS - 1000))  # above them neighbours are the same float
+    assert (largest[:-1] + 1 == least[1:]).all()
+
+
+def test_latencies_above_the_exact_bins_are_counted_where_they_belong() -> None:
+    run = Simulation(config(PAIR_PROGRAM), 0.1, 1)
+    found = run_program(run)
+    assert found.latency_max > 1.2 * EXACT_BINS
+    assert EXACT_BINS < found.latency_p95 < found.latency_p99 < found.latency_max
+    for name, total in (("histogram", "latency_sum"), ("network_histogram", "network_latency_sum")):
+        used = np.flatnonzero(run.state[name])
+        least, largest = bin_ends(used)
+        counts = run.state[name][used]
+        assert (least * counts).sum() <= int(run.state[total]) <= (largest * counts).sum()
+
+
+def test_without_packets_there_is_no_latency() -> None:
+    run = Simulation(config(MESH, "simulation: {warmup_cycles: 0, min_cycles: 1000, max_cycles: 1000}"), 0.0, 1)
+    found = run.run()
+    assert found.packets == 0
+    row = found.row()
+    names = [name for name in row if ("latency" in name or name == "hops") and not name.endswith("_max")]
+    assert len(names) >= 15
+    assert all(np.isnan(row[name]) for name in names)
+    assert not any("nan" in words for _, words in [*measurement_rows(found), ("", network_words(found))])
+    assert np.isnan(percentile(np.zeros(4, np.int64), 0.5, 0))
+
+
+def test_bins_without_packets_have_no_latency() -> None:
+    bins = "simulation: {series_bins: 20, max_cycles: 2000}"
+    series = run_series(Simulation(config(MESH, bins), 0.001, 1), lambda done, total: None)
+    columns = ["latency", "latency_p50", "latency_p95", "latency_p99", "hops"]
+    empty = series.bins[columns].isna()
+    assert 2 < empty["latency"].sum() < 18
+    assert (empty == empty[["latency"]].to_numpy()).all(axis=None)
+    silent = run_series(Simulation(config(MESH, bins), 0.0, 1), lambda done, total: None)
+    assert ("latency at the end", "– cycles, 99 % –") in series_rows(silent)
 
 
 def test_results_are_written(tmp_path) -> None:

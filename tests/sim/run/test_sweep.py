@@ -54,6 +54,17 @@ def run_key(config: Config, load: float, seed: int) -> str:
     return FLIT_SWEEP.wanted([Job(config, load, seed)])[0].key
 
 
+def test_runs_without_packets_are_in_no_mean() -> None:
+    checked = parse_config(TEXT.replace("warmup_cycles: 500", "warmup_cycles: 0"))
+    found = [Simulation(checked, load, seed).run().row() for load, seed in ((0.0, 1), (0.1, 2), (0.0, 3))]
+    runs = pd.DataFrame(found).assign(variant="", load=[0.1, 0.1, 0.0])
+    curve = summarise(runs).set_index("load")
+    assert curve.loc[0.1, "latency"] == found[1]["latency"]
+    assert curve.loc[0.1, "hops"] == found[1]["hops"]
+    assert curve.loc[0.0, ["latency", "latency_p99", "hops"]].isna().all()
+    assert FLIT_SWEEP.table(checked, runs)[1][1:3] == ["–", "–"]
+
+
 def without_times(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.drop(columns="cpu_seconds")
 

@@ -61,3 +61,9 @@ def test_a_file_whose_name_is_no_name_keeps_the_one_of_the_kind(tmp_path: Path) 
     new_file("torus", tmp_path / "8x8.yml")
     config = load_config(tmp_path / "8x8.yml")
     assert config.name == "torus" and isinstance(config.topology, TorusConfig)
+
+
+@pytest.mark.parametrize("stem", ["MyNet", "null", "true", "_x"])
+def test_names_that_a_file_cannot_have_are_left_out(tmp_path: Path, stem: str) -> None:
+    new_file("mesh", tmp_path / f"{stem}.yml")
+    assert load_config(tmp_path / f"{stem}.yml").name == "mesh"
