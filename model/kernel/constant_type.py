@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 import numba
 import numpy as np
@@ -12,14 +12,21 @@ from numba.core.errors import NumbaTypeError
 from numba.core.imputils import lower_builtin, lower_getattr_generic, lower_setattr_generic
 from numba.core.typeconv.rules import default_type_manager
 from numba.extending import register_model
-from numba.np.arrayobj import record_getattr, record_setattr
+from numba.np.arrayobj import (
+    record_getattr,
+    record_setattr,
+    record_static_getitem_int,
+    record_static_getitem_str,
+    record_static_setitem_int,
+    record_static_setitem_str,
+)
 
 
 class ConstantRecord(types.Record):  # type: ignore[misc]
     """numba's type of a record of `dtype`, whose fields `constant` don't change while a kernel runs.
 
-    Only the fields `visible` exist for what is compiled for it (None: all). Its name is a short digest: numba writes
-    the name of every argument's type into the name of every function.
+    Only the fields `visible` exist for what is compiled for it, and by their names alone (None: all). Its name is a
+    short digest: numba writes the name of every argument's type into the name of every function.
     """
 
     def __init__(self, dtype: np.dtype[Any], constant: Iterable[str], visible: frozenset[str] | None = None) -> None:
@@ -27,8 +34,8 @@ class ConstantRecord(types.Record):  # type: ignore[misc]
         seen = [(name, field) for name, field in plain.fields.items() if visible is None or name in visible]
         fields = [(name, field._asdict()) for name, field in seen]
         super().__init__(fields, plain.size, plain.aligned)
-        self.constant = frozenset(constant)
-        text = f"{self.name} {sorted(self.constant)}"
+        self.constant, self.by_name = frozenset(constant), visible is not None
+        text = f"{self.name} {sorted(self.constant)}{' by name' if self.by_name else ''}"
         self.name = f"ConstantRecord({hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
     def can_convert_to(self, typingctx: Any, other: Any) -> Any:
@@ -69,11 +76,20 @@ def _write_field(context: Any, builder: Any, signature: Any, arguments: Any, fie
     return record_setattr(context, builder, signature, arguments, field)
 
 
-def _refuse_place(*_: Any) -> NoReturn:
-    """Refuse ``packet["src"]`` and ``packet[2]``: which field it is must be told by a name (`fields_read`)."""
-    raise NumbaTypeError("a field of a record is read and written by its name, as packet.dst, not by [...]")
+def _by_name(plain: Any) -> Any:
+    """Refuse ``packet["src"]`` and ``packet[2]`` where it must be told by a name which field it is (`fields_read`)."""
+
+    def place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if signature.args[0].by_name:
+            raise NumbaTypeError("a field of a record is read and written by its name, as packet.dst, not by [...]")
+        return plain(context, builder, signature, arguments)
+
+    return place
 
 
-for _key in (types.StringLiteral, types.IntegerLiteral):
-    lower_builtin("static_getitem", ConstantRecord, _key)(_refuse_place)
-    lower_builtin("static_setitem", ConstantRecord, _key, types.Any)(_refuse_place)
+for _key, _read, _write in (
+    (types.StringLiteral, record_static_getitem_str, record_static_setitem_str),
+    (types.IntegerLiteral, record_static_getitem_int, record_static_setitem_int),
+):
+    lower_builtin("static_getitem", ConstantRecord, _key)(_by_name(_read))
+    lower_builtin("static_setitem", ConstantRecord, _key, types.Any)(_by_name(_write))

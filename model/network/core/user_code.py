@@ -42,13 +42,14 @@ from hopforge.model.network.core.records import FIXED, NET, NOTE, OUTPUT_VC, PAC
 
 #: fields of a packet that a routing algorithm may write
 PACKET_FIELDS = ("phase", "via", "user0", "user1")
+_OF_PACKET = frozenset(PACKET.names or ())
 #: what functions of a user's get in place of the kernel's records and pointers
-USER_NET = constant_record(NET, NET.names or ())
-USER_PACKET = constant_record(PACKET, [name for name in PACKET.names or () if name not in PACKET_FIELDS])
+USER_NET = constant_record(NET, NET.names or (), frozenset(NET.names or ()))
+USER_PACKET = constant_record(PACKET, [name for name in PACKET.names or () if name not in PACKET_FIELDS], _OF_PACKET)
 #: ... of `report`: what it wrote would be read by a relation that the proof took for one that nobody tells anything
-_SEEN_PACKET = constant_record(PACKET, PACKET.names or ())
+_SEEN_PACKET = constant_record(PACKET, PACKET.names or (), _OF_PACKET)
 REPORTED_NOTE, LEARNED_NOTE = constant_record(NOTE, ["target"]), constant_record(NOTE, NOTE.names or ())
-_USER_OUTPUT = constant_record(OUTPUT_VC, OUTPUT_VC.names or ())
+_USER_OUTPUT = constant_record(OUTPUT_VC, OUTPUT_VC.names or (), frozenset(OUTPUT_VC.names or ()))
 _FIXED_OUTPUT = constant_record(OUTPUT_VC, OUTPUT_VC.names or (), frozenset(OUTPUT_VC.names or ()) & FIXED)
 USER_TABLE = CheckedArray("table", int32, writable=False)
 USER_MEMORY = CheckedArray("memory", float64, writable=True)
