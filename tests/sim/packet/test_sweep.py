@@ -80,6 +80,8 @@ def test_the_command_shows_what_is_sustained(tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.output
     curve = pd.read_csv(tmp_path / "out" / "curve.csv")
     lines = [line.split() for line in ran.output.splitlines() if line.startswith("minimal")]
+    knee = lines.pop(0)
+    assert knee[1] == "saturates"
     assert [line[1] for line in lines] == ["0.1", "0.4", "1"]
     for line, row in zip(lines, curve.itertuples(), strict=True):
         assert line[2] == (f"{row.lifetime_ns:.0f}" if row.sustained else "saturated")
