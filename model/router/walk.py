@@ -247,7 +247,11 @@ class Walker:
         level0 = live & ~escapes
         before = np.maximum.accumulate(np.where(level0, port, -1), axis=1)
         disordered = level0[:, 1:] & (port[:, 1:] <= before[:, :-1])
-        refuse(disordered.any(axis=1), "lists ports other than in increasing order")
+        refuse(
+            disordered.any(axis=1),
+            "lists ports other than in increasing order, as routing.links: adaptive does (take own_first or "
+            "destination)",
+        )
         masks = np.zeros((len(states), self.topology.max_ports), np.uint16)
         for k in range(answer.shape[1]):
             chosen = level0[:, k]

@@ -91,7 +91,6 @@ NETWORKS = {
     "dragonfly, classes to the host": (DRAGONFLY, "dragonfly_min, ejection: class", "vcs: 4, host_latency_cycles: 2"),
     "dragonfly, several links": (SEVERAL, "dragonfly_min", "vcs: 2, buffer_flits: 4"),
     "dragonfly, links by destination": (SEVERAL, "dragonfly_min, links: destination", "vcs: 2, buffer_flits: 4"),
-    "dragonfly, any links": (SEVERAL, "dragonfly_min, links: adaptive", "vcs: 2, buffer_flits: 4"),
     "shortest": (DRAGONFLY, "shortest", "vcs: 3, buffer_flits: 4, vc_release: credits"),
     "up and down": (TORUS, "up_down, root: 5", "vcs: 2, credit_delay_cycles: 1"),
     "shortest with an escape": (TORUS, "shortest_escape", "vcs: 3, buffer_flits: 4, vc_release: credits"),
@@ -216,6 +215,12 @@ def test_refused(name: str) -> None:
     algorithm, reason = REFUSED[name]
     with pytest.raises(RoutingError, match=f"cannot be a table of a router: {reason}"):
         tables_of(configure(TORUS, algorithm, "vcs: 4"))
+
+
+def test_links_of_an_order_of_their_own_are_refused() -> None:
+    """A table holds a set of ports, of which the lowest comes first."""
+    with pytest.raises(RoutingError, match=r"increasing order, as routing.links: adaptive does \(take own_first or"):
+        tables_of(configure(SEVERAL, "dragonfly_min, links: adaptive", "vcs: 2"))
 
 
 def plan_of(kind: str) -> RoutingPlan:
