@@ -1,7 +1,7 @@
 """What a router of a network needs to acknowledge packets: it watches the channels, and serves the service port."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amaranth.hdl import Array, Cat, Module, Signal, Value
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
@@ -10,8 +10,10 @@ from hopforge.hw.controlled_router import channel_signature
 from hopforge.hw.input_ports import HEAD, TAIL, flit_layout
 from hopforge.hw.routed_table import RoutedTable
 from hopforge.hw.service_host import ServiceHost
-from hopforge.model.router.acknowledging_host import HardwareRules
 from hopforge.model.router.params import RouterParams
+
+if TYPE_CHECKING:  # a configuration loads all topologies
+    from hopforge.model.router.acknowledging_host import HardwareRules
 
 __all__ = ["AcknowledgePort", "AcknowledgeSetup"]
 
@@ -19,7 +21,7 @@ __all__ = ["AcknowledgePort", "AcknowledgeSetup"]
 class AcknowledgeSetup(NamedTuple):
     """What serves acknowledges at every router: its rules, and the VCs that it sends on."""
 
-    rules: HardwareRules
+    rules: "HardwareRules"
     vcs: tuple[int, ...]
 
 
@@ -57,7 +59,7 @@ class AcknowledgePort(Component):
     arrivals_full: Signal
 
     def __init__(
-        self, *, params: RouterParams, rules: HardwareRules, host_port: int, hosts: int, vcs: Sequence[int],
+        self, *, params: RouterParams, rules: "HardwareRules", host_port: int, hosts: int, vcs: Sequence[int],
         host_latency_cycles: int = 1,
     ) -> None:  # fmt: skip
         self.params, self.rules, self.host_port, self.hosts = params, rules, host_port, hosts

@@ -1,7 +1,7 @@
 """The service host of a router: keeps entries of packets, and acknowledges them one hop at a time."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import View
@@ -14,8 +14,10 @@ from hopforge.hw.input_ports import HEAD, TAIL, flit_layout
 from hopforge.hw.packet_sender import send_packets
 from hopforge.hw.round_robin import select
 from hopforge.hw.routed_table import RoutedTable
-from hopforge.model.router.acknowledging_host import HardwareRules
 from hopforge.model.router.params import RouterParams
+
+if TYPE_CHECKING:  # a configuration loads all topologies
+    from hopforge.model.router.acknowledging_host import HardwareRules
 
 __all__ = ["ServiceHost"]
 
@@ -43,7 +45,7 @@ class ServiceHost(Component):
     """
 
     def __init__(
-        self, *, params: RouterParams, rules: HardwareRules, host_ports: Sequence[int], vcs: Sequence[int]
+        self, *, params: RouterParams, rules: "HardwareRules", host_ports: Sequence[int], vcs: Sequence[int]
     ) -> None:
         rules.check(params)
         self.params, self.rules = params, rules

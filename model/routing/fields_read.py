@@ -18,6 +18,7 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 
 from hopforge.model.network.core import user_code
+from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.core.records import (
     FIXED,
@@ -236,7 +237,7 @@ def _callee(value: Any, name: str, found: FieldsRead, seen: set[CodeType], *, ou
         return
     if isinstance(value, Dispatcher):
         if not ours and str(value.py_func.__module__).startswith("hopforge.model.network."):
-            if value is not user_code.candidate:
+            if value is not user_code.candidate and value is not candidate:
                 _everything(found, f"{name}, a part of the kernel, not one of hopforge.model.routing")
             return
         if (value.py_func.__module__ or "").startswith("hopforge.model.kernel.rng"):

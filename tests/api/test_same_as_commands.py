@@ -176,7 +176,8 @@ def test_what_cannot_be_generated_is_refused() -> None:
         hf.generate(config, "chip")
     with pytest.raises(hf.UserError, match="router is for router only, not for lookup"):
         hf.generate(config, "lookup", router=1)
-    with pytest.raises(hf.UserError, match="part must be one of lookup, router, network, q_table, not 'chip'"):
+    known = "lookup, router, network, q_table, service_host"
+    with pytest.raises(hf.UserError, match=f"part must be one of {known}, not 'chip'"):
         hf.cosim(config, "chip")
     with pytest.raises(hf.UserError, match="waves needs output"):
         hf.cosim(config, waves=True)
