@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,11 +71,12 @@ def tool_commands(board: FpgaBoard) -> dict[str, str]:
     UserError
         Naming the first that is missing, and how to get it.
     """
+    beside = str(Path(sys.executable).parent)  # of a virtual environment that is not on the PATH
     found = {}
     for tool, package in _WANTED[board.tools].items():
         variable = tool.upper().replace("-", "_")
         wheel = f"yowasp-{tool}"
-        command = os.environ.get(variable) or shutil.which(wheel) or shutil.which(tool)
+        command = os.environ.get(variable) or shutil.which(wheel) or shutil.which(wheel, path=beside) or shutil.which(tool)
         if command is None or shutil.which(command) is None:
             raise UserError(f"{tool} is missing: {pip_command(package)}")
         found[variable] = command
