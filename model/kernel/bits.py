@@ -48,6 +48,16 @@ def bits_at(masks: Any, first: int, count: int) -> Any:
     return mask & (~uint64(0) >> uint64(64 - count))
 
 
+@inlined
+def bits_between(mask: Any, word: int, first: int, last: int) -> Any:
+    """Of word number `word` of a row of bits those from bit `first` of the row up to, but without, bit `last`."""
+    if word == first >> 6:
+        mask = (mask >> uint64(first & 63)) << uint64(first & 63)
+    if word == (last - 1) >> 6:
+        mask &= ~uint64(0) >> uint64(63 - ((last - 1) & 63))
+    return mask
+
+
 @inner
 def first_of_words(masks: Any, first: int, count: int, start: int) -> Any:
     """First set bit at or after bit `start`, going round, of a mask of `count` words from ``masks[first]`` on."""

@@ -9,10 +9,12 @@ from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.records import (
     HOST_VC_BITS,
+    INPUT_FIRST,
+    OUTPUT_FIRST,
     TABLE_LENGTH,
     UNIFORM_LENGTH,
 )
-from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
+from hopforge.model.network.settings import VC_ALLOCATORS, RouterParameters, SourceParameters, Tables
 from hopforge.model.topology import Topology
 
 
@@ -30,6 +32,13 @@ def event_capacity(topology: Topology, router: RouterParameters, tables: Tables)
     return of_port * topology.routers * topology.max_ports + topology.hosts
 
 
+def needs_lists(topology: Topology, router: RouterParameters, tables: Tables) -> bool:
+    """Whether VA works on lists of requests: heads that choose among outputs, and allocators of other kinds."""
+    separable = VC_ALLOCATORS[router.va] in (INPUT_FIRST, OUTPUT_FIRST) and router.arbiter != "matrix"
+    one_word = topology.max_ports * router.vcs <= 64
+    return not (separable and one_word and tables.max_candidates == 1 and router.speculation is False)
+
+
 def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wheel: int) -> dict[str, int]:
     """Entries of each array that begins with zeros; `wheel`: slots of a wheel of events."""
     R, P, V, H = topology.routers, topology.max_ports, router.vcs, topology.hosts
@@ -37,6 +46,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
     words, port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
     capacity = event_capacity(topology, router, tables)
     vct_pairs = width * V if router.va == "wavefront" else 1
+    lists = needs_lists(topology, router, tables)
     speculative = NI if router.speculation or router.va == "free_queue" else 1
     return {
         "host_tail_sent": H << HOST_VC_BITS,
@@ -47,7 +57,9 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "unanswered": NI if router.lookahead else 1,
         "candidate": NI * tables.max_candidates,
         "active": words,
-        "waiting": R * vc_words,
+        "waiting": R * vc_words if lists else 1,
+        "wanted": 1 if lists else port_words,
+        "heads_at": 1 if lists else NP,
         "switching": NP * vc_words,
         "asking": port_words,
         "offered": port_words,

@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.arena import gather
-from hopforge.model.network.arrays import empty_sizes, event_capacity, filled_arrays, pool_size, set_source
+from hopforge.model.network.arrays import (
+    empty_sizes,
+    event_capacity,
+    filled_arrays,
+    needs_lists,
+    pool_size,
+    set_source,
+)
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, SCRIPT
+from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, PORT_SHARE_BITS, SCRIPT, STORE_AND_FORWARD
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.parts.acknowledge_arrays import put_acknowledges
@@ -27,6 +34,7 @@ from hopforge.model.network.parts.reply_arrays import put_replies
 from hopforge.model.network.parts.shared_switch import begin_shared, shared_match
 from hopforge.model.network.parts.speculation import speculate
 from hopforge.model.network.parts.switch_match import switch_match
+from hopforge.model.network.parts.vc_match import match_vcs
 from hopforge.model.network.parts.wavefront import match_wavefront
 from hopforge.model.network.service_ports import for_service_hosts, with_service_hosts
 from hopforge.model.network.settings import (
@@ -95,6 +103,8 @@ def build_net(
     if log_events:
         put_log(state, log_events)
     _put_router_parts(state, router)
+    if needs_lists(topology, router, tables):
+        state.put_function("vc_lists", match_vcs)
     state.record["hosts"] = len(homes)
     _put_source_parts(state, source, tables)
     if source.acknowledges is not None:
@@ -102,8 +112,15 @@ def build_net(
         put_acknowledges(state, homes, mask, source.acknowledges)
     if router.lookup is not None:
         attach_lookup(state, topology.routers, topology.max_ports, router.vcs, router.lookup)
+    state.record["unusual"] = is_unusual(state)
     schedule_first(state.record[0])
     return state
+
+
+def is_unusual(state: NetState) -> bool:
+    """Whether a head may meet more than a table that answers at once: the kernel asks this first."""
+    parts = ("rc_cycles", "lookahead", "lookup", "agents", "acks", "feedback")
+    return int(state["switching_mode"]) == STORE_AND_FORWARD or any(int(state[name]) != 0 for name in parts)
 
 
 def script_flits(source: SourceParameters, filled: dict[str, NDArray[Any]]) -> int:
@@ -140,6 +157,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["wheel_mask"], s["max_candidates"] = wheel - 1, tables.max_candidates
     s["free_packets"], s["latency_min"] = pool_size(topology.hosts), NEVER
     s["router_words"], s["vc_words"] = (R + 63) // 64, (P * V + 63) // 64
+    s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
 
 

@@ -28,6 +28,7 @@ from hopforge.sim.failures.purge import (
     flying_flits,
     free_output,
     refresh,
+    refresh_heads,
     remove_packets,
 )
 from hopforge.sim.failures.record import FailureRecord
@@ -182,6 +183,8 @@ class InputQueuedFailures:
             vcs["candidates"][n] = 1
             self.aside.add(packet)
             record.packets_set_aside += 1
+        if dead.all(axis=1).any():
+            refresh_heads(state)
 
     def _drain(self, n: int) -> None:
         """Let the packet at the front of input VC `n` be drained as an unroutable one."""

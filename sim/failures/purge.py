@@ -233,24 +233,41 @@ def refresh(state: NetState) -> None:
     """Make the masks and lists that the kernel keeps of its VCs anew from their states."""
     vcs, outs = state["input_vc"], state["output_vc"]
     V, P, R = int(state["vcs"]), int(state["ports"]), int(state["routers"])
-    waiting = vcs["state"] == VA
     served = np.where(vcs["state"] == ACTIVE, vcs["out_vc"], 0)
     switching = (vcs["state"] == ACTIVE) & (vcs["flits"] > 0) & (outs["credits"][served] > 0)
     asks = np.zeros((R, P, P * V), bool)
     vc = np.flatnonzero(switching)
     asks[vc // (P * V), served[vc] // V % P, vc % (P * V)] = True
     words = int(state["vc_words"])
-    state["waiting"][:] = _words(waiting.reshape(R, P * V), words).reshape(-1)
     state["switching"][:] = _words(asks.reshape(R * P, P * V), words).reshape(-1)
-    busy = waiting.reshape(R, -1).any(axis=1)
     draining = state["router"]["drain_ports"] != 0
-    for name, mask in (("active", busy), ("draining", draining), ("asking", asks.any(axis=2))):
+    for name, mask in (("draining", draining), ("asking", asks.any(axis=2))):
         state[name][:] = _words(mask.reshape(1, -1), len(state[name])).reshape(-1)
+    refresh_heads(state)
     heads = np.flatnonzero((vcs["state"] == IDLE) & (vcs["flits"] > 0)).astype(np.int32)
     if len(heads) > len(state["heads_next"]):
         state.put("heads_next", np.zeros(len(vcs) + 1, np.int32))
     state["heads_next"][: len(heads)] = heads
     state.record["heads_count"] = len(heads)
+
+
+def refresh_heads(state: NetState) -> None:
+    """Make the masks of VCs in VA anew from their states and candidates."""
+    vcs, R, P = state["input_vc"], int(state["routers"]), int(state["ports"])
+    V, words = int(state["vcs"]), int(state["vc_words"])
+    waiting = vcs["state"] == VA
+    if state["vc_lists"]:
+        state["waiting"][:] = _words(waiting.reshape(R, P * V), words).reshape(-1)
+        busy = waiting.reshape(R, -1).any(axis=1)
+        state["active"][:] = _words(busy.reshape(1, -1), len(state["active"])).reshape(-1)
+        return
+    n = np.flatnonzero(waiting)
+    port = state["candidate"][n] & 255
+    vcs["out_port"][n] = port
+    asks = np.zeros((R * P, P * V), bool)
+    asks[n // (P * V) * P + port, n % (P * V)] = True
+    state["heads_at"][:] = _words(asks, 1).reshape(-1)
+    state["wanted"][:] = _words(asks.any(axis=1).reshape(1, -1), len(state["wanted"])).reshape(-1)
 
 
 def _words(bits: NDArray[np.bool_], count: int) -> NDArray[np.uint64]:

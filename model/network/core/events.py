@@ -24,6 +24,7 @@ from hopforge.model.network.core.records import (
     HOST_VC_MASK,
     IDLE,
     INPUT_VC,
+    OUTPUT_PORT,
     OUTPUT_VC,
     PACKET,
     RC,
@@ -45,6 +46,7 @@ from hopforge.model.network.core.records import (
 #: events ahead of time whose records are prefetched
 AHEAD = 12
 INPUT_VC_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = INPUT_VC.itemsize, OUTPUT_VC.itemsize, PACKET.itemsize
+OUTPUT_PORT_BYTES = OUTPUT_PORT.itemsize
 
 
 @inlined
@@ -114,13 +116,29 @@ def answer_ahead(net: Net, n: int) -> None:
 
 
 @inlined
+def wait_at_port(net: Net, n: int) -> None:
+    """Let the head of input VC `n` wait at the output port of its only candidate for a VC."""
+    vc = input_vc(net, n)
+    port = candidate_port(int64s(net.candidate)[n])
+    p = int64(vc.router) * net.ports + port
+    prefetch(net.output_port + p * OUTPUT_PORT_BYTES)
+    prefetch(net.output_vc + p * net.vcs * OUTPUT_VC_BYTES)
+    vc.out_port = port
+    words(net.heads_at)[p] |= bit_of(int64(vc.number))
+    words(net.wanted)[p >> 6] |= bit_of(p)
+
+
+@inlined
 def enter(net: Net, n: int) -> None:
     """RC of input VC `n` has ended: to VA, or to DRAIN without candidates."""
     vc = input_vc(net, n)
     if vc.candidates != 0:
         vc.state = VA
-        words(net.waiting)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(int64(vc.number))
-        words(net.active)[vc.router >> 6] |= bit_of(int64(vc.router))
+        if net.vc_lists == 0:
+            wait_at_port(net, n)
+        else:
+            words(net.waiting)[int64(vc.router) * net.vc_words + (int64(vc.number) >> 6)] |= bit_of(int64(vc.number))
+            words(net.active)[vc.router >> 6] |= bit_of(int64(vc.router))
         if net.lookahead == AHEAD_ENGINES:
             ask_ahead(net, n)
         return
@@ -143,17 +161,24 @@ def route_one_hop(net: Net, n: int, packet: Any) -> int:
 
 
 @inlined
+def is_held(net: Net, vc: Any, packet: Any) -> bool:
+    """Whether a head must wait before RC: for the rest of its packet, or for the decision of an agent."""
+    if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet.length:
+        return True
+    return bool(net.undecided != 0 and packet.user0 == UNDECIDED)
+
+
+@inlined
 def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None:
     """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
     vc = input_vc(net, n)
     flit = int64(int32s(net.fifo)[n * net.buffer + vc.head])
     packet = packet_at(net, flit >> 2)
-    if net.switching_mode == STORE_AND_FORWARD and vc.flits < packet.length:
-        return
-    if net.undecided != 0 and packet.user0 == UNDECIDED:
+    unusual = net.unusual != 0
+    if unusual and is_held(net, vc, packet):
         return
     blank_candidates(net, n * net.max_candidates)
-    if net.acks != 0 and packet.dst >= net.hosts:
+    if unusual and net.acks != 0 and packet.dst >= net.hosts:
         vc.candidates = route_one_hop(net, n, packet)
     else:
         vc.candidates = route(
@@ -167,15 +192,17 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
             int64s(net.candidate + 8 * n * net.max_candidates),
         )
     packet.hops += 1
-    carried = net.lookahead != 0 and input_port(net, int64(vc.port)).carried != 0
-    if net.lookup != 0:
-        if not carried:
-            vc.state = RC
-            ask_route(net, int64(vc.port), int64(vc.vc))
-            return
-        if not row_there(net, int64(vc.router), int64(packet.dst)):
-            vc.candidates = 0
-    wait = 0 if carried else net.rc_cycles
+    wait = int64(0)
+    if unusual:
+        carried = net.lookahead != 0 and input_port(net, int64(vc.port)).carried != 0
+        if net.lookup != 0:
+            if not carried:
+                vc.state = RC
+                ask_route(net, int64(vc.port), int64(vc.vc))
+                return
+            if not row_there(net, int64(vc.router), int64(packet.dst)):
+                vc.candidates = 0
+        wait = int64(0) if carried else net.rc_cycles
     if wait == 0 and vc.candidates > 0:
         enter(net, n)
         return
@@ -251,10 +278,15 @@ def take_credit(net: Net, target: int) -> None:
 @inlined
 def want_switch(net: Net, n: int, ready: Any) -> None:
     """Input VC `n` asks for the switch from this cycle on if `ready` is 1 (0: nothing changes)."""
+    vc = input_vc(net, n)
+    ask_switch(net, n, int64(vc.router) * net.ports + int64(vc.out_port), int64(vc.number), ready)
+
+
+@inlined
+def ask_switch(net: Net, n: int, p: int, number: int, ready: Any) -> None:
+    """As `want_switch`, where output port `p` and the number of input VC `n` in its router are known."""
     if net.lookahead == AHEAD_ENGINES:
         ready &= uint64(int8s(net.unanswered)[n] == 0)
-    vc = input_vc(net, n)
-    p, number = int64(vc.router) * net.ports + int64(vc.out_port), int64(vc.number)
     words(net.switching)[p * net.vc_words + (number >> 6)] |= ready << uint64(number & 63)
     words(net.asking)[p >> 6] |= ready << uint64(p & 63)
 
@@ -281,10 +313,11 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
         place -= buffer
     int32s(net.fifo)[n * buffer + place] = int32(flit)
     vc.flits = vc.flits + 1
-    if net.feedback != 0 and flit & HEAD != 0:
-        call_hook(net.feedback, net, HEAD_IN, int64(flit) >> 2, now)
-    if net.acks != 0 and flit & HEAD != 0:
-        call_hook(net.acks, net, HEAD_HERE, int64(n), int64(flit) >> 2)
+    if net.unusual != 0 and flit & HEAD != 0:
+        if net.feedback != 0:
+            call_hook(net.feedback, net, HEAD_IN, int64(flit) >> 2, now)
+        if net.acks != 0:
+            call_hook(net.acks, net, HEAD_HERE, int64(n), int64(flit) >> 2)
     if vc.state == IDLE:
         start_routing(net, route, n, now)
         return

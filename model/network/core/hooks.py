@@ -3,7 +3,7 @@
 A hook is a setting of the network, 0 if absent: then the kernel pays one comparison, and nothing of it is compiled.
 `messages` tracks messages (`model.network.parts.messages`, `model.network.parts.programs`), `feedback` carries the
 notes of learning routing algorithms (`model.network.parts.feedback`), `speculation` serves the switch requests of heads
-in VA, `vc_queue` gives VCs to heads that have the switch, `replies` lets hosts answer (`model.network.parts.replies`),
+in VA, `vc_lists` is VA by lists of requests (`model.network.parts.vc_match`), `vc_queue` gives VCs to heads that have the switch, `replies` lets hosts answer (`model.network.parts.replies`),
 `acks` acknowledges packets (`model.network.parts.acknowledges`), and tells an `agent` that learns from them.
 They are functions ``hook(net, event, a, b)``. `vc_match` (of VA) is ``hook(net, router, requests, cycle)``,
 `switch_match` (of SA) ``hook(net, first router, end, cycle)``.
@@ -22,6 +22,9 @@ CREATED, DEPARTED, ARRIVED, LOST, CYCLE = range(5)
 HEAD_IN, HEAD_OUT, WRITE, READ = range(4)
 #: events of `speculation`: match the requests of a cycle (cycle); carry the matches out (cycle)
 MATCH, GRANT = range(2)
+#: events of `vc_lists`: VA of some routers of a block (the first one of the block, mask); who was granted asks for the
+#: switch
+ALLOCATE, ACTIVATE = range(2)
 #: events of `vc_queue`: SA of some routers is over; the cycle is over (output VCs released in the cycle before it)
 SETTLE, RELEASE = range(2)
 #: events of `acks`: a head comes to a router (input VC, packet); a packet has arrived (packet, cycle); an acknowledge

@@ -39,6 +39,8 @@ RANK_BITS = 20
 #: a host VC is the number host << HOST_VC_BITS | vc
 HOST_VC_BITS = 4
 HOST_VC_MASK = (1 << HOST_VC_BITS) - 1
+#: a product with ``net.port_share`` is shifted by so many bits (VC numbers have 10)
+PORT_SHARE_BITS = 16
 #: ``packet.user0`` of a packet that an agent has still to decide about (model.network.parts.agent_decisions)
 UNDECIDED = -1
 #: look-ahead: where the route in the next router comes from (0: no look-ahead)
@@ -52,7 +54,7 @@ FIXED = frozenset({
     "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
     "router", "host", "router_rng",
     "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
-    "flit_time", "return_time", "inject_mask", "reply_mask",
+    "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share",
 })  # fmt: skip
 
 INPUT_VC = np.dtype(
@@ -292,7 +294,8 @@ _SETTINGS = [
     ("log_capacity", "i8"),  # events
     ("log_event", "i8"),  # addresses of functions, 0: absent (model.network.core.hooks) ...
     ("speculation", "i8"),
-    ("vc_match", "i8"),  # of VA: wavefront, and free_queue, of which heads ask for the switch ...
+    ("vc_lists", "i8"),  # of VA by lists of requests, 0: heads wait at the output port of their only candidate
+    ("vc_match", "i8"),  # of these: wavefront, and free_queue, of which heads ask for the switch ...
     ("vc_queue", "i8"),  # ... and then take their VC
     ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
     ("messages", "i8"),
@@ -323,6 +326,8 @@ _SETTINGS = [
     ("reward_unit", "f8"),
     ("reward_offset", "f8"),
     ("reward_by_time", "i8"),
+    ("unusual", "i8"),  # a head may meet more than a table that answers at once: `build.is_unusual`
+    ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 
@@ -403,8 +408,10 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "fifo": np.dtype("int32"),  # int32[input_vcs·B]: packet << 2 | kind
     "unanswered": np.dtype("uint8"),  # uint8[input_vcs]: heads without the answer that they take along (AHEAD_ENGINES)
     "candidate": np.dtype("int64"),  # int64[input_vcs, max_candidates]
-    "active": np.dtype("uint64"),  # bit per router with VCs in VA
+    "active": np.dtype("uint64"),  # vc_lists: bit per router with VCs in VA
     "waiting": np.dtype("uint64"),  # uint64[routers, vc_words]: VCs in VA
+    "wanted": np.dtype("uint64"),  # without vc_lists: bit per output port that a VC in VA waits for
+    "heads_at": np.dtype("uint64"),  # uint64[routers, P]: VCs in VA that wait for an output port
     "switching": np.dtype("uint64"),  # uint64[routers, P, vc_words]: VCs that ask for the switch to an output port
     "asking": np.dtype("uint64"),  # bit per output port that a VC asks the switch for
     "offered": np.dtype("uint64"),  # bit per input port that an output port offers itself to
@@ -420,7 +427,8 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "va_recent": np.dtype("int64"),  # matrix arbiters: time of the last grant, see vc_allocation
     "sa_recent": np.dtype("int64"),
     "granted": np.dtype("int32"),  # input VCs that VA served in this cycle
-    "released": np.dtype("int32"),  # va free_queue: output VCs whose tails left in the last cycle and this one
+    "released": np.dtype("int32"),  # port << HOST_VC_BITS | vc: output VCs whose tails left in this cycle (free_queue:
+    #: and in the last one)
     "spec_vc": np.dtype("int32"),  # switch requests of heads without a VC in this cycle: input VC ...
     "spec_port": np.dtype("int32"),  # ... output port ...
     "spec_mask": np.dtype("int32"),  # ... and VCs

@@ -7,13 +7,15 @@ from typing import Any
 
 from numba import int64, uint32, uint64
 
-from hopforge.model.kernel.bits import bit_of, bits_at, first_at_or_after, first_of_words, trailing_zeros
+from hopforge.model.kernel.bits import bit_of, bits_at, bits_between, first_at_or_after, first_of_words, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, prefetch, words
-from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, pop_flit, send_flit, want_switch
-from hopforge.model.network.core.hooks import GRANT, MATCH, RELEASE, SETTLE, call_hook
+from hopforge.model.network.core.events import INPUT_VC_BYTES, OUTPUT_VC_BYTES, leave_switch, pop_flit, send_flit
+from hopforge.model.network.core.hooks import ACTIVATE, ALLOCATE, GRANT, MATCH, RELEASE, SETTLE, call_hook
 from hopforge.model.network.core.records import (
-    ACTIVE,
+    HOST_VC_BITS,
+    HOST_VC_MASK,
+    PORT_SHARE_BITS,
     TAIL,
     Net,
     input_port,
@@ -22,20 +24,10 @@ from hopforge.model.network.core.records import (
     output_vc,
     router_at,
 )
-from hopforge.model.network.core.vc_allocation import allocate_vcs, forget_idle
+from hopforge.model.network.core.vc_allocation import allocate_heads
 
 #: routers that go through VA and SA together, a divisor of 64: few enough for the first cache, enough for long loops
 BLOCK = 8
-
-
-@inlined
-def bits_between(mask: Any, word: int, first: int, last: int) -> Any:
-    """Of word number `word` of a row of bits those from bit `first` of the row up to, but without, bit `last`."""
-    if word == first >> 6:
-        mask = (mask >> uint64(first & 63)) << uint64(first & 63)
-    if word == (last - 1) >> 6:
-        mask &= ~uint64(0) >> uint64(63 - ((last - 1) & 63))
-    return mask
 
 
 @inlined
@@ -70,11 +62,8 @@ def grant_switch(net: Net, n: int, p: int, now: int) -> None:
     free = tail & (1 - net.release_credits)
     output.tail_sent = output.tail_sent | (tail & net.release_credits)
     output.owner = -1 if free != 0 else output.owner
-    if net.vc_queue != 0:  # free a cycle later
-        int32s(net.released)[net.released_count] = m
-        net.released_count += free
-        free = int64(0)
-    port.free_mask = port.free_mask | (uint32(free) << output.vc)
+    int32s(net.released)[net.released_count] = (p << HOST_VC_BITS) | int64(output.vc)  # free when VA is over
+    net.released_count += free
     leaves = uint64(tail) | uint64(output.credits == 0) | uint64(vc.flits == 0)
     leave_switch(net, p, int64(vc.number), leaves)
 
@@ -109,12 +98,14 @@ def allocate_switches(net: Net, routers: int, end: int, now: int) -> None:
             outputs &= outputs - uint64(1)
             output = output_port(net, p)
             if output.busy_until <= now:
-                n = output.first * net.vcs + vc_that_asks(net, p, int64(output.g))
-                vc = input_vc(net, n)  # probably the one that sends
-                prefetch(net.output_vc + int64(vc.out_vc) * OUTPUT_VC_BYTES)
-                prefetch(net.fifo + 4 * (n * net.buffer + vc.head))
-                q = int64(vc.port)
-                offers[q - first] |= bit_of(p - output.first)
+                head = int64(output.first)
+                number = vc_that_asks(net, p, int64(output.g))
+                n = head * net.vcs + number  # probably the one that sends
+                prefetch(net.input_vc + n * INPUT_VC_BYTES)
+                prefetch(net.fifo + 4 * n * net.buffer)
+                prefetch(net.output_vc + p * net.vcs * OUTPUT_VC_BYTES)
+                q = head + ((number * net.port_share) >> PORT_SHARE_BITS)
+                offers[q - first] |= bit_of(p - head)
                 offered[q >> 6] |= bit_of(q)
     for word in range(first >> 6, (last + 63) >> 6):
         inputs = offered[word]
@@ -137,49 +128,59 @@ def allocate_switches(net: Net, routers: int, end: int, now: int) -> None:
 
 
 @inlined
-def activate_granted(net: Net) -> None:
-    """Let the VCs that VA served in this cycle ask for the switch from the next cycle on."""
-    for k in range(net.granted_count):
-        n = int64(int32s(net.granted)[k])
-        vc = input_vc(net, n)
-        credits = output_vc(net, int64(vc.out_vc)).credits
-        want_switch(net, n, uint64(vc.state == ACTIVE) & uint64(vc.flits > 0) & uint64(credits > 0))
-    net.granted_count = 0
+def free_released(net: Net) -> None:
+    """Free the output VCs whose tails left by the grants of this cycle, once VA is over."""
+    for k in range(net.released_count):
+        code = int64(int32s(net.released)[k])
+        port = output_port(net, code >> HOST_VC_BITS)
+        port.free_mask = port.free_mask | (uint32(1) << uint32(code & HOST_VC_MASK))
+    net.released_count = 0
+
+
+@inlined
+def match_lists(net: Net, first: int) -> None:
+    """VA of the routers of a block by lists of requests (`parts.vc_match`)."""
+    routers = (words(net.active)[first >> 6] >> uint64(first & 63)) & uint64((1 << BLOCK) - 1)
+    if routers != uint64(0):
+        call_hook(net.vc_lists, net, ALLOCATE, first, int64(routers))
 
 
 @inlined
 def allocate_routers(net: Net, now: int) -> None:
     """VA and SA of all routers in cycle `now`, a few routers after the other: their state is then still in the cache.
 
-    With speculation VA of all routers comes first, then both matches, then the grants: a speculative match is decided
-    on the registers at the start of the cycle and carried out if VA and SA allow it.
+    All decide on the registers at the start of the cycle. Heads that wait at output ports are served after SA: the VCs
+    that SA frees are set aside until then, and what VA gives asks for the switch at once. Lists of requests are made
+    before SA; who is granted asks after it. With speculation VA of all routers comes first, then both matches, then the
+    grants: a speculative match is carried out if VA and SA allow it.
     """
     net.speculative = 0
     separate = net.speculation != 0
-    released = int64(net.released_count)
+    released = int64(net.released_count)  # with `vc_queue`: in the cycle before
     for stage in range(2 if separate else 1):
         for first in range(0, net.routers, BLOCK):
-            if stage == 0:
-                routers = (words(net.active)[first >> 6] >> uint64(first & 63)) & uint64((1 << BLOCK) - 1)
-                while routers != uint64(0):
-                    router = first + trailing_zeros(routers)
-                    routers &= routers - uint64(1)
-                    allocate_vcs(net, router, now)
-                    forget_idle(net, router)
+            end = min(first + BLOCK, net.routers)
+            if net.vc_lists != 0 and stage == 0:
+                match_lists(net, first)
             if separate and stage == 0:
                 continue
             if net.switch_match != 0:
-                call_hook(net.switch_match, net, int64(first), int64(min(first + BLOCK, net.routers)), now)
+                call_hook(net.switch_match, net, int64(first), int64(end), now)
             else:
-                allocate_switches(net, first, min(first + BLOCK, net.routers), now)
+                allocate_switches(net, first, end, now)
+            if net.vc_lists == 0:
+                allocate_heads(net, first, end)
+            elif net.granted_count != 0 and not separate:
+                call_hook(net.vc_lists, net, ACTIVATE, now, now)
             if net.vc_queue != 0:
                 call_hook(net.vc_queue, net, SETTLE, now, now)
             elif not separate:
-                activate_granted(net)
+                free_released(net)
         if separate and stage == 0:
             call_hook(net.speculation, net, MATCH, now, now)
     if separate:
         call_hook(net.speculation, net, GRANT, now, now)
-        activate_granted(net)
-    if released != 0:
+        call_hook(net.vc_lists, net, ACTIVATE, now, now)
+        free_released(net)
+    if net.vc_queue != 0 and released != 0:
         call_hook(net.vc_queue, net, RELEASE, released, now)

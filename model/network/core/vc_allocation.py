@@ -1,17 +1,20 @@
-"""VA: which input VC gets which output VC (docs/definitions/router.md, VA). One call serves one router in one cycle."""
+"""VA: which input VC gets which output VC (docs/definitions/router.md, VA).
+
+Here are heads with one candidate each, separable allocators and round-robin arbiters: a head waits at the output port
+that it asks for, so that a port without a free VC costs nothing. All others are in `model.network.parts.vc_match`.
+"""
 
 from typing import Any
 
 from numba import int64, uint32, uint64
 
-from hopforge.model.kernel.bits import any_bit, bit_of, first_at_or_after, trailing_zeros
+from hopforge.model.kernel.bits import bit_of, bits_between, first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
-from hopforge.model.kernel.memory import int8s, int32s, int64s, words
-from hopforge.model.network.core.candidates import candidate_level, candidate_mask, candidate_need, candidate_port
-from hopforge.model.network.core.hooks import call_hook
+from hopforge.model.kernel.memory import int32s, int64s, words
+from hopforge.model.network.core.candidates import candidate_mask, candidate_need
+from hopforge.model.network.core.events import ask_switch
 from hopforge.model.network.core.records import (
     ACTIVE,
-    AHEAD_ENGINES,
     INPUT_FIRST,
     WORMHOLE,
     Net,
@@ -23,209 +26,115 @@ from hopforge.model.network.core.records import (
 
 
 @inlined
-def available_vcs(net: Net, router: int, packed: int, length: int) -> int:
-    """Mask of the candidate's VCs that are free and have the room that switching mode and candidate ask for."""
-    port = router * net.ports + candidate_port(packed)
-    mask = candidate_mask(packed) & int64(output_port(net, port).free_mask)
-    need = max(candidate_need(packed), net.head_credits)
-    if net.switching_mode != WORMHOLE and need < length:
-        need = length
-    if need > 0:
-        rest = mask
-        while rest != 0:
-            vc = trailing_zeros(uint64(rest))
-            rest &= rest - 1
-            if output_vc(net, port * net.vcs + vc).credits < need:
-                mask &= ~(1 << vc)
+def packet_flits(net: Net, n: int) -> int:
+    """Length of the packet whose head input VC `n` holds, where VA must know it; else 0."""
+    if net.switching_mode == WORMHOLE:
+        return int64(0)
+    flit = int64(int32s(net.fifo)[n * net.buffer + input_vc(net, n).head])
+    return int64(packet_at(net, flit >> 2).length)
+
+
+@inner
+def with_room(net: Net, p: int, mask: int, need: int) -> int:
+    """Those VCs of `mask` at output port number `p` that have `need` credits."""
+    rest = mask
+    while rest != 0:
+        vc = trailing_zeros(uint64(rest))
+        rest &= rest - 1
+        if output_vc(net, p * net.vcs + vc).credits < need:
+            mask &= ~(int64(1) << vc)
     return mask
 
 
-@inner
-def credits_of(net: Net, router: int, packed: int) -> int:
-    """Sum of the credits of all VCs of the candidate."""
-    base = (router * net.ports + candidate_port(packed)) * net.vcs
-    total = 0
-    rest = candidate_mask(packed)
-    while rest != 0:
-        total += output_vc(net, base + trailing_zeros(uint64(rest))).credits
-        rest &= rest - 1
-    return total
-
-
-@inner
-def choose_among(net: Net, router: int, vc: int, length: int) -> tuple[int, int]:
-    """As `choose_candidate`, where there are several."""
-    best_port, best_mask, best_level, best_credits = 0, 0, 256, -1
-    for k in range(input_vc(net, vc).candidates):
-        packed = int64s(net.candidate)[vc * net.max_candidates + k]
-        level = candidate_level(packed)
-        if level > best_level:
-            continue
-        mask = available_vcs(net, router, packed, length)
-        if mask == 0:
-            continue
-        credits = credits_of(net, router, packed)
-        if level < best_level or credits > best_credits:
-            best_port, best_mask, best_level, best_credits = candidate_port(packed), mask, level, credits
-    return best_port, best_mask
+@inlined
+def available_vcs(net: Net, p: int, packed: int, length: int) -> int:
+    """Mask of the candidate's VCs that are free at port number `p` with the room that it and the switching ask for."""
+    mask = candidate_mask(packed) & int64(output_port(net, p).free_mask)
+    need = max(candidate_need(packed), net.head_credits, length)
+    return mask if need == 0 else with_room(net, p, mask, need)
 
 
 @inlined
-def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
-    """Output port and mask of available VCs that input VC `vc` asks for in this cycle (mask 0: none)."""
-    length = 0
-    if net.switching_mode != WORMHOLE:
-        flit = int64(int32s(net.fifo)[vc * net.buffer + input_vc(net, vc).head])
-        length = packet_at(net, flit >> 2).length
-    if input_vc(net, vc).candidates > 1:
-        return choose_among(net, router, vc, length)
-    packed = int64s(net.candidate)[vc * net.max_candidates]
-    return candidate_port(packed), available_vcs(net, router, packed, length)
+def first_in_turn(net: Net, n: int, output: int, mask: int) -> int:
+    """VC of `mask` at port `output` of the router that input VC `n` takes: the first at or after its pointer."""
+    start = int64(input_vc(net, n).pointer) - output * net.vcs
+    if start < 0 or start >= net.vcs:
+        start = int64(0)
+    return first_at_or_after(uint64(mask), start)
 
 
 @inlined
-def pick_output(net: Net, vc: int, port: int, mask: int) -> int:
-    """Ask the input arbiter of `vc`: one VC of `mask` at output `port` (its own number in the router)."""
-    if net.matrix == 0:
-        start = int64(input_vc(net, vc).pointer) - port * net.vcs
-        if start < 0 or start >= net.vcs:
-            start = 0
-        return first_at_or_after(uint64(mask), start)
-    width = net.ports * net.vcs
-    base = (net.input_vcs + vc) * width + port * net.vcs
-    best, best_time = -1, int64(0)
-    while mask != 0:
-        w = trailing_zeros(uint64(mask))
-        mask &= mask - 1
-        if best < 0 or int64s(net.va_recent)[base + w] < best_time:
-            best, best_time = w, int64s(net.va_recent)[base + w]
-    return best
-
-
-@inlined
-def output_rank(net: Net, router: int, output: int, requester: int) -> int:
-    """Order in which the arbiter of output VC `output` (number in the router) prefers `requester`: lower is better."""
-    width = net.ports * net.vcs
-    if net.matrix == 0:
-        rank = requester - int64(output_vc(net, router * width + output).pointer)
-        return rank if rank >= 0 else rank + width
-    return (int64s(net.va_recent)[(router * width + output) * width + requester] + 1) * width + requester
-
-
-@inlined
-def grant_vc(net: Net, router: int, requester: int, output: int, now: int) -> None:
-    """Give output VC `output` to input VC `requester` (numbers in the router)."""
-    width = net.ports * net.vcs
-    n = router * width + requester
-    m = router * width + output
-    given = output_vc(net, m)
+def grant_head(net: Net, p: int, number: int, mask: int) -> None:
+    """Give one of the VCs `mask` at output port number `p` to VC `number` of its router."""
+    vcs = net.vcs
+    port = output_port(net, p)
+    n = int64(port.first) * vcs + number
+    output = p - int64(port.first)
+    w = first_in_turn(net, n, output, mask)
+    width, own = net.ports * vcs, output * vcs + w
+    given, taker = output_vc(net, p * vcs + w), input_vc(net, n)
     given.owner = n
-    given.pointer = requester + 1 if requester + 1 < width else 0
-    taker = input_vc(net, n)
-    taker.pointer = output + 1 if output + 1 < width else 0
+    given.pointer = number + 1 if number + 1 < width else 0
+    taker.pointer = own + 1 if own + 1 < width else 0
     taker.state = ACTIVE
-    taker.out_vc = m
-    if net.matrix != 0:
-        int64s(net.va_recent)[m * width + requester] = now
-        int64s(net.va_recent)[(net.input_vcs + n) * width + output] = now
-    words(net.waiting)[router * net.vc_words + (requester >> 6)] &= ~bit_of(requester)
-    out = output_port(net, router * net.ports + taker.out_port)
-    out.free_mask = out.free_mask & ~(uint32(1) << given.vc)
-    int32s(net.granted)[net.granted_count] = n
-    net.granted_count += 1
+    taker.out_vc = p * vcs + w
+    port.free_mask = port.free_mask & ~(uint32(1) << uint32(w))
+    left = words(net.heads_at)[p] & ~bit_of(number)
+    words(net.heads_at)[p] = left
+    words(net.wanted)[p >> 6] &= ~(uint64(left == uint64(0)) << uint64(p & 63))
+    ask_switch(net, n, p, number, uint64(given.credits > 0))
 
 
 @inner
-def match_requests(net: Net, router: int, requests: int, shared: Any, now: int) -> None:
-    """Match the `requests` collected in ``net.request_vc`` and so on and grant.
-
-    `shared` is the mask of the output ports with more than one request: only there separable allocators have to choose.
-    """
-    vcs = net.vcs
-    request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
-    winner_stamp, winner_rank, winner_request = (
-        int64s(net.winner_stamp),
-        int64s(net.winner_rank),
-        int64s(net.winner_request),
-    )
-    stamp = now * net.routers + router  # marks the entries of `winner` that belong to this call
-    for k in range(requests):
-        if shared & bit_of(request_port[k]) == uint64(0):
-            continue
-        mask = request_mask[k]
-        if net.va_kind == INPUT_FIRST:
-            n = router * net.ports * vcs + request_vc[k]
-            mask = int64(1) << pick_output(net, n, request_port[k], mask)
-            request_mask[k] = mask
+def share_port(net: Net, p: int, heads: Any) -> None:
+    """VA at output port number `p`, at which several `heads` (VCs of the router) wait."""
+    port = output_port(net, p)
+    first, output = int64(port.first), p - int64(port.first)
+    asking, won = words(net.asking_inputs), int64s(net.request_mask)
+    asked = int64(0)
+    while heads != uint64(0):
+        number = trailing_zeros(heads)
+        heads &= heads - uint64(1)
+        n = first * net.vcs + number
+        mask = available_vcs(net, p, int64s(net.candidate)[n], packet_flits(net, n))
+        if net.va_kind == INPUT_FIRST and mask != 0:
+            mask = int64(1) << first_in_turn(net, n, output, mask)
+        asked |= mask
         while mask != 0:
-            m = request_port[k] * vcs + trailing_zeros(uint64(mask))
+            asking[trailing_zeros(uint64(mask))] |= bit_of(number)
             mask &= mask - 1
-            rank = output_rank(net, router, m, request_vc[k])
-            if winner_stamp[m] != stamp or rank < winner_rank[m]:
-                winner_stamp[m] = stamp
-                winner_rank[m] = rank
-                winner_request[m] = k
-    for k in range(requests):
-        mask = request_mask[k]
-        won = 0
-        if shared & bit_of(request_port[k]) == uint64(0):
-            won, mask = mask, 0
-        while mask != 0:
-            w = trailing_zeros(uint64(mask))
-            mask &= mask - 1
-            if winner_request[request_port[k] * vcs + w] == k:
-                won |= 1 << w
-        if won != 0:
-            n = router * net.ports * vcs + request_vc[k]
-            w = pick_output(net, n, request_port[k], won)
-            grant_vc(net, router, request_vc[k], request_port[k] * vcs + w, now)
+    winners = uint64(0)
+    while asked != 0:
+        w = trailing_zeros(uint64(asked))
+        asked &= asked - 1
+        number = first_at_or_after(asking[w], int64(output_vc(net, p * net.vcs + w).pointer))
+        asking[w] = 0
+        won[number] = (won[number] if winners & bit_of(number) != uint64(0) else 0) | (int64(1) << w)
+        winners |= bit_of(number)
+    while winners != uint64(0):
+        number = trailing_zeros(winners)
+        winners &= winners - uint64(1)
+        grant_head(net, p, number, won[number])
 
 
 @inlined
-def forget_idle(net: Net, router: int) -> None:
-    """Take a router whose last VC has left VA out of ``net.active``."""
-    if net.vc_words == 1:
-        idle = uint64(words(net.waiting)[router] == uint64(0))
-    else:
-        idle = uint64(not any_bit(words(net.waiting), router * net.vc_words, net.vc_words))
-    words(net.active)[router >> 6] &= ~(idle << uint64(router & 63))
-
-
-@inlined
-def allocate_vcs(net: Net, router: int, now: int) -> None:
-    """VA of one router in cycle `now`; what it adds to ``net.granted`` asks for the switch from `now` + 1 on."""
-    vcs = net.vcs
-    first = router * net.ports * vcs
-    request_vc, request_port, request_mask = int64s(net.request_vc), int64s(net.request_port), int64s(net.request_mask)
-    requests = int64(0)
-    asked, shared = uint64(0), uint64(0)
-    for word in range(net.vc_words):
-        waiting = words(net.waiting)[router * net.vc_words + word]
-        while waiting != uint64(0):
-            number = (word << 6) + trailing_zeros(waiting)
-            waiting &= waiting - uint64(1)
-            output, mask = choose_candidate(net, router, first + number)
+def allocate_heads(net: Net, routers: int, end: int) -> None:
+    """VA of routers number `routers` up to, but without, `end`, after their SA: VCs ask from the next cycle on."""
+    first, last = routers * net.ports, end * net.ports
+    for word in range(first >> 6, (last + 63) >> 6):
+        outputs = bits_between(words(net.wanted)[word], word, first, last)
+        while outputs != uint64(0):
+            p = (word << 6) + trailing_zeros(outputs)
+            outputs &= outputs - uint64(1)
+            port = output_port(net, p)
+            if port.free_mask == 0:
+                continue
+            heads = words(net.heads_at)[p]
+            if heads & (heads - uint64(1)) != uint64(0):
+                share_port(net, p, heads)
+                continue
+            number = trailing_zeros(heads)
+            n = int64(port.first) * net.vcs + number
+            mask = available_vcs(net, p, int64s(net.candidate)[n], packet_flits(net, n))
             if mask != 0:
-                request_vc[requests] = number
-                request_port[requests] = output
-                request_mask[requests] = mask
-                requests += 1
-                shared |= asked & bit_of(output)
-                asked |= bit_of(output)
-                input_vc(net, first + number).out_port = output
-                if net.speculation != 0 and not (
-                    net.lookahead == AHEAD_ENGINES and int8s(net.unanswered)[first + number] != 0
-                ):
-                    int32s(net.spec_vc)[net.speculative] = first + number
-                    int32s(net.spec_port)[net.speculative] = output
-                    int32s(net.spec_mask)[net.speculative] = mask
-                    net.speculative += 1
-    if net.vc_match != 0 and requests > 0:
-        call_hook(net.vc_match, net, int64(router), requests, now)
-        return
-    if shared != uint64(0):
-        match_requests(net, router, requests, shared, now)
-        return
-    for k in range(requests):
-        w = pick_output(net, first + request_vc[k], request_port[k], request_mask[k])
-        grant_vc(net, router, request_vc[k], request_port[k] * vcs + w, now)
+                grant_head(net, p, number, mask)

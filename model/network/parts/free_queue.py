@@ -7,7 +7,16 @@ from hopforge.model.kernel.compile import c_kernel, inner
 from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.network.core.events import leave_switch, want_switch
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, SETTLE
-from hopforge.model.network.core.records import ACTIVE, VA, Net, input_vc, output_port, output_vc
+from hopforge.model.network.core.records import (
+    ACTIVE,
+    HOST_VC_BITS,
+    HOST_VC_MASK,
+    VA,
+    Net,
+    input_vc,
+    output_port,
+    output_vc,
+)
 
 
 @c_kernel(HOOK_SIGNATURE)
@@ -56,9 +65,9 @@ def release_vcs(net: Net, count: int) -> None:
     """Free the first `count` output VCs of ``net.released``; the others follow in the next cycle."""
     released = int32s(net.released)
     for k in range(count):
-        m = int64(released[k])
-        port = output_port(net, m // net.vcs)
-        port.free_mask = port.free_mask | (uint32(1) << output_vc(net, m).vc)
+        code = int64(released[k])
+        port = output_port(net, code >> HOST_VC_BITS)
+        port.free_mask = port.free_mask | (uint32(1) << uint32(code & HOST_VC_MASK))
     for k in range(count, net.released_count):
         released[k - count] = released[k]
     net.released_count -= count

@@ -8,7 +8,7 @@ from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int64s
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE
 from hopforge.model.network.core.records import Net, router_at
-from hopforge.model.network.core.vc_allocation import grant_vc
+from hopforge.model.network.parts.vc_match import grant_vc
 
 
 @c_kernel(HOOK_SIGNATURE)
