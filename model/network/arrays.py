@@ -53,7 +53,6 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "host_wake": H,
         "awake": H,
         "packet": pool_size(H),
-        "fifo": NI * router.buffer_flits,
         "unanswered": NI if router.lookahead else 1,
         "candidate": NI * tables.max_candidates,
         "active": words,

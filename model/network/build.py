@@ -19,7 +19,14 @@ from hopforge.model.network.arrays import (
     set_source,
 )
 from hopforge.model.network.core.event_log import put_log
-from hopforge.model.network.core.records import ARRAYS, OUTPUT_FIRST, PORT_SHARE_BITS, SCRIPT, STORE_AND_FORWARD
+from hopforge.model.network.core.records import (
+    ARRAYS,
+    OUTPUT_FIRST,
+    PORT_SHARE_BITS,
+    SCRIPT,
+    STORE_AND_FORWARD,
+    input_vc_type,
+)
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.parts.acknowledge_arrays import put_acknowledges
@@ -157,6 +164,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["wheel_mask"], s["max_candidates"] = wheel - 1, tables.max_candidates
     s["free_packets"], s["latency_min"] = pool_size(topology.hosts), NEVER
     s["router_words"], s["vc_words"] = (R + 63) // 64, (P * V + 63) // 64
+    s["vc_bytes"] = input_vc_type(router.buffer_flits).itemsize
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
 

@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.records import HOST, HOST_VC_BITS, INPUT_PORT, INPUT_VC, OUTPUT_PORT, OUTPUT_VC
+from hopforge.model.network.core.records import (
+    HOST,
+    HOST_VC_BITS,
+    INPUT_PORT,
+    OUTPUT_PORT,
+    OUTPUT_VC,
+    input_vc_type,
+)
 from hopforge.model.network.settings import RouterParameters, Tables
 from hopforge.model.topology import Topology
 
@@ -34,7 +41,7 @@ def wired_records(
     NP = topology.routers * P
     flat_latency, back = latency.reshape(-1), router.credit_delay_cycles
     records = {
-        "input_vc": np.zeros(NP * V, INPUT_VC),
+        "input_vc": np.zeros(NP * V, input_vc_type(B)),
         "output_vc": np.zeros(NP * V, OUTPUT_VC),
         "input_port": np.zeros(NP, INPUT_PORT),
         "output_port": np.zeros(NP, OUTPUT_PORT),

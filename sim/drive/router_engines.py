@@ -6,7 +6,7 @@ import numpy as np
 from numba import int64, njit, uint64
 from numpy.typing import NDArray
 
-from hopforge.model.kernel.memory import int8s, int32s, int64s
+from hopforge.model.kernel.memory import int8s, int64s
 from hopforge.model.lookup.csr import COUNTERS, csr_map
 from hopforge.model.lookup.fast import layout as lk
 from hopforge.model.lookup.fast.kernel import cycle
@@ -14,7 +14,7 @@ from hopforge.model.lookup.fast.response import visible_response
 from hopforge.model.lookup.fast.state import EngineState, engine_state
 from hopforge.model.network.core.candidates import candidate_port
 from hopforge.model.network.core.events import answer_ahead
-from hopforge.model.network.core.records import AHEAD_ENGINES, input_port, input_vc
+from hopforge.model.network.core.records import AHEAD_ENGINES, fifo_of, input_port, input_vc
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
 from hopforge.sim.drive.router_surroundings import ADDRESS, CLOSING, LAST_MOVE, NEXT_ROUTE, RATES, mask_below
 from hopforge.sim.drive.router_traffic import RouterTraffic
@@ -177,7 +177,7 @@ def _ask(net, a, g, e, enabled, row):  # type: ignore[no-untyped-def]
 @njit
 def _request(net, a, n, tag, row):  # type: ignore[no-untyped-def]
     """Let input VC `n` ask for the destination at its head."""
-    flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
+    flit = fifo_of(net, n)[input_vc(net, n).head]
     row[lk.I_REQ_VALID], row[lk.I_REQ_TAG] = 1, tag
     row[lk.I_REQ_DST] = int64(a.heads[flit >> 2, 0] & mask_below(a.integers[ADDRESS]))
 
@@ -224,7 +224,7 @@ def give_answers_ahead(net, a, g):  # type: ignore[no-untyped-def]
         if match:
             field = min(output & ((1 << PORT_BITS) - 1), net.ports)
             field |= (output >> PORT_BITS & (1 << CLASS_BITS) - 1) << g.settings[S_PORT_FIELD]
-        flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
+        flit = fifo_of(net, n)[input_vc(net, n).head]
         a.packets[flit >> 2, NEXT_ROUTE] = field
         g.ahead[n] = AHEAD_NOTHING
         answer_ahead(net, n)

@@ -178,7 +178,7 @@ class InputQueuedFailures:
                 self._drain(n)
                 record.packets_without_host += 1
                 continue
-            packet = int(state["fifo"][n * int(state["buffer"]) + int(vcs["head"][n])]) >> 2
+            packet = int(state["fifo"][n, int(vcs["head"][n])]) >> 2
             entries[n, 0] = candidate(int(ports[n % len(ports)]), (1 << V) - 1)
             vcs["candidates"][n] = 1
             self.aside.add(packet)

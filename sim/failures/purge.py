@@ -24,7 +24,7 @@ def buffered_flits(state: NetState) -> tuple[Numbers, Numbers]:
     number = np.repeat(np.arange(len(vcs)), count)
     place = np.arange(len(number)) - np.repeat(np.cumsum(count) - count, count)
     slot = (vcs["head"].astype(np.int64)[number] + place) % depth
-    return number, state["fifo"][number * depth + slot].astype(np.int64)
+    return number, state["fifo"][number, slot].astype(np.int64)
 
 
 def flying_flits(state: NetState) -> tuple[Numbers, Numbers, Numbers]:
@@ -143,7 +143,7 @@ def remove_packets(state: NetState, gone: Bools) -> int:
         Packets to remove. Their records become free.
     """
     vcs, host = state["input_vc"], state["host"]
-    V, P, depth = int(state["vcs"]), int(state["ports"]), int(state["buffer"])
+    V, P = int(state["vcs"]), int(state["ports"])
     serving = current_packets(state)
     stopped = np.flatnonzero((serving >= 0) & gone[np.maximum(serving, 0)])
     number, flit = buffered_flits(state)
@@ -157,7 +157,7 @@ def remove_packets(state: NetState, gone: Bools) -> int:
     _filter_wheel(state, "flit_event", "flit_events", lambda events: ~gone[(events & 0xFFFFFFFF) >> 2])
     for n in np.unique(number[out_of_buffer]).tolist():
         left = flit[(number == n) & ~out_of_buffer]
-        state["fifo"][n * depth : n * depth + len(left)] = left
+        state["fifo"][n, : len(left)] = left
         vcs["head"][n], vcs["flits"][n] = 0, len(left)
     for n in stopped.tolist():
         if vcs["state"][n] == ACTIVE:

@@ -242,7 +242,7 @@ def _heads(run: Simulation, codes: NDArray[np.int64]) -> list[tuple[int, int, in
     if not len(chosen):
         return []
     waiting = np.flatnonzero(vcs["flits"] > 0)
-    first = state["fifo"][waiting * int(state["buffer"]) + vcs["head"][waiting]].astype(np.int64)
+    first = state["fifo"][waiting, vcs["head"][waiting]].astype(np.int64)
     mine = (first & HEAD != 0) & np.isin(first >> 2, chosen)
     return [
         ((int(pool["src"][flit >> 2]) << 40) | int(pool["number"][flit >> 2]), int(n), int(vcs["state"][n]))

@@ -50,6 +50,8 @@ class NetCase:
         The settings of BookSim that differ between cases; "" if it is not measured there.
     cycles, booksim_cycles : int
         Cycles of one run of ours, and of one sample period of BookSim (it runs three or four).
+    load : float
+        Flits per host and cycle.
     """
 
     name: str
@@ -57,6 +59,7 @@ class NetCase:
     booksim: str
     cycles: int
     booksim_cycles: int
+    load: float = LOAD
 
 
 def _grid_case(kind: str, k: int, n: int, flits: int, cycles: int, booksim_cycles: int) -> NetCase:
@@ -75,11 +78,24 @@ def _grid_case(kind: str, k: int, n: int, flits: int, cycles: int, booksim_cycle
     )
 
 
+#: a dragonfly of 264 routers and 1056 hosts, whose packets take minimal ways
+_DRAGONFLY = NetCase(
+    "dragonfly of 1056 hosts, 5 flits",
+    "name: bench\ntopology: {kind: dragonfly, p: 4, a: 8, h: 4}\n"
+    "router: {vcs: 2, buffer_flits: 256, va: islip, sa: islip, credit_delay_cycles: 2, "
+    "link_latency_cycles: 10, global_latency_cycles: 100}\n"
+    "routing: {algorithm: dragonfly_min, ejection: class}\ntraffic: {packet_flits: 5}\n",
+    "topology = dragonflynew; k = 4; n = 1; routing_function = min; packet_size = 5; num_vcs = 2; vc_buf_size = 256;",
+    4000,
+    400,
+    load=0.5,
+)
 #: what `hopforge bench net` measures
 CASES: Sequence[NetCase] = (
     _grid_case("mesh", 8, 2, 1, 30000, 3000),
     _grid_case("mesh", 8, 2, 4, 30000, 3000),
     _grid_case("torus", 8, 3, 1, 5000, 300),
+    _DRAGONFLY,
 )
 #: networks of growing size, for the cost per flit and router
 SIZES: Sequence[NetCase] = tuple(
@@ -87,9 +103,9 @@ SIZES: Sequence[NetCase] = tuple(
 )
 
 
-def prepare(case: NetCase, load: float = LOAD) -> Simulation:
+def prepare(case: NetCase) -> Simulation:
     """Build the network of `case` and run it until its first cycles are over."""
-    run = Simulation(parse_config(case.ours), load, 1, check=False)
+    run = Simulation(parse_config(case.ours), case.load, 1, check=False)
     run.advance(max(case.cycles // 5, 200))
     return run
 
@@ -104,7 +120,7 @@ def time_ours(run: Simulation, cycles: int) -> tuple[float, float]:
     return seconds / cycles, (int(run.state["flits_ejected"]) - before[1]) * hops / cycles
 
 
-def time_booksim(binary: Path, case: NetCase, hosts: int, load: float = LOAD) -> tuple[float, float]:
+def time_booksim(binary: Path, case: NetCase, hosts: int) -> tuple[float, float]:
     """Run BookSim once; returns CPU seconds and flits times routers that they visited, per cycle.
 
     Raises
@@ -112,7 +128,7 @@ def time_booksim(binary: Path, case: NetCase, hosts: int, load: float = LOAD) ->
     UserError
         The binary cannot be run, fails, or prints no results.
     """
-    settings = f"{_BOOKSIM}{case.booksim}\ninjection_rate = {load}; sample_period = {case.booksim_cycles};\n"
+    settings = f"{_BOOKSIM}{case.booksim}\ninjection_rate = {case.load}; sample_period = {case.booksim_cycles};\n"
     with TemporaryDirectory() as folder:
         path = Path(folder) / "case.cfg"
         path.write_text(settings)
@@ -171,6 +187,7 @@ def measure_net(cases: Sequence[NetCase], booksim: Path | None, repetitions: int
                 theirs.append(time_booksim(booksim, case, hosts))
         row: dict[str, Any] = {
             "case": case.name,
+            "load": case.load,
             "routers": run.topology.routers,
             "repetitions": repetitions,
             "cycles_per_s": 1 / statistics.median(seconds for seconds, _ in ours),

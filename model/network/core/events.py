@@ -23,7 +23,6 @@ from hopforge.model.network.core.records import (
     HOST_VC_BITS,
     HOST_VC_MASK,
     IDLE,
-    INPUT_VC,
     OUTPUT_PORT,
     OUTPUT_VC,
     PACKET,
@@ -34,6 +33,7 @@ from hopforge.model.network.core.records import (
     UNDECIDED,
     VA,
     Net,
+    fifo_of,
     host_at,
     input_port,
     input_vc,
@@ -45,7 +45,7 @@ from hopforge.model.network.core.records import (
 
 #: events ahead of time whose records are prefetched
 AHEAD = 12
-INPUT_VC_BYTES, OUTPUT_VC_BYTES, PACKET_BYTES = INPUT_VC.itemsize, OUTPUT_VC.itemsize, PACKET.itemsize
+OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
 OUTPUT_PORT_BYTES = OUTPUT_PORT.itemsize
 
 
@@ -80,7 +80,7 @@ def pop_flit(net: Net, n: int, now: int) -> int:
     """Take the first flit of input VC `n`, return the credit upstream, and note the next packet after a tail."""
     vc = input_vc(net, n)
     buffer = net.buffer
-    flit = int64(int32s(net.fifo)[n * buffer + vc.head])
+    flit = int64(fifo_of(net, n)[vc.head])
     vc.head = vc.head + 1 if vc.head + 1 < buffer else 0
     vc.flits = vc.flits - 1
     net.last_move = now
@@ -172,7 +172,7 @@ def is_held(net: Net, vc: Any, packet: Any) -> bool:
 def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None:
     """First RC cycle of the head of input VC `n`: evaluate the routing algorithm."""
     vc = input_vc(net, n)
-    flit = int64(int32s(net.fifo)[n * net.buffer + vc.head])
+    flit = int64(fifo_of(net, n)[vc.head])
     packet = packet_at(net, flit >> 2)
     unusual = net.unusual != 0
     if unusual and is_held(net, vc, packet):
@@ -311,7 +311,7 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
     place = int64(vc.head) + vc.flits
     if place >= buffer:
         place -= buffer
-    int32s(net.fifo)[n * buffer + place] = int32(flit)
+    fifo_of(net, n)[place] = int32(flit)
     vc.flits = vc.flits + 1
     if net.unusual != 0 and flit & HEAD != 0:
         if net.feedback != 0:
@@ -345,8 +345,7 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
             later = int64s(net.flit_event)[first + k + AHEAD]
             prefetch(net.packet + ((later & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
             if later >> 32 < net.input_vcs:
-                prefetch(net.input_vc + (later >> 32) * INPUT_VC_BYTES)
-                prefetch(net.fifo + 4 * (later >> 32) * net.buffer)
+                prefetch(net.input_vc + (later >> 32) * net.vc_bytes)
                 prefetch(net.candidate + 8 * (later >> 32) * net.max_candidates)
         event = int64s(net.flit_event)[first + k]
         target = event >> 32

@@ -13,7 +13,7 @@ from numba import float64, int32, int64, types
 from hopforge.model.dqn.tables import Tables
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
-from hopforge.model.kernel.memory import record_reader
+from hopforge.model.kernel.memory import int32s, record_reader
 
 #: states of an input VC (docs/definitions/router.md)
 IDLE, RC, VA, ACTIVE, DRAIN = range(5)
@@ -54,7 +54,7 @@ FIXED = frozenset({
     "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
     "router", "host", "router_rng",
     "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
-    "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share",
+    "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share", "vc_bytes",
 })  # fmt: skip
 
 INPUT_VC = np.dtype(
@@ -75,6 +75,20 @@ INPUT_VC = np.dtype(
     ],
     align=True,
 )
+
+#: of a cache line
+LINE_BYTES = 64
+
+
+def input_vc_type(buffer: int) -> np.dtype[Any]:
+    """Return INPUT_VC with its FIFO behind it: ``fifo`` int32[buffer], packet << 2 | kind; on whole cache lines."""
+    fields = INPUT_VC.fields or {}
+    names = [*fields, "fifo"]
+    formats = [*(field[0] for field in fields.values()), np.dtype(("i4", (buffer,)))]
+    offsets = [*(field[1] for field in fields.values()), INPUT_VC.itemsize]
+    size = -(-(INPUT_VC.itemsize + 4 * buffer) // LINE_BYTES) * LINE_BYTES
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+
 
 OUTPUT_VC = np.dtype(
     [
@@ -327,6 +341,7 @@ _SETTINGS = [
     ("reward_offset", "f8"),
     ("reward_by_time", "i8"),
     ("unusual", "i8"),  # a head may meet more than a table that answers at once: `build.is_unusual`
+    ("vc_bytes", "i8"),  # of an input VC with its FIFO
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
@@ -393,7 +408,7 @@ _COUNTERS = [
 
 #: arrays of a network: name, element type (dtypes above, or a scalar), meaning
 ARRAYS: dict[str, np.dtype[Any]] = {
-    "input_vc": INPUT_VC,  # INPUT_VC[input_vcs]
+    "input_vc": INPUT_VC,  # input_vc_type(B)[input_vcs]
     "output_vc": OUTPUT_VC,  # OUTPUT_VC[output_vcs]
     "input_port": INPUT_PORT,  # INPUT_PORT[routers·P]
     "output_port": OUTPUT_PORT,  # OUTPUT_PORT[routers·P]
@@ -405,7 +420,6 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "awake": np.dtype("int32"),  # hosts that have something to do in this cycle
     "packet": PACKET,  # PACKET[pool]
     "free_packet": np.dtype("int32"),  # int32[pool]: stack
-    "fifo": np.dtype("int32"),  # int32[input_vcs·B]: packet << 2 | kind
     "unanswered": np.dtype("uint8"),  # uint8[input_vcs]: heads without the answer that they take along (AHEAD_ENGINES)
     "candidate": np.dtype("int64"),  # int64[input_vcs, max_candidates]
     "active": np.dtype("uint64"),  # vc_lists: bit per router with VCs in VA
@@ -497,6 +511,8 @@ NET = np.dtype([*_SETTINGS, *_COUNTERS, *((name, "i8") for name in ARRAYS)], ali
 NET_RECORD = constant_record(NET, [name for name, _ in _SETTINGS] + list(ARRAYS))
 PACKET_RECORD = numba.from_dtype(PACKET)
 NOTE_RECORD = numba.from_dtype(NOTE)
+#: bytes of an input VC before its FIFO
+FIFO_PLACE = INPUT_VC.itemsize
 _read_input_vc = record_reader(numba.from_dtype(INPUT_VC))
 _read_output_vc = record_reader(numba.from_dtype(OUTPUT_VC))
 _read_input_port = record_reader(numba.from_dtype(INPUT_PORT))
@@ -515,7 +531,13 @@ _read_note = record_reader(NOTE_RECORD)
 @inlined
 def input_vc(net: Any, n: int) -> Any:
     """Input VC number `n`."""
-    return _read_input_vc(net.input_vc, n)
+    return _read_input_vc(net.input_vc + n * net.vc_bytes, 0)
+
+
+@inlined
+def fifo_of(net: Any, n: int) -> Any:
+    """FIFO of input VC number `n`: int32[B], packet << 2 | kind."""
+    return int32s(net.input_vc + n * net.vc_bytes + FIFO_PLACE)
 
 
 @inlined

@@ -15,6 +15,13 @@ class NetworkError(UserError, ValueError):
     """Parameters that no network can be built from: the message names parameter, limit and value."""
 
 
+def _is_a(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whether elements are of the type `wanted`, or begin with its fields (`input_vc`, whose FIFO stands behind)."""
+    if wanted.fields is None or given.fields is None:
+        return given == wanted
+    return all(given.fields.get(name) == field for name, field in wanted.fields.items())
+
+
 class NetState:
     """The arrays of a network and the record that the kernels get; it keeps the arrays alive.
 
@@ -41,7 +48,7 @@ class NetState:
 
     def put(self, name: str, array: NDArray[Any]) -> None:
         """Set (or replace) the array `name`; its type must be that of `records.ARRAYS`."""
-        if array.dtype != ARRAYS[name] or not array.flags.c_contiguous:
+        if not _is_a(array.dtype, ARRAYS[name]) or not array.flags.c_contiguous:
             raise TypeError(f"array {name} must be contiguous {ARRAYS[name]}, not {array.dtype}")
         self.arrays[name] = array
         self.record[name] = array.ctypes.data
@@ -52,7 +59,9 @@ class NetState:
         self.record[name] = function.address
 
     def __getitem__(self, name: str) -> Any:
-        """Array `name`, or a setting or counter of the record."""
+        """Array `name`, or a setting or counter of the record; ``fifo``: int32[input VC, B], a view of ``input_vc``."""
+        if name == "fifo":
+            return self.arrays["input_vc"]["fifo"]
         return self.arrays[name] if name in self.arrays else self.record[name][0]
 
     @property

@@ -10,7 +10,7 @@ from numba import int64, uint32, uint64
 from hopforge.model.kernel.bits import bit_of, bits_at, bits_between, first_at_or_after, first_of_words, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int32s, prefetch, words
-from hopforge.model.network.core.events import INPUT_VC_BYTES, OUTPUT_VC_BYTES, leave_switch, pop_flit, send_flit
+from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, pop_flit, send_flit
 from hopforge.model.network.core.hooks import ACTIVATE, ALLOCATE, GRANT, MATCH, RELEASE, SETTLE, call_hook
 from hopforge.model.network.core.records import (
     HOST_VC_BITS,
@@ -101,8 +101,7 @@ def allocate_switches(net: Net, routers: int, end: int, now: int) -> None:
                 head = int64(output.first)
                 number = vc_that_asks(net, p, int64(output.g))
                 n = head * net.vcs + number  # probably the one that sends
-                prefetch(net.input_vc + n * INPUT_VC_BYTES)
-                prefetch(net.fifo + 4 * n * net.buffer)
+                prefetch(net.input_vc + n * net.vc_bytes)
                 prefetch(net.output_vc + p * net.vcs * OUTPUT_VC_BYTES)
                 q = head + ((number * net.port_share) >> PORT_SHARE_BITS)
                 offers[q - first] |= bit_of(p - head)

@@ -10,7 +10,7 @@ from numba import int64, uint32, uint64
 
 from hopforge.model.kernel.bits import bit_of, bits_between, first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
-from hopforge.model.kernel.memory import int32s, int64s, words
+from hopforge.model.kernel.memory import int64s, words
 from hopforge.model.network.core.candidates import candidate_mask, candidate_need
 from hopforge.model.network.core.events import ask_switch
 from hopforge.model.network.core.records import (
@@ -18,6 +18,7 @@ from hopforge.model.network.core.records import (
     INPUT_FIRST,
     WORMHOLE,
     Net,
+    fifo_of,
     input_vc,
     output_port,
     output_vc,
@@ -30,7 +31,7 @@ def packet_flits(net: Net, n: int) -> int:
     """Length of the packet whose head input VC `n` holds, where VA must know it; else 0."""
     if net.switching_mode == WORMHOLE:
         return int64(0)
-    flit = int64(int32s(net.fifo)[n * net.buffer + input_vc(net, n).head])
+    flit = int64(fifo_of(net, n)[input_vc(net, n).head])
     return int64(packet_at(net, flit >> 2).length)
 
 

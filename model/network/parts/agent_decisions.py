@@ -17,7 +17,7 @@ from hopforge.model.dqn.learning import decide, end_decision, restart, store, ta
 from hopforge.model.dqn.tables import COUNTERS, EPISODE, NONE, TIME, close_episode, find_entry
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import floats, int32s, int64s, singles
-from hopforge.model.network.core.records import IDLE, UNDECIDED, Net, input_vc, packet_at
+from hopforge.model.network.core.records import IDLE, UNDECIDED, Net, fifo_of, input_vc, packet_at
 from hopforge.model.network.parts.agent_sight import (
     ACTION_BITS,
     PDOR,
@@ -147,7 +147,7 @@ def go_on(net: Net, n: int, p: int) -> None:
     """Packet `p` is decided: it is routed in the next cycle if it is the first in input VC `n`."""
     net.undecided -= 1
     vc = input_vc(net, n)
-    if vc.state != IDLE or int64(int32s(net.fifo)[n * net.buffer + vc.head]) >> 2 != p:
+    if vc.state != IDLE or int64(fifo_of(net, n)[vc.head]) >> 2 != p:
         return
     for k in range(net.heads_count):
         if int32s(net.heads_next)[k] == n:  # the packet before it has left in this cycle

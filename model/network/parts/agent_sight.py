@@ -11,8 +11,8 @@ from numba import carray, int64, njit
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.observation import minimal_actions, observe
 from hopforge.model.kernel.compile import inlined
-from hopforge.model.kernel.memory import floats, int32s, int64s
-from hopforge.model.network.core.records import ACTIVE, Net, input_vc, output_port, output_vc, packet_at
+from hopforge.model.kernel.memory import floats, int64s
+from hopforge.model.network.core.records import ACTIVE, Net, fifo_of, input_vc, output_port, output_vc, packet_at
 
 __all__ = ["ACTION_BITS", "PDOR", "allowed_actions", "is_busy", "most_room", "port_of", "see"]
 
@@ -29,13 +29,13 @@ def port_of(code: int) -> int:
 @inlined
 def flits_of_first(net: Net, n: int, head: int, flits: int) -> int:
     """Flits in the FIFO of input VC `n` of the packet in front: they stand together, so halving finds their end."""
-    fifo, first = n * net.buffer, int64(int32s(net.fifo)[n * net.buffer + head]) >> 2
+    fifo, first = fifo_of(net, n), int64(fifo_of(net, n)[head]) >> 2
     low, high = 1, flits
     while low < high:
         middle = (low + high + 1) >> 1
         place = head + middle - 1
         place -= net.buffer if place >= net.buffer else 0
-        if int64(int32s(net.fifo)[fifo + place]) >> 2 == first:
+        if int64(fifo[place]) >> 2 == first:
             low = middle
         else:
             high = middle - 1
@@ -67,7 +67,7 @@ def count_local(net: Net, r: Any, router: int, newest: int, local: Any) -> None:
             vc = input_vc(net, n)
             head, left, first = int64(vc.head), int64(vc.flits) - (n == newest), True
             while left > 0:
-                p = int64(int32s(net.fifo)[n * net.buffer + head]) >> 2
+                p = int64(fifo_of(net, n)[head]) >> 2
                 packet = packet_at(net, p)
                 here = flits_of_first(net, n, head, left) if first else min(left, int64(packet.length))
                 if first and vc.state == ACTIVE:  # its head may be further on, and decided about there

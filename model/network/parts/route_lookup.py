@@ -27,7 +27,7 @@ from hopforge.model.network.core.lookup_state import (
     lookups_of,
     mshr_at,
 )
-from hopforge.model.network.core.records import AHEAD_ENGINES, NET_RECORD, RC, Net, input_vc, packet_at
+from hopforge.model.network.core.records import AHEAD_ENGINES, NET_RECORD, RC, Net, fifo_of, input_vc, packet_at
 from hopforge.model.network.parts.lookup_lines import find_way, touch, write_line
 from hopforge.model.network.parts.lookup_tcam import ask_tcam, tcam_says
 from hopforge.model.network.parts.second_level import hear_answer, sleeps, step_second, takes_request
@@ -42,7 +42,7 @@ def first_vc(lookups: Lookups, e: int) -> int:
 @inner
 def destination(net: Net, n: int) -> int:
     """Host to which the packet at the head of input VC `n` goes."""
-    flit = int32s(net.fifo)[n * net.buffer + input_vc(net, n).head]
+    flit = fifo_of(net, n)[input_vc(net, n).head]
     return int64(packet_at(net, flit >> 2).dst)
 
 
