@@ -11,6 +11,7 @@ import numpy as np
 from numba import float64, int32, int64, types
 
 from hopforge.model.dqn.tables import Tables
+from hopforge.model.kernel.arena import LINE_BYTES
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import int32s, record_reader
@@ -75,10 +76,6 @@ INPUT_VC = np.dtype(
     ],
     align=True,
 )
-
-#: of a cache line
-LINE_BYTES = 64
-
 
 def input_vc_type(buffer: int) -> np.dtype[Any]:
     """Return INPUT_VC with its FIFO behind it: ``fifo`` int32[buffer], packet << 2 | kind; on whole cache lines."""

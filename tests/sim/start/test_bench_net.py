@@ -6,8 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from hopforge.model.config import parse_config
 from hopforge.model.errors import UserError
 from hopforge.model.routing.graph import distances
+from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.start import bench_net
 from hopforge.sim.start.bench_net import CASES, SIZES, measure_net, prepare, time_booksim, time_ours
 from hopforge.sim.start.bench_results import write_bench
@@ -82,5 +84,9 @@ def test_repetitions_are_checked() -> None:
 
 
 def test_the_cases_are_those_of_the_documentation() -> None:
-    assert [case.name for case in CASES] == ["8×8 mesh, 1 flit", "8×8 mesh, 4 flits", "8-ary 3-cube, 1 flit"]
+    assert [case.name for case in CASES] == [
+        "8×8 mesh, 1 flit", "8×8 mesh, 4 flits", "8-ary 3-cube, 1 flit", "dragonfly of 1056 hosts, 5 flits",
+    ]  # fmt: skip
+    run = Simulation(parse_config(CASES[-1].ours), CASES[-1].load, 1, check=False)
+    assert (run.topology.hosts, run.topology.routers, CASES[-1].load) == (1056, 264, 0.5)
     assert [case.name for case in SIZES] == [f"{k}-ary 3-cube, 1 flit" for k in (4, 8, 16)]
