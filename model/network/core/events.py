@@ -23,6 +23,7 @@ from hopforge.model.network.core.records import (
     HOST_VC_BITS,
     HOST_VC_MASK,
     IDLE,
+    INPUT_PORT,
     OUTPUT_PORT,
     OUTPUT_VC,
     PACKET,
@@ -46,7 +47,7 @@ from hopforge.model.network.core.records import (
 #: events ahead of time whose records are prefetched
 AHEAD = 12
 OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
-OUTPUT_PORT_BYTES = OUTPUT_PORT.itemsize
+INPUT_PORT_BYTES, OUTPUT_PORT_BYTES = INPUT_PORT.itemsize, OUTPUT_PORT.itemsize
 
 
 @inlined
@@ -123,6 +124,7 @@ def wait_at_port(net: Net, n: int) -> None:
     p = int64(vc.router) * net.ports + port
     prefetch(net.output_port + p * OUTPUT_PORT_BYTES)
     prefetch(net.output_vc + p * net.vcs * OUTPUT_VC_BYTES)
+    prefetch(net.input_port + int64(vc.port) * INPUT_PORT_BYTES)
     vc.out_port = port
     words(net.heads_at)[p] |= bit_of(int64(vc.number))
     words(net.wanted)[p >> 6] |= bit_of(p)

@@ -137,6 +137,15 @@ def free_released(net: Net) -> None:
 
 
 @inlined
+def is_quiet(net: Net, routers: int, end: int) -> bool:
+    """Whether nobody asks for a VC or the switch in routers number `routers` up to, but without, `end`, nor beside."""
+    found = uint64(0)
+    for word in range((routers * net.ports) >> 6, (end * net.ports + 63) >> 6):
+        found |= words(net.asking)[word] | words(net.wanted)[word]
+    return bool(found == uint64(0))
+
+
+@inlined
 def match_lists(net: Net, first: int) -> None:
     """VA of the routers of a block by lists of requests (`parts.vc_match`)."""
     routers = (words(net.active)[first >> 6] >> uint64(first & 63)) & uint64((1 << BLOCK) - 1)
@@ -155,13 +164,14 @@ def allocate_routers(net: Net, now: int) -> None:
     """
     net.speculative = 0
     separate = net.speculation != 0
+    skips = net.vc_lists == 0 and net.switch_match == 0
     released = int64(net.released_count)  # with `vc_queue`: in the cycle before
     for stage in range(2 if separate else 1):
         for first in range(0, net.routers, BLOCK):
             end = min(first + BLOCK, net.routers)
             if net.vc_lists != 0 and stage == 0:
                 match_lists(net, first)
-            if separate and stage == 0:
+            if separate and stage == 0 or skips and is_quiet(net, first, end):
                 continue
             if net.switch_match != 0:
                 call_hook(net.switch_match, net, int64(first), int64(end), now)
