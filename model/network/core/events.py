@@ -306,8 +306,8 @@ def leave_switch(net: Net, p: int, number: int, leaves: Any) -> None:
 
 
 @inlined
-def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> None:
-    """Note that a flit written at the end of the last cycle stands in the FIFO of input VC `n`."""
+def accept(net: Net, n: int, flit: int, now: int) -> bool:
+    """Note that a flit written at the end of the last cycle stands in the FIFO of input VC `n`; returns if RC begins."""
     vc = input_vc(net, n)
     buffer = net.buffer
     place = int64(vc.head) + vc.flits
@@ -321,10 +321,18 @@ def accept(net: Net, route: Callable[..., int], n: int, flit: int, now: int) -> 
         if net.acks != 0:
             call_hook(net.acks, net, HEAD_HERE, int64(n), int64(flit) >> 2)
     if vc.state == IDLE:
-        start_routing(net, route, n, now)
-        return
-    ready = uint64(vc.state == ACTIVE) & uint64(output_vc(net, int64(vc.out_vc)).credits > 0)
-    want_switch(net, n, ready)
+        return True
+    want_switch(net, n, uint64(vc.state == ACTIVE) & uint64(output_vc(net, int64(vc.out_vc)).credits > 0))
+    return False
+
+
+@inlined
+def load_event(net: Net, event: int) -> None:
+    """Begin to load what the arrival of a flit touches."""
+    prefetch(net.packet + ((event & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
+    if event >> 32 < net.input_vcs:
+        prefetch(net.input_vc + (event >> 32) * net.vc_bytes)
+        prefetch(net.candidate + 8 * (event >> 32) * net.max_candidates)
 
 
 @inlined
@@ -337,25 +345,26 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
             later = int64(int32s(net.credit_event)[first + k + AHEAD])
             if later < net.output_vcs:
                 prefetch(net.output_vc + later * OUTPUT_VC_BYTES)
-        take_credit(net, int64(int32s(net.credit_event)[slot * net.event_capacity + k]))
+        take_credit(net, int64(int32s(net.credit_event)[first + k]))
     int32s(net.credit_events)[slot] = 0
-    for k in range(net.heads_count):
-        start_routing(net, route, int64(int32s(net.heads_next)[k]), now)
+    heads, flits = int64(net.heads_count), int64(int32s(net.flit_events)[slot])
     net.heads_count = 0
-    for k in range(int32s(net.flit_events)[slot]):
-        if k + AHEAD < int32s(net.flit_events)[slot]:
-            later = int64s(net.flit_event)[first + k + AHEAD]
-            prefetch(net.packet + ((later & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
-            if later >> 32 < net.input_vcs:
-                prefetch(net.input_vc + (later >> 32) * net.vc_bytes)
-                prefetch(net.candidate + 8 * (later >> 32) * net.max_candidates)
-        event = int64s(net.flit_event)[first + k]
-        target = event >> 32
-        flit = event & 0xFFFFFFFF
-        if target < net.input_vcs:
-            accept(net, route, target, flit, now)
+    for k in range(-heads, flits):  # in one loop: RC is compiled once
+        n = int64(0)
+        if k < 0:
+            n = int64(int32s(net.heads_next)[heads + k])
         else:
-            receive(net, target - net.input_vcs, flit, now)
+            if k + AHEAD < flits:
+                load_event(net, int64s(net.flit_event)[first + k + AHEAD])
+            event = int64s(net.flit_event)[first + k]
+            n = event >> 32
+            flit = event & 0xFFFFFFFF
+            if n >= net.input_vcs:
+                receive(net, n - net.input_vcs, flit, now)
+                continue
+            if not accept(net, n, flit, now):
+                continue
+        start_routing(net, route, n, now)
     int32s(net.flit_events)[slot] = 0
     for k in range(int32s(net.ready_events)[slot]):
         n = int64(int32s(net.ready_event)[slot * net.event_capacity + k])

@@ -171,7 +171,7 @@ def allocate_routers(net: Net, now: int) -> None:
             end = min(first + BLOCK, net.routers)
             if net.vc_lists != 0 and stage == 0:
                 match_lists(net, first)
-            if separate and stage == 0 or skips and is_quiet(net, first, end):
+            if (separate and stage == 0) or (skips and is_quiet(net, first, end)):
                 continue
             if net.switch_match != 0:
                 call_hook(net.switch_match, net, int64(first), int64(end), now)
