@@ -307,7 +307,7 @@ def leave_switch(net: Net, p: int, number: int, leaves: Any) -> None:
 
 @inlined
 def accept(net: Net, n: int, flit: int, now: int) -> bool:
-    """Note that a flit written at the end of the last cycle stands in the FIFO of input VC `n`; returns if RC begins."""
+    """Note that a flit written at the end of the last cycle stands in the FIFO of input VC `n`; True: RC begins."""
     vc = input_vc(net, n)
     buffer = net.buffer
     place = int64(vc.head) + vc.flits
