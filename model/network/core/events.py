@@ -20,6 +20,7 @@ from hopforge.model.network.core.records import (
     DRAINED,
     GRANTED,
     HEAD,
+    HOST,
     HOST_VC_BITS,
     HOST_VC_MASK,
     IDLE,
@@ -47,7 +48,7 @@ from hopforge.model.network.core.records import (
 #: events ahead of time whose records are prefetched
 AHEAD = 12
 OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
-INPUT_PORT_BYTES, OUTPUT_PORT_BYTES = INPUT_PORT.itemsize, OUTPUT_PORT.itemsize
+HOST_BYTES, INPUT_PORT_BYTES, OUTPUT_PORT_BYTES = HOST.itemsize, INPUT_PORT.itemsize, OUTPUT_PORT.itemsize
 
 
 @inlined
@@ -333,6 +334,8 @@ def load_event(net: Net, event: int) -> None:
     if event >> 32 < net.input_vcs:
         prefetch(net.input_vc + (event >> 32) * net.vc_bytes)
         prefetch(net.candidate + 8 * (event >> 32) * net.max_candidates)
+    else:
+        prefetch(net.host + (((event >> 32) - net.input_vcs) >> HOST_VC_BITS) * HOST_BYTES)
 
 
 @inlined

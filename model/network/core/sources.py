@@ -7,10 +7,10 @@ from numba import int64, types, uint32, uint64
 
 from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import entry, inlined, inner
-from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, words
+from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.kernel.rng import next_below, next_float, next_geometric
 from hopforge.model.network.core.event_log import call_log
-from hopforge.model.network.core.events import put_flit
+from hopforge.model.network.core.events import HOST_BYTES, put_flit
 from hopforge.model.network.core.hooks import CREATED, DEPARTED, call_hook
 from hopforge.model.network.core.records import (
     BERNOULLI,
@@ -31,6 +31,8 @@ from hopforge.model.network.core.records import (
 )
 
 NEVER = 1 << 62
+#: hosts ahead of time whose records are prefetched
+AHEAD = 4
 
 
 @inlined
@@ -173,6 +175,10 @@ def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
         awake[count] = h
         count += 1 if int64s(net.host_wake)[h] <= now else 0
     for k in range(count):
+        if k + AHEAD < count:
+            later = int64(awake[k + AHEAD])
+            prefetch(net.host + later * HOST_BYTES)
+            prefetch(net.host_credits + (later << HOST_VC_BITS) * 4)
         h = int64(awake[k])
         host = host_at(net, h)
         if host.packet < 0:
