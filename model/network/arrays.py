@@ -36,7 +36,8 @@ def needs_lists(topology: Topology, router: RouterParameters, tables: Tables) ->
     """Whether VA works on lists of requests: heads that choose among outputs, and allocators of other kinds."""
     separable = VC_ALLOCATORS[router.va] in (INPUT_FIRST, OUTPUT_FIRST) and router.arbiter != "matrix"
     one_word = topology.max_ports * router.vcs <= 64
-    return not (separable and one_word and tables.max_candidates == 1 and router.speculation is False)
+    asks_once = router.speculation is False and not router.lookahead  # which needs the route before VA, too
+    return not (separable and one_word and tables.max_candidates == 1 and asks_once)
 
 
 def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wheel: int) -> dict[str, int]:
@@ -54,7 +55,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "awake": H,
         "packet": pool_size(H),
         "unanswered": NI if router.lookahead else 1,
-        "candidate": NI * tables.max_candidates,
+        "candidate": tables.max_candidates * (NI if lists else 1),
         "active": words,
         "waiting": R * vc_words if lists else 1,
         "wanted": 1 if lists else port_words,

@@ -112,6 +112,7 @@ def build_net(
     _put_router_parts(state, router)
     if needs_lists(topology, router, tables):
         state.put_function("vc_lists", match_vcs)
+        state.record["candidate_bytes"] = 8 * tables.max_candidates
     state.record["hosts"] = len(homes)
     _put_source_parts(state, source, tables)
     if source.acknowledges is not None:

@@ -71,7 +71,7 @@ def wired_records(
         host["inject_mask"] = (1 << V) - 1 if tables.inject_mask is None else tables.inject_mask
         host["reply_mask"] = 0 if tables.reply_mask is None else tables.reply_mask
         _connect_hosts(ports, records, V)
-    input_vc["credit_time"] = np.repeat(credit_time, V)
+    input_port["credit_time"] = credit_time
     host["queue_first"] = host["queue_last"] = host["message"] = -1
     output_port["free_mask"] = np.where(output_port["connected"] == 1, (1 << V) - 1, 0)
     return records

@@ -241,8 +241,8 @@ def waiting_cycle(topology: Topology, state: NetState) -> list[int]:
     in VA waits for the owners of the output VCs it may use.
     """
     vcs, outs = state["input_vc"], state["output_vc"]
-    V, P, most = int(state["vcs"]), int(state["ports"]), int(state["max_candidates"])
-    candidate = state["candidate"].reshape(-1, most)
+    V, P = int(state["vcs"]), int(state["ports"])
+    candidate = state.candidates
     source, target = [], []
     for n in np.flatnonzero(vcs["flits"] > 0):
         held = int(vcs["credit_to"][n])
@@ -282,8 +282,8 @@ def waiting_hosts(topology: Topology, state: NetState) -> Iterator[tuple[int, in
     if "replier" not in state.arrays or not int(state["reply_places"]):
         return
     vcs, outs = state["input_vc"], state["output_vc"]
-    V, P, most = int(state["vcs"]), int(state["ports"]), int(state["max_candidates"])
-    candidate = state["candidate"].reshape(-1, most)
+    V, P = int(state["vcs"]), int(state["ports"])
+    candidate = state.candidates
     for h, host in enumerate(state["host"][: topology.hosts]):
         node = len(outs) + h
         for v in range(V):

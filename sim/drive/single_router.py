@@ -89,7 +89,7 @@ def single_router(params: RouterParams) -> NetState:
     depth = np.repeat([p.credits(o) for o in range(p.ports)], p.vcs)
     state["input_vc"]["credit_to"] = state["output_vc"]["target"] = len(vcs) + vcs
     state["output_vc"]["credits"] = state["output_vc"]["depth"] = depth
-    state["input_vc"]["credit_time"] = 1
+    state["input_port"]["credit_time"] = 1
     state["output_port"]["flit_time"] = 2
     state["output_port"]["free_mask"] = (1 << p.vcs) - 1
     state["output_port"]["connected"] = 1

@@ -6,7 +6,6 @@ All of it happens between two cycles of the kernel (`purge`).
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.records import (
     ACTIVE,
     BERNOULLI,
@@ -165,12 +164,11 @@ class InputQueuedFailures:
         """Send packets that can only go over failed links to a host of their switch (without one: drop them)."""
         state = self.state
         vcs, P = state["input_vc"], int(state["ports"])
-        most, V = int(state["max_candidates"]), int(state["vcs"])
-        entries = state["candidate"].reshape(-1, most)
+        V, entries = int(state["vcs"]), state.candidates
         waiting = np.flatnonzero(vcs["state"] == VA)
         router = vcs["router"][waiting].astype(np.int64)
         port = router[:, None] * P + (entries[waiting] & 255)
-        given = np.arange(most) < vcs["candidates"][waiting, None]
+        given = np.arange(entries.shape[1]) < vcs["candidates"][waiting, None]
         dead = epoch.ports.reshape(-1)[np.where(given, port, 0)] | ~given
         for n, r in zip(waiting[dead.all(axis=1)].tolist(), router[dead.all(axis=1)].tolist(), strict=True):
             ports = np.flatnonzero(epoch.topology.host_at[r] >= 0)
@@ -179,8 +177,7 @@ class InputQueuedFailures:
                 record.packets_without_host += 1
                 continue
             packet = int(state["fifo"][n, int(vcs["head"][n])]) >> 2
-            entries[n, 0] = candidate(int(ports[n % len(ports)]), (1 << V) - 1)
-            vcs["candidates"][n] = 1
+            state.put_candidate(n, int(ports[n % len(ports)]), (1 << V) - 1)
             self.aside.add(packet)
             record.packets_set_aside += 1
         if dead.all(axis=1).any():

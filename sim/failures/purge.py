@@ -262,10 +262,8 @@ def refresh_heads(state: NetState) -> None:
         state["active"][:] = _words(busy.reshape(1, -1), len(state["active"])).reshape(-1)
         return
     n = np.flatnonzero(waiting)
-    port = state["candidate"][n] & 255
-    vcs["out_port"][n] = port
     asks = np.zeros((R * P, P * V), bool)
-    asks[n // (P * V) * P + port, n % (P * V)] = True
+    asks[n // (P * V) * P + vcs["out_port"][n], n % (P * V)] = True
     state["heads_at"][:] = _words(asks, 1).reshape(-1)
     state["wanted"][:] = _words(asks.any(axis=1).reshape(1, -1), len(state["wanted"])).reshape(-1)
 

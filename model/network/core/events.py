@@ -8,7 +8,13 @@ from numba import int32, int64, uint32, uint64
 from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
-from hopforge.model.network.core.candidates import blank_candidates, candidate, candidate_port
+from hopforge.model.network.core.candidates import (
+    blank_candidates,
+    candidate,
+    candidate_mask,
+    candidate_need,
+    candidate_port,
+)
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.hooks import HEAD_HERE, HEAD_IN, HEAD_OUT, TAKE, TAKEN, call_hook
 from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
@@ -86,7 +92,7 @@ def pop_flit(net: Net, n: int, now: int) -> int:
     vc.head = vc.head + 1 if vc.head + 1 < buffer else 0
     vc.flits = vc.flits - 1
     net.last_move = now
-    send_credit(net, int64(vc.credit_to), now + vc.credit_time)
+    send_credit(net, int64(vc.credit_to), now + input_port(net, int64(vc.port)).credit_time)
     if net.feedback != 0 and flit & HEAD != 0:
         call_hook(net.feedback, net, HEAD_OUT, int64(n), int64(flit) >> 2)
     # without branches, which would be mispredicted
@@ -121,12 +127,10 @@ def answer_ahead(net: Net, n: int) -> None:
 def wait_at_port(net: Net, n: int) -> None:
     """Let the head of input VC `n` wait at the output port of its only candidate for a VC."""
     vc = input_vc(net, n)
-    port = candidate_port(int64s(net.candidate)[n])
-    p = int64(vc.router) * net.ports + port
+    p = int64(vc.router) * net.ports + int64(vc.out_port)
     prefetch(net.output_port + p * OUTPUT_PORT_BYTES)
     prefetch(net.output_vc + p * net.vcs * OUTPUT_VC_BYTES)
     prefetch(net.input_port + int64(vc.port) * INPUT_PORT_BYTES)
-    vc.out_port = port
     words(net.heads_at)[p] |= bit_of(int64(vc.number))
     words(net.wanted)[p >> 6] |= bit_of(p)
 
@@ -153,13 +157,13 @@ def enter(net: Net, n: int) -> None:
 
 
 @inlined
-def route_one_hop(net: Net, n: int, packet: Any) -> int:
+def route_one_hop(net: Net, n: int, packet: Any, out: Any) -> int:
     """Route an acknowledge: from the service port to the port that it says, from any other to the service port."""
     vc, service = input_vc(net, n), net.ports - 1
     from_service = vc.port - int64(vc.router) * net.ports == service
     port = packet.part if from_service else service
     mask = net.ack_mask if from_service else (int64(1) << net.vcs) - 1
-    int64s(net.candidate)[n * net.max_candidates] = candidate(port, mask)
+    out[0] = candidate(port, mask)
     return 1
 
 
@@ -180,9 +184,10 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
     unusual = net.unusual != 0
     if unusual and is_held(net, vc, packet):
         return
-    blank_candidates(net, n * net.max_candidates)
+    place = net.candidate + n * net.candidate_bytes
+    blank_candidates(net, (n * net.candidate_bytes) >> 3)
     if unusual and net.acks != 0 and packet.dst >= net.hosts:
-        vc.candidates = route_one_hop(net, n, packet)
+        vc.candidates = route_one_hop(net, n, packet, int64s(place))
     else:
         vc.candidates = route(
             int64(vc.router),
@@ -192,8 +197,13 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
             net,
             int32s(net.table),
             floats(net.memory),
-            int64s(net.candidate + 8 * n * net.max_candidates),
+            int64s(place),
         )
+    if net.vc_lists == 0:
+        packed = int64s(place)[0]
+        vc.out_port = candidate_port(packed)
+        vc.vc_mask = candidate_mask(packed)
+        vc.need = candidate_need(packed)
     packet.hops += 1
     wait = int64(0)
     if unusual:
@@ -333,7 +343,8 @@ def load_event(net: Net, event: int) -> None:
     prefetch(net.packet + ((event & 0xFFFFFFFF) >> 2) * PACKET_BYTES)
     if event >> 32 < net.input_vcs:
         prefetch(net.input_vc + (event >> 32) * net.vc_bytes)
-        prefetch(net.candidate + 8 * (event >> 32) * net.max_candidates)
+        if net.vc_lists != 0:
+            prefetch(net.candidate + (event >> 32) * net.candidate_bytes)
     else:
         prefetch(net.host + (((event >> 32) - net.input_vcs) >> HOST_VC_BITS) * HOST_BYTES)
 

@@ -55,7 +55,7 @@ FIXED = frozenset({
     "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
     "router", "host", "router_rng",
     "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
-    "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share", "vc_bytes",
+    "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share", "vc_bytes", "candidate_bytes",
 })  # fmt: skip
 
 INPUT_VC = np.dtype(
@@ -64,7 +64,8 @@ INPUT_VC = np.dtype(
         ("router", "i4"),
         ("port", "i4"),  # global input port
         ("out_vc", "i4"),  # global output VC while ACTIVE
-        ("credit_time", "i4"),  # cycles from a switch grant to the credit that counts upstream: 1 + L + c
+        ("vc_mask", "u2"),  # of the only candidate, without vc_lists: allowed VCs of `out_port` ...
+        ("need", "u2"),  # ... and free flit slots that it asks for
         ("flits", "u2"),  # in the FIFO
         ("head", "u2"),  # FIFO read position
         ("pointer", "u2"),  # a[n]: next output VC (port·V + vc) to prefer
@@ -104,6 +105,7 @@ INPUT_PORT = np.dtype(
     [
         ("router", "i4"),
         ("drain_mask", "u4"),  # VCs in DRAIN
+        ("credit_time", "i4"),  # cycles from a switch grant to the credit that counts upstream: 1 + L + c
         ("port", "u1"),
         ("q", "u1"),  # representing VC pointer
         ("a", "u1"),  # A[i]
@@ -339,6 +341,7 @@ _SETTINGS = [
     ("reward_by_time", "i8"),
     ("unusual", "i8"),  # a head may meet more than a table that answers at once: `build.is_unusual`
     ("vc_bytes", "i8"),  # of an input VC with its FIFO
+    ("candidate_bytes", "i8"),  # from the candidates of an input VC to those of the next
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
@@ -418,7 +421,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "packet": PACKET,  # PACKET[pool]
     "free_packet": np.dtype("int32"),  # int32[pool]: stack
     "unanswered": np.dtype("uint8"),  # uint8[input_vcs]: heads without the answer that they take along (AHEAD_ENGINES)
-    "candidate": np.dtype("int64"),  # int64[input_vcs, max_candidates]
+    "candidate": np.dtype("int64"),  # vc_lists: int64[input_vcs, max_candidates]; else the last answer of a relation
     "active": np.dtype("uint64"),  # vc_lists: bit per router with VCs in VA
     "waiting": np.dtype("uint64"),  # uint64[routers, vc_words]: VCs in VA
     "wanted": np.dtype("uint64"),  # without vc_lists: bit per output port that a VC in VA waits for

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.lookup_state import LookupState
 from hopforge.model.network.core.records import ARRAYS, NET, PACKET
 
@@ -63,6 +64,23 @@ class NetState:
         if name == "fifo":
             return self.arrays["input_vc"]["fifo"]
         return self.arrays[name] if name in self.arrays else self.record[name][0]
+
+    @property
+    def candidates(self) -> NDArray[np.int64]:
+        """Candidates that input VCs hold, packed, without their levels where each has one: int64[input VC, k]."""
+        if self["vc_lists"]:
+            return np.asarray(self["candidate"].reshape(-1, int(self["max_candidates"])))
+        port, mask, need = (self["input_vc"][name].astype(np.int64) for name in ("out_port", "vc_mask", "need"))
+        return np.asarray(candidate.py_func(port, mask, 0, need)[:, None])
+
+    def put_candidate(self, n: int, port: int, vc_mask: int) -> None:
+        """Let input VC `n` have one candidate."""
+        vcs = self["input_vc"]
+        vcs["candidates"][n] = 1
+        if self["vc_lists"]:
+            self["candidate"][n * int(self["max_candidates"])] = candidate(port, vc_mask)
+        else:
+            vcs["out_port"][n], vcs["vc_mask"][n], vcs["need"][n] = port, vc_mask, 0
 
     @property
     def flits_in_flight(self) -> int:

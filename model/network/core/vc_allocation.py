@@ -11,7 +11,6 @@ from numba import int64, uint32, uint64
 from hopforge.model.kernel.bits import bit_of, bits_between, first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import int64s, words
-from hopforge.model.network.core.candidates import candidate_mask, candidate_need
 from hopforge.model.network.core.events import ask_switch
 from hopforge.model.network.core.records import (
     ACTIVE,
@@ -48,11 +47,17 @@ def with_room(net: Net, p: int, mask: int, need: int) -> int:
 
 
 @inlined
-def available_vcs(net: Net, p: int, packed: int, length: int) -> int:
-    """Mask of the candidate's VCs that are free at port number `p` with the room that it and the switching ask for."""
-    mask = candidate_mask(packed) & int64(output_port(net, p).free_mask)
-    need = max(candidate_need(packed), net.head_credits, length)
+def available_vcs(net: Net, p: int, allowed: int, need: int) -> int:
+    """Those VCs of the mask `allowed` that are free at output port number `p` and have `need` credits."""
+    mask = allowed & int64(output_port(net, p).free_mask)
     return mask if need == 0 else with_room(net, p, mask, need)
+
+
+@inlined
+def asked_vcs(net: Net, p: int, n: int) -> int:
+    """VCs at output port number `p` that input VC `n`, which waits there, can be given."""
+    vc = input_vc(net, n)
+    return available_vcs(net, p, int64(vc.vc_mask), max(int64(vc.need), packet_flits(net, n)))
 
 
 @inlined
@@ -97,7 +102,7 @@ def share_port(net: Net, p: int, heads: Any) -> None:
         number = trailing_zeros(heads)
         heads &= heads - uint64(1)
         n = first * net.vcs + number
-        mask = available_vcs(net, p, int64s(net.candidate)[n], packet_flits(net, n))
+        mask = asked_vcs(net, p, n)
         if net.va_kind == INPUT_FIRST and mask != 0:
             mask = int64(1) << first_in_turn(net, n, output, mask)
         asked |= mask
@@ -136,6 +141,6 @@ def allocate_heads(net: Net, routers: int, end: int) -> None:
                 continue
             number = trailing_zeros(heads)
             n = int64(port.first) * net.vcs + number
-            mask = available_vcs(net, p, int64s(net.candidate)[n], packet_flits(net, n))
+            mask = asked_vcs(net, p, n)
             if mask != 0:
                 grant_head(net, p, number, mask)

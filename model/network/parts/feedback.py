@@ -142,7 +142,7 @@ def write_notes(net: Net, now: int) -> None:
         p = int64s(net.leaving)[k] & 0xFFFFFFFF
         vc = input_vc(net, n)
         port = input_port(net, vc.port)
-        slot = (now + vc.credit_time) & net.wheel_mask
+        slot = (now + port.credit_time) & net.wheel_mask
         place = int32s(net.note_events)[slot]
         note = note_at(net, slot * capacity + place)
         note.target = vc.credit_to

@@ -10,7 +10,7 @@ from numba import int64, uint32, uint64
 from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int8s, int32s, int64s, words
-from hopforge.model.network.core.candidates import candidate_level, candidate_mask, candidate_port
+from hopforge.model.network.core.candidates import candidate_level, candidate_mask, candidate_need, candidate_port
 from hopforge.model.network.core.events import want_switch
 from hopforge.model.network.core.hooks import ACTIVATE, HOOK_SIGNATURE, call_hook
 from hopforge.model.network.core.records import (
@@ -23,6 +23,13 @@ from hopforge.model.network.core.records import (
     output_vc,
 )
 from hopforge.model.network.core.vc_allocation import available_vcs, first_in_turn, packet_flits
+
+
+@inlined
+def candidate_vcs(net: Net, router: int, packed: int, length: int) -> int:
+    """Mask of the candidate's VCs that are free with the room that the candidate and the switching ask for."""
+    need = max(candidate_need(packed), net.head_credits, length)
+    return available_vcs(net, router * net.ports + candidate_port(packed), candidate_mask(packed), need)
 
 
 @inner
@@ -46,7 +53,7 @@ def choose_among(net: Net, router: int, vc: int, length: int) -> tuple[int, int]
         level = candidate_level(packed)
         if level > best_level:
             continue
-        mask = available_vcs(net, router * net.ports + candidate_port(packed), packed, length)
+        mask = candidate_vcs(net, router, packed, length)
         if mask == 0:
             continue
         credits = credits_of(net, router, packed)
@@ -62,8 +69,7 @@ def choose_candidate(net: Net, router: int, vc: int) -> tuple[int, int]:
     if input_vc(net, vc).candidates > 1:
         return choose_among(net, router, vc, length)
     packed = int64s(net.candidate)[vc * net.max_candidates]
-    port = candidate_port(packed)
-    return port, available_vcs(net, router * net.ports + port, packed, length)
+    return candidate_port(packed), candidate_vcs(net, router, packed, length)
 
 
 @inlined
