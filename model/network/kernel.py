@@ -9,7 +9,8 @@ from collections.abc import Callable
 from numba import int64, types
 
 from hopforge.model.kernel.compile import entry
-from hopforge.model.network.core.events import deliver, drain
+from hopforge.model.network.core.draining import drain
+from hopforge.model.network.core.events import deliver
 from hopforge.model.network.core.hooks import CYCLE, KEEP_TABLES, READ, REPLY, WRITE, call_hook
 from hopforge.model.network.core.lookup_state import step_lookups
 from hopforge.model.network.core.progress import stop_reason

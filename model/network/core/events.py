@@ -5,7 +5,7 @@ from typing import Any
 
 from numba import int32, int64, uint32, uint64
 
-from hopforge.model.kernel.bits import any_bit, bit_of, trailing_zeros
+from hopforge.model.kernel.bits import any_bit, bit_of
 from hopforge.model.kernel.compile import inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.network.core.candidates import (
@@ -18,12 +18,11 @@ from hopforge.model.network.core.candidates import (
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.hooks import HEAD_HERE, HEAD_IN, HEAD_OUT, TAKE, TAKEN, call_hook
 from hopforge.model.network.core.lookup_state import ask_next_route, ask_route, row_there
-from hopforge.model.network.core.packet_ends import count_arrival, lose_packet
+from hopforge.model.network.core.packet_ends import count_arrival
 from hopforge.model.network.core.records import (
     ACTIVE,
     AHEAD_ENGINES,
     DRAIN,
-    DRAINED,
     GRANTED,
     HEAD,
     HOST,
@@ -387,37 +386,3 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
         else:
             enter(net, n)
     int32s(net.ready_events)[slot] = 0
-
-
-@inner
-def drain(net: Net, now: int) -> None:
-    """Unroutable packets: one flit per input port that has no switch grant in this cycle."""
-    ports, vcs = net.ports, net.vcs
-    for word in range(net.router_words):
-        routers = words(net.draining)[word]
-        while routers != uint64(0):
-            router = word * 64 + trailing_zeros(routers)
-            routers &= routers - uint64(1)
-            state = router_at(net, router)
-            for i in range(ports):
-                port = input_port(net, router * ports + i)
-                if port.drain_mask == 0:
-                    continue
-                if state.granted_cycle == now and (state.granted_inputs >> uint64(i)) & uint64(1):
-                    continue
-                for v in range(vcs):
-                    n = (router * ports + i) * vcs + v
-                    if (port.drain_mask >> uint32(v)) & 1 and input_vc(net, n).flits > 0:
-                        flit = pop_flit(net, n, now)
-                        net.flits_dropped += 1
-                        if net.log_event != 0:
-                            call_log(net.log_event, net, DRAINED, now, n, 0, flit)
-                        if flit & TAIL != 0:
-                            port.drops += 1
-                            port.drain_mask = port.drain_mask & ~(uint32(1) << uint32(v))
-                            lose_packet(net, int64(flit) >> 2, now)
-                        break
-                if port.drain_mask == 0:
-                    state.drain_ports &= ~(uint64(1) << uint64(i))
-            if state.drain_ports == uint64(0):
-                words(net.draining)[word] &= ~(uint64(1) << uint64(router & 63))
