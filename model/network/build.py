@@ -25,7 +25,6 @@ from hopforge.model.network.core.records import (
     PORT_SHARE_BITS,
     SCRIPT,
     STORE_AND_FORWARD,
-    input_vc_type,
 )
 from hopforge.model.network.core.sources import NEVER, schedule_first
 from hopforge.model.network.core.state import NetState, NetworkError
@@ -57,6 +56,8 @@ from hopforge.model.topology import Topology
 from hopforge.model.topology.limits import MAX_PORTS
 
 MAX_MATRIX_BYTES = 1 << 30
+#: a state of this size stays in the second cache of a processor
+NEAR_BYTES = 4 << 20
 
 
 def build_net(
@@ -106,6 +107,9 @@ def build_net(
         state.put(name, array)
     for name, array in gather(state.arrays).items():
         state.put(name, array)
+    if "fifo" not in filled:
+        state.put_part("fifo", "input_vc")
+    _set_strides(state)
     state.record["script_flits"] = script_flits(source, filled)
     if log_events:
         put_log(state, log_events)
@@ -165,9 +169,15 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["wheel_mask"], s["max_candidates"] = wheel - 1, tables.max_candidates
     s["free_packets"], s["latency_min"] = pool_size(topology.hosts), NEVER
     s["router_words"], s["vc_words"] = (R + 63) // 64, (P * V + 63) // 64
-    s["vc_bytes"] = input_vc_type(router.buffer_flits).itemsize
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
+
+
+def _set_strides(state: NetState) -> None:
+    """Write down how far the input VCs stand apart, and whether all of the state stays near the processor."""
+    s = state.record[0]
+    s["vc_bytes"], s["fifo_bytes"] = state["input_vc"].strides[0], state["fifo"].strides[0]
+    s["far"] = sum(array.nbytes for array in state.arrays.values()) > NEAR_BYTES
 
 
 def _set_router(state: NetState, router: RouterParameters) -> None:

@@ -28,7 +28,7 @@ def link_latencies(topology: Topology, router: RouterParameters) -> NDArray[np.i
 def wired_records(
     topology: Topology, router: RouterParameters, tables: Tables, latency: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays ``input_vc``, ``output_vc``, ``input_port``, ``output_port`` and ``host``.
+    """Return the arrays ``input_vc``, ``output_vc``, ``input_port``, ``output_port``, ``host``, and a large ``fifo``.
 
     Parameters
     ----------
@@ -48,6 +48,8 @@ def wired_records(
         "host": np.zeros(max(topology.hosts, 1), HOST),
     }
     input_vc, output_vc, input_port, output_port, host = records.values()
+    if "fifo" not in (input_vc.dtype.fields or {}):
+        records["fifo"] = np.zeros((NP * V, B), np.int32)
     input_vc["vc"] = output_vc["vc"] = np.tile(np.arange(V), NP)
     input_vc["port"] = np.arange(NP * V) // V
     input_vc["router"], input_vc["number"] = np.arange(NP * V) // (P * V), np.arange(NP * V) % (P * V)

@@ -50,6 +50,8 @@ from hopforge.model.network.core.records import (
     router_at,
 )
 
+#: arrivals in a cycle up to which what they touch stays near the processor until the allocators need it
+SPARSE = 1000
 #: events ahead of time whose records are prefetched
 AHEAD = 12
 OUTPUT_VC_BYTES, PACKET_BYTES = OUTPUT_VC.itemsize, PACKET.itemsize
@@ -127,9 +129,10 @@ def wait_at_port(net: Net, n: int) -> None:
     """Let the head of input VC `n` wait at the output port of its only candidate for a VC."""
     vc = input_vc(net, n)
     p = int64(vc.router) * net.ports + int64(vc.out_port)
-    prefetch(net.output_port + p * OUTPUT_PORT_BYTES)
-    prefetch(net.output_vc + p * net.vcs * OUTPUT_VC_BYTES)
-    prefetch(net.input_port + int64(vc.port) * INPUT_PORT_BYTES)
+    if net.sparse != 0:
+        prefetch(net.output_port + p * OUTPUT_PORT_BYTES)
+        prefetch(net.output_vc + p * net.vcs * OUTPUT_VC_BYTES)
+        prefetch(net.input_port + int64(vc.port) * INPUT_PORT_BYTES)
     words(net.heads_at)[p] |= bit_of(int64(vc.number))
     words(net.wanted)[p >> 6] |= bit_of(p)
 
@@ -362,6 +365,7 @@ def deliver(net: Net, route: Callable[..., int], now: int) -> None:
     int32s(net.credit_events)[slot] = 0
     heads, flits = int64(net.heads_count), int64(int32s(net.flit_events)[slot])
     net.heads_count = 0
+    net.sparse = int64(flits < SPARSE) & net.far
     for k in range(-heads, flits):  # in one loop: RC is compiled once
         n = int64(0)
         if k < 0:

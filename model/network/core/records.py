@@ -55,7 +55,8 @@ FIXED = frozenset({
     "switching_mode", "release_credits", "rc_cycles", "lookahead", "input_vc", "output_vc", "input_port", "output_port",
     "router", "host", "router_rng",
     "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
-    "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share", "vc_bytes", "candidate_bytes",
+    "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share", "vc_bytes", "fifo_bytes", "far",
+    "candidate_bytes",
 })  # fmt: skip
 
 INPUT_VC = np.dtype(
@@ -79,13 +80,14 @@ INPUT_VC = np.dtype(
 )
 
 def input_vc_type(buffer: int) -> np.dtype[Any]:
-    """Return INPUT_VC with its FIFO behind it: ``fifo`` int32[buffer], packet << 2 | kind; on whole cache lines."""
+    """Return INPUT_VC, with a small FIFO behind it in the same cache line: ``fifo`` int32[buffer]."""
+    if INPUT_VC.itemsize + 4 * buffer > LINE_BYTES:
+        return INPUT_VC
     fields = INPUT_VC.fields or {}
     names = [*fields, "fifo"]
     formats = [*(field[0] for field in fields.values()), np.dtype(("i4", (buffer,)))]
     offsets = [*(field[1] for field in fields.values()), INPUT_VC.itemsize]
-    size = -(-(INPUT_VC.itemsize + 4 * buffer) // LINE_BYTES) * LINE_BYTES
-    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": LINE_BYTES})
 
 
 OUTPUT_VC = np.dtype(
@@ -340,7 +342,9 @@ _SETTINGS = [
     ("reward_offset", "f8"),
     ("reward_by_time", "i8"),
     ("unusual", "i8"),  # a head may meet more than a table that answers at once: `build.is_unusual`
-    ("vc_bytes", "i8"),  # of an input VC with its FIFO
+    ("vc_bytes", "i8"),  # of an input VC
+    ("fifo_bytes", "i8"),  # from the FIFO of an input VC to that of the next
+    ("far", "i8"),  # the state is larger than what stays near the processor: load more ahead of time
     ("candidate_bytes", "i8"),  # from the candidates of an input VC to those of the next
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
@@ -351,6 +355,7 @@ _COUNTERS = [
     ("last_move", "i8"),
     ("free_packets", "i8"),
     ("heads_count", "i8"),
+    ("sparse", "i8"),  # `far`, but what this cycle touches stays near the processor
     ("granted_count", "i8"),
     ("released_count", "i8"),
     ("speculative", "i8"),
@@ -420,6 +425,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "awake": np.dtype("int32"),  # hosts that have something to do in this cycle
     "packet": PACKET,  # PACKET[pool]
     "free_packet": np.dtype("int32"),  # int32[pool]: stack
+    "fifo": np.dtype("int32"),  # int32[input_vcs, B]: packet << 2 | kind; a small one is a part of `input_vc`
     "unanswered": np.dtype("uint8"),  # uint8[input_vcs]: heads without the answer that they take along (AHEAD_ENGINES)
     "candidate": np.dtype("int64"),  # vc_lists: int64[input_vcs, max_candidates]; else the last answer of a relation
     "active": np.dtype("uint64"),  # vc_lists: bit per router with VCs in VA
@@ -511,8 +517,6 @@ NET = np.dtype([*_SETTINGS, *_COUNTERS, *((name, "i8") for name in ARRAYS)], ali
 NET_RECORD = constant_record(NET, [name for name, _ in _SETTINGS] + list(ARRAYS))
 PACKET_RECORD = numba.from_dtype(PACKET)
 NOTE_RECORD = numba.from_dtype(NOTE)
-#: bytes of an input VC before its FIFO
-FIFO_PLACE = INPUT_VC.itemsize
 _read_input_vc = record_reader(numba.from_dtype(INPUT_VC))
 _read_output_vc = record_reader(numba.from_dtype(OUTPUT_VC))
 _read_input_port = record_reader(numba.from_dtype(INPUT_PORT))
@@ -537,7 +541,7 @@ def input_vc(net: Any, n: int) -> Any:
 @inlined
 def fifo_of(net: Any, n: int) -> Any:
     """FIFO of input VC number `n`: int32[B], packet << 2 | kind."""
-    return int32s(net.input_vc + n * net.vc_bytes + FIFO_PLACE)
+    return int32s(net.fifo + n * net.fifo_bytes)
 
 
 @inlined

@@ -17,7 +17,7 @@ class NetworkError(UserError, ValueError):
 
 
 def _is_a(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Whether elements are of the type `wanted`, or begin with its fields (`input_vc`, whose FIFO stands behind)."""
+    """Whether elements are of the type `wanted`, or begin with its fields (`input_vc` with its FIFO)."""
     if wanted.fields is None or given.fields is None:
         return given == wanted
     return all(given.fields.get(name) == field for name, field in wanted.fields.items())
@@ -54,15 +54,18 @@ class NetState:
         self.arrays[name] = array
         self.record[name] = array.ctypes.data
 
+    def put_part(self, name: str, of: str) -> None:
+        """Set the array `name` to the field of this name in the array `of`."""
+        self.arrays[name] = self.arrays[of][name]
+        self.record[name] = self.arrays[name].ctypes.data
+
     def put_function(self, name: str, function: Any) -> None:
         """Set the address `name` of a compiled C function."""
         self.functions.append(function)
         self.record[name] = function.address
 
     def __getitem__(self, name: str) -> Any:
-        """Array `name`, or a setting or counter of the record; ``fifo``: int32[input VC, B], a view of ``input_vc``."""
-        if name == "fifo":
-            return self.arrays["input_vc"]["fifo"]
+        """Array `name`, or a setting or counter of the record."""
         return self.arrays[name] if name in self.arrays else self.record[name][0]
 
     @property

@@ -101,8 +101,10 @@ def allocate_switches(net: Net, routers: int, end: int, now: int) -> None:
                 head = int64(output.first)
                 number = vc_that_asks(net, p, int64(output.g))
                 n = head * net.vcs + number  # probably the one that sends
-                prefetch(net.input_vc + n * net.vc_bytes)
-                prefetch(net.output_vc + p * net.vcs * OUTPUT_VC_BYTES)
+                vc = input_vc(net, n)
+                prefetch(net.output_vc + int64(vc.out_vc) * OUTPUT_VC_BYTES)
+                if net.fifo_bytes != net.vc_bytes:  # else in the cache line of the VC
+                    prefetch(net.fifo + n * net.fifo_bytes + 4 * int64(vc.head))
                 q = head + ((number * net.port_share) >> PORT_SHARE_BITS)
                 offers[q - first] |= bit_of(p - head)
                 offered[q >> 6] |= bit_of(q)
