@@ -207,7 +207,7 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         vc.vc_mask = candidate_mask(packed)
         vc.need = candidate_need(packed)
     packet.hops += 1
-    wait = int64(0)
+    wait: Any = int64(0)
     if unusual:
         carried = net.lookahead != 0 and input_port(net, int64(vc.port)).carried != 0
         if net.lookup != 0:

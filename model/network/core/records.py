@@ -83,7 +83,7 @@ def input_vc_type(buffer: int) -> np.dtype[Any]:
     """Return INPUT_VC, with a small FIFO behind it in the same cache line: ``fifo`` int32[buffer]."""
     if INPUT_VC.itemsize + 4 * buffer > LINE_BYTES:
         return INPUT_VC
-    fields = INPUT_VC.fields or {}
+    fields: dict[str, Any] = dict(INPUT_VC.fields or {})
     names = [*fields, "fifo"]
     formats = [*(field[0] for field in fields.values()), np.dtype(("i4", (buffer,)))]
     offsets = [*(field[1] for field in fields.values()), INPUT_VC.itemsize]

@@ -74,7 +74,8 @@ class NetState:
         if self["vc_lists"]:
             return np.asarray(self["candidate"].reshape(-1, int(self["max_candidates"])))
         port, mask, need = (self["input_vc"][name].astype(np.int64) for name in ("out_port", "vc_mask", "need"))
-        return np.asarray(candidate.py_func(port, mask, 0, need)[:, None])
+        packed: Any = candidate.py_func(port, mask, 0, need)
+        return np.asarray(packed)[:, None]
 
     def put_candidate(self, n: int, port: int, vc_mask: int) -> None:
         """Let input VC `n` have one candidate."""

@@ -26,7 +26,7 @@ from hopforge.model.network.core.records import (
 
 
 @inlined
-def packet_flits(net: Net, n: int) -> int:
+def packet_flits(net: Net, n: int) -> Any:
     """Length of the packet whose head input VC `n` holds, where VA must know it; else 0."""
     if net.switching_mode == WORMHOLE:
         return int64(0)
@@ -42,7 +42,7 @@ def with_room(net: Net, p: int, mask: int, need: int) -> int:
         vc = trailing_zeros(uint64(rest))
         rest &= rest - 1
         if output_vc(net, p * net.vcs + vc).credits < need:
-            mask &= ~(int64(1) << vc)
+            mask &= ~(1 << vc)
     return mask
 
 
