@@ -13,7 +13,8 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "speculation", "vc_release",
-    "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
+    "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "crossbar_cycles",
+    "cycles_per_flit",
     "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
 }  # fmt: skip
 #: times in ns that can stand in place of times in cycles
@@ -96,6 +97,8 @@ class RouterConfig(Section):
     """Dragonfly: latency of the links between groups (default: as inside)."""
     host_latency_cycles: Annotated[int, Field(ge=1, le=65535)] = 1
     """Latency of the links between hosts and routers."""
+    crossbar_cycles: Annotated[int, Field(ge=1, le=1024)] = 1
+    """Cycles of a flit from the switch's grant to the link (switch traversal)."""
     cycles_per_flit: Annotated[int, Field(ge=1, le=1024)] = 1
     """Cycles that a flit occupies a link between routers."""
     cycle_ns: Annotated[float, Field(gt=0)] | None = None
@@ -182,7 +185,9 @@ class RoutingConfig(Section):
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
     """dor, star_channel, dqn, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca,
     anca (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
-    (dragonfly); shortest, up_down, shortest_escape, tables (any network); or `file`."""
+    (dragonfly); shortest, up_down, shortest_escape, tables (any network); booksim_dor, booksim_xy_yx,
+    booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_nca
+    (docs/definitions/booksim-routing.md); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0

@@ -1,7 +1,8 @@
-"""Runs of BookSim 2 as a CSV file, checked, and the configurations of ours that belong to them."""
+"""Runs of BookSim 2 as a CSV file, checked, and the configurations that belong to them: ours, or BookSim's own."""
 
 import re
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -12,12 +13,16 @@ import hopforge
 from hopforge.model.config import Config, load_config
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import open_input
+from hopforge.sim.booksim.grammar import BooksimError
+from hopforge.sim.booksim.translate import translate
 
 SHIPPED = Path(str(resources.files("hopforge.sim.reproduce"))) / "data" / "booksim_reference.csv"
 SHIPPED_CONFIGS = Path(hopforge.__file__).parent / "configs" / "booksim"
 KINDS = ("latency", "throughput")
 #: columns that are compared; others may be there
 COLUMNS = ("config", "offered_flits", "sim_type", "stable", "pkt_lat", "acc_flit_rate", "router_hops")
+#: begins the note of runs whose seeds differ so much that they are a range; other notes: no reference
+SEEDS = "SEEDS"
 _CASE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -32,26 +37,36 @@ class Reference:
     Attributes
     ----------
     file, configs : Path
-        The CSV, and the folder with a ``CASE.yml`` for every case.
+        The CSV, and the folder with a ``CASE.yml`` or ``CASE.cfg`` (of BookSim) for every case.
     runs : DataFrame
-        At least the columns `COLUMNS`.
+        At least the columns `COLUMNS`, and ``ranged``: the seeds differ, so that they are a range.
+    refused : dict
+        Case → why its configuration of BookSim is not translated; these are no `cases`.
     """
 
     file: Path
     configs: Path
     runs: pd.DataFrame
+    refused: dict[str, str] = field(default_factory=dict)
 
     @property
     def cases(self) -> list[str]:
         """Names of the cases, in the order of the file."""
-        return list(dict.fromkeys(self.runs["config"]))
+        return [case for case in dict.fromkeys(self.runs["config"]) if case not in self.refused]
 
     def curve(self, case: str) -> pd.DataFrame:
-        """Mean over the seeds of ended runs: columns offered_flits, sim_type, pkt_lat, acc_flit_rate, hops."""
+        """Mean over the seeds of ended runs: columns offered_flits, sim_type, pkt_lat, acc_flit_rate, hops.
+
+        Further columns: ``ranged``, and with ``_least`` and ``_most`` behind their names the extremes of the first two.
+        """
         runs = self.runs
         ended = runs[(runs["config"] == case) & (runs["stable"] == 1)].rename(columns={"router_hops": "hops"})
-        means = ended.groupby(["sim_type", "offered_flits"])[["pkt_lat", "acc_flit_rate", "hops"]].mean()
-        return means.reset_index()
+        groups = ended.groupby(["sim_type", "offered_flits"])
+        found = groups[["pkt_lat", "acc_flit_rate", "hops"]].mean()
+        found["ranged"] = groups["ranged"].any()
+        for name in ("pkt_lat", "acc_flit_rate"):
+            found[f"{name}_least"], found[f"{name}_most"] = groups[name].min(), groups[name].max()
+        return found.reset_index()
 
     def knee(self, case: str) -> float:
         """Rate that BookSim accepted at the highest load at which its latency settled, in flits per host and cycle.
@@ -63,8 +78,32 @@ class Reference:
         return float(curve.loc[curve["sim_type"] == "latency", "acc_flit_rate"].max())
 
     def config(self, case: str) -> Config:
-        """Load ``CASE.yml``."""
-        return load_config(self.configs / f"{case}.yml")
+        """Load ``CASE.yml``, or translate ``CASE.cfg``."""
+        path = self.path(case)
+        return load_config(path) if path.suffix == ".yml" else _translated(path)
+
+    def path(self, case: str) -> Path:
+        """Return the file of a case: ``CASE.yml``, or ``CASE.cfg`` where there is none."""
+        path = self.configs / f"{case}.yml"
+        other = path.with_suffix(".cfg")
+        return other if other.is_file() and not path.is_file() else path
+
+    def of_booksim(self, case: str) -> bool:
+        """Tell whether the file of a case is BookSim's own."""
+        return self.path(case).suffix == ".cfg"
+
+
+_kept: list[tempfile.TemporaryDirectory[str]] = []  # the networks of translated cases, until the program ends
+
+
+@cache
+def _translated(path: Path) -> Config:
+    """Translate a configuration of BookSim; the files that belong to it last as long as the program."""
+    found = translate([str(path)])
+    _kept.append(tempfile.TemporaryDirectory(prefix="hopforge-booksim-"))
+    target = Path(_kept[-1].name) / f"{path.stem}.yml"
+    found.write(target)
+    return load_config(target, keys=False)
 
 
 @cache
@@ -79,7 +118,12 @@ def load_reference(file: Path | None = None, configs: Path | None = None) -> Ref
     path, folder = file or SHIPPED, configs or SHIPPED_CONFIGS
     reference = Reference(path, folder, _read_runs(path))
     for case in reference.cases:
-        _check_case(reference, case)
+        try:
+            _check_case(reference, case)
+        except BooksimError as error:
+            reference.refused[case] = str(error)
+    if reference.refused and not reference.cases:
+        raise ReferenceError("--configs: hopforge translates no case: " + "; ".join(reference.refused.values()))
     return reference
 
 
@@ -96,6 +140,9 @@ def _read_runs(path: Path) -> pd.DataFrame:
         raise ReferenceError(
             f"--reference {path}: columns {', '.join(missing)} are missing; it needs {', '.join(COLUMNS)}"
         )
+    note = runs["note"].fillna("").astype(str) if "note" in runs.columns else pd.Series("", index=runs.index)
+    runs["ranged"] = note.str.startswith(SEEDS)
+    runs = runs[(note == "") | runs["ranged"]].copy()
     if runs.empty:
         raise ReferenceError(f"--reference {path}: holds no runs")
     _check_column(path, runs, "config", runs["config"].astype(str).str.fullmatch(_CASE_NAME.pattern), "a name")
@@ -117,13 +164,13 @@ def _check_column(path: Path, runs: pd.DataFrame, name: str, good: "pd.Series[bo
 
 
 def _check_case(reference: Reference, case: str) -> None:
-    path = reference.configs / f"{case}.yml"
+    path = reference.path(case)
     if not path.is_file():
         if reference.configs == SHIPPED_CONFIGS:
             raise ReferenceError(
                 f"--reference {reference.file}: {case} is no case of hopforge; give --configs FOLDER with {path.name}"
             )
-        raise ReferenceError(f"--configs: no such file: {path}, for case {case} of {reference.file.name}")
+        raise ReferenceError(f"--configs: no such file: {path} (or .cfg), for case {case} of {reference.file.name}")
     config = reference.config(case)
     if reference.curve(case).empty:
         raise ReferenceError(f"--reference {reference.file}: case {case} has no run with stable = 1")
