@@ -186,8 +186,8 @@ class RoutingConfig(Section):
     """dor, star_channel, dqn, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca,
     anca (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
     (dragonfly); shortest, up_down, shortest_escape, tables (any network); booksim_dor, booksim_xy_yx,
-    booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_nca
-    (docs/definitions/booksim-routing.md); or `file`."""
+    booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_nca,
+    booksim_val, booksim_ugal_four, both also with _by_hop (docs/definitions/booksim-routing.md); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hopforge.model.input_file import read_input_text
-from hopforge.sim.booksim.graphs import Graph
 from hopforge.sim.booksim.grammar import BooksimError
+from hopforge.sim.booksim.graphs import Graph
 
 _LARGEST_MIB = 64
 _MOST = 1 << 20

@@ -29,15 +29,15 @@ class Graph:
         """Link two routers in both directions."""
         self.links[a, b] = self.links[b, a] = cycles
 
-    def text(self, title: str) -> str:
-        """Return the network file."""
+    def text(self, title: str | None) -> str:
+        """Return the network file; without a title it is one that BookSim reads, too, which knows no comments."""
         hosts: list[list[int]] = [[] for _ in range(self.routers)]
         for host, router in enumerate(self.home):
             hosts[router].append(host)
         ends: list[list[tuple[int, int]]] = [[] for _ in range(self.routers)]
         for (here, there), cycles in sorted(self.links.items()):
             ends[here].append((there, cycles))
-        lines = [f"# {title}"]
+        lines = [] if title is None else [f"# {title}"]
         for router in range(self.routers):
             words = [f"router {router}", *(f"node {host}" for host in hosts[router])]
             words += [f"router {other} {cycles}" for other, cycles in ends[router]]

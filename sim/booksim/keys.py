@@ -134,11 +134,8 @@ class Settings:
 
     def must_be(self, key: str, value: int | float | str, why: str) -> None:
         """Refuse every value of a key but one."""
-        found: int | float | str
-        if isinstance(value, str):
-            found = self.text(key)
-        else:
-            found = self.number(key) if key in FLOAT else self.whole(key)
+        read = self.text if isinstance(value, str) else self.number if key in FLOAT else self.whole
+        found: int | float | str = read(key)
         if found != value or (not isinstance(value, str) and self._texts.get(key)):
             self.refuse(key, why)
 

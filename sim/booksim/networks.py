@@ -9,6 +9,7 @@ from hopforge.sim.booksim import graphs
 from hopforge.sim.booksim.anynet import read_network
 from hopforge.sim.booksim.graphs import Graph
 from hopforge.sim.booksim.keys import Settings
+from hopforge.sim.booksim.supplement import Supplement
 
 #: routers of a network whose tables are computed here
 _MOST_ROUTERS = 4096
@@ -40,8 +41,8 @@ class Network:
     files: dict[str, str] = field(default_factory=dict)
 
 
-def translate_network(settings: Settings, folder: Path) -> Network:
-    """Translate topology, routing function and what belongs to them; a network file is looked for in `folder`, too.
+def translate_network(settings: Settings, beside: Supplement) -> Network:
+    """Translate topology, routing function and what belongs to them.
 
     Raises
     ------
@@ -59,8 +60,10 @@ def translate_network(settings: Settings, folder: Path) -> Network:
     if kind not in ("flatfly", "cmesh"):
         settings.no_effect(f"topology {kind} has no such key", *(key for key in _TILE_KEYS if key != "xr"))
     if kind != "anynet":
+        if beside.vc_by_hop:
+            settings.refuse("topology", "virtual channels by hop (--vc-by-hop) are for anynet")
         settings.no_effect(f"topology {kind} reads no network file", "network_file")
-    return _TOPOLOGIES[kind](settings, folder)
+    return _TOPOLOGIES[kind](settings, beside)
 
 
 def _routing(settings: Settings, kind: str, known: dict[str, dict[str, Any]], lacks: dict[str, str]) -> dict[str, Any]:
@@ -99,7 +102,7 @@ def _size(settings: Settings, k: int, n: int, terminals: int = 1) -> int:
     return hosts
 
 
-def _mesh(settings: Settings, folder: Path) -> Network:
+def _mesh(settings: Settings, beside: Supplement) -> Network:
     k, n = _grid_shape(settings)
     routing = _routing(
         settings, "mesh",
@@ -122,7 +125,7 @@ def _mesh(settings: Settings, folder: Path) -> Network:
     return Network({"kind": "mesh", "radices": [k] * n}, routing, _size(settings, k, n), {"link_latency_cycles": 1})
 
 
-def _torus(settings: Settings, folder: Path) -> Network:
+def _torus(settings: Settings, beside: Supplement) -> Network:
     k, n = _grid_shape(settings)
     defect = "BookSim's own reads a variable that it never sets on a torus"
     routing = _routing(
@@ -142,7 +145,7 @@ def _torus(settings: Settings, folder: Path) -> Network:
     )
 
 
-def _fattree(settings: Settings, folder: Path) -> Network:
+def _fattree(settings: Settings, beside: Supplement) -> Network:
     k, n = settings.at_least("k", 2, 256), settings.at_least("n", 1, 12)
     routing = _routing(
         settings, "fattree", {"nca": {"algorithm": "nca", "ties": "random"}, "anca": {"algorithm": "anca"}}, {}
@@ -155,7 +158,7 @@ def _fattree(settings: Settings, folder: Path) -> Network:
     return Network({"kind": "fat_tree", "k": k, "n": n - 1}, routing, _size(settings, k, n), {"link_latency_cycles": 1})
 
 
-def _dragonfly(settings: Settings, folder: Path) -> Network:
+def _dragonfly(settings: Settings, beside: Supplement) -> Network:
     k = settings.at_least("k", 1, 64)
     settings.must_be("n", 1, "BookSim's dragonfly has one dimension in a group: n = 1")
     routing = _routing(
@@ -190,7 +193,7 @@ def _tiles(settings: Settings, routers: int) -> tuple[int, int, list[int]]:
     return columns, across, home
 
 
-def _flatfly(settings: Settings, folder: Path) -> Network:
+def _flatfly(settings: Settings, beside: Supplement) -> Network:
     k, n = settings.at_least("k", 2, 64), settings.at_least("n", 1, 4)
     if k**n > _MOST_ROUTERS:
         settings.refuse("k", f"k^n = {k**n} routers are more than the {_MOST_ROUTERS} that are translated")
@@ -212,7 +215,7 @@ def _flatfly(settings: Settings, folder: Path) -> Network:
     return _graph_network(graph, routing, f"flattened butterfly of BookSim 2: k {k}, n {n}, c {across**2}")
 
 
-def _cmesh(settings: Settings, folder: Path) -> Network:
+def _cmesh(settings: Settings, beside: Supplement) -> Network:
     k = settings.at_least("k", 2, 64)
     settings.must_be("n", 2, "hopforge translates cmesh with n = 2 only")
     routing = _routing(
@@ -239,8 +242,8 @@ def _cmesh(settings: Settings, folder: Path) -> Network:
     return _graph_network(graph, routing, f"concentrated mesh of BookSim 2: k {k}")
 
 
-def _tree(kind: str, build: Callable[[], Graph]) -> Callable[[Settings, Path], Network]:
-    def translate(settings: Settings, folder: Path) -> Network:
+def _tree(kind: str, build: Callable[[], Graph]) -> Callable[[Settings, Supplement], Network]:
+    def translate(settings: Settings, beside: Supplement) -> Network:
         settings.must_be("k", 4, f"BookSim's {kind} has k = 4")
         settings.must_be("n", 3, f"BookSim's {kind} has n = 3")
         lacks = {"anca": "hopforge has it on fat trees only"} if kind == "tree4" else {}
@@ -251,11 +254,18 @@ def _tree(kind: str, build: Callable[[], Graph]) -> Callable[[Settings, Path], N
     return translate
 
 
-def _anynet(settings: Settings, folder: Path) -> Network:
-    routing = _routing(
-        settings, "anynet", {"min": {"algorithm": "tables", "check": False}},
-        {name: "of the authors of PolarFly; hopforge has no such rule" for name in ("val", "ugallnew", "ugall4_pf")},
-    )  # fmt: skip
+def _anynet_routing(settings: Settings, beside: Supplement) -> dict[str, Any]:
+    known = {"min": "shortest" if beside.vc_by_hop else "tables", "val": "booksim_val", "ugallnew": "booksim_ugal_four"}
+    lacks = {"ugall4_pf": "hopforge has no rule of the authors of PolarFly by two thirds of a buffer"}
+    routing = _routing(settings, "anynet", {name: {"algorithm": one} for name, one in known.items()}, lacks)
+    if not beside.vc_by_hop:
+        return routing | {"check": False}
+    detour = routing["algorithm"] != "shortest"
+    return routing | ({"algorithm": f"{routing['algorithm']}_by_hop"} if detour else {})
+
+
+def _anynet(settings: Settings, beside: Supplement) -> Network:
+    routing = _anynet_routing(settings, beside)
     settings.no_effect("the network file says all of the network", "k", "n", "use_noc_latency")
     for key in ("use_size_power_of_two", "rr_permute", "load_routing_file"):
         if settings.text(key) != "no":
@@ -264,12 +274,17 @@ def _anynet(settings: Settings, folder: Path) -> Network:
     name = settings.text("network_file")
     if not name:
         settings.refuse("network_file", "missing")
-    path = next((one for one in (folder / name, Path(name)) if one.exists()), folder / name)
+    assert beside.folder is not None
+    path = next((one for one in (beside.folder / name, Path(name)) if one.exists()), beside.folder / name)
     graph = read_network(path)
     if graph.routers > _MOST_ROUTERS:
-        settings.refuse("network_file", f"{graph.routers} routers are more than the {_MOST_ROUTERS} that are translated")
-    rows = [",".join(map(str, row)) for row in graphs.next_routers(graph)]
+        settings.refuse("network_file", f"{graph.routers} routers are more than {_MOST_ROUTERS}")
     found = _graph_network(graph, routing, f"{Path(name).name} of BookSim 2")
+    if routing["algorithm"] != "tables":
+        if set(graph.links.values()) != {1}:
+            settings.refuse("network_file", f"{routing['algorithm']} counts links; {path} has other latencies than 1")
+        return found
+    rows = [",".join(map(str, row)) for row in graphs.next_routers(graph)]
     return Network(
         found.topology, routing, found.hosts, found.links,
         tables={"scheme": "file", "file": "FILE.next_hops.csv", "layers": "single"},
@@ -277,7 +292,7 @@ def _anynet(settings: Settings, folder: Path) -> Network:
     )  # fmt: skip
 
 
-_TOPOLOGIES: dict[str, Callable[[Settings, Path], Network]] = {
+_TOPOLOGIES: dict[str, Callable[[Settings, Supplement], Network]] = {
     "mesh": _mesh,
     "torus": _torus,
     "cmesh": _cmesh,

@@ -86,7 +86,7 @@ def _allocators(settings: Settings) -> dict[str, str]:
             if arbiters[key] not in _ARBITERS:
                 settings.refuse(key if parameters else "arb_type", f"hopforge has arbiters {', '.join(_ARBITERS)}")
     if len(set(arbiters.values())) > 1:
-        settings.refuse("sw_allocator", "hopforge has the same arbiters in both allocators, BookSim's would differ here")
+        settings.refuse("sw_allocator", "hopforge has the same arbiters in both allocators; here they differ")
     if "matrix" in arbiters.values():
         found["arbiter"] = "matrix"
     settings.no_effect("the allocators do not ask for it", "arb_type", "alloc_iters")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hopforge.sim.booksim.keys import Settings, items, with_parameters
+from hopforge.sim.booksim.supplement import Supplement
 
 _SAME = {
     "uniform": {"pattern": "uniform"}, "bitcomp": {"pattern": "bit_complement"},
@@ -10,7 +11,7 @@ _SAME = {
 }  # fmt: skip
 _POWER_OF_TWO = ("bitcomp", "transpose", "bitrev", "shuffle")
 _LACKS = {
-    "randperm": "the permutation is drawn with BookSim's own random numbers; see traffic.pattern permutation",
+    "randperm": "drawn with BookSim's own random numbers; give what it drew with --permutation",
     "background": "hopforge has no uniform traffic that leaves hosts out",
     "diagonal": "hopforge has no such pattern", "asymmetric": "hopforge has no such pattern",
     "taper64": "hopforge has no such pattern", "badperm_yarc": "hopforge has no such pattern",
@@ -25,7 +26,9 @@ _BURST = ("burst_alpha", "burst_beta", "burst_r1")
 _MOST_FLITS = 65535
 
 
-def translate_traffic(settings: Settings, hosts: int) -> tuple[dict[str, Any], float]:
+def translate_traffic(
+    settings: Settings, hosts: int, beside: Supplement
+) -> tuple[dict[str, Any], float]:
     """Translate pattern, packets and injection; return section `traffic` and the load in flits per host and cycle.
 
     Raises
@@ -42,7 +45,7 @@ def translate_traffic(settings: Settings, hosts: int) -> tuple[dict[str, Any], f
         if key == "measure_stats" and not value:
             settings.refuse(key, "nothing would be measured")
     settings.no_effect("no reads and writes", *_READ_WRITE)
-    traffic = _pattern(settings, hosts)
+    traffic = _pattern(settings, hosts, beside)
     packets, mean = _packets(settings)
     load = _rate(settings) * (1.0 if settings.whole("injection_rate_uses_flits") else mean)
     return traffic | packets | _source(settings, load, mean), _checked_load(settings, load)
@@ -64,14 +67,16 @@ def _number(settings: Settings, key: str, least: int) -> int:
     return int(found[0][:9]) if found else settings.at_least(key, 0)
 
 
-def _pattern(settings: Settings, hosts: int) -> dict[str, Any]:
+def _pattern(settings: Settings, hosts: int, beside: Supplement) -> dict[str, Any]:
     patterns = items(settings.text("traffic"))
     if len(patterns) != 1:
         settings.refuse("traffic", "hopforge has one class of traffic")
     name, parameters = with_parameters(patterns[0])
     if name not in ("tornado", "neighbor") and settings.text("topology") not in ("flatfly", "cmesh"):
         settings.no_effect(f"traffic {name} has no such parameter", "xr")
-    settings.no_effect("for traffic randperm only", "perm_seed")
+    settings.no_effect("the permutation is given" if name == "randperm" else "for traffic randperm only", "perm_seed")
+    if beside.permutation is not None:
+        return _permutation(settings, name, hosts, beside.permutation)
     if name in _LACKS:
         settings.refuse("traffic", _LACKS[name])
     if name in _POWER_OF_TWO:
@@ -90,6 +95,14 @@ def _pattern(settings: Settings, hosts: int) -> dict[str, Any]:
     if name == "hotspot":
         return _hotspot(settings, parameters, hosts)
     settings.refuse("traffic", "BookSim has no such pattern")
+
+
+def _permutation(settings: Settings, name: str, hosts: int, goals: tuple[int, ...]) -> dict[str, Any]:
+    if name != "randperm":
+        settings.refuse("traffic", "a permutation (--permutation) is for randperm")
+    if sorted(goals) != list(range(hosts)):
+        settings.refuse("traffic", f"--permutation must name each terminal from 0 to {hosts - 1} once")
+    return {"pattern": "destinations", "destinations": list(goals)}
 
 
 def _digit_shift(settings: Settings, name: str, parameters: list[str], hosts: int) -> dict[str, Any]:

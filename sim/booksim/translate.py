@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hopforge.sim.booksim.grammar import BooksimError, read_settings
 from hopforge.sim.booksim.keys import Settings
 from hopforge.sim.booksim.networks import Network, translate_network
 from hopforge.sim.booksim.routers import translate_router
+from hopforge.sim.booksim.supplement import Supplement
 from hopforge.sim.booksim.traffic import translate_traffic
 
 #: of the mean latency, both sides: when a run below the knee ends
@@ -57,7 +58,7 @@ class Translation:
         rows = [("translated", ", ".join(self.translated) or "nothing: all keys are BookSim's defaults")]
         rows += [("without effect", f"{', '.join(keys)} ({reason})") for reason, keys in by_reason.items()]
         if self.sections["routing"].get("check") is False:
-            rows.append(("not proved", "BookSim's min on anynet takes any virtual channel and may deadlock"))
+            rows.append(("not proved", "BookSim's routing on anynet takes any virtual channel and may deadlock"))
         return rows
 
     def text(self, stem: str) -> str:
@@ -98,7 +99,7 @@ class Translation:
 _KINDS = {".anynet": "a network", ".next_hops.csv": "text"}
 
 
-def translate(words: Sequence[str]) -> Translation:
+def translate(words: Sequence[str], beside: Supplement | None = None) -> Translation:
     """Translate what follows ``hopforge import booksim``: files and parameters ``key=value``.
 
     Raises
@@ -108,9 +109,12 @@ def translate(words: Sequence[str]) -> Translation:
     """
     settings = Settings(read_settings(words))
     files = [Path(word) for word in words if "=" not in word]
-    network = translate_network(settings, files[-1].parent)
+    beside = beside or Supplement()
+    if beside.folder is None:
+        beside = replace(beside, folder=files[-1].parent)
+    network = translate_network(settings, beside)
     router = translate_router(settings) | network.links
-    traffic, load = translate_traffic(settings, network.hosts)
+    traffic, load = translate_traffic(settings, network.hosts, beside)
     sections: dict[str, Any] = {"name": _name(files[-1].stem), "seed": _seed(settings), "topology": network.topology}
     sections |= _address(network)
     sections |= {"router": router, "routing": network.routing}

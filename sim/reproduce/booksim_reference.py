@@ -15,6 +15,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.input_file import open_input
 from hopforge.sim.booksim.grammar import BooksimError
 from hopforge.sim.booksim.translate import translate
+from hopforge.sim.reproduce.booksim_diameter2 import supplement
 
 SHIPPED = Path(str(resources.files("hopforge.sim.reproduce"))) / "data" / "booksim_reference.csv"
 SHIPPED_CONFIGS = Path(hopforge.__file__).parent / "configs" / "booksim"
@@ -80,7 +81,10 @@ class Reference:
     def config(self, case: str) -> Config:
         """Load ``CASE.yml``, or translate ``CASE.cfg``."""
         path = self.path(case)
-        return load_config(path) if path.suffix == ".yml" else _translated(path)
+        if path.suffix == ".yml":
+            return load_config(path)
+        traffic = self.runs.loc[self.runs["config"] == case, "traffic"] if "traffic" in self.runs.columns else None
+        return _translated(path, "" if traffic is None or traffic.empty else str(traffic.iloc[0]))
 
     def path(self, case: str) -> Path:
         """Return the file of a case: ``CASE.yml``, or ``CASE.cfg`` where there is none."""
@@ -97,11 +101,12 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []  # the networks of translated
 
 
 @cache
-def _translated(path: Path) -> Config:
+def _translated(path: Path, traffic: str) -> Config:
     """Translate a configuration of BookSim; the files that belong to it last as long as the program."""
-    found = translate([str(path)])
     _kept.append(tempfile.TemporaryDirectory(prefix="hopforge-booksim-"))
-    target = Path(_kept[-1].name) / f"{path.stem}.yml"
+    folder = Path(_kept[-1].name)
+    found = translate([str(path)], supplement(path.parent, path.stem, traffic, folder))
+    target = folder / f"{path.stem}.yml"
     found.write(target)
     return load_config(target, keys=False)
 
@@ -120,11 +125,18 @@ def load_reference(file: Path | None = None, configs: Path | None = None) -> Ref
     for case in reference.cases:
         try:
             _check_case(reference, case)
+            if reference.of_booksim(case) and not reference.config(case).routing.check:
+                _leave_out_overload(reference.runs, case)
         except BooksimError as error:
             reference.refused[case] = str(error)
     if reference.refused and not reference.cases:
         raise ReferenceError("--configs: hopforge translates no case: " + "; ".join(reference.refused.values()))
     return reference
+
+
+def _leave_out_overload(runs: pd.DataFrame, case: str) -> None:
+    """Drop the runs beyond saturation of a case that nothing keeps from deadlock: it may stand still there."""
+    runs.drop(runs.index[(runs["config"] == case) & (runs["sim_type"] == "throughput")], inplace=True)
 
 
 def _read_runs(path: Path) -> pd.DataFrame:
@@ -151,6 +163,8 @@ def _read_runs(path: Path) -> pd.DataFrame:
         if name not in ("config", "sim_type"):
             numbers = pd.to_numeric(runs[name], errors="coerce")
             needed = (runs["stable"].astype(str) != "0") | (name in ("offered_flits", "stable"))
+            if name == "pkt_lat":  # beyond saturation it says nothing and may be empty
+                needed &= (runs["sim_type"] == "latency") | runs[name].notna()
             _check_column(path, runs, name, ~needed | (numbers >= 0), "a number from 0 on")
             runs[name] = numbers
     _check_column(path, runs, "stable", runs["stable"].isin((0, 1)), "0 or 1")

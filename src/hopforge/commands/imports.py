@@ -19,6 +19,14 @@ def import_booksim(
             "--output", "-o", metavar="FILE", help="The new YAML file (default: build/NAME/import/booksim/NAME.yml)."
         ),
     ] = None,
+    *,
+    permutation: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="For traffic randperm: the destination of terminal 0, 1, … that it drew."),
+    ] = None,
+    vc_by_hop: Annotated[
+        bool, typer.Option("--vc-by-hop", help="For anynet: a BookSim whose packets take the VC of their hop.")
+    ] = False,
 ) -> None:
     """Translate a configuration of BookSim 2, with BookSim's defaults, into a YAML file for net and sweep.
 
@@ -30,9 +38,11 @@ def import_booksim(
 
     hopforge import booksim mesh.cfg injection_rate=.2 seed=3 -o mine.yml
     """
+    from hopforge.sim.booksim.supplement import Supplement, read_permutation
     from hopforge.sim.booksim.translate import translate
 
-    found = translate(words)
+    goals = None if permutation is None else read_permutation(permutation)
+    found = translate(words, Supplement(permutation=goals, vc_by_hop=vc_by_hop))
     source = Path(next(word for word in reversed(words) if "=" not in word))
     target = output
     if target is None:

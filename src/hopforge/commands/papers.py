@@ -26,7 +26,8 @@ def reproduce(
         Path | None, typer.Option(metavar="CSV", help="booksim: other runs of BookSim 2 to compare with.")
     ] = None,
     configs: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="booksim: folder with a CASE.yml or CASE.cfg (BookSim's own) for each case.")
+        Path | None,
+        typer.Option(metavar="DIR", help="booksim: folder with a CASE.yml or CASE.cfg (BookSim's own) for each case."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Figures that draw at random: more trials.")] = False,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of every random draw.")] = 1,

@@ -8,7 +8,7 @@ import pytest
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.routing import RoutingError
-from hopforge.model.routing.deadlock import check_routing
+from hopforge.model.routing.deadlock import DeadlockError, check_routing
 from hopforge.model.routing.fields_read import fields_read
 from hopforge.model.routing.interpreted_reachable import InterpretedExploration
 from hopforge.model.routing.lines import EXPRESS, lines_of
@@ -42,6 +42,8 @@ def graph(folder: Path, edges: list[tuple[int, int]]) -> str:
     ("booksim_ugal", 2, "hyperx, sizes: [2, 3]"),
     ("booksim_ugal_xy_yx", 4, "hyperx, sizes: [2, 3]"),
     ("booksim_nca", 1, "fat_tree, k: 2, n: 2"),
+    ("booksim_val_by_hop", 4, "hyperx, sizes: [2, 2]"),
+    ("booksim_ugal_four_by_hop", 2, "fully_connected, routers: 4"),
 ])  # fmt: skip
 def test_proved_and_the_relation_of_the_proof_gives_all_that_route_gives(
     algorithm: str, vcs: int, topology: str
@@ -76,6 +78,18 @@ def test_links_of_a_packet(algorithm: str, links: float) -> None:
     assert int(run.state["hops_sum"]) / int(run.state["measured"]) == pytest.approx(links + 1, rel=0.02)
 
 
+def test_val_takes_a_detour_even_inside_a_router() -> None:
+    # complete graph: the drawn router is neither end, so every packet takes two links; none stays in its router
+    run = Simulation(config("booksim_val_by_hop", "fully_connected, routers: 4, hosts_per_router: 2"), 0.1, 1)
+    run.advance(5000)
+    assert int(run.state["hops_sum"]) == 3 * int(run.state["measured"]) > 1000
+
+
+def test_any_virtual_channel_on_a_ring_is_not_proved() -> None:
+    with pytest.raises(DeadlockError, match="booksim_val can deadlock"):
+        Simulation(config("booksim_val", "fully_connected, routers: 4"), 0.1, 1)
+
+
 def test_ugal_is_minimal_in_an_idle_network_and_spreads_a_permutation() -> None:
     more = "traffic: {pattern: destinations, destinations: [4, 5, 3, 7, 8, 6, 1, 2, 0]}\n"
     idle, busy = (Simulation(config("booksim_ugal", vcs=4, more=more), load, 1) for load in (0.01, 1.0))
@@ -104,7 +118,7 @@ def test_express_links_are_recognised_and_taken_from_border_routers_only(tmp_pat
     ("booksim_xy_yx", "torus, radices: [4, 4]", 4, "needs a mesh, a hyperx, or a graph of one .*, not 4x4 torus"),
     ("booksim_ugal", "mesh, radices: [4, 4]", 4, "needs lines whose routers are all linked, not 4x4 mesh"),
     ("booksim_romm", SQUARE, 4, "needs a topology of kind mesh, not hyperx"),
-    ("booksim_ugal_xy_yx", SQUARE, 6, "router.vcs must be a multiple of 4 for routing.algorithm booksim_ugal_xy_yx, not 6"),
+    ("booksim_ugal_xy_yx", SQUARE, 6, "router.vcs must be a multiple of 4 for .* booksim_ugal_xy_yx, not 6"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_one_line(algorithm: str, topology: str, vcs: int, message: str) -> None:
     with pytest.raises(RoutingError, match=message):

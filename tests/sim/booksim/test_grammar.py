@@ -11,7 +11,8 @@ from hopforge.sim.booksim.keys import Settings, items, with_parameters
 def read(folder: Path, text: str | bytes, *parameters: str) -> list[tuple[str, str | int | float, str]]:
     file = folder / "a.cfg"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return [(one.key, one.value, one.where.removeprefix(f"{folder}/")) for one in read_settings([str(file), *parameters])]
+    settings = read_settings([str(file), *parameters])
+    return [(one.key, one.value, one.where.removeprefix(f"{folder}/")) for one in settings]
 
 
 def test_keys_values_comments_and_parameters(tmp_path: Path) -> None:

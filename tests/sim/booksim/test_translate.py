@@ -14,8 +14,8 @@ from hopforge.sim.booksim.translate import translate
 from hopforge.sim.run.simulation import Simulation
 
 #: the router of our reference runs
-ROUTER = """num_vcs = 4; vc_buf_size = 8; vc_allocator = islip; sw_allocator = islip; routing_delay = 0; credit_delay = 2;
-injection_rate_uses_flits = 1; injection_rate = 0.1; sample_period = 2500;
+ROUTER = """num_vcs = 4; vc_buf_size = 8; vc_allocator = islip; sw_allocator = islip; routing_delay = 0;
+credit_delay = 2; injection_rate_uses_flits = 1; injection_rate = 0.1; sample_period = 2500;
 """
 MESH = f"topology = mesh; k = 8; n = 2; routing_function = dor; {ROUTER}"
 BUTTERFLY = f"topology = flatfly; k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2; use_noc_latency = 0; {ROUTER}"
@@ -109,13 +109,15 @@ def test_what_hopforge_cannot_do_is_refused_by_name(tmp_path: Path, parameter: s
 
 
 def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None:
-    (tmp_path / "net.txt").write_text("router 0 node 0 router 1 5 router 2\nrouter 1 node 1 router 2\nnode 2 router 2\n")
+    net = "router 0 node 0 router 1 5 router 2\nrouter 1 node 1 router 2\nnode 2 router 2\n"
+    (tmp_path / "net.txt").write_text(net)
     text = f"topology = anynet; network_file = net.txt; routing_function = min; {ROUTER}"
     (tmp_path / "case.cfg").write_text(text)
     found = translate([str(tmp_path / "case.cfg")])
     lines = found.files[".anynet"].splitlines()[1:]
     assert lines == [
-        "router 0 node 0 router 1 5 router 2 1", "router 1 node 1 router 0 1 router 2 1", "router 2 node 2 router 0 1 router 1 1",
+        "router 0 node 0 router 1 5 router 2 1", "router 1 node 1 router 0 1 router 2 1",
+        "router 2 node 2 router 0 1 router 1 1",
     ]  # fmt: skip
     # from 0 to 1 over 2, since the direct link takes 5 cycles; back directly
     assert found.files[".next_hops.csv"] == "-1,2,2\n0,-1,2\n0,1,-1\n"
