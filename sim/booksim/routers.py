@@ -20,7 +20,6 @@ _ONLY: dict[str, tuple[int | float | str, str]] = {
     "vc_busy_when_full": (0, "hopforge takes a virtual channel for free although it has no credit"),
     "vc_prioritize_empty": (0, "hopforge does not prefer empty virtual channels"),
     "vc_shuffle_requests": (0, "hopforge does not shuffle requests"),
-    "hold_switch_for_packet": (0, "hopforge arbitrates the switch for every flit"),
     "input_speedup": (1, "hopforge has one crossbar port for each input"),
     "output_speedup": (1, "hopforge has one crossbar port for each output"),
     "internal_speedup": (1.0, "hopforge's routers make one step a cycle"),
@@ -53,6 +52,10 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     prepare, final = settings.at_least("st_prepare_delay", 0, 512), settings.at_least("st_final_delay", 1, 512)
     if prepare + final > 1:
         router["crossbar_cycles"] = prepare + final
+    if settings.at_least("hold_switch_for_packet", 0, 1):
+        if "speculation" in router:
+            settings.refuse("hold_switch_for_packet", "hopforge holds the switch without speculation only")
+        router["hold_switch"] = True
     if settings.at_least("wait_for_tail_credit", 0, 1):
         router["vc_release"] = "credits"
     return router

@@ -64,6 +64,7 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
     ("st_final_delay=2", "router.crossbar_cycles", 2),
     ("vc_allocator=separable_input_first", "router.va", "input_first"),
     ("speculative=1", "router.speculation", "shared"),
+    ("hold_switch_for_packet=1", "router.hold_switch", True),
     ("buf_size=64", "router.buffer_flits", 16),
     ("routing_function=adaptive_xy_yx", "routing.algorithm", "booksim_adaptive_xy_yx"),
     ("traffic=hotspot({{27,36}})", "traffic.targets", [27, 36]),
@@ -85,7 +86,6 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("vc_alloc_delay=2", "vc_alloc_delay = 2: BookSim itself ends with a failed assertion"),
     ("sw_alloc_delay=2", "sw_alloc_delay = 2: BookSim itself ends with a failed assertion"),
     ("internal_speedup=2.0", "internal_speedup = 2.0: hopforge's routers make one step a cycle"),
-    ("hold_switch_for_packet=1", "hold_switch_for_packet = 1: "),
     ("sw_allocator=max_size", "sw_allocator = max_size: hopforge has no allocator max_size; it has islip"),
     ("alloc_iters=2", "alloc_iters = 2: hopforge's islip makes one iteration"),
     ("topology=fly", "topology = fly: hopforge has no networks"),
@@ -145,7 +145,9 @@ def test_a_wrong_network_file_is_one_line(tmp_path: Path, text: str, message: st
     (f"{BUTTERFLY} routing_function = ugal_xyyx; traffic = bitcomp;", 0.15, 17.72, None, 0.03),
     (f"{MESH} st_final_delay = 2; routing_delay = 2; packet_size = 4;", 0.05, 51.57, 6.25, 0.02),
     (f"topology = tree4; k = 4; n = 3; routing_function = nca; {ROUTER}", 0.1, 19.878, None, 0.02),
-    # router's step of 4 cycles, 2 for the ends: on links of 1, 2, 4 cycles by distance as without but for the links
+    ("topology = cmesh; k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = dor_no_express; "
+     f"use_noc_latency = 0; hold_switch_for_packet = 1; packet_size = 4; {ROUTER}", 0.1, 21.654, 3.5, 0.02),
+    # links of 2, 4 and 6 cycles by distance
     (f"{BUTTERFLY} routing_function = ran_min; use_noc_latency = 1;", 0.1, 15.619, 2.5, 0.02),
 ])  # fmt: skip
 def test_latency_and_hops_are_those_of_booksim(

@@ -35,8 +35,8 @@ def test_files_of_booksim_are_translated_and_refused_ones_left_out(tmp_path: Pat
     reproduction = own_reproductions(options)["booksim.m"]
     assert list(own_reproductions(options)) == ["booksim.m"]
     assert refused_cases(options) == [
-        f"speedy is left out: {tmp_path}/configs/speedy.cfg:2: internal_speedup = 2.0: hopforge's routers make one step "
-        "a cycle"
+        f"speedy is left out: {tmp_path}/configs/speedy.cfg:2: internal_speedup = 2.0: hopforge's routers make one "
+        "step a cycle"
     ]
     points = reproduction.points(options)
     assert {(point["kind"], point["load"]) for point in points} == {
