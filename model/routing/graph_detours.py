@@ -127,8 +127,9 @@ def _prepare(topology: Topology, vcs: int, name: str, rule: int, by_hop: bool) -
             ports[here, distance[peer] == distance[here] - 1] = port  # the lowest one stays
     triangle = adjacent @ adjacent > 0
     leg = np.where(adjacent == 0, _TWO, np.where(triangle, _EITHER, _ONE))
-    flat = [topology.host_router, topology.host_port, ports.reshape(-1), leg.reshape(-1),
-            (topology.peer_router >= 0).reshape(-1)]  # fmt: skip
+    linked = topology.peer_router >= 0
+    arrays = (topology.host_router, topology.host_port, ports, leg, linked)
+    flat = [np.asarray(one, np.int64).reshape(-1) for one in arrays]
     starts = [_FIRST + sum(len(one) for one in flat[:i]) for i in range(len(flat))]
     header = [R, all_vcs(vcs), rule, int(by_hop), diameter, topology.hosts, *starts, topology.max_ports]
     table = np.concatenate([np.array(header), *flat]).astype(np.int32)

@@ -16,7 +16,7 @@ from hopforge.model.input_file import read_input_text
 #: of a configuration: written by a person
 LARGEST_MIB = 1
 _LARGEST_INT = (1 << 31) - 1
-_SKIP, _TEXT, _WHOLE, _FLOAT = "skip", "text", "whole number", "number"
+_SKIP, _TEXT, _WHOLE, _FLOAT, _END = "skip", "text", "whole number", "number", "end of the text"
 _PATTERNS = (
     (_SKIP, re.compile(r"//[^\n]*")),
     (_SKIP, re.compile(r"[ \t\r\n]+")),
@@ -100,36 +100,35 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield _Token(kind, taken, line)
         line += taken.count("\n")
         place += len(taken)
-    yield _Token("end of the text", "", line)
+    yield _Token(_END, "", line)
 
 
 def _parse(text: str, name: str, *, lines: bool) -> list[Setting]:
     """Parse ``key = value;`` again and again; there is at least one."""
     settings: list[Setting] = []
     tokens = _tokens(text)
+
+    def take(wanted: str, *kinds: str) -> _Token:
+        found = next(tokens)
+        if found.kind not in kinds:
+            there = found.text or found.kind
+            hint = " (a list has no spaces)" if there == "{" else ""
+            raise BooksimError(f"{_where(name, found, lines)}: expected {wanted}, not {there}{hint}")
+        return found
+
     while True:
-        token = next(tokens)
-        if not token.text and settings:
+        key = take("a key", _TEXT, *([_END] if settings else []))
+        if key.kind == _END:
             return settings
-        where = f"{name}:{token.line}" if lines else name
-        if token.kind != _TEXT:
-            _refuse(where, "a key", token)
-        equals = next(tokens)
-        if equals.kind != "=":
-            _refuse(where, f"= after {token.text}", equals)
-        value = next(tokens)
-        if value.kind not in (_TEXT, _WHOLE, _FLOAT):
-            _refuse(where, f"a value after {token.text} =", value)
-        end = next(tokens)
-        if end.kind != ";":
-            _refuse(where, f"; after {token.text} = {value.text}", end)
-        settings.append(Setting(token.text, _value(value, where, token.text), where))
+        take(f"= after {key.text}", "=")
+        value = take(f"a value after {key.text} =", _TEXT, _WHOLE, _FLOAT)
+        take(f"; after {key.text} = {value.text}", ";")
+        where = _where(name, key, lines)
+        settings.append(Setting(key.text, _value(value, where, key.text), where))
 
 
-def _refuse(where: str, wanted: str, found: _Token) -> None:
-    there = found.text or found.kind
-    hint = " (a list has no spaces)" if there == "{" else ""
-    raise BooksimError(f"{where}: expected {wanted}, not {there}{hint}")
+def _where(name: str, token: _Token, lines: bool) -> str:
+    return f"{name}:{token.line}" if lines else name
 
 
 def _value(token: _Token, where: str, key: str) -> str | int | float:

@@ -147,7 +147,7 @@ class Settings:
         """End the translation: the key with the value that counts, and where it stands."""
         setting = self._texts.get(key) or self._numbers.get(key)
         if setting is None:
-            default = TEXT.get(key) or WHOLE.get(key, FLOAT.get(key, ""))
+            default: str | int | float = TEXT.get(key) or WHOLE.get(key) or FLOAT.get(key) or 0
             raise BooksimError(f"{key} = {default} (BookSim's default): {why}")
         raise BooksimError(f"{setting.where}: {setting.key} = {setting.shown}: {why}")
 

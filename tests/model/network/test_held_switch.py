@@ -1,5 +1,7 @@
 """Connections that are held: single flits see no difference, longer packets leave in one go (router.md)."""
 
+from itertools import pairwise
+
 import pytest
 
 from hopforge.model.config import parse_config
@@ -35,7 +37,7 @@ def test_packets_leave_in_one_go() -> None:
         """Share of the grants for the crowded link that follow one of another packet, of four-flit packets."""
         link = [(cycle, packet) for cycle, _, m, packet in grants(router, 4) if m // 2 == 4][200:]  # router 0, port 4
         assert len(link) > 500
-        return sum(a[1] != b[1] for a, b in zip(link, link[1:], strict=False)) / len(link)
+        return sum(a[1] != b[1] for a, b in pairwise(link)) / len(link)
 
     assert changes("hold_switch: true") == pytest.approx(1 / 4, abs=0.03)
     assert changes("hold_switch: false") > 0.8
@@ -43,5 +45,5 @@ def test_packets_leave_in_one_go() -> None:
 
 @pytest.mark.parametrize("router", ["speculation: true", "va: free_queue"])
 def test_what_cannot_stand_together_is_one_line(router: str) -> None:
-    with pytest.raises(ConfigError, match="router.hold_switch: must be false with speculation and with va=free_queue"):
+    with pytest.raises(ConfigError, match=r"router.hold_switch: must be false with speculation and with va=free_queue"):
         parse_config(f"name: x\n{LINK}\nrouter: {{hold_switch: true, {router}}}\n")

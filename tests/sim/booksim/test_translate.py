@@ -68,7 +68,7 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
     ("buf_size=64", "router.buffer_flits", 16),
     ("routing_function=adaptive_xy_yx", "routing.algorithm", "booksim_adaptive_xy_yx"),
     ("traffic=hotspot({{27,36}})", "traffic.targets", [27, 36]),
-    ("injection_process=on_off(-1.0,0.01,0.5)", "traffic.burst_cycles", 100.0),
+    ("injection_process=on_off({-1.0,0.01,0.5})", "traffic.burst_cycles", 100.0),
 ])  # fmt: skip
 def test_a_key_becomes(tmp_path: Path, parameter: str, where: str, expected: Any) -> None:
     section, key = where.split(".")
@@ -91,8 +91,8 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
     ("topology=fly", "topology = fly: hopforge has no networks"),
     ("routing_function=min_adapt", "routing_function = min_adapt: "),
     ("routing_function=nonsense", "routing_function = nonsense: topology mesh has adaptive_xy_yx, dim_order, dor"),
-    ("traffic=randperm", "traffic = randperm: the permutation is drawn with BookSim's own random numbers"),
-    ("traffic=tornado(9999999999,2,1)", "its parameters k, n, xr must be whole numbers"),
+    ("traffic=randperm", "traffic = randperm: drawn with BookSim's own random numbers; .* with --permutation"),
+    ("traffic=tornado({9999999999,2,1})", "its parameters k, n, xr must be whole numbers"),
     ("traffic=hotspot({{64}})", "hot terminals must be given"),
     ("injection_rate=1.5", "offers 1.5 flits per host and cycle"),
     ("injection_rate=0.0", r"hopforge takes loads in \(0, 1\]"),
