@@ -18,8 +18,10 @@ from hopforge.model.topology.routing_table import distances
 
 # table: 0 routers, 1 all VCs, 2 rule, 3 by hop, 4 longest shortest way, 5 hosts, 6 start of the hosts' routers, 7 of
 # the hosts' ports, 8 of next ports [router, router], 9 of the kinds of a leg [router, router], 10 of links
-# [router, port], 11 ports of a router
-_R, _ALL, _RULE, _BY_HOP, _DIAMETER, _HOSTS, _HOME, _PORT, _NEXT, _LEG, _LINK, _PORTS, _FIRST = range(13)
+# [router, port], 11 ports of a router, 12 start of the routers of the hosts in increasing order, 13 of the place where
+# each router begins among them (one entry more)
+(_R, _ALL, _RULE, _BY_HOP, _DIAMETER, _HOSTS, _HOME, _PORT, _NEXT, _LEG, _LINK, _PORTS, _BY_ROUTER, _BEGIN,
+ _FIRST) = range(15)  # fmt: skip
 _VALIANT, _UGAL = range(2)
 _UNDECIDED, _TO_VIA, _FINAL = range(3)
 #: a leg counts one link, two, or (adjacent routers with a common neighbour) one or two by a coin
@@ -43,10 +45,16 @@ def _leg(net: Any, table: Any, router: int, a: int, b: int) -> int:
 @njit
 def _draw_other(net: Any, table: Any, router: int, there: int) -> int:
     """Router of a random host that is at neither of the two routers."""
-    while True:
-        via = table[table[_HOME] + draw_below(net, router, table[_HOSTS])]
-        if via not in (router, there):
-            return via
+    low, high = min(router, there), max(router, there)
+    first, second = table[_BEGIN] + low, table[_BEGIN] + high
+    left = table[first + 1] - table[first]
+    right = table[second + 1] - table[second] if low != high else 0
+    drawn = draw_below(net, router, table[_HOSTS] - left - right)
+    if drawn >= table[first]:
+        drawn += left
+    if low != high and drawn >= table[second]:
+        drawn += right
+    return table[table[_BY_ROUTER] + drawn]
 
 
 @njit
@@ -128,10 +136,12 @@ def _prepare(topology: Topology, vcs: int, name: str, rule: int, by_hop: bool) -
     triangle = adjacent @ adjacent > 0
     leg = np.where(adjacent == 0, _TWO, np.where(triangle, _EITHER, _ONE))
     linked = topology.peer_router >= 0
-    arrays = (topology.host_router, topology.host_port, ports, leg, linked)
+    by_router = np.sort(topology.host_router)
+    begin = np.searchsorted(by_router, np.arange(R + 1))
+    arrays = (topology.host_router, topology.host_port, ports, leg, linked, by_router, begin)
     flat = [np.asarray(one, np.int64).reshape(-1) for one in arrays]
     starts = [_FIRST + sum(len(one) for one in flat[:i]) for i in range(len(flat))]
-    header = [R, all_vcs(vcs), rule, int(by_hop), diameter, topology.hosts, *starts, topology.max_ports]
+    header = [R, all_vcs(vcs), rule, int(by_hop), diameter, topology.hosts, *starts[:5], topology.max_ports, *starts[5:]]
     table = np.concatenate([np.array(header), *flat]).astype(np.int32)
     return RoutingPlan(
         relation(_detour), table, max_candidates=topology.max_ports + 1, phases=3, uses_via=True, random=True,
