@@ -14,8 +14,7 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 INPUT_QUEUED_KEYS = {
     "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "speculation", "hold_switch",
     "vc_release",
-    "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "crossbar_cycles",
-    "cycles_per_flit",
+    "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
     "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
 }  # fmt: skip
 #: times in ns that can stand in place of times in cycles
@@ -101,8 +100,6 @@ class RouterConfig(Section):
     """Dragonfly: latency of the links between groups (default: as inside)."""
     host_latency_cycles: Annotated[int, Field(ge=1, le=65535)] = 1
     """Latency of the links between hosts and routers."""
-    crossbar_cycles: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Cycles of a flit from the switch's grant to the link (switch traversal)."""
     cycles_per_flit: Annotated[int, Field(ge=1, le=1024)] = 1
     """Cycles that a flit occupies a link between routers."""
     cycle_ns: Annotated[float, Field(gt=0)] | None = None

@@ -78,8 +78,7 @@ def build_net(
         topology = with_service_hosts(topology)
     latency = link_latencies(topology, router)
     rc_cycles = router.rc_cycles if router.lookup is None else router.lookup.params.hit_cycles + 1
-    latest = int(latency.max()) + 2 + max(router.crossbar_cycles, 1 + router.credit_delay_cycles)
-    longest = int(max(latest, rc_cycles + 1))
+    longest = int(max(latency.max() + 3 + router.credit_delay_cycles, rc_cycles + 1))
     wheel = 1 << longest.bit_length()
 
     state = NetState()

@@ -56,7 +56,6 @@ class RouterParameters:
     credit_delay_cycles: int = 0
     link_latency_cycles: Any = 1
     host_latency_cycles: int = 1
-    crossbar_cycles: int = 1
     cycles_per_flit: int = 1
     deadlock_cycles: int = 5000
     lookup: RouteLookup | None = None
@@ -86,7 +85,6 @@ class RouterParameters:
             ("rc_cycles", self.rc_cycles >= 0, "at least 0", self.rc_cycles),
             ("credit_delay_cycles", self.credit_delay_cycles >= 0, "at least 0", self.credit_delay_cycles),
             ("host_latency_cycles", self.host_latency_cycles >= 1, "at least 1", self.host_latency_cycles),
-            ("crossbar_cycles", self.crossbar_cycles >= 1, "at least 1", self.crossbar_cycles),
             ("cycles_per_flit", self.cycles_per_flit >= 1, "at least 1", self.cycles_per_flit),
         ]
         for name, fine, limit, value in checks:

@@ -48,8 +48,7 @@ def wired_records(
     output_vc["owner"], output_vc["target"] = -1, -1
     output_vc["credits"] = output_vc["depth"] = B
     input_port["router"], input_port["port"] = np.arange(NP) // P, np.arange(NP) % P
-    output_port["flit_time"] = 1 + router.crossbar_cycles + flat_latency
-    output_port["return_time"] = 1 + flat_latency + back
+    output_port["flit_time"], output_port["return_time"] = 2 + flat_latency, 1 + flat_latency + back
     output_port["cycles_per_flit"] = router.cycles_per_flit
     output_port["first"] = np.arange(NP) // P * P
     credit_time = np.zeros(NP, np.int64)

@@ -10,6 +10,8 @@ _ALLOCATORS = {"islip": "islip", "separable_input_first": "input_first", "separa
 _LACKS = {"max_size", "pim", "loa", "rr_wavefront", "select"}
 _ARBITERS = ("round_robin", "matrix")
 _MOST_CYCLES = 1024
+#: BookSim's loops over a stage end at the first flit that is in it, so that the others of the router wait
+_BATCHES = "BookSim takes a batch at a time through a stage of several cycles, hopforge's are pipelined"
 
 #: key → its only value here, and what another one would need
 _ONLY: dict[str, tuple[int | float | str, str]] = {
@@ -47,11 +49,12 @@ def translate_router(settings: Settings) -> dict[str, Any]:
     router: dict[str, Any] = {"vcs": vcs, "buffer_flits": _buffer_flits(settings, vcs)}
     router |= _allocators(settings)
     router |= _speculation(settings)
-    router["rc_cycles"] = settings.at_least("routing_delay", 0, _MOST_CYCLES)
+    router["rc_cycles"] = settings.at_least("routing_delay", 0)
+    if router["rc_cycles"] > 1:
+        settings.refuse("routing_delay", _BATCHES)
     router["credit_delay_cycles"] = settings.at_least("credit_delay", 0, _MOST_CYCLES)
-    prepare, final = settings.at_least("st_prepare_delay", 0, 512), settings.at_least("st_final_delay", 1, 512)
-    if prepare + final > 1:
-        router["crossbar_cycles"] = prepare + final
+    settings.must_be("st_prepare_delay", 0, _BATCHES)
+    settings.must_be("st_final_delay", 1, _BATCHES)
     if settings.at_least("hold_switch_for_packet", 0, 1):
         if "speculation" in router:
             settings.refuse("hold_switch_for_packet", "hopforge holds the switch without speculation only")

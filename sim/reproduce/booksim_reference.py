@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -122,21 +122,20 @@ def load_reference(file: Path | None = None, configs: Path | None = None) -> Ref
     """
     path, folder = file or SHIPPED, configs or SHIPPED_CONFIGS
     reference = Reference(path, folder, _read_runs(path))
+    deadlocking = []
     for case in reference.cases:
         try:
             _check_case(reference, case)
             if reference.of_booksim(case) and not reference.config(case).routing.check:
-                _leave_out_overload(reference.runs, case)
+                deadlocking.append(case)
         except BooksimError as error:
             reference.refused[case] = str(error)
     if reference.refused and not reference.cases:
         raise ReferenceError("--configs: hopforge translates no case: " + "; ".join(reference.refused.values()))
-    return reference
-
-
-def _leave_out_overload(runs: pd.DataFrame, case: str) -> None:
-    """Drop the runs beyond saturation of a case that nothing keeps from deadlock: it may stand still there."""
-    runs.drop(runs.index[(runs["config"] == case) & (runs["sim_type"] == "throughput")], inplace=True)
+    # beyond saturation a case that nothing keeps from deadlock may stand still
+    runs = reference.runs
+    left_out = runs["config"].isin(deadlocking) & (runs["sim_type"] == "throughput")
+    return replace(reference, runs=runs[~left_out])
 
 
 def _read_runs(path: Path) -> pd.DataFrame:
@@ -144,7 +143,7 @@ def _read_runs(path: Path) -> pd.DataFrame:
         raise ReferenceError(f"--reference: {'a folder, not a file' if path.is_dir() else 'no such file'}: {path}")
     try:
         open_input(path).close()
-        runs = pd.read_csv(path, dtype={"config": str, "sim_type": str}, skipinitialspace=True)
+        runs = pd.read_csv(path, dtype={"config": str, "sim_type": str, "note": str}, skipinitialspace=True)
     except (ValueError, UnicodeDecodeError) as error:  # pandas' own errors are ValueErrors
         raise ReferenceError(f"--reference {path}: no CSV file: {error}") from error
     missing = [name for name in COLUMNS if name not in runs.columns]
@@ -152,7 +151,7 @@ def _read_runs(path: Path) -> pd.DataFrame:
         raise ReferenceError(
             f"--reference {path}: columns {', '.join(missing)} are missing; it needs {', '.join(COLUMNS)}"
         )
-    note = runs["note"].fillna("").astype(str) if "note" in runs.columns else pd.Series("", index=runs.index)
+    note = runs["note"].fillna("") if "note" in runs.columns else pd.Series("", index=runs.index)
     runs["ranged"] = note.str.startswith(SEEDS)
     runs = runs[(note == "") | runs["ranged"]].copy()
     if runs.empty:

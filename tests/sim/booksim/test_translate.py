@@ -61,7 +61,6 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("parameter", "where", "expected"), [
     ("wait_for_tail_credit=1", "router.vc_release", "credits"),
-    ("st_final_delay=2", "router.crossbar_cycles", 2),
     ("vc_allocator=separable_input_first", "router.va", "input_first"),
     ("speculative=1", "router.speculation", "shared"),
     ("hold_switch_for_packet=1", "router.hold_switch", True),
@@ -85,6 +84,8 @@ def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("parameter", "message"), [
     ("vc_alloc_delay=2", "vc_alloc_delay = 2: BookSim itself ends with a failed assertion"),
     ("sw_alloc_delay=2", "sw_alloc_delay = 2: BookSim itself ends with a failed assertion"),
+    ("st_final_delay=2", "st_final_delay = 2: BookSim takes a batch at a time"),
+    ("routing_delay=2", "routing_delay = 2: BookSim takes a batch at a time"),
     ("internal_speedup=2.0", "internal_speedup = 2.0: hopforge's routers make one step a cycle"),
     ("sw_allocator=max_size", "sw_allocator = max_size: hopforge has no allocator max_size; it has islip"),
     ("alloc_iters=2", "alloc_iters = 2: hopforge's islip makes one iteration"),
@@ -143,7 +144,6 @@ def test_a_wrong_network_file_is_one_line(tmp_path: Path, text: str, message: st
     (f"{BUTTERFLY} routing_function = ran_min; traffic = bitcomp;", 0.15, 14.572, 3.0, 0.02),
     (f"{BUTTERFLY} routing_function = ugal; traffic = tornado;", 0.22, 15.993, 3.2648, 0.03),
     (f"{BUTTERFLY} routing_function = ugal_xyyx; traffic = bitcomp;", 0.15, 17.72, None, 0.03),
-    (f"{MESH} st_final_delay = 2; routing_delay = 2; packet_size = 4;", 0.05, 51.57, 6.25, 0.02),
     (f"topology = tree4; k = 4; n = 3; routing_function = nca; {ROUTER}", 0.1, 19.878, None, 0.02),
     ("topology = cmesh; k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = dor_no_express; "
      f"use_noc_latency = 0; hold_switch_for_packet = 1; packet_size = 4; {ROUTER}", 0.1, 21.654, 3.5, 0.02),
