@@ -141,7 +141,8 @@ def _prepare(topology: Topology, vcs: int, name: str, rule: int, by_hop: bool) -
     arrays = (topology.host_router, topology.host_port, ports, leg, linked, by_router, begin)
     flat = [np.asarray(one, np.int64).reshape(-1) for one in arrays]
     starts = [_FIRST + sum(len(one) for one in flat[:i]) for i in range(len(flat))]
-    header = [R, all_vcs(vcs), rule, int(by_hop), diameter, topology.hosts, *starts[:5], topology.max_ports, *starts[5:]]
+    header = [R, all_vcs(vcs), rule, int(by_hop), diameter, topology.hosts]
+    header += [*starts[:5], topology.max_ports, *starts[5:]]
     table = np.concatenate([np.array(header), *flat]).astype(np.int32)
     return RoutingPlan(
         relation(_detour), table, max_candidates=topology.max_ports + 1, phases=3, uses_via=True, random=True,

@@ -30,13 +30,12 @@ def import_booksim(
 ) -> None:
     """Translate a configuration of BookSim 2, with BookSim's defaults, into a YAML file for net and sweep.
 
-    Tells what became of every key: translated, or without effect on results. Exit status 2: a key or value that
-    hopforge cannot follow, named with its line. Networks that have no kind of their own are written as a file beside
-    the YAML file.
+    Tells what became of every key: translated, or without effect on results. Exit status 2: a key or value that cannot
+    be followed, named with its line. Networks that have no kind of their own are written as a file beside the YAML.
 
     Example:
 
-    hopforge import booksim mesh.cfg injection_rate=.2 seed=3 -o mine.yml
+    hopforge import booksim configs/booksim/ugal.cfg seed=3 -o mine.yml
     """
     from hopforge.sim.booksim.supplement import Supplement, read_permutation
     from hopforge.sim.booksim.translate import translate
