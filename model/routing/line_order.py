@@ -156,10 +156,10 @@ def _may_follow(table: Any, router: int, port: int, dimension: int, way: int, or
 
 
 @njit
-def _add_state(router: int, in_port: int, dst: int, order: int, part: int, table: Any, out: Any, count: int) -> int:
-    """Add what a packet of an order and a part may be given, wherever its intermediate router is."""
-    there = table[table[_HOME] + dst]
-    if part == _TO_VIA:
+def _add_state(router: int, in_port: int, dst: int, state: int, table: Any, out: Any, count: int) -> int:
+    """Add what a packet of an order and a part (`state`: place of its VCs) may be given, wherever it is to turn."""
+    order, there = state >> 1, table[table[_HOME] + dst]
+    if state & 1 == 0:  # on its way to the intermediate router
         place = router * table[_PORTS] + in_port
         dimension, way = table[table[_DIM] + place], table[table[_WAY] + place]
         for port in range(table[_PORTS]):
@@ -182,8 +182,9 @@ def _every_line_order(
     at_host = table[table[_DIM] + router * table[_PORTS] + in_port] < 0
     for order in range(2 if table[_ORDER] != _ASCENDING else 1):
         for part in range(_TO_VIA if table[_DETOUR] != _NONE else _FINAL, _FINAL + 1):
-            if at_host or (table[_MASKS + 2 * order + part - 1] >> in_vc) & 1:
-                count = _add_state(router, in_port, packet.dst, order, part, table, out, count)
+            state = 2 * order + part - 1
+            if at_host or (table[_MASKS + state] >> in_vc) & 1:
+                count = _add_state(router, in_port, packet.dst, state, table, out, count)
     return count
 
 
