@@ -76,6 +76,12 @@ def _routing(settings: Settings, kind: str, known: dict[str, dict[str, Any]], la
     return dict(known[name])
 
 
+def _routed_on_arrival(settings: Settings, name: str) -> None:
+    """Refuse an adaptive choice that BookSim makes with the queues of earlier cycles."""
+    if settings.whole("routing_delay") == 0:
+        settings.refuse("routing_delay", f"BookSim's {name} then reads the queues of earlier cycles; 1 is translated")
+
+
 def _even_vcs(settings: Settings, shares: int) -> None:
     """Refuse numbers of virtual channels that BookSim's classes would overlap in, or that they do not fit."""
     vcs = settings.whole("num_vcs")
@@ -119,6 +125,8 @@ def _mesh(settings: Settings, beside: Supplement) -> Network:
         },
     )  # fmt: skip
     _even_vcs(settings, _CLASSES.get(routing["algorithm"], 1))
+    if routing["algorithm"] == "booksim_adaptive_xy_yx":
+        _routed_on_arrival(settings, "adaptive_xy_yx")
     if routing["algorithm"] != "dor" and k < 2:
         settings.refuse("k", "must be at least 2 for this routing")
     settings.no_effect("links of a mesh take 1 cycle either way", "use_noc_latency")
@@ -150,10 +158,8 @@ def _fattree(settings: Settings, beside: Supplement) -> Network:
     routing = _routing(
         settings, "fattree", {"nca": {"algorithm": "nca", "ties": "random"}, "anca": {"algorithm": "anca"}}, {}
     )
-    if routing["algorithm"] == "anca" and settings.whole("routing_delay") == 0:
-        settings.refuse(
-            "routing_delay", "BookSim's anca then reads the queues three cycles earlier than hopforge; 1 is translated"
-        )
+    if routing["algorithm"] == "anca":
+        _routed_on_arrival(settings, "anca")
     settings.no_effect("links of a fat tree take 1 cycle either way", "use_noc_latency")
     return Network({"kind": "fat_tree", "k": k, "n": n - 1}, routing, _size(settings, k, n), {"link_latency_cycles": 1})
 
@@ -207,6 +213,8 @@ def _flatfly(settings: Settings, beside: Supplement) -> Network:
         {"ugal_pni": _NO_NI},
     )  # fmt: skip
     _even_vcs(settings, _CLASSES.get(routing["algorithm"], 1))
+    if routing["algorithm"] == "booksim_adaptive_xy_yx":
+        _routed_on_arrival(settings, "adaptive_xyyx")
     columns, across, home = _tiles(settings, k**n)
     far = settings.whole("use_noc_latency") == 1
     if far and across > 2:

@@ -11,6 +11,7 @@ from typing import Any
 
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import read_input_text
+from hopforge.model.output.results import write_text
 from hopforge.sim.booksim.graphs import Graph
 from hopforge.sim.booksim.supplement import Supplement
 
@@ -32,7 +33,6 @@ def supplement(configs: Path, case: str, traffic: str, folder: Path) -> Suppleme
     networks, word = configs.parent / "networks.json", _CASE.match(case)
     if word is None or not networks.is_file():
         return Supplement()
-    (folder / "net").mkdir(exist_ok=True)
     try:
         for name, network in _read(networks).items():
             terminals = int(network["terminals_per_router"])
@@ -40,7 +40,7 @@ def supplement(configs: Path, case: str, traffic: str, folder: Path) -> Suppleme
             graph = Graph(routers, [router for router in range(routers) for _ in range(terminals)])
             for a, b in network["edges"]:
                 graph.link(int(a), int(b))
-            (folder / "net" / f"{name}_p{terminals}.anynet").write_text(graph.text(None), encoding="utf-8")
+            write_text(folder / "net" / f"{name}_p{terminals}.anynet", graph.text(None))
         goals = _read(configs.parent / "perms.json").get(f"{word['network']}_{traffic}")
         permutation = None if goals is None else tuple(map(int, goals))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

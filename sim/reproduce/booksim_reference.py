@@ -183,7 +183,7 @@ def _check_case(reference: Reference, case: str) -> None:
             raise ReferenceError(
                 f"--reference {reference.file}: {case} is no case of hopforge; give --configs FOLDER with {path.name}"
             )
-        raise ReferenceError(f"--configs: no such file: {path} (or .cfg), for case {case} of {reference.file.name}")
+        raise ReferenceError(f"--configs: no such file: {path}, for case {case} of {reference.file.name}")
     config = reference.config(case)
     if reference.curve(case).empty:
         raise ReferenceError(f"--reference {reference.file}: case {case} has no run with stable = 1")

@@ -65,7 +65,7 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
     ("speculative=1", "router.speculation", "shared"),
     ("hold_switch_for_packet=1", "router.hold_switch", True),
     ("buf_size=64", "router.buffer_flits", 16),
-    ("routing_function=adaptive_xy_yx", "routing.algorithm", "booksim_adaptive_xy_yx"),
+    ("routing_function=xy_yx", "routing.algorithm", "booksim_xy_yx"),
     ("traffic=hotspot({{27,36}})", "traffic.targets", [27, 36]),
     ("injection_process=on_off({-1.0,0.01,0.5})", "traffic.burst_cycles", 100.0),
 ])  # fmt: skip
@@ -107,6 +107,13 @@ def test_what_hopforge_cannot_do_is_refused_by_name(tmp_path: Path, parameter: s
     with pytest.raises(BooksimError, match=message) as caught:
         sections(tmp_path, MESH, parameter)
     assert str(caught.value).startswith(f"parameter {parameter}: ")
+
+
+def test_adaptive_orders_need_routes_that_are_computed_on_arrival(tmp_path: Path) -> None:
+    with pytest.raises(BooksimError, match="routing_delay = 0: BookSim's adaptive_xy_yx then reads"):
+        sections(tmp_path, MESH, "routing_function=adaptive_xy_yx")
+    found = sections(tmp_path, MESH, "routing_function=adaptive_xy_yx", "routing_delay=1")
+    assert found["routing"] == {"algorithm": "booksim_adaptive_xy_yx"}
 
 
 def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None:
