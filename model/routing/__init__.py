@@ -8,6 +8,7 @@ May import: model.network, model.irregular and what lies below. Read first: `pla
 from hopforge.model.network.core.user_code import candidate, draw_below, output_vc
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.routing import (
+    booksim_min,
     dragonfly,
     dragonfly_adaptive,
     dragonfly_learning,
@@ -30,6 +31,7 @@ __all__ = [
     "RoutingError",
     "RoutingPlan",
     "Topology",
+    "booksim_min",
     "candidate",
     "dragonfly",
     "dragonfly_adaptive",

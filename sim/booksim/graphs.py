@@ -3,7 +3,6 @@
 Routers and terminals have BookSim's numbers.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 
@@ -109,32 +108,3 @@ def tapered_tree() -> Graph:
         for leaf in range(4):
             graph.link(4 + middle, 12 + 4 * (middle // 2) + leaf)
     return graph
-
-
-def next_routers(graph: Graph) -> Iterator[list[int]]:
-    """Yield for every router the next router towards each router, -1 for itself, as BookSim's Dijkstra finds it.
-
-    Of routers equally far the one of the lowest number is taken first; a later way replaces an earlier one only if it
-    is shorter. Distances are latencies.
-    """
-    near: list[list[tuple[int, int]]] = [[] for _ in range(graph.routers)]
-    for (a, b), cycles in graph.links.items():
-        near[a].append((b, cycles))
-    for start in range(graph.routers):
-        yield _first_hops(start, [sorted(one) for one in near])
-
-
-def _first_hops(start: int, near: list[list[tuple[int, int]]]) -> list[int]:
-    far = 1 << 60
-    distance = [far] * len(near)
-    first = [-1] * len(near)
-    distance[start] = 0
-    left = set(range(len(near)))
-    while left:
-        here = min(left, key=lambda router: (distance[router], router))
-        left.remove(here)
-        for there, cycles in near[here]:
-            if distance[here] + cycles < distance[there]:
-                distance[there] = distance[here] + cycles
-                first[there] = there if here == start else first[here]
-    return first

@@ -23,21 +23,18 @@ class Network:
 
     Attributes
     ----------
-    topology, routing, tables, links : dict
-        Keys of sections `topology`, `routing`, `tables`, and of `router` about links.
+    topology, routing, links : dict
+        Keys of sections `topology` and `routing`, and of `router` about links.
     hosts : int
         Terminals.
     files : dict
         End of the name → text of files beside the configuration; ``FILE`` in a section stands for the name before it.
-    vcs : int, optional
-        The only number of virtual channels that means the same here.
     """
 
     topology: dict[str, Any]
     routing: dict[str, Any]
     hosts: int
     links: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
 
 
@@ -263,7 +260,7 @@ def _tree(kind: str, build: Callable[[], Graph]) -> Callable[[Settings, Suppleme
 
 
 def _anynet_routing(settings: Settings, beside: Supplement) -> dict[str, Any]:
-    known = {"min": "shortest" if beside.vc_by_hop else "tables", "val": "booksim_val", "ugallnew": "booksim_ugal_four"}
+    known = {"min": "shortest" if beside.vc_by_hop else "booksim_min", "val": "booksim_val", "ugallnew": "booksim_ugal_four"}
     lacks = {"ugall4_pf": "hopforge has no rule of the authors of PolarFly by two thirds of a buffer"}
     routing = _routing(settings, "anynet", {name: {"algorithm": one} for name, one in known.items()}, lacks)
     if not beside.vc_by_hop:
@@ -287,17 +284,9 @@ def _anynet(settings: Settings, beside: Supplement) -> Network:
     graph = read_network(path)
     if graph.routers > _MOST_ROUTERS:
         settings.refuse("network_file", f"{graph.routers} routers are more than {_MOST_ROUTERS}")
-    found = _graph_network(graph, routing, f"{Path(name).name} of BookSim 2")
-    if routing["algorithm"] != "tables":
-        if set(graph.links.values()) != {1}:
-            settings.refuse("network_file", f"{routing['algorithm']} counts links; {path} has other latencies than 1")
-        return found
-    rows = [",".join(map(str, row)) for row in graphs.next_routers(graph)]
-    return Network(
-        found.topology, routing, found.hosts, found.links,
-        tables={"scheme": "file", "file": "FILE.next_hops.csv", "layers": "single"},
-        files=found.files | {".next_hops.csv": "\n".join(rows) + "\n"},
-    )  # fmt: skip
+    if routing["algorithm"] != "booksim_min" and set(graph.links.values()) != {1}:
+        settings.refuse("network_file", f"{routing['algorithm']} counts links; {path} has other latencies than 1")
+    return _graph_network(graph, routing, f"{Path(name).name} of BookSim 2")
 
 
 _TOPOLOGIES: dict[str, Callable[[Settings, Supplement], Network]] = {

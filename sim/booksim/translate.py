@@ -96,7 +96,7 @@ class Translation:
         return list(texts)
 
 
-_KINDS = {".anynet": "a network", ".next_hops.csv": "text"}
+_KINDS = {".anynet": "a network"}
 
 
 def translate(words: Sequence[str], beside: Supplement | None = None) -> Translation:
@@ -118,8 +118,6 @@ def translate(words: Sequence[str], beside: Supplement | None = None) -> Transla
     sections: dict[str, Any] = {"name": _name(files[-1].stem), "seed": _seed(settings), "topology": network.topology}
     sections |= _address(network)
     sections |= {"router": router, "routing": network.routing}
-    if network.tables:
-        sections["tables"] = network.tables
     sections |= {"traffic": traffic, "simulation": {"load": load} | _run(settings)}
     settings.finish()
     return Translation(sections, network.files, settings.translated, settings.without_effect, tuple(words))

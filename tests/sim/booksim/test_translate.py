@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from hopforge.cli import app
 from hopforge.model.config import load_config
+from hopforge.model.routing.booksim_min import first_ports
+from hopforge.model.topology.configured import configured_network
 from hopforge.sim.booksim.grammar import BooksimError
 from hopforge.sim.booksim.translate import translate
 from hopforge.sim.run.simulation import Simulation
@@ -127,9 +129,12 @@ def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None
         "router 0 node 0 router 1 5 router 2 1", "router 1 node 1 router 0 1 router 2 1",
         "router 2 node 2 router 0 1 router 1 1",
     ]  # fmt: skip
+    assert found.sections["routing"] == {"algorithm": "booksim_min", "check": False}
+    found.write(tmp_path / "case.yml")
+    topology = configured_network(load_config(tmp_path / "case.yml", keys=False))
+    ways = [[-1 if p < 0 else int(topology.peer_router[r, p]) for p in first_ports(topology, r)] for r in range(3)]
     # from 0 to 1 over 2, since the direct link takes 5 cycles; back directly
-    assert found.files[".next_hops.csv"] == "-1,2,2\n0,-1,2\n0,1,-1\n"
-    assert found.sections["routing"]["check"] is False
+    assert ways == [[-1, 2, 2], [0, -1, 2], [0, 1, -1]]
 
 
 @pytest.mark.parametrize(("text", "message"), [

@@ -76,7 +76,7 @@ def test_graphs_permutations_and_hops_of_the_reference_on_diameter_2(tmp_path: P
     found = load_reference(options.reference, options.configs)
     free, classes = found.config("ring4_min"), found.config("ring4h_min")
     assert list(free.traffic.destinations) == turn
-    assert (free.routing.check, free.routing.algorithm) == (False, "tables")
+    assert (free.routing.check, free.routing.algorithm) == (False, "booksim_min")
     assert (classes.routing.check, classes.routing.algorithm) == (True, "shortest")
     # nothing keeps the first one from deadlock: below the knee only
     assert found.runs.groupby("config").size().to_dict() == {"ring4_min": 1, "ring4h_min": 2}
