@@ -17,6 +17,7 @@ from hopforge.model.config.topology import (
     HyperXConfig,
     LayoutRandomConfig,
     MeshConfig,
+    PolarFlyConfig,
     RandomRegularConfig,
     SlimFlyConfig,
     TopologyConfig,
@@ -90,6 +91,9 @@ def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
         return "topology.sizes", math.prod(topology.sizes), links, topology.hosts_per_router
     if isinstance(topology, SlimFlyConfig):
         return "topology.q", 2 * topology.q**2, topology.links_per_router, topology.terminals
+    if isinstance(topology, PolarFlyConfig):
+        q = topology.q
+        return "topology.q", q * q + q + 1, topology.links_per_router, topology.terminals
     if isinstance(topology, RandomRegularConfig):
         return "topology.routers", topology.routers, topology.degree, topology.hosts_per_router
     if isinstance(topology, LayoutRandomConfig):

@@ -89,6 +89,15 @@ class HyperXConfig(Section):
     """Hosts at every router."""
 
 
+def _field_problems(q: int) -> Iterator[Problem]:
+    """Check that GF(q) exists."""
+    if prime_power(q) is not None:
+        return
+    below = next((n for n in range(q - 1, 1, -1) if prime_power(n)), 2)
+    above = next(n for n in range(q + 1, 2 * q + 2) if prime_power(n))
+    yield Problem("q", f"must be a power of a prime, such as {below} or {above}, not {q}")
+
+
 class SlimFlyConfig(Section):
     """Slim Fly: the McKay-Miller-Širáň graph of 2q² routers, of diameter 2."""
 
@@ -116,8 +125,32 @@ class SlimFlyConfig(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Check that GF(q) exists."""
-        if prime_power(self.q) is None:
-            yield Problem("q", f"must be a power of a prime, not {self.q}")
+        yield from _field_problems(self.q)
+
+
+class PolarFlyConfig(Section):
+    """PolarFly: the polarity graph of Erdős and Rényi, q² + q + 1 routers, of diameter 2."""
+
+    kind: Literal["polarfly"]
+    """Polarity graph of a projective plane."""
+    q: Annotated[int, Field(ge=2, le=1021)]
+    """Power of a prime; every router has q + 1 links, but the q + 1 quadrics, whose own point lies on their line: q."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Hosts at every router; half the links, rounded up, unless given."""
+
+    @property
+    def links_per_router(self) -> int:
+        """Largest degree q + 1 of the graph."""
+        return self.q + 1
+
+    @property
+    def terminals(self) -> int:
+        """Hosts at every router."""
+        return -(-self.links_per_router // 2) if self.hosts_per_router is None else self.hosts_per_router
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that GF(q) exists."""
+        yield from _field_problems(self.q)
 
 
 class RandomRegularConfig(Section):
@@ -195,6 +228,7 @@ TopologyConfig = Annotated[
     | FullyConnectedConfig
     | HyperXConfig
     | SlimFlyConfig
+    | PolarFlyConfig
     | RandomRegularConfig
     | LayoutRandomConfig
     | EdgeListConfig,
@@ -202,4 +236,4 @@ TopologyConfig = Annotated[
 ]
 
 #: kinds whose switches find their way by tables: the whole address is the key
-TABLE_KINDS = ("fully_connected", "hyperx", "slim_fly", "random_regular", "layout_random", "edge_list")
+TABLE_KINDS = ("fully_connected", "hyperx", "slim_fly", "polarfly", "random_regular", "layout_random", "edge_list")

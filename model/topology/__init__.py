@@ -18,6 +18,7 @@ from hopforge.model.topology.fat_tree import build_fat_tree
 from hopforge.model.topology.graph_file import read_edges
 from hopforge.model.topology.grid import build_grid
 from hopforge.model.topology.limits import check_addresses
+from hopforge.model.topology.polarfly import build_polarfly
 from hopforge.model.topology.random_graph import build_layout_random, build_random_regular
 from hopforge.model.topology.slim_fly import build_slim_fly
 
@@ -32,6 +33,7 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "fully_connected": build_fully_connected,
     "hyperx": build_hyperx,
     "slim_fly": build_slim_fly,
+    "polarfly": build_polarfly,
     "random_regular": build_random_regular,
     "layout_random": build_layout_random,
     "edge_list": build_edge_list,
