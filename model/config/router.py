@@ -180,9 +180,10 @@ class RoutingConfig(Section):
     """The routing algorithm."""
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
-    """dor, star_channel, dqn, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca,
-    anca (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
-    (dragonfly); shortest, up_down, shortest_escape, tables (any network); or `file`."""
+    """dor, star_channel, dqn (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca, anca
+    (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
+    (dragonfly); dimwar, omniwar, dal (hyperx); valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal,
+    ugal_global, shortest, up_down, shortest_escape, tables (any network); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0
@@ -196,7 +197,20 @@ class RoutingConfig(Section):
     ejection: Literal["any", "class"] = "any"
     """dragonfly_min: virtual channels on the link to the host: any, or those of the packet's class as in BookSim."""
     bias: float = 0.0
-    """ugal_group, ugal_node, par: packets by which twice the queue of the non-minimal way must be shorter."""
+    """ugal_group, ugal_node, par: packets by which twice the queue of the non-minimal way must be shorter. ugal,
+    ugal_global: what is added to the detour's side of the comparison. dimwar, omniwar, dal: to a deroute's queue."""
+    deroutes: Annotated[int, Field(ge=0, le=15)] | None = None
+    """omniwar: most deroutes of a packet (default: one for each dimension)."""
+    ways: Literal["all", "one", "tables"] | None = None
+    """minimal, valiant, ugal, ugal_global: all shortest paths (default), one for each pair (dimension order on grids
+    and HyperX), or those of section `tables`."""
+    classes: Literal["phases", "turns", "hops"] | None = None
+    """minimal, valiant, ugal, ugal_global: what raises the class of a packet's virtual channel (default: the scheme
+    with the fewest classes)."""
+    candidates: Annotated[int, Field(ge=1, le=16)] = 4
+    """ugal, ugal_global: intermediate routers that are drawn for each packet."""
+    rule: Literal["product", "double", "three_halves"] = "product"
+    """ugal: compares links times queue of both ways; or the queue of the minimal one with 2 or 1.5 times the other."""
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.2
     """q_adaptive, q_routing: learning rate; q_adaptive: towards shorter times."""
     beta: Annotated[float, Field(ge=0, le=1)] = 0.04

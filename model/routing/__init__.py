@@ -8,12 +8,14 @@ May import: model.network, model.irregular and what lies below. Read first: `pla
 from hopforge.model.network.core.user_code import candidate, draw_below, output_vc
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.routing import (
+    detours,
     dragonfly,
     dragonfly_adaptive,
     dragonfly_learning,
     graph,
     grid,
     grid_agents,
+    hyperx_adaptive,
     tables,
     tree,
 )
@@ -28,6 +30,7 @@ __all__ = [
     "RoutingPlan",
     "Topology",
     "candidate",
+    "detours",
     "dragonfly",
     "dragonfly_adaptive",
     "dragonfly_learning",
@@ -35,6 +38,7 @@ __all__ = [
     "graph",
     "grid",
     "grid_agents",
+    "hyperx_adaptive",
     "learner",
     "output_vc",
     "prepare_routing",

@@ -1,0 +1,303 @@
+"""Minimal adaptive routing, Valiant and UGAL on any network (docs/definitions/any-routing.md).
+
+``phase`` says what has been decided about a packet, ``via`` is the router of its detour.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+
+from hopforge.model.kernel.bits import trailing_zeros
+from hopforge.model.network.core.draws import draw_below
+from hopforge.model.network.core.records import Net, output_vc
+from hopforge.model.routing.channel_classes import find_classes
+from hopforge.model.routing.detour_rules import (
+    RULES,
+    cost_of,
+    is_congested,
+    takes_detour,
+    takes_detour_by_sums,
+)
+from hopforge.model.routing.occupancy import used_credits
+from hopforge.model.routing.plan import RoutingError, RoutingPlan, need_kind, register, relation
+from hopforge.model.routing.ways import find_ways
+from hopforge.model.routing.ways_table import (
+    DRAWS,
+    EVERY,
+    HOME,
+    HOMES,
+    LIST,
+    PEER,
+    PLACE,
+    PORTS,
+    RULE,
+    add_arrival,
+    add_way,
+    links_between,
+    way_ports,
+    ways_table,
+)
+from hopforge.model.topology import Topology
+
+#: what has been decided: nothing, a detour, the way to the destination
+_UNDECIDED, _DETOUR, _HOMEWARD = range(3)
+
+
+def _minimal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    return add_way(table, out, 0, router, in_port, in_vc, home, packet.dst, True)
+
+
+# --- the decision in the source router
+
+
+@njit
+def _draw_other(net: Net, table: Any, router: int, home: int) -> int:
+    """Random router with hosts, neither this one nor the destination's; −1: there is none."""
+    homes = table[HOMES]
+    if homes < 3:
+        return -1
+    here, there = table[table[PLACE] + router], table[table[PLACE] + home]
+    chosen = draw_below(net, router, homes - 2)
+    chosen += 1 if chosen >= min(here, there) else 0
+    chosen += 1 if chosen >= max(here, there) else 0
+    return table[table[LIST] + chosen]
+
+
+@njit
+def _least_port(net: Net, table: Any, router: int, goal: int) -> int:
+    """Port of least use towards a router, of equals the first."""
+    mask, best, least = way_ports(table, router, goal), -1, 0
+    while mask != uint64(0):
+        port = trailing_zeros(mask)
+        mask &= mask - uint64(1)
+        used = used_credits(net, router, port)
+        if best < 0 or used < least:
+            best, least = port, used
+    return best
+
+
+@njit
+def _sum_towards(net: Net, table: Any, router: int, goal: int) -> int:
+    """Queues along the way to a router, at each of them the port of least use."""
+    total = 0
+    while router != goal:
+        port = _least_port(net, table, router, goal)
+        total += used_credits(net, router, port)
+        router = table[table[PEER] + router * table[PORTS] + port]
+    return total
+
+
+@njit
+def _choose_local(net: Net, table: Any, memory: Any, router: int, home: int) -> int:
+    """UGAL-L: the intermediate router of the detour that is taken, −1: none."""
+    rule, best, cost, queue = table[RULE], -1, 0, 0
+    for _ in range(table[DRAWS]):
+        via = _draw_other(net, table, router, home)
+        if via < 0:
+            return -1
+        used = used_credits(net, router, _least_port(net, table, router, via))
+        now = cost_of(rule, links_between(table, router, via) + links_between(table, via, home), used)
+        if best < 0 or now < cost:
+            best, cost, queue = via, now, used
+    links = links_between(table, router, best) + links_between(table, best, home)
+    queue_min = used_credits(net, router, _least_port(net, table, router, home))
+    if takes_detour(rule, links_between(table, router, home), queue_min, links, queue, memory[0]):
+        return best
+    return -1
+
+
+@njit
+def _choose_global(net: Net, table: Any, memory: Any, router: int, home: int) -> int:
+    """UGAL-G: the same by the queues along the whole way."""
+    best, cost = -1, 0
+    for _ in range(table[DRAWS]):
+        via = _draw_other(net, table, router, home)
+        if via < 0:
+            return -1
+        now = _sum_towards(net, table, router, via) + _sum_towards(net, table, via, home)
+        if best < 0 or now < cost:
+            best, cost = via, now
+    if takes_detour_by_sums(_sum_towards(net, table, router, home), cost, memory[0]):
+        return best
+    return -1
+
+
+@njit
+def _draw_neighbour(net: Net, table: Any, router: int, of: int, other: int) -> int:
+    """Random neighbour of router `of` that is neither `router` nor `other`; −1: there is none."""
+    first, degree = table[PEER] + of * table[PORTS], 0
+    for p in range(table[PORTS]):
+        there = table[first + p]
+        degree += 1 if there >= 0 and there not in (router, other) else 0
+    if degree == 0:
+        return -1
+    chosen = draw_below(net, router, degree)
+    for p in range(table[PORTS]):
+        there = table[first + p]
+        if there >= 0 and there not in (router, other):
+            if chosen == 0:
+                return there
+            chosen -= 1
+    return -1
+
+
+@njit
+def _compact_way(net: Net, table: Any, router: int, home: int, neighbour: int) -> int:
+    """Compact Valiant: over a neighbour, or, if the destination is near, over a neighbour of that one."""
+    if neighbour < 0 or links_between(table, router, home) > 1:
+        return neighbour
+    return _draw_neighbour(net, table, router, neighbour, home)
+
+
+@njit
+def _choose_compact(net: Net, table: Any, router: int, home: int) -> int:
+    """UGAL_PF: minimal below two thirds of a buffer, else over the neighbour whose port is least used."""
+    direct = _least_port(net, table, router, home)
+    buffer = output_vc(net, (router * net.ports + direct) * net.vcs).depth
+    if not is_congested(used_credits(net, router, direct), buffer):
+        return -1
+    best, least = -1, 0
+    for p in range(table[PORTS]):
+        if table[table[PEER] + router * table[PORTS] + p] >= 0:
+            used = used_credits(net, router, p)
+            if best < 0 or used < least:
+                best, least = p, used
+    if best == direct:
+        return -1
+    return _compact_way(net, table, router, home, table[table[PEER] + router * table[PORTS] + best])
+
+
+@njit
+def _go(router: int, in_port: int, in_vc: int, packet: Any, table: Any, out: Any, home: int) -> int:
+    """Candidates of a packet about which all is decided."""
+    if packet.phase == _DETOUR and router == packet.via:
+        packet.phase = _HOMEWARD
+    homeward = packet.phase == _HOMEWARD
+    goal = home if homeward else packet.via
+    return add_way(table, out, 0, router, in_port, in_vc, goal, packet.dst, homeward)
+
+
+@njit
+def _note(packet: Any, via: int) -> None:
+    packet.phase = _HOMEWARD
+    if via >= 0:
+        packet.phase, packet.via, packet.user1 = _DETOUR, via, 1
+
+
+def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    if packet.phase == _UNDECIDED:
+        _note(packet, _draw_other(net, table, router, home))
+    return _go(router, in_port, in_vc, packet, table, out, home)
+
+
+def _ugal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    if packet.phase == _UNDECIDED:
+        _note(packet, _choose_local(net, table, memory, router, home))
+    return _go(router, in_port, in_vc, packet, table, out, home)
+
+
+def _ugal_global(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    if packet.phase == _UNDECIDED:
+        _note(packet, _choose_global(net, table, memory, router, home))
+    return _go(router, in_port, in_vc, packet, table, out, home)
+
+
+def _valiant_compact(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    if packet.phase == _UNDECIDED:
+        neighbour = _draw_neighbour(net, table, router, router, home)
+        _note(packet, _compact_way(net, table, router, home, neighbour))
+    return _go(router, in_port, in_vc, packet, table, out, home)
+
+
+def _ugal_compact(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    if packet.phase == _UNDECIDED:
+        _note(packet, _choose_compact(net, table, router, home))
+    return _go(router, in_port, in_vc, packet, table, out, home)
+
+
+def _plan(
+    topology: Topology, vcs: int, options: dict[str, Any], name: str, route: Callable[..., int], *, detours: bool
+) -> RoutingPlan:
+    """Make one of these algorithms ready: ways, classes, table."""
+    if options.get("links", "own_first") != "own_first":
+        raise RoutingError(f"routing.links: {options['links']} is not for routing.algorithm {name}")
+    rule = options.get("ways") or "all"
+    ways = find_ways(topology, rule, name, options)
+    classes = find_classes(
+        topology, ways, vcs, detours=detours, wanted=options.get("classes"), root=int(options.get("root", 0)), name=name
+    )
+    table = ways_table(
+        topology, vcs, ways, classes, draws=int(options.get("candidates", 4)),
+        rule=RULES.index(options.get("rule", "product")),
+    )  # fmt: skip
+    return RoutingPlan(
+        relation(route), table, max_candidates=ways.most_ports, every_candidates=2 * topology.max_ports * detours,
+        phases=3 if detours else 1, uses_via=detours, random=detours, every=relation(EVERY[classes.scheme]) if detours
+        else None, memory=np.array([float(options.get("bias", 0.0))]), one_per_router=True, words=classes.words,
+    )  # fmt: skip
+
+
+@register("minimal")
+def prepare_minimal(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Any shortest way, as virtual channels and credits allow."""
+    return _plan(topology, vcs, options, "minimal", _minimal, detours=False)
+
+
+def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Over a random router with hosts, neither the source's nor the destination's."""
+    return _plan(topology, vcs, options, "valiant", _valiant, detours=True)
+
+
+@register("ugal")
+def prepare_ugal(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """UGAL-L: Valiant's way or the minimal one, by the queues of their first links."""
+    return _plan(topology, vcs, options, "ugal", _ugal, detours=True)
+
+
+@register("ugal_global")
+def prepare_ugal_global(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """UGAL-G: the same by the queues along both ways, which no router could know."""
+    router = options.get("router")
+    if router is not None and router.model != "input_queued":
+        raise RoutingError(f"routing.algorithm ugal_global needs router.model: input_queued, not {router.model}")
+    return _plan(topology, vcs, options, "ugal_global", _ugal_global, detours=True)
+
+
+@register("valiant_compact")
+def prepare_valiant_compact(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """Compact Valiant of PolarFly: over a random neighbour, or a neighbour of it if the destination is near."""
+    need_kind(topology, "valiant_compact", "polarfly")
+    return _plan(topology, vcs, options, "valiant_compact", _valiant_compact, detours=True)
+
+
+@register("ugal_compact")
+def prepare_ugal_compact(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
+    """UGAL_PF of PolarFly: Compact Valiant over the least used port where the minimal one is congested."""
+    need_kind(topology, "ugal_compact", "polarfly")
+    return _plan(topology, vcs, options, "ugal_compact", _ugal_compact, detours=True)
