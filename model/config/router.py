@@ -93,7 +93,7 @@ class RouterConfig(Section):
     link_latency_cycles: Annotated[int, Field(ge=1, le=65535)] = 1
     """Latency of the links between routers (dragonfly: inside a group)."""
     global_latency_cycles: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Dragonfly: latency of the links between groups (default: as inside)."""
+    """Dragonfly, Dragonfly+: latency of the links between groups (default: as inside)."""
     host_latency_cycles: Annotated[int, Field(ge=1, le=65535)] = 1
     """Latency of the links between hosts and routers."""
     cycles_per_flit: Annotated[int, Field(ge=1, le=1024)] = 1

@@ -153,6 +153,78 @@ class PolarFlyConfig(Section):
         yield from _field_problems(self.q)
 
 
+class DragonflyPlusConfig(Section):
+    """Dragonfly+ (Megafly): groups of leaves and spines, all groups linked by their spines."""
+
+    kind: Literal["dragonfly_plus"]
+    """Groups of complete bipartite graphs of leaves, which have the hosts, and spines, which have the global links."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)]
+    """Hosts of a leaf."""
+    leaves: Annotated[int, Field(ge=1, le=256)]
+    """Leaves of a group."""
+    spines: Annotated[int, Field(ge=1, le=256)]
+    """Spines of a group."""
+    h: Annotated[int, Field(ge=1, le=256)]
+    """Global links of a spine."""
+    g: Annotated[int, Field(ge=2)] | None = None
+    """Groups; spines·h + 1 unless given. g − 1 must divide spines·h: so many links has each pair of groups."""
+
+    @property
+    def groups(self) -> int:
+        """Number of groups, spines·h + 1 unless given."""
+        return self.spines * self.h + 1 if self.g is None else self.g
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return self.groups * self.leaves * self.hosts_per_router
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that global links can be shared evenly."""
+        if self.spines * self.h % (self.groups - 1):
+            yield Problem(
+                "g", f"g − 1 must divide spines·h = {self.spines * self.h} (links for each other group), not g={self.g}"
+            )
+
+
+class ClosConfig(Section):
+    """Folded Clos: a tree of two or three levels whose links up may be fewer than those down."""
+
+    kind: Literal["clos"]
+    """Leaves, middles and roots: leaf and spine without roots, a fat tree of pods with them."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)]
+    """Hosts of a leaf."""
+    pods: Annotated[int, Field(ge=1, le=4096)] = 1
+    """Parts, each a complete bipartite graph of leaves and middles."""
+    leaves: Annotated[int, Field(ge=1, le=4096)]
+    """Leaves of a pod."""
+    middles: Annotated[int, Field(ge=1, le=256)]
+    """Middles of a pod."""
+    roots: Annotated[int, Field(ge=0, le=4096)] = 0
+    """Roots, which link the pods; 0 for one pod."""
+    uplinks: Literal["share", "all"] = "share"
+    """Every middle has its share of the roots, the same in each pod; or all of them."""
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return self.pods * self.leaves * self.hosts_per_router
+
+    @property
+    def roots_of_middle(self) -> int:
+        """Links up of a middle."""
+        return self.roots if self.uplinks == "all" else self.roots // self.middles
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that pods are linked, and roots shared evenly."""
+        if self.pods > 1 and self.roots == 0:
+            yield Problem("roots", f"must be at least 1 for pods={self.pods}, not 0")
+        elif self.pods == 1 and self.roots:
+            yield Problem("roots", f"must be 0 for pods=1, not {self.roots}")
+        elif self.uplinks == "share" and self.roots % self.middles:
+            yield Problem("roots", f"must be a multiple of middles={self.middles} to be shared, not {self.roots}")
+
+
 class RandomRegularConfig(Section):
     """Random regular graph: every router has the same number of links, all such graphs are about equally likely."""
 
@@ -229,6 +301,8 @@ TopologyConfig = Annotated[
     | HyperXConfig
     | SlimFlyConfig
     | PolarFlyConfig
+    | DragonflyPlusConfig
+    | ClosConfig
     | RandomRegularConfig
     | LayoutRandomConfig
     | EdgeListConfig,
@@ -236,4 +310,7 @@ TopologyConfig = Annotated[
 ]
 
 #: kinds whose switches find their way by tables: the whole address is the key
-TABLE_KINDS = ("fully_connected", "hyperx", "slim_fly", "polarfly", "random_regular", "layout_random", "edge_list")
+TABLE_KINDS = (
+    "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "clos", "random_regular", "layout_random",
+    "edge_list",
+)  # fmt: skip

@@ -11,8 +11,10 @@ from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.shared import once
 from hopforge.model.topology.base import Channels, Topology, TopologyError
+from hopforge.model.topology.clos import build_clos
 from hopforge.model.topology.complete import build_fully_connected, build_hyperx
 from hopforge.model.topology.dragonfly import build_dragonfly
+from hopforge.model.topology.dragonfly_plus import build_dragonfly_plus
 from hopforge.model.topology.edge_list import build_edge_list
 from hopforge.model.topology.fat_tree import build_fat_tree
 from hopforge.model.topology.graph_file import read_edges
@@ -34,6 +36,8 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "hyperx": build_hyperx,
     "slim_fly": build_slim_fly,
     "polarfly": build_polarfly,
+    "dragonfly_plus": build_dragonfly_plus,
+    "clos": build_clos,
     "random_regular": build_random_regular,
     "layout_random": build_layout_random,
     "edge_list": build_edge_list,

@@ -27,7 +27,19 @@ INVARIANTS = [
     ("polarfly_q11", "{kind: polarfly, q: 11}", 133, 792, 220, 11.916622, -3.817926),
     ("hyperx_4x4", "{kind: hyperx, sizes: [4, 4], hosts_per_router: 4}", 16, 48, 32, 6.0, -2.0),
     ("hyperx_4x4x4", "{kind: hyperx, sizes: [4, 4, 4], hosts_per_router: 4}", 64, 288, 192, 9.0, -3.0),
-]
+    ("dfplus_l2s2h2", "{kind: dragonfly_plus, hosts_per_router: 2, leaves: 2, spines: 2, h: 2}",
+     20, 30, 0, 3.236068, -2.712097),
+    ("dfplus_l4s4h2", "{kind: dragonfly_plus, hosts_per_router: 4, leaves: 4, spines: 4, h: 2}",
+     72, 180, 0, 5.123106, -4.518554),
+    ("dfplus_l8s4h2", "{kind: dragonfly_plus, hosts_per_router: 4, leaves: 8, spines: 4, h: 2}",
+     108, 324, 0, 6.744563, -6.070416),
+    ("leafspine_8x4", "{kind: clos, hosts_per_router: 8, leaves: 8, middles: 4}", 12, 32, 0, 5.656854, -5.656854),
+    ("leafspine_6x2", "{kind: clos, hosts_per_router: 4, leaves: 6, middles: 2}", 8, 12, 0, 3.464102, -3.464102),
+    ("fattree3_4p2e2a4c", "{kind: clos, hosts_per_router: 2, pods: 4, leaves: 2, middles: 2, roots: 4}",
+     20, 32, 0, 3.464102, -3.464102),
+    ("fattree3_4p4e2a4c", "{kind: clos, hosts_per_router: 4, pods: 4, leaves: 4, middles: 2, roots: 4}",
+     28, 48, 0, 4.0, -4.0),
+]  # fmt: skip
 
 
 def network(section: str) -> Topology:
