@@ -106,10 +106,7 @@ def run_of(network: str, routing: str, vcs: int, load: float = 0.9, more: str = 
 )  # fmt: skip
 def test_overload_is_delivered_within_the_longest_way(network: str, algorithm: str, vcs: int, most: int) -> None:
     run = run_of(network, f"algorithm: {algorithm}", vcs)
-    hops = run.state["hops_histogram"] if "hops_histogram" in run.state.arrays else None
-    mean = run.state["hops_sum"] / max(int(run.state["measured"]), 1)
-    assert 0 < mean <= most
-    assert hops is None or np.flatnonzero(hops).max() <= most
+    assert 2 < int(run.state["max_hops"]) <= most + 1  # routers
 
 
 def test_mean_hops_of_valiant_are_those_of_the_definition() -> None:
@@ -129,7 +126,7 @@ def test_mean_hops_of_valiant_are_those_of_the_definition() -> None:
         others = [v for v in range(topology.routers) if v not in (a, b)]
         ways = [far[a, b] if far[a, b] + far[b, v] == far[a, v] else far[a, v] + far[v, b] for v in others]
         total.append(float(np.mean(ways)))
-    assert run.state["hops_sum"] / run.state["measured"] == pytest.approx(np.mean(total), rel=0.01)
+    assert run.state["hops_sum"] / run.state["measured"] == pytest.approx(1 + np.mean(total), rel=0.01)
 
 
 @pytest.mark.parametrize(
