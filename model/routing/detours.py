@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import int64, njit, uint64
 
 from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.network.core.draws import draw_below
@@ -22,19 +22,23 @@ from hopforge.model.routing.detour_rules import (
 )
 from hopforge.model.routing.occupancy import used_credits
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, need_kind, register, relation
-from hopforge.model.routing.ways import find_ways
+from hopforge.model.routing.ways import find_ways, groups_of
 from hopforge.model.routing.ways_table import (
     DRAWS,
     EVERY,
+    GROUP,
+    GROUPS,
     HOME,
     HOMES,
     LIST,
     PEER,
     PLACE,
     PORTS,
+    ROUTERS,
     RULE,
     add_arrival,
     add_way,
+    is_at,
     links_between,
     way_ports,
     ways_table,
@@ -56,8 +60,24 @@ def _minimal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
 
 
 @njit
+def _draw_group(net: Net, table: Any, router: int, home: int) -> int:
+    """Random group that is neither of source nor destination, as a goal; −1: there is none."""
+    here, there = table[table[GROUP] + router], table[table[GROUP] + home]
+    others = table[GROUPS] - (1 if here == there else 2)
+    if others < 1:
+        return -1
+    chosen = draw_below(net, router, others)
+    chosen += 1 if chosen >= min(here, there) else 0
+    if here != there:
+        chosen += 1 if chosen >= max(here, there) else 0
+    return table[ROUTERS] + chosen
+
+
+@njit
 def _draw_other(net: Net, table: Any, router: int, home: int) -> int:
-    """Random router with hosts, neither this one nor the destination's; −1: there is none."""
+    """Random router with hosts, neither this one nor the destination's, or such a group; −1: there is none."""
+    if table[GROUPS] > 0:
+        return _draw_group(net, table, router, home)
     homes = table[HOMES]
     if homes < 3:
         return -1
@@ -82,14 +102,25 @@ def _least_port(net: Net, table: Any, router: int, goal: int) -> int:
 
 
 @njit
-def _sum_towards(net: Net, table: Any, router: int, goal: int) -> int:
-    """Queues along the way to a router, at each of them the port of least use."""
+def _sum_towards(net: Net, table: Any, router: int, goal: int, home: int) -> int:
+    """Queues along the way to a goal and from there to the destination, at each router the port of least use."""
     total = 0
-    while router != goal:
+    while True:
+        if is_at(table, router, goal):
+            goal = home
+        if router == home:
+            return total
         port = _least_port(net, table, router, goal)
         total += used_credits(net, router, port)
         router = table[table[PEER] + router * table[PORTS] + port]
-    return total
+
+
+@njit
+def _detour_links(table: Any, router: int, via: int, home: int) -> int:
+    """Links of a detour; over a group those to it, from both ends."""
+    if via < table[ROUTERS]:
+        return links_between(table, router, via) + links_between(table, via, home)
+    return links_between(table, router, via) + links_between(table, home, via)
 
 
 @njit
@@ -101,10 +132,10 @@ def _choose_local(net: Net, table: Any, memory: Any, router: int, home: int) -> 
         if via < 0:
             return -1
         used = used_credits(net, router, _least_port(net, table, router, via))
-        now = cost_of(rule, links_between(table, router, via) + links_between(table, via, home), used)
+        now = cost_of(rule, _detour_links(table, router, via, home), used)
         if best < 0 or now < cost:
             best, cost, queue = via, now, used
-    links = links_between(table, router, best) + links_between(table, best, home)
+    links = _detour_links(table, router, best, home)
     queue_min = used_credits(net, router, _least_port(net, table, router, home))
     if takes_detour(rule, links_between(table, router, home), queue_min, links, queue, memory[0]):
         return best
@@ -119,10 +150,10 @@ def _choose_global(net: Net, table: Any, memory: Any, router: int, home: int) ->
         via = _draw_other(net, table, router, home)
         if via < 0:
             return -1
-        now = _sum_towards(net, table, router, via) + _sum_towards(net, table, via, home)
+        now = _sum_towards(net, table, router, via, home)
         if best < 0 or now < cost:
             best, cost = via, now
-    if takes_detour_by_sums(_sum_towards(net, table, router, home), cost, memory[0]):
+    if takes_detour_by_sums(_sum_towards(net, table, router, home, home), cost, memory[0]):
         return best
     return -1
 
@@ -130,20 +161,21 @@ def _choose_global(net: Net, table: Any, memory: Any, router: int, home: int) ->
 @njit
 def _draw_neighbour(net: Net, table: Any, router: int, of: int, other: int) -> int:
     """Random neighbour of router `of` that is neither `router` nor `other`; −1: there is none."""
-    first, degree = table[PEER] + of * table[PORTS], 0
-    for p in range(table[PORTS]):
-        there = table[first + p]
-        degree += 1 if there >= 0 and there not in (router, other) else 0
-    if degree == 0:
-        return -1
-    chosen = draw_below(net, router, degree)
-    for p in range(table[PORTS]):
-        there = table[first + p]
-        if there >= 0 and there not in (router, other):
-            if chosen == 0:
-                return there
+    first, degree, found = table[PEER] + of * table[PORTS], 0, -1
+    for again in range(2):
+        chosen = draw_below(net, router, degree) if again else -1
+        for p in range(table[PORTS]):
+            there = int64(table[first + p])
+            if there < 0 or there in (int64(router), int64(other)):
+                continue
+            if again == 0:
+                degree += 1
+            elif chosen == 0:
+                found = there
             chosen -= 1
-    return -1
+        if degree == 0:
+            return -1
+    return found
 
 
 @njit
@@ -175,7 +207,7 @@ def _choose_compact(net: Net, table: Any, router: int, home: int) -> int:
 @njit
 def _go(router: int, in_port: int, in_vc: int, packet: Any, table: Any, out: Any, home: int) -> int:
     """Candidates of a packet about which all is decided."""
-    if packet.phase == _DETOUR and router == packet.via:
+    if packet.phase == _DETOUR and is_at(table, router, packet.via):
         packet.phase = _HOMEWARD
     homeward = packet.phase == _HOMEWARD
     goal = home if homeward else packet.via
@@ -249,12 +281,15 @@ def _plan(
         raise RoutingError(f"routing.links: {options['links']} is not for routing.algorithm {name}")
     rule = options.get("ways") or "all"
     ways = find_ways(topology, rule, name, options)
+    groups = groups_of(topology, name) if detours and options.get("over") == "groups" else None
+    if groups is not None and rule != "all":
+        raise RoutingError(f"routing.over: groups needs routing.ways: all, not {rule}")
     classes = find_classes(
         topology, ways, vcs, detours=detours, wanted=options.get("classes"), root=int(options.get("root", 0)), name=name
     )
     table = ways_table(
         topology, vcs, ways, classes, draws=int(options.get("candidates", 4)),
-        rule=RULES.index(options.get("rule", "product")),
+        rule=RULES.index(options.get("rule", "product")), groups=groups,
     )  # fmt: skip
     return RoutingPlan(
         relation(route), table, max_candidates=ways.most_ports, every_candidates=2 * topology.max_ports * detours,

@@ -301,7 +301,8 @@ def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> Ro
 
     On other networks, and with `ways` or `classes`: `detours`.
     """
-    if topology.kind not in ("mesh", "torus") or options.get("ways") or options.get("classes"):
+    given = options.get("ways") or options.get("classes") or options.get("over", "routers") != "routers"
+    if topology.kind not in ("mesh", "torus") or given:
         return detours.prepare_valiant(topology, vcs, options)
     classes = 1 if topology.kind == "mesh" else 2
     need_vcs(f"valiant on a {topology.kind}", vcs, 2 * classes)

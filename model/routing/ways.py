@@ -82,6 +82,42 @@ def find_ways(topology: Topology, rule: str, name: str, options: dict[str, Any])
     return Ways(ports if rule == "all" else ports & -ports.astype(np.int64).astype(np.uint64), length)
 
 
+def groups_of(topology: Topology, name: str) -> NDArray[np.int64]:
+    """Return the group of every router: int64[router].
+
+    Raises
+    ------
+    RoutingError
+        A network without groups.
+    """
+    params, number = topology.params, np.arange(topology.routers, dtype=np.int64)
+    if topology.kind == "dragonfly":
+        return number // int(params["a"])
+    if topology.kind == "dragonfly_plus":
+        return number // (int(params["leaves"]) + int(params["spines"]))
+    if topology.kind == "slim_fly":
+        return number // int(params["q"]) % int(params["q"])
+    raise RoutingError(
+        f"routing.over: groups needs a topology of kind dragonfly, dragonfly_plus or slim_fly for routing.algorithm "
+        f"{name}, not {topology.kind}"
+    )
+
+
+def ways_to_groups(ways: Ways, groups: NDArray[np.int64], homes: NDArray[np.int64]) -> Ways:
+    """Return the ways to the nearest routers with hosts of each group: arrays [router, group]; none inside it."""
+    count = int(groups.max()) + 1
+    ports = np.zeros((len(groups), count), np.uint64)
+    length = np.zeros((len(groups), count), np.int32)
+    for group in range(count):
+        inside = homes[groups[homes] == group]
+        length[:, group] = ways.length[:, inside].min(axis=1)
+        nearest = ways.length[:, inside] == length[:, group][:, None]
+        ports[:, group] = np.bitwise_or.reduce(np.where(nearest, ways.ports[:, inside], np.uint64(0)), axis=1)
+        length[groups == group, group] = 0
+        ports[groups == group, group] = 0
+    return Ways(ports, length)
+
+
 def _all_shortest(topology: Topology, length: NDArray[np.int32]) -> NDArray[np.uint64]:
     ports = np.zeros(length.shape, np.uint64)
     for port in range(topology.max_ports):

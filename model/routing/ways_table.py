@@ -13,18 +13,18 @@ from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.routing.channel_classes import HOPS, PHASES, TURNS, Classes
 from hopforge.model.routing.plan import all_vcs
-from hopforge.model.routing.ways import Ways
+from hopforge.model.routing.ways import Ways, ways_to_groups
 from hopforge.model.topology import Topology
 
-# table: 0 routers, 1 ports, 2 all VCs, 3 classes, 4 scheme, 5 intermediates of a decision, 6 rule, 7 routers with
-# hosts; then where these begin: 8 routers of hosts, 9 their ports, 10 neighbours [router, port], 11 kind of the
-# channel [router, port], 12 ways [router, router, 2 halves], 13 length and rises left [router, router], 14 VCs of a
-# class, 15 class of a VC, 16 routers with hosts, 17 their places among them [router], 18 ports after a port
-# [router, port, 2 halves]
+# table: 0 goals (routers, and groups behind them), 1 ports, 2 all VCs, 3 classes, 4 scheme, 5 intermediates of a
+# decision, 6 rule, 7 routers with hosts, 8 routers, 9 groups (0: detours go over routers); then where these begin:
+# 10 routers of hosts, 11 their ports, 12 neighbours [router, port], 13 kind of the channel [router, port], 14 ways
+# [router, goal, 2 halves], 15 length and rises left [router, goal], 16 VCs of a class, 17 class of a VC, 18 routers
+# with hosts, 19 their places among them [router], 20 ports after a port [router, port, 2 halves], 21 group of a router
 (
-    ROUTERS, PORTS, ALL, CLASSES, SCHEME, DRAWS, RULE, HOMES, HOME, HOST_PORT, PEER, KIND, WAYS, LEFT, MASK, CLASS,
-    LIST, PLACE, AFTER, FIRST,
-) = range(20)  # fmt: skip
+    GOALS, PORTS, ALL, CLASSES, SCHEME, DRAWS, RULE, HOMES, ROUTERS, GROUPS, HOME, HOST_PORT, PEER, KIND, WAYS, LEFT,
+    MASK, CLASS, LIST, PLACE, AFTER, GROUP, FIRST,
+) = range(23)  # fmt: skip
 #: kinds of an output port: its channel goes down, up, or to a host
 DOWN, UP, TO_HOST = range(3)
 #: bits of the length of a way, and of the rises that are left
@@ -39,20 +39,27 @@ def halves(table: Any, place: int) -> Any:
 
 @njit
 def way_ports(table: Any, router: int, goal: int) -> Any:
-    """Ports towards a router."""
-    return halves(table, table[WAYS] + 2 * (router * table[ROUTERS] + goal))
+    """Ports towards a goal."""
+    return halves(table, table[WAYS] + 2 * (router * table[GOALS] + goal))
 
 
 @njit
 def links_between(table: Any, router: int, goal: int) -> int:
-    """Links of the way to a router."""
-    return table[table[LEFT] + router * table[ROUTERS] + goal] & LOW
+    """Links of the way to a goal."""
+    return table[table[LEFT] + router * table[GOALS] + goal] & LOW
+
+
+@njit
+def is_at(table: Any, router: int, goal: int) -> bool:
+    """Whether a router is a goal, or in it."""
+    routers = table[ROUTERS]
+    return router == goal if goal < routers else table[table[GROUP] + router] == goal - routers
 
 
 @njit
 def rises_left(table: Any, router: int, goal: int, down: int) -> int:
     """By how much the class rises at most on the way to a router."""
-    return (table[table[LEFT] + router * table[ROUTERS] + goal] >> (BITS + BITS * down)) & LOW
+    return (table[table[LEFT] + router * table[GOALS] + goal] >> (BITS + BITS * down)) & LOW
 
 
 @njit
@@ -165,9 +172,16 @@ EVERY = {PHASES: every_by_phases, TURNS: every_by_turns, HOPS: every_by_hops}
 
 
 def ways_table(
-    topology: Topology, vcs: int, ways: Ways, classes: Classes, *, draws: int = 0, rule: int = 0
+    topology: Topology,
+    vcs: int,
+    ways: Ways,
+    classes: Classes,
+    *,
+    draws: int = 0,
+    rule: int = 0,
+    groups: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int32]:
-    """Return the table of a network."""
+    """Return the table of a network; `groups` of the routers are goals, too, if detours go over them."""
     R, P = topology.routers, topology.max_ports
     homes = np.unique(topology.host_router)
     place = np.zeros(R, np.int32)
@@ -175,12 +189,18 @@ def ways_table(
     kind = np.where(topology.host_at >= 0, TO_HOST, np.where(classes.up, UP, DOWN))
     left = ways.length | (classes.left[:, :, 0].T.astype(np.int32) << BITS)
     left |= classes.left[:, :, 1].T.astype(np.int32) << 2 * BITS
+    ports, count = ways.ports, 0
+    if groups is not None:
+        far = ways_to_groups(ways, groups, homes)
+        ports, left = np.hstack([ports, far.ports]), np.hstack([left, far.length])
+        count = far.length.shape[1]
     parts = [
-        topology.host_router, topology.host_port, topology.peer_router, kind, _two_halves(ways.ports), left,
+        topology.host_router, topology.host_port, topology.peer_router, kind, _two_halves(ports), left,
         np.array(classes.masks), np.array(classes.of_vc), homes, place, _two_halves(classes.after),
+        np.zeros(R, np.int64) if groups is None else groups,
     ]  # fmt: skip
     starts = np.cumsum([FIRST, *(part.size for part in parts[:-1])])
-    header = [R, P, all_vcs(vcs), classes.count, classes.scheme, draws, rule, len(homes), *starts]
+    header = [R + count, P, all_vcs(vcs), classes.count, classes.scheme, draws, rule, len(homes), R, count, *starts]
     return np.concatenate([np.array(header), *(part.reshape(-1) for part in parts)]).astype(np.int32)
 
 

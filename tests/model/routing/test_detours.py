@@ -12,6 +12,7 @@ from hopforge.model.network.settings import SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError, check_routing
+from hopforge.model.routing.ways_table import MASK
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.routing_table import distances
 from hopforge.sim.run.flit_networks import flit_router_parameters
@@ -53,6 +54,7 @@ SHIPPED = [
     (HYPERX, "minimal", "", 2), (HYPERX, "valiant", "ways: one", 2), (HYPERX, "minimal", "ways: one", 1),
     (PLUS, "minimal", "", 1), (PLUS, "ugal", "", 2), (CLOS, "minimal", "", 1), (CLOS, "valiant", "", 2),
     (RANDOM, "ugal", "ways: tables", None), (RANDOM, "minimal", "", None), (TORUS, "ugal", "", None),
+    (PLUS, "valiant", "over: groups", 2), (SLIM_FLY, "ugal", "over: groups", 3),
     (HYPERX, "dimwar", "", 2), (HYPERX, "omniwar", "", 4), (HYPERX, "omniwar", "deroutes: 1", 3),
     (HYPERX, "dal", "", 4), ("{kind: dragonfly, p: 1, a: 3, h: 1}", "valiant", "", None),
 ]  # fmt: skip
@@ -78,7 +80,7 @@ def test_ways_without_classes_are_not_proved() -> None:
     config = config_of(SLIM_FLY, "algorithm: minimal", 2)
     topology, plan = made(config)
     table = plan.table.copy()
-    masks = int(table[16])
+    masks = int(table[MASK])
     assert table[masks : masks + 2].tolist() == [1, 2]
     table[masks : masks + 2] = 3
     state = build_net(
@@ -136,6 +138,8 @@ def test_mean_hops_of_valiant_are_those_of_the_definition() -> None:
         (HYPERX, "algorithm: ugal_compact", "needs a topology of kind polarfly, not hyperx"),
         (POLARFLY, "algorithm: omniwar", "needs a topology of kind hyperx or fully_connected, not polarfly"),
         (POLARFLY, "algorithm: ugal, links: hash", "routing.links: hash is not for routing.algorithm ugal"),
+        (POLARFLY, "algorithm: ugal, over: groups", "routing.over: groups needs a topology of kind dragonfly,"),
+        (SLIM_FLY, "algorithm: ugal, over: groups, ways: one", "routing.over: groups needs routing.ways: all, not one"),
         (POLARFLY, "algorithm: ugal, root: 99", "routing.root must be a router from 0 to 12, not 99"),
         (HYPERX, "algorithm: omniwar, deroutes: 3", "router.vcs must be at least 5 .* 2 dimensions and 3 deroutes"),
     ],

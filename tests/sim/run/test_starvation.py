@@ -6,7 +6,7 @@ from hopforge.model.config import parse_config
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.run.starvation import StarvationWatch
 
-TEXT = "name: x\ntopology: {kind: mesh, radices: [3, 1]}\nrouter: {vcs: 1, buffer_flits: 2}\nrouting: {algorithm: dor}\n"
+TEXT = "name: x\ntopology: {kind: mesh, radices: [3, 1]}\nrouter: {vcs: 1, buffer_flits: 2}\n"
 
 
 def watched(limit: int) -> tuple[Simulation, StarvationWatch]:
