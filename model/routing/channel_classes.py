@@ -56,7 +56,15 @@ class Classes:
 
 
 def find_classes(
-    topology: Topology, ways: Ways, vcs: int, *, detours: bool, wanted: str | None, root: int, name: str
+    topology: Topology,
+    ways: Ways,
+    vcs: int,
+    *,
+    detours: bool,
+    wanted: str | None,
+    root: int,
+    name: str,
+    groups: bool = False,
 ) -> Classes:
     """Choose the scheme with the fewest classes, or the wanted one.
 
@@ -74,6 +82,8 @@ def find_classes(
         Of the tree that says which channels go up.
     name : str
         Of the algorithm, for messages.
+    groups : bool
+        Whether a detour may end at routers without hosts.
 
     Raises
     ------
@@ -85,7 +95,8 @@ def find_classes(
     best = int(np.argmin(needs))
     up, found = surveys[best]
     need = {"turns": needs[best], "hops": _hop_classes(topology, ways, found, detours=detours)}
-    if _waits_for_nothing(topology, found):
+    everywhere = len(np.unique(topology.host_router)) == topology.routers
+    if (everywhere or not groups) and _waits_for_nothing(topology, found):
         need["phases"] = 2 if detours else 1
     if wanted is not None and wanted not in need:
         raise RoutingError(

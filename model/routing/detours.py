@@ -285,8 +285,9 @@ def _plan(
     if groups is not None and rule != "all":
         raise RoutingError(f"routing.over: groups needs routing.ways: all, not {rule}")
     classes = find_classes(
-        topology, ways, vcs, detours=detours, wanted=options.get("classes"), root=int(options.get("root", 0)), name=name
-    )
+        topology, ways, vcs, detours=detours, groups=groups is not None, wanted=options.get("classes"),
+        root=int(options.get("root", 0)), name=name,
+    )  # fmt: skip
     table = ways_table(
         topology, vcs, ways, classes, draws=int(options.get("candidates", 4)),
         rule=RULES.index(options.get("rule", "product")), groups=groups,

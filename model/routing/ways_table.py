@@ -118,13 +118,16 @@ def _fits(table: Any, router: int, port: int, home: int, klass: int, down: int) 
 def every_by_phases(
     router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
 ) -> int:
-    """Give the ways that begin here, or follow the one by which a packet came, and the way to the destination."""
+    """Give the ways that begin here, or follow the one by which a packet came; at a router with hosts the way home."""
     home = table[table[HOME] + packet.dst]
     if home == router:
         return add_arrival(table, out, packet.dst)
-    count = add_way(table, out, 0, router, in_port, in_vc, home, 0, True)
     from_host = table[table[KIND] + router * table[PORTS] + in_port] == TO_HOST
-    if from_host or table[table[CLASS] + in_vc] == 0:
+    outward = from_host or table[table[CLASS] + in_vc] == 0
+    count = 0
+    if not outward or table[table[LIST] + table[table[PLACE] + router]] == router:
+        count = add_way(table, out, 0, router, in_port, in_vc, home, 0, True)
+    if outward:
         mask = halves(table, table[AFTER] + 2 * (router * table[PORTS] + in_port))
         for port in range(table[PORTS]):
             linked = table[table[PEER] + router * table[PORTS] + port] >= 0

@@ -8,10 +8,14 @@ import pytest
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.network.build import build_net
+from hopforge.model.network.core.records import ACTIVE
+from hopforge.model.network.core.state import NetState
 from hopforge.model.network.settings import SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import DeadlockError, check_routing
+from hopforge.model.routing.fields_read import fields_read
+from hopforge.model.routing.reachable import Exploration
 from hopforge.model.routing.ways_table import MASK
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.routing_table import distances
@@ -38,12 +42,16 @@ def made(config: Config) -> tuple[Topology, RoutingPlan]:
     return topology, routing_plan(config, topology)
 
 
-def proved(config: Config) -> int:
+def built(config: Config) -> tuple[Topology, RoutingPlan, NetState]:
     topology, plan = made(config)
-    state = build_net(
-        topology, flit_router_parameters(config, topology, plan), SourceParameters(),
-        Tables(routing=plan.table, max_candidates=plan.max_candidates, memory=plan.memory), 1,
+    tables = Tables(routing=plan.table, max_candidates=plan.max_candidates, memory=plan.memory)
+    return topology, plan, build_net(
+        topology, flit_router_parameters(config, topology, plan), SourceParameters(), tables, 1
     )  # fmt: skip
+
+
+def proved(config: Config) -> int:
+    topology, plan, state = built(config)
     return check_routing(topology, plan, state, config.routing.algorithm)
 
 
@@ -73,6 +81,36 @@ def test_fewest_classes_are_proved_and_one_less_is_refused(
     if need > 1:
         with pytest.raises(RoutingError, match=rf"router.vcs must be at least {need} for .* it needs {need} classes"):
             made(config_of(network, routing, need - 1, tables))
+
+
+@pytest.mark.parametrize(
+    ("network", "routing", "vcs"),
+    [
+        (POLARFLY, "ugal", 3), (POLARFLY, "ugal_compact", 4), (POLARFLY, "valiant_compact, classes: hops", 4),
+        (CLOS, "ugal_global", 2),
+        (PLUS, "valiant, over: groups", 3), (HYPERX, "dimwar", 2), (HYPERX, "omniwar", 4), (HYPERX, "dal", 4),
+        (RANDOM, "ugal, ways: tables", 6), (RANDOM, "valiant, ways: one", 6), (HYPERX, "ugal, ways: one", 2),
+    ],
+)  # fmt: skip
+def test_the_second_relation_gives_all_that_the_first_one_does(network: str, routing: str, vcs: int) -> None:
+    """What packets wait for in a run at full load is among the dependencies that were proved free of cycles."""
+    config = config_of(network, f"algorithm: {routing}", vcs, "traffic: {packet_flits: 2}")
+    topology, plan, state = built(config)
+    hosts, length = list(range(topology.hosts)), np.ones(1, np.int64)
+    every = Exploration(plan, plan.every, state, fields_read(plan.every), hosts, length)
+    assert every.walk() is None
+    proved_edges = set(zip(*map(np.ndarray.tolist, every.edges()), strict=True))
+    run = Simulation(config, 1.0, 5, check=False)
+    channels, inputs = len(run.state["output_vc"]), len(run.state["input_vc"])
+    seen = set()
+    for _ in range(300):
+        run.advance(2)
+        vcs_in = run.state["input_vc"]
+        active = vcs_in[(vcs_in["state"] == ACTIVE) & (vcs_in["credit_to"] < channels)]
+        onward = active[run.state["output_vc"]["target"][active["out_vc"]] < inputs]
+        seen |= set(zip(onward["credit_to"].tolist(), onward["out_vc"].tolist(), strict=True))
+    assert seen
+    assert seen <= proved_edges
 
 
 def test_ways_without_classes_are_not_proved() -> None:
