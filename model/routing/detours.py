@@ -3,7 +3,7 @@
 ``phase`` says what has been decided about a packet, ``via`` is the router of its detour.
 """
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from hopforge.model.routing.ways_table import (
     GROUPS,
     HOME,
     HOMES,
+    HOW,
     LIST,
     PEER,
     PLACE,
@@ -47,6 +48,8 @@ from hopforge.model.topology import Topology
 
 #: what has been decided: nothing, a detour, the way to the destination
 _UNDECIDED, _DETOUR, _HOMEWARD = range(3)
+#: how it is decided; −1: no detours
+_MINIMAL, _VALIANT, _UGAL, _UGAL_GLOBAL, _VALIANT_COMPACT, _UGAL_COMPACT = range(-1, 5)
 
 
 def _minimal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
@@ -205,8 +208,29 @@ def _choose_compact(net: Net, table: Any, router: int, home: int) -> int:
 
 
 @njit
-def _go(router: int, in_port: int, in_vc: int, packet: Any, table: Any, out: Any, home: int) -> int:
-    """Candidates of a packet about which all is decided."""
+def _choose(net: Net, table: Any, memory: Any, router: int, home: int) -> int:
+    """Intermediate goal of a packet from this router, −1: it goes minimal."""
+    how = table[HOW]
+    if how == _VALIANT:
+        return _draw_other(net, table, router, home)
+    if how == _UGAL:
+        return _choose_local(net, table, memory, router, home)
+    if how == _UGAL_GLOBAL:
+        return _choose_global(net, table, memory, router, home)
+    if how == _UGAL_COMPACT:
+        return _choose_compact(net, table, router, home)
+    return _compact_way(net, table, router, home, _draw_neighbour(net, table, router, router, home))
+
+
+def _detour(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    if packet.phase == _UNDECIDED:
+        via = _choose(net, table, memory, router, home)
+        packet.phase = _HOMEWARD
+        if via >= 0:
+            packet.phase, packet.via, packet.user1 = _DETOUR, via, 1
     if packet.phase == _DETOUR and is_at(table, router, packet.via):
         packet.phase = _HOMEWARD
     homeward = packet.phase == _HOMEWARD
@@ -214,69 +238,11 @@ def _go(router: int, in_port: int, in_vc: int, packet: Any, table: Any, out: Any
     return add_way(table, out, 0, router, in_port, in_vc, goal, packet.dst, homeward)
 
 
-@njit
-def _note(packet: Any, via: int) -> None:
-    packet.phase = _HOMEWARD
-    if via >= 0:
-        packet.phase, packet.via, packet.user1 = _DETOUR, via, 1
-
-
-def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    home = table[table[HOME] + packet.dst]
-    if home == router:
-        return add_arrival(table, out, packet.dst)
-    if packet.phase == _UNDECIDED:
-        _note(packet, _draw_other(net, table, router, home))
-    return _go(router, in_port, in_vc, packet, table, out, home)
-
-
-def _ugal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    home = table[table[HOME] + packet.dst]
-    if home == router:
-        return add_arrival(table, out, packet.dst)
-    if packet.phase == _UNDECIDED:
-        _note(packet, _choose_local(net, table, memory, router, home))
-    return _go(router, in_port, in_vc, packet, table, out, home)
-
-
-def _ugal_global(
-    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
-) -> int:
-    home = table[table[HOME] + packet.dst]
-    if home == router:
-        return add_arrival(table, out, packet.dst)
-    if packet.phase == _UNDECIDED:
-        _note(packet, _choose_global(net, table, memory, router, home))
-    return _go(router, in_port, in_vc, packet, table, out, home)
-
-
-def _valiant_compact(
-    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
-) -> int:
-    home = table[table[HOME] + packet.dst]
-    if home == router:
-        return add_arrival(table, out, packet.dst)
-    if packet.phase == _UNDECIDED:
-        neighbour = _draw_neighbour(net, table, router, router, home)
-        _note(packet, _compact_way(net, table, router, home, neighbour))
-    return _go(router, in_port, in_vc, packet, table, out, home)
-
-
-def _ugal_compact(
-    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
-) -> int:
-    home = table[table[HOME] + packet.dst]
-    if home == router:
-        return add_arrival(table, out, packet.dst)
-    if packet.phase == _UNDECIDED:
-        _note(packet, _choose_compact(net, table, router, home))
-    return _go(router, in_port, in_vc, packet, table, out, home)
-
-
 def _plan(
-    topology: Topology, vcs: int, options: dict[str, Any], name: str, route: Callable[..., int], *, detours: bool
+    topology: Topology, vcs: int, options: dict[str, Any], name: str, how: int
 ) -> RoutingPlan:
     """Make one of these algorithms ready: ways, classes, table."""
+    detours = how != _MINIMAL
     if options.get("links", "own_first") != "own_first":
         raise RoutingError(f"routing.links: {options['links']} is not for routing.algorithm {name}")
     rule = options.get("ways") or "all"
@@ -291,29 +257,39 @@ def _plan(
     table = ways_table(
         topology, vcs, ways, classes, draws=int(options.get("candidates", 4)),
         rule=RULES.index(options.get("rule", "product")), groups=groups,
+        how=how,
     )  # fmt: skip
-    return RoutingPlan(
-        relation(route), table, max_candidates=ways.most_ports, every_candidates=2 * topology.max_ports * detours,
-        phases=3 if detours else 1, uses_via=detours, random=detours, every=relation(EVERY[classes.scheme]) if detours
-        else None, memory=np.array([float(options.get("bias", 0.0))]), one_per_router=True, words=classes.words,
+    plan = RoutingPlan(
+        relation(_detour if detours else _minimal),
+        table,
+        max_candidates=ways.most_ports,
+        memory=np.array([float(options.get("bias", 0.0))]),
+        one_per_router=True,
+        words=classes.words,
+    )
+    if not detours:
+        return plan
+    every = relation(EVERY[classes.scheme])
+    return replace(
+        plan, phases=3, uses_via=True, random=True, every=every, every_candidates=2 * topology.max_ports
     )  # fmt: skip
 
 
 @register("minimal")
 def prepare_minimal(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Any shortest way, as virtual channels and credits allow."""
-    return _plan(topology, vcs, options, "minimal", _minimal, detours=False)
+    return _plan(topology, vcs, options, "minimal", _MINIMAL)
 
 
 def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Over a random router with hosts, neither the source's nor the destination's."""
-    return _plan(topology, vcs, options, "valiant", _valiant, detours=True)
+    return _plan(topology, vcs, options, "valiant", _VALIANT)
 
 
 @register("ugal")
 def prepare_ugal(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """UGAL-L: Valiant's way or the minimal one, by the queues of their first links."""
-    return _plan(topology, vcs, options, "ugal", _ugal, detours=True)
+    return _plan(topology, vcs, options, "ugal", _UGAL)
 
 
 @register("ugal_global")
@@ -322,18 +298,18 @@ def prepare_ugal_global(topology: Topology, vcs: int, options: dict[str, Any]) -
     router = options.get("router")
     if router is not None and router.model != "input_queued":
         raise RoutingError(f"routing.algorithm ugal_global needs router.model: input_queued, not {router.model}")
-    return _plan(topology, vcs, options, "ugal_global", _ugal_global, detours=True)
+    return _plan(topology, vcs, options, "ugal_global", _UGAL_GLOBAL)
 
 
 @register("valiant_compact")
 def prepare_valiant_compact(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Compact Valiant of PolarFly: over a random neighbour, or a neighbour of it if the destination is near."""
     need_kind(topology, "valiant_compact", "polarfly")
-    return _plan(topology, vcs, options, "valiant_compact", _valiant_compact, detours=True)
+    return _plan(topology, vcs, options, "valiant_compact", _VALIANT_COMPACT)
 
 
 @register("ugal_compact")
 def prepare_ugal_compact(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """UGAL_PF of PolarFly: Compact Valiant over the least used port where the minimal one is congested."""
     need_kind(topology, "ugal_compact", "polarfly")
-    return _plan(topology, vcs, options, "ugal_compact", _ugal_compact, detours=True)
+    return _plan(topology, vcs, options, "ugal_compact", _UGAL_COMPACT)

@@ -20,11 +20,12 @@ from hopforge.model.topology import Topology
 # decision, 6 rule, 7 routers with hosts, 8 routers, 9 groups (0: detours go over routers); then where these begin:
 # 10 routers of hosts, 11 their ports, 12 neighbours [router, port], 13 kind of the channel [router, port], 14 ways
 # [router, goal, 2 halves], 15 length and rises left [router, goal], 16 VCs of a class, 17 class of a VC, 18 routers
-# with hosts, 19 their places among them [router], 20 ports after a port [router, port, 2 halves], 21 group of a router
+# with hosts, 19 their places among them [router], 20 ports after a port [router, port, 2 halves], 21 group of a router;
+# 22 how detours are decided
 (
     GOALS, PORTS, ALL, CLASSES, SCHEME, DRAWS, RULE, HOMES, ROUTERS, GROUPS, HOME, HOST_PORT, PEER, KIND, WAYS, LEFT,
-    MASK, CLASS, LIST, PLACE, AFTER, GROUP, FIRST,
-) = range(23)  # fmt: skip
+    MASK, CLASS, LIST, PLACE, AFTER, GROUP, HOW, FIRST,
+) = range(24)  # fmt: skip
 #: kinds of an output port: its channel goes down, up, or to a host
 DOWN, UP, TO_HOST = range(3)
 #: bits of the length of a way, and of the rises that are left
@@ -183,6 +184,7 @@ def ways_table(
     draws: int = 0,
     rule: int = 0,
     groups: NDArray[np.int64] | None = None,
+    how: int = 0,
 ) -> NDArray[np.int32]:
     """Return the table of a network; `groups` of the routers are goals, too, if detours go over them."""
     R, P = topology.routers, topology.max_ports
@@ -204,7 +206,7 @@ def ways_table(
     ]  # fmt: skip
     starts = np.cumsum([FIRST, *(part.size for part in parts[:-1])])
     header = [R + count, P, all_vcs(vcs), classes.count, classes.scheme, draws, rule, len(homes), R, count, *starts]
-    return np.concatenate([np.array(header), *(part.reshape(-1) for part in parts)]).astype(np.int32)
+    return np.concatenate([np.array([*header, how]), *(part.reshape(-1) for part in parts)]).astype(np.int32)
 
 
 def _two_halves(masks: NDArray[np.uint64]) -> NDArray[np.int32]:
