@@ -238,9 +238,7 @@ def _detour(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table:
     return add_way(table, out, 0, router, in_port, in_vc, goal, packet.dst, homeward)
 
 
-def _plan(
-    topology: Topology, vcs: int, options: dict[str, Any], name: str, how: int
-) -> RoutingPlan:
+def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how: int) -> RoutingPlan:
     """Make one of these algorithms ready: ways, classes, table."""
     detours = how != _MINIMAL
     if options.get("links", "own_first") != "own_first":
@@ -256,8 +254,7 @@ def _plan(
     )  # fmt: skip
     table = ways_table(
         topology, vcs, ways, classes, draws=int(options.get("candidates", 4)),
-        rule=RULES.index(options.get("rule", "product")), groups=groups,
-        how=how,
+        rule=RULES.index(options.get("rule", "product")), groups=groups, how=how,
     )  # fmt: skip
     plan = RoutingPlan(
         relation(_detour if detours else _minimal),
@@ -270,9 +267,7 @@ def _plan(
     if not detours:
         return plan
     every = relation(EVERY[classes.scheme])
-    return replace(
-        plan, phases=3, uses_via=True, random=True, every=every, every_candidates=2 * topology.max_ports
-    )  # fmt: skip
+    return replace(plan, phases=3, uses_via=True, random=True, every=every, every_candidates=2 * topology.max_ports)
 
 
 @register("minimal")

@@ -103,7 +103,7 @@ def groups_of(topology: Topology, name: str) -> NDArray[np.int64]:
     )
 
 
-def ways_to_groups(ways: Ways, groups: NDArray[np.int64], homes: NDArray[np.int64]) -> Ways:
+def ways_to_groups(ways: Ways, groups: NDArray[np.int64], homes: NDArray[np.integer[Any]]) -> Ways:
     """Return the ways to the nearest routers with hosts of each group: arrays [router, group]; none inside it."""
     count = int(groups.max()) + 1
     ports = np.zeros((len(groups), count), np.uint64)
