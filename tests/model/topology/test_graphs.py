@@ -133,7 +133,7 @@ def test_prime_powers() -> None:
 
     for q in range(130):
         assert [prime_power(q)] == (slow(q) or [None])
-    with pytest.raises(ValueError, match="q must be a power of a prime, such as 5 or 7, not 6"):
+    with pytest.raises(ValueError, match="q must be a power of a prime, not 6"):
         GaloisField(6)
 
 
@@ -206,7 +206,7 @@ def test_golden_instances_are_read_exactly(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("{kind: slim_fly, q: 6}", "topology.q: must be a power of a prime, not 6"),
+        ("{kind: slim_fly, q: 6}", "topology.q: must be a power of a prime, such as 5 or 7, not 6"),
         ("{kind: polarfly, q: 10}", "topology.q: must be a power of a prime, such as 9 or 11, not 10"),
         ("{kind: polarfly, q: 1}", "topology.q: must be at least 2, not 1"),
         ("{kind: slim_fly, q: 2}", "topology.q: must be at least 3, not 2"),
