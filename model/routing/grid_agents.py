@@ -141,7 +141,8 @@ def _parameters(
         scales=scales, max_episodes=config.max_episodes, minimal=config.ways == "minimal",
         one_hop=config.escape == "hop", decision_cycles=config.decision_cycles,
         decision_interval=config.decision_interval or max(config.decision_cycles, 1),
-        decision_queue=config.decision_queue, int8=config.inference == "int8", seed=options.get("seed", 1),
+        decision_queue=config.decision_queue, int8=config.inference == "int8",
+        activation_bits=config.activation_bits, seed=options.get("seed", 1),
         weights=config.weights, resume=config.resume, hints=config.hints, save_state=config.save == "state",
     )  # fmt: skip
 

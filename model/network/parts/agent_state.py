@@ -13,7 +13,7 @@ from hopforge.model.dqn.archive import ArchiveError, load_agents, refuse_large_s
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.int8_forward import Int8Agents, int8_agents
 from hopforge.model.dqn.int8_network import quantised
-from hopforge.model.dqn.int8_table import LARGEST_INDEX
+from hopforge.model.dqn.int8_table import LEAST_ACTIVATION_BITS, TABLE_END
 from hopforge.model.dqn.rules import Rules
 from hopforge.model.dqn.settings import AgentSettings
 from hopforge.model.dqn.shape import NetworkShape
@@ -61,6 +61,8 @@ class AgentParameters:
         How long a decision takes (0: no time), cycles from one to the next, and packets that wait for an agent.
     int8 : bool
         Agents decide in whole numbers (docs/definitions/dqn-inference.md); they have learned before.
+    activation_bits : int
+        Of these numbers.
     seed : int
         Of weights and random choices.
     weights : Path, optional
@@ -94,6 +96,7 @@ class AgentParameters:
     decision_interval: int = 1
     decision_queue: int = 0
     int8: bool = False
+    activation_bits: int = LEAST_ACTIVATION_BITS
     seed: int = 1
     weights: Path | None = None
     resume: bool = False
@@ -173,8 +176,8 @@ def int8_of(r: Any) -> Any:
     return Int8Agents(
         carray(int32s(r.int8_weights), (r.count, r.int8_weight_count)),
         carray(int32s(r.int8_biases), (r.count, r.int8_bias_count)),
-        carray(int32s(r.int8_shifts), (r.count, 3)),
-        carray(int32s(r.int8_tanh), (LARGEST_INDEX + 1,)),
+        carray(int32s(r.int8_shifts), (r.count, 4)),
+        carray(int32s(r.int8_tanh), (TABLE_END + 1,)),
         carray(int32s(r.int8_work), (2, r.widest)),
     )
 
@@ -253,7 +256,8 @@ class AgentState:
             return Int8Agents(*(np.zeros((1, 1), np.int32) for _ in Int8Agents._fields))
         seen = np.random.Generator(np.random.PCG64(_RANGE_SEED)).random((_RANGE_ROWS, shape.inputs))
         try:
-            return int8_agents([quantised(shape, weights, seen) for weights in self.agents.weights])
+            bits = self.parameters.activation_bits
+            return int8_agents([quantised(shape, weights, seen, bits) for weights in self.agents.weights])
         except ValueError as error:
             raise ArchiveError(f"{self.parameters.weights}: {error}") from error
 
