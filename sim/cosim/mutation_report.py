@@ -8,7 +8,9 @@ import pandas as pd
 
 from hopforge.gen.mutate import Mutant
 
-BlockName = Literal["node_reduction", "routing_cache", "lookup", "router", "network_interface", "q_table", "service_host"]
+BlockName = Literal[
+    "node_reduction", "routing_cache", "lookup", "router", "network_interface", "q_table", "service_host"
+]  # fmt: skip
 BLOCKS: tuple[BlockName, ...] = ("node_reduction", "routing_cache", "lookup")
 """The lookup engine and its blocks; the others are mutated each for itself."""
 ROUTER: BlockName = "router"
