@@ -217,7 +217,8 @@ class DqnInference(Component):
         if self._between:
             writes, at = Signal(name="writes"), Signal.like(place, name="write_place")
             later, was_negative = Signal.like(size, name="write_size"), Signal(name="write_negative")
-            m.d.sync += [writes.eq(going), at.eq(place), later.eq(size), was_negative.eq(negative)]
+            m.d.sync += [writes.eq(going & (layer != LAYERS - 1)), at.eq(place)]
+            m.d.sync += [later.eq(size), was_negative.eq(negative)]
             size, negative, written = later, was_negative, (left == 0) & ~writes
         value = self._activation(m, layer, size, negative)
         for number, bank in enumerate(banks):

@@ -40,7 +40,7 @@ def test_same_as_the_definition(rules: dict[str, int]) -> None:
             heads.append(CameHead(port, known[-1], 0))
         plain.heads_came(cycle, [(head.port or None, head.label) for head in heads])
         hardware.heads_come(cycle, heads)
-        if rng.random() < 0.05:
+        if rng.random() < 0.15:
             port, label = int(rng.integers(3)), (int(rng.integers(60)), int(rng.integers(256)))
             plain.packet_taken(cycle, port or None, label)
             hardware.host_takes(cycle, port, label, cycle)
