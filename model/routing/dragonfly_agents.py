@@ -44,19 +44,19 @@ def _adaptive(table: Any) -> int:
 
 
 @njit
-def _leaves(router: int, packet: Any, table: Any, out: Any) -> bool:
+def _leaves(router: int, dst: int, table: Any, out: Any) -> bool:
     """Whether a packet is at its router: then its host is the only candidate."""
-    if router_of(table, packet.dst) != router:
+    if router_of(table, dst) != router:
         return False
-    out[0] = candidate(port_to_host(table, router, packet.dst, packet.dst), (1 << table[VCS]) - 1)
+    out[0] = candidate(port_to_host(table, router, dst, dst), (1 << table[VCS]) - 1)
     return True
 
 
 @njit
-def _escape(router: int, packet: Any, table: Any) -> int:
+def _escape(router: int, dst: int, table: Any) -> int:
     """Candidate of the minimal way: VC 0 until the packet is in its last group, VC 1 there."""
-    last = group_of(table, router) == group_of(table, router_of(table, packet.dst))
-    return candidate(port_to_host(table, router, packet.dst, packet.dst), 2 if last else 1)
+    last = group_of(table, router) == group_of(table, router_of(table, dst))
+    return candidate(port_to_host(table, router, dst, dst), 2 if last else 1)
 
 
 @njit
@@ -66,9 +66,9 @@ def _escape_only(table: Any, in_port: int, in_vc: int) -> bool:
 
 
 def _dqn(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    if _leaves(router, packet, table, out):
+    if _leaves(router, packet.dst, table, out):
         return 1
-    escape = _escape(router, packet, table)
+    escape = _escape(router, packet.dst, table)
     if packet.user0 & PDOR != 0 or _escape_only(table, in_port, in_vc):
         out[0] = escape
         return 1
@@ -78,9 +78,9 @@ def _dqn(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: An
 
 
 def _every_dqn(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
-    if _leaves(router, packet, table, out):
+    if _leaves(router, packet.dst, table, out):
         return 1
-    escape = _escape(router, packet, table)
+    escape = _escape(router, packet.dst, table)
     allowed = table[table[FREE1] + router]
     count = 0
     while (allowed >> count) != 0:

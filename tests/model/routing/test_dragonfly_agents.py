@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hopforge.model.config import parse_config
+from hopforge.model.dqn.agents import STORED
 from hopforge.model.network.parts.trail_tables import trail_counts
 from hopforge.model.routing import RoutingError
 from hopforge.model.routing.dragonfly_agents import hierarchical_ways
@@ -88,7 +89,8 @@ def test_what_agents_see_and_do() -> None:
     assert seen > 5
     agents = state.agents.agents
     for router in range(topology.routers):
-        stored = int(min(state["trail_counts"][0], 50))
+        stored = int(agents.counts[router, STORED])
+        assert stored > 20
         linked = set(np.flatnonzero(topology.peer_router[router, 1:4] >= 0).tolist())
         assert set(agents.actions[router, :stored].tolist()) == linked
     assert any(len(np.flatnonzero(topology.peer_router[router, 1:4] >= 0)) == 2 for router in range(9))
