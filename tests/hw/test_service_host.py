@@ -16,10 +16,10 @@ SMALL = {"ports": 4, "vcs": 2, "buffer_flits": 3, "width_bits": 32, "address_bit
 RULES = {"flits": 3, "queue": 2, "own_queue": 2, "table": 6, "note_bits": 5, "time_bits": 9}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, float], set[str]]] = {
     "plain": ({}, {}, {}, {"told_valid", "home", "sent", "made", "no_entry", "table_full"}),
-    "age": ({}, {"age_limit_cycles": 11, "table": 9, "time_bits": 4}, {"heads": 0.5}, {"expired", "home", "sent"}),
+    "age": ({}, {"age_limit_cycles": 13, "table": 9, "time_bits": 4}, {"heads": 0.5}, {"expired", "home", "sent"}),
     "much, slow links": (
         {"vcs": 3, "vc_release": "credits"}, {"queue": 1, "own_queue": 1, "delay_cycles": 4},
-        {"credits": 0.15, "taken": 0.3},
+        {"credits": 0.2, "taken": 0.3},
         {"queue_full", "own_full", "sent"},
     ),
     "cut-through, ratio, no notes": (

@@ -37,12 +37,12 @@ CASES: list[tuple[str, str, str, set[str]]] = [
         "vcs: 3, link_latency_cycles: 3, host_latency_cycles: 2, rc_cycles: 1", set(),
     ),
     (
-        "adaptive mesh", "{queue: 2, own_queue: 2, table: 6}", "buffer_flits: 3, credit_delay_cycles: 1",
-        {"acks_queue_full", "acks_own_full", *ALL_SET_ASIDE},
+        "adaptive mesh", "{queue: 2, table: 6}", "buffer_flits: 3, credit_delay_cycles: 1",
+        {"acks_queue_full", *ALL_SET_ASIDE},
     ),
     (
-        "adaptive mesh", "{flits: 5, vcs: own, table: 8, age_limit_cycles: 150}",
-        "vcs: 4, va: free_queue, buffer_flits: 2", {"expired_entries", *ALL_SET_ASIDE},
+        "adaptive mesh", "{flits: 5, vcs: own, own_queue: 1, table: 8, age_limit_cycles: 150}",
+        "vcs: 4, va: free_queue, buffer_flits: 2", {"acks_own_full", "expired_entries", *ALL_SET_ASIDE},
     ),
     ("hyperx", "{flits: 2, delay_cycles: 4, table: 2}", "speculation: true, arbiter: matrix", ALL_SET_ASIDE),
 ]  # fmt: skip

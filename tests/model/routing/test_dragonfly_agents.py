@@ -103,7 +103,7 @@ def test_what_agents_see_and_do() -> None:
     [
         ({"router": "vcs: 2, switching: vct"}, "router.vcs must be at least 3 for routing.algorithm dqn, not 2"),
         ({"routing": "links: hash, ", "topology": "p: 1, a: 2, h: 2, g: 3"}, "routing.links must be own_first or dest"),
-        ({"topology": "p: 1, a: 30, h: 2, g: 2"}, r"topology.a \+ topology.h must be at most 31 for .* dqn, not 32"),
+        ({"topology": "p: 1, a: 16, h: 16, g: 2"}, r"topology.a \+ topology.h must be at most 31 for .* dqn, not 32"),
         ({"dqn": "agents: 5"}, "routing.dqn.agents must divide the 12 routers, not 5"),
     ],
 )  # fmt: skip

@@ -106,7 +106,7 @@ def test_who_serves_which_router() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"topology": "fat_tree, k: 4"}, "dqn needs a topology of kind mesh or torus or dragonfly, not fat_tree"),
+        ({"topology": "hyperx, sizes: [3, 2]"}, "dqn needs a topology of kind mesh or torus or dragonfly, not hyperx"),
         ({"topology": "torus, radices: [2, 2, 2, 2, 2]"}, "topology.radices must have at most 4 numbers for .*, not 5"),
         ({"router": "vcs: 2, switching: vct"}, "router.vcs must be at least 3 for routing.algorithm dqn on a torus, n"),
         ({"router": "vcs: 3, switching: vct", "topology": "torus, radices: [1, 1]"}, "dqn needs a router with a link"),

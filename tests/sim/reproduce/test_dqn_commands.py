@@ -11,7 +11,7 @@ from hopforge import cli
 from hopforge.sim.reproduce import REPRODUCTIONS, dqn_beyond
 
 SHORT = {"seed": 1, "warmup": 500, "cycles": 2000}
-SCENES = ("uniform", "8×8 mesh on a chip")
+SCENES = ("uniform", "transpose")
 #: figure → points and lines of its comparison
 POINTS: dict[str, tuple[list[dict[str, Any]], int]] = {
     "dqn.search": (
@@ -37,7 +37,7 @@ POINTS: dict[str, tuple[list[dict[str, Any]], int]] = {
         ],
         3,
     ),
-    "dqn.int8": ([{"width": 4, "seed": 6, "learning": 2000, "decisions": 50, "loads": 2}], 10),
+    "dqn.int8": ([{"width": 4, "seed": 6, "learning": 2000, "decisions": 150, "loads": 2}], 10),
 }  # fmt: skip
 
 
