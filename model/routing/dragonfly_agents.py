@@ -28,6 +28,7 @@ from hopforge.model.routing.dragonfly_ways import (
 )
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, relation
 from hopforge.model.topology import Topology
+from hopforge.model.topology.parallel_links import LinkRule
 
 __all__ = ["dragonfly_plan", "hierarchical_ways"]
 
@@ -139,7 +140,7 @@ def dragonfly_plan(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
         Groups without a link between them, too few VCs, too many ports, a rule of parallel links for the source.
     """
     need_dragonfly(topology, "dqn", vcs, _ESCAPES + 1, around=False)
-    links = options.get("links") or "own_first"
+    links: LinkRule = options.get("links") or "own_first"
     if links not in ("own_first", "destination"):
         raise RoutingError(f"routing.links must be own_first or destination for routing.algorithm dqn, not {links}")
     p, a, h = (int(topology.params[name]) for name in ("p", "a", "h"))
