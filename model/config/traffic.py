@@ -37,6 +37,8 @@ class AcknowledgeConfig(Section):
     nothing else uses."""
     queue: Count | None = None
     """Acknowledges on their way that a router can keep; more are dropped (default: no limit)."""
+    own_queue: Count | None = None
+    """Acknowledges of packets that have arrived here that a router can keep; no more are made (default: no limit)."""
     table: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
     """Entries of packets under way that a router can keep; no entry is made in a full table."""
     age_limit_cycles: Annotated[int, Field(ge=1, le=1 << 60)] | None = None
