@@ -11,7 +11,7 @@ from amaranth.hdl import Assert, ClockDomain, Elaboratable, Module, Signal, Valu
 from hopforge.gen.abc import run_abc, to_gates
 from hopforge.gen.yosys import YosysError, run_yosys
 
-__all__ = ["RUN_CYCLES", "Proof", "at_most_one", "induction_log", "planted", "prove", "prove_in_parts", "refute"]
+__all__ = ["RUN_CYCLES", "Proof", "at_most_one", "planted", "prove", "prove_in_parts", "refute"]
 
 
 RUN_CYCLES = 24
@@ -156,25 +156,10 @@ def prove(
     """
     if mutant is not None:
         return not refute(proof, inputs, RUN_CYCLES, mutant=mutant, timeout_s=timeout_s)
-    log = induction_log(proof, inputs, f"-maxsteps {steps}", timeout_s=timeout_s)
-    return "Induction step proven: SUCCESS" in log
-
-
-def induction_log(
-    proof: Elaboratable,
-    inputs: Sequence[Signal],
-    options: str,
-    *,
-    mutant: tuple[str, str] | None = None,
-    timeout_s: float = 120,
-) -> str:
-    """Run yosys's solver by temporal induction, with more `options` of its ``sat`` command, and return its log.
-
-    The other parameters and the errors are those of `prove`.
-    """
     text = rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False)
-    command = f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof"
-    return _solve(text, [command], mutant, timeout_s)
+    induction = f"sat -prove-asserts -set-assumes -tempinduct -seq 1 -maxsteps {steps} proof"
+    log = _solve(text, [induction], None, timeout_s)
+    return "Induction step proven: SUCCESS" in log
 
 
 def refute(

