@@ -194,3 +194,5 @@ class SimulationConfig(Section):
         for k, step in enumerate(self.load_steps):
             if step.bin >= self.series_bins:
                 yield Problem(f"load_steps[{k}].bin", f"must be below series_bins={self.series_bins}, not {step.bin}")
+            if step.bin in [earlier.bin for earlier in self.load_steps[:k]]:
+                yield Problem(f"load_steps[{k}].bin", f"must differ from those before, not {step.bin} again")

@@ -96,6 +96,14 @@ _ROUTER_HARDWARE = {
     "gen router", "gen network", "cosim router", "cosim network", "energy router", "lint", "synth", "timing",
     "fpga network",
 }  # fmt: skip
+_ALL_BUT_SWEEP = set(USES) - {"sweep"}
+
+
+def _no_loads(config: Config) -> bool:
+    """Tell whether a sweep of the file counts programs, which have no load."""
+    return "app" in config.written
+
+
 _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "lookup.cache.protection": (lambda config: config.lookup.cache.protection != "none", _ENGINE_HARDWARE),
     "router.protection": (lambda config: config.router.protection != "none", _ROUTER_HARDWARE),
@@ -103,6 +111,11 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "traffic.acknowledge": (
         lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",
         {"net", "series", "sweep", "trace", "demo", "gen network", "cosim network", "cosim service_host", "synth"},
+    ),
+    "simulation.loads": (lambda config: _no_loads(config) and config.simulation.loads is not None, _ALL_BUT_SWEEP),
+    "simulation.knee_percent": (
+        lambda config: _no_loads(config) and config.simulation.knee_percent is not None,
+        _ALL_BUT_SWEEP,
     ),
 }
 """Keys that not all commands use that use their section → whether a file asks for it, and the commands that use it."""

@@ -2,8 +2,9 @@
 
 numba looks at the file of a kernel only, not at those whose functions and constants went into its machine code. So the
 name of the folder is the digest of all files that kernels are made of: `model` and `sim` (`hw` and `gen` hold no
-kernels, nor does a kernel use anything of theirs). For a function of another file, such as a user's routing algorithm,
-all loaded modules count too that are not installed packages.
+kernels, nor does a kernel use anything of theirs). Where the files lie does not count (`program_locator`). For a
+function of another file, such as a user's routing algorithm, all loaded modules count too that are not installed
+packages.
 
 A folder that no process uses is deleted when `KEPT` newer ones exist.
 """
@@ -53,6 +54,12 @@ _INSTALLED = tuple(
     if path
 )
 _LOCK_FILE = "in-use"
+_LOCATOR = "hopforge.model.kernel.program_locator.ProgramLocator"
+
+
+def program_root() -> Path:
+    """Return the folder of the package hopforge."""
+    return _ROOT
 
 
 class Program:
@@ -209,7 +216,8 @@ def cache_folder(function: Callable[..., Any]) -> Iterator[bool]:
         yield False
         return
     # numba would otherwise go on to its own folders where ours cannot be written (a full disk)
-    wanted = {"CACHE_DIR": str(folder), "CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
+    ours = program().holds(function.__code__.co_filename)
+    wanted = {"CACHE_DIR": str(folder), "CACHE_LOCATOR_CLASSES": _LOCATOR if ours else "UserProvidedCacheLocator"}
     before = {name: getattr(config, name) for name in wanted if hasattr(config, name)}
     for name in before:
         setattr(config, name, wanted[name])

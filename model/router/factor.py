@@ -11,6 +11,7 @@ from hopforge.model.router.params import CLASS_BITS
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.router.walk import Answers, Walker
 from hopforge.model.routing import RoutingError, RoutingPlan
+from hopforge.model.routing.unknown_inputs import unknown_inputs
 from hopforge.model.topology import Topology
 
 #: most (destination, input VC, output port) entries of a network that are factored
@@ -72,14 +73,18 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
 
 def _check(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: str) -> None:
     """Refuse a relation that no table can give, and a network that is too large."""
-    for reason, found in (
-        ("draws random numbers", plan.random),
-        ("sends packets over a router drawn at the source", plan.uses_via),
-        ("learns", plan.memory.size > 1),
-        ("chooses among parallel links by the source (routing.links: hash)", plan.by_source),
-    ):
-        if found:
-            raise RoutingError(f"routing.algorithm {algorithm} cannot be a table of a router: it {reason}")
+    declared = [
+        reason
+        for reason, found in (
+            ("draws random numbers", plan.random),
+            ("sends packets over a router drawn at the source", plan.uses_via),
+            ("learns", plan.memory.size > 1),
+            ("chooses among parallel links by the source (routing.links: hash)", plan.by_source),
+        )
+        if found
+    ]
+    for reason in (*declared, *unknown_inputs(plan, phase_known=True)):
+        raise RoutingError(f"routing.algorithm {algorithm} cannot be a table of a router: it {reason}")
     entries = topology.routers * topology.max_ports**2 * vcs * topology.hosts
     if entries > MAX_ENTRIES:
         raise RoutingError(

@@ -24,8 +24,10 @@ from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.fields_read import CHANGING, HIDDEN, WRITABLE
 from hopforge.model.routing.machine_numbers import (
     BUILTINS,
+    TRUTHS,
     Module,
     NotCoveredError,
+    Truth,
     Whole,
     cast,
     code_of,
@@ -81,8 +83,8 @@ class Unknown:
     def __bool__(self) -> bool:
         return self._choices.choose(2) == 1
 
-    def _compare(self, _: Any) -> Whole:
-        return Whole(self._choices.choose(2))
+    def _compare(self, _: Any) -> Truth:
+        return TRUTHS[self._choices.choose(2)]
 
     __lt__ = __le__ = __gt__ = __ge__ = _compare
     __eq__ = __ne__ = _compare  # type: ignore[assignment]

@@ -37,12 +37,14 @@ def number(value: Any) -> Any:
     """Return what stands for the result of an operation: integers of Python and numpy become `Whole`."""
     if isinstance(value, Whole) or value is NotImplemented:
         return value
-    if isinstance(value, bool | np.bool_ | int | np.signedinteger):
+    if isinstance(value, bool | np.bool_):
+        return TRUTHS[int(value)]
+    if isinstance(value, int | np.signedinteger):
         return Whole(value)
     if isinstance(value, np.unsignedinteger) and value.itemsize <= _NARROW // 8:
         return Unsigned(value)
     if isinstance(value, float):
-        return float(value)
+        return Real(value)
     if not isinstance(value, np.generic):
         return value
     raise NotCoveredError(f"it computes with numbers of the type {type(value).__name__}")
@@ -66,6 +68,28 @@ def _checked(operation: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(found, Whole) and all(isinstance(one, Unsigned) for one in (self, *others)):
             return Unsigned(found)
         return found
+
+    return apply
+
+
+def _compared(operation: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(self: "Whole", other: Any) -> Any:
+        if isinstance(other, int):
+            _in_range(int(other))
+        found = operation(self, other)
+        return found if found is NotImplemented else TRUTHS[found]
+
+    return apply
+
+
+def _bitwise(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Of two truth values: one, too."""
+    checked = _checked(operation)
+
+    def apply(self: "Whole", other: Any) -> Any:
+        if type(self) is Truth and type(other) is Truth:
+            return TRUTHS[operation(self, other)]
+        return checked(self, other)
 
     return apply
 
@@ -120,11 +144,42 @@ class Unsigned(Whole):
         return super().__new__(cls, value)  # type: ignore[return-value]
 
 
-for _name in (
-    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "and",
-    "rand", "or", "ror", "xor", "rxor", "neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne",
-):  # fmt: skip
+class Truth(Whole):
+    """0 or 1 as a comparison gives it, which machine code keeps as a truth value."""
+
+    __slots__ = ()
+
+    def __invert__(self) -> Any:
+        """Machine code negates the truth value, Python gives −1 or −2."""
+        raise NotCoveredError("it takes ~ of a truth value (write x == 0, or int(x) for its bits)")
+
+
+#: 0 and 1 as truth values
+TRUTHS = (Truth(0), Truth(1))
+
+
+class Real(float):
+    """A float of 64 bits, whose comparisons are truth values, and whose whole parts are `Whole`."""
+
+    __slots__ = ()
+
+
+def _real(operation: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *operands: number(operation(*operands))
+
+
+_ARITHMETIC = (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "neg",
+    "pos", "abs",
+)  # fmt: skip
+for _name in (*_ARITHMETIC, "invert"):
     setattr(Whole, f"__{_name}__", _checked(getattr(int, f"__{_name}__")))
+for _name in (*_ARITHMETIC, "pow", "rpow", "lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Real, f"__{_name}__", _real(getattr(float, f"__{_name}__")))
+for _name in ("and", "rand", "or", "ror", "xor", "rxor"):
+    setattr(Whole, f"__{_name}__", _bitwise(getattr(int, f"__{_name}__")))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Whole, f"__{_name}__", _compared(getattr(int, f"__{_name}__")))
 for _name in ("lshift", "rlshift", "rshift", "rrshift"):
     setattr(Whole, f"__{_name}__", _shift(getattr(int, f"__{_name}__")))
 
@@ -140,7 +195,7 @@ def cast(kind: Any, unknown: type) -> Callable[[Any], Any]:
         if isinstance(value, unknown):
             return value
         if kind == types.float64:
-            return float(value)
+            return Real(value)
         if integer is None or not (integer.signed or integer.bitwidth <= _NARROW):
             raise NotCoveredError(f"it makes a number of type {kind}, which computes in its own way")
         whole = _in_range(int(value))
@@ -229,13 +284,19 @@ class Module:
         return self._replace(getattr(self._module, name))
 
 
+def _as_library(value: Any) -> Any:
+    if isinstance(value, Truth):
+        return bool(value)
+    return value.values if isinstance(value, Numbers) else value
+
+
 def of_library(value: Any, unknown: type) -> Any:
     """Return what stands for a function or a type of ``math`` or ``numpy``."""
     if isinstance(value, type) and issubclass(value, np.generic):
         return cast(value, unknown)
 
     def call(*arguments: Any, **more: Any) -> Any:
-        plain = [one.values if isinstance(one, Numbers) else one for one in arguments]
+        plain = [_as_library(one) for one in arguments]
         return constants(value(*plain, **more))
 
     return call

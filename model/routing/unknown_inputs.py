@@ -1,4 +1,4 @@
-"""What a user's relation looks at that neither a key nor the router before knows: for lookups and look-ahead."""
+"""What a user's relation looks at beyond destination and input: for lookups, tables and look-ahead."""
 
 from collections.abc import Iterator
 

@@ -24,7 +24,7 @@ class ViewBudget:
 
 def report_view(result: ResultSet, budget: ViewBudget) -> tuple[NetworkView | None, str]:
     """Return the network of a result, or None, and why it is not drawn."""
-    if not has_network(result) or result.kind == "sweep":
+    if not has_network(result):
         return None, ""
     try:
         data = network_view(result)

@@ -18,7 +18,7 @@ from hopforge.sim.pages.find import ResultSet
 __all__ = ["NETWORK_KINDS", "channel_values", "has_network", "network_of", "result_config", "table_columns"]
 
 #: commands whose results have a network of simulated routers
-_SIMULATED = ("net", "series", "trace", "sweep")
+_SIMULATED = ("net", "series", "trace")
 _PLACES = ("router", "port", "vc")
 NETWORK_KINDS = (*_SIMULATED, "hits")
 """Commands whose results the viewer draws with values."""

@@ -324,7 +324,7 @@ class Simulation:
         Raises
         ------
         TrafficError
-            The source is none of `bernoulli`, `interval` and `rounds`.
+            The source is none of `bernoulli`, `interval` and `rounds`, or the present load is 0.
         """
         self.check_load_changes()
         source = source_parameters(self.config, load, self.traffic.round_packets)
@@ -335,18 +335,20 @@ class Simulation:
         self.load = load
 
     def check_load_changes(self) -> None:
-        """Refuse a source whose load cannot change.
+        """Refuse a source whose load cannot change, and a change from a load of 0, whose next packet never comes.
 
         Raises
         ------
         TrafficError
-            It is none of `bernoulli`, `interval` and `rounds`.
+            It is none of `bernoulli`, `interval` and `rounds`, or the load is 0.
         """
         if self.config.traffic.source not in ("bernoulli", "interval", "rounds"):
             raise TrafficError(
                 "simulation.load_steps need traffic.source bernoulli, interval or rounds, "
                 f"not {self.config.traffic.source}"
             )
+        if self.load == 0:
+            raise TrafficError("simulation.load_steps: a load of 0 cannot change: no host has a next packet")
 
     def cycles_of_us(self, time_us: float) -> int:
         """Whole cycles of a time, at least one.

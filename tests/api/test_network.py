@@ -57,6 +57,23 @@ def test_a_network_runs_and_is_written_with_its_graph_named(tmp_path: Path) -> N
     assert again.latency == result.latency
 
 
+def test_a_written_network_runs_where_python_has_ended(tmp_path: Path) -> None:
+    """The graph lies beside the file, under a relative name; the folder can be moved."""
+    config = hf.network(nx.cycle_graph(5), name="five", **QUICK)
+    path = config.write(tmp_path / "here" / "five.yml")
+    assert config.write(path).read_text() == path.read_text()
+    (graph,) = path.parent.glob("*.json")
+    assert f"file: {graph.name}" in path.read_text()
+    moved = path.parent.rename(tmp_path / "there") / "five.yml"
+    assert hf.load(moved)["topology.file"] == str(moved.parent / graph.name)
+    assert built(hf.load(moved)).routers == 5
+    (moved.parent / graph.name).write_text("my own")
+    with pytest.raises(hf.UserError, match="force=True"):
+        config.write(moved)
+    graph_of_results = Path(str(config["topology.file"]))
+    assert "hopforge-" not in str(graph_of_results.parent), "a temporary folder"
+
+
 @pytest.mark.parametrize(
     ("graph", "reason"),
     [

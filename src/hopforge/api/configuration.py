@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from hopforge.api.errors import placed
+from hopforge.api.kept_graphs import graph_folder
 from hopforge.api.writing import writing
 from hopforge.model.config import Config, ConfigError
 from hopforge.model.config.base import named_files
@@ -105,6 +106,8 @@ class Configuration:
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write it as a YAML file, which the commands read, too; files that it names are named from there.
 
+        The graph of `network` is written beside it.
+
         Parameters
         ----------
         path : str or Path
@@ -123,8 +126,18 @@ class Configuration:
             moved = _moved(data, self._config, path.absolute().parent)
             text = text if moved == data else _yaml(moved)
         with writing(path, force):
+            for graph in self._graphs():
+                beside = path.with_name(graph.name)  # the name tells the contents
+                if not (beside.is_file() and beside.read_bytes() == graph.read_bytes()):
+                    write_text(beside, graph.read_text(encoding="utf-8"), "JSON")
             write_text(path, text, "YAML")
         return path
+
+    def _graphs(self) -> list[Path]:
+        """Return the files of graphs that were made in Python."""
+        configs = (self._config, *self._config.variants.values())
+        files = {file for config in configs for file in named_files(config).values()}
+        return sorted(file for file in files if file.parent == graph_folder())
 
     def __eq__(self, other: object) -> bool:
         """Tell whether all keys have the same values, wherever they come from."""
@@ -266,6 +279,8 @@ def _named_from(value: Any, key: str, files: Mapping[str, Path], folder: Path) -
         }
     if isinstance(value, list):
         return [_named_from(each, f"{key}[{number}]", files, folder) for number, each in enumerate(value)]
+    if isinstance(value, str) and Path(value).parent == graph_folder():
+        return Path(value).name  # it is written beside the file
     if key in files and isinstance(value, str) and not Path(value).is_absolute():
         return os.path.relpath(files[key].absolute(), folder)
     return value

@@ -1,20 +1,13 @@
 """A network that was made in Python: a graph of networkx or an adjacency matrix as a configuration."""
 
-import atexit
-import hashlib
 import json
-import re
-import shutil
-import tempfile
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hopforge.api.configuration import Configuration, made_here
-from hopforge.model.input_file import remember_input
+from hopforge.api.kept_graphs import keep_graph
 from hopforge.model.topology.base import TopologyError
 from hopforge.model.topology.graph import check_connected
 from hopforge.model.topology.graph_file import GraphData, from_networkx
@@ -63,7 +56,7 @@ def network(
             raise TypeError(f"{key} is made of the graph; replace(\"{key}.KEY\", VALUE) changes it")
     data = from_networkx(graph, _NAME) if hasattr(graph, "is_directed") else _matrix(graph)
     check_connected(data.edges, data.routers, _NAME)
-    path = _kept(name, _node_link(data))
+    path = keep_graph(name, _node_link(data))
     topology: dict[str, Any] = {"kind": "edge_list", "file": str(path), "format": "node_link"}
     if hosts_per_router is not None:
         topology["hosts_per_router"] = hosts_per_router
@@ -122,21 +115,3 @@ def _node_link(data: GraphData) -> str:
         nodes.append({"id": f"h{host}", "kind": "host"})
         edges.append({"source": f"h{host}", "target": f"r{router}", "key": 0})
     return json.dumps({"directed": False, "multigraph": True, "graph": {}, "nodes": nodes, "edges": edges})
-
-
-@cache
-def _folder() -> Path:
-    """Return the folder of this process's graphs; it goes when the process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="hopforge-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-def _kept(name: str, text: str) -> Path:
-    """Write a graph to a file whose name tells what it holds, so that kept runs of a sweep are found again."""
-    first = name if re.fullmatch(r"[a-z][a-z0-9_]{0,60}", name) else _NAME  # else it is refused as a key
-    path = _folder() / f"{first}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
-    if not path.exists():
-        path.write_text(text, encoding="utf-8")
-    remember_input(path)
-    return path

@@ -49,6 +49,10 @@ def test_a_change_of_a_called_file_is_seen(tmp_path):
         run = Simulation(parse_config(MESH % name), 0.1, 1, check=False)
         expected.append(f"{name} {check_routing(run.topology, run.plan, run.state, name)}")
     assert _run(CHECK.format(mesh=MESH, names=["dor"]), tmp_path) == expected[:1]
+    code = _machine_code(tmp_path)
+    other = shutil.copytree(package, tmp_path / "elsewhere" / "hopforge").parent
+    assert _run(CHECK.format(mesh=MESH, names=["dor"]), other, cache=tmp_path) == expected[:1]
+    assert _machine_code(tmp_path) == code != {}, "the same program at another place compiles nothing"
     candidates = package / "model" / "network" / "core" / "candidates.py"
     text = candidates.read_text()
     for old, new in OTHER_PACKING.items():
@@ -88,9 +92,15 @@ def test_a_change_of_what_a_users_file_imports_is_seen(tmp_path):
     assert len(list((tmp_path / "cache" / "hopforge").iterdir())) == 3  # the program's, and one for each target
 
 
-def _run(script: str, folder: Path) -> list[str]:
+def _machine_code(folder: Path) -> dict[str, int]:
+    """Return the files of compiled kernels, and when they were written."""
+    return {str(path): path.stat().st_mtime_ns for path in (folder / "cache").rglob("*.nbc")}
+
+
+def _run(script: str, folder: Path, *, cache: Path | None = None) -> list[str]:
     paths = [str(folder), str(ROOT.parent)]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(paths)}
+    kept = str((cache or folder) / "cache")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": kept, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

@@ -301,22 +301,24 @@ def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
     return network, router, lookup, draw(st.integers(0, 1000))
 
 
-def compare_any(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) -> None:
+def compare_any(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) -> int:
+    """Compare as `compare` does; return the packets that arrived or were dropped."""
     network, router, lookup, seed = drawn
-    compare(configure(network, router, lookup), packets=60, last=40, cycles=4000, seed=seed)
+    run = compare(configure(network, router, lookup), packets=60, last=40, cycles=4000, seed=seed)
+    return int(run.state["packets_ejected"] + run.state["packets_dropped"])
 
 
 @settings(max_examples=8, deadline=None)
 @given(drawn=engines())
 def test_any_engine(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) -> None:
-    compare_any(drawn)
+    assert compare_any(drawn) == 60
 
 
 @pytest.mark.study
 @settings(max_examples=300, deadline=None)
 @given(drawn=engines())
 def test_many_engines(drawn: tuple[str, dict[str, Any], dict[str, Any], int]) -> None:
-    compare_any(drawn)
+    assert compare_any(drawn) == 60
 
 
 # Replay: the same counts where packets follow one another.
@@ -506,3 +508,16 @@ def test_a_file_whose_answers_depend_on_more_is_refused_whatever_it_declares(
         return
     with pytest.raises(RoutingError, match=reason):
         Simulation(config, 0.1, 1)
+
+
+@pytest.mark.parametrize(
+    ("reads", "reason"),
+    [("packet.src % 2", "it reads packet.src"), ("draw_below(net, router, 2)", "it draws random numbers")],
+)
+def test_a_file_whose_answers_depend_on_more_is_no_table(tmp_path: Path, reads: str, reason: str) -> None:
+    (tmp_path / "own.py").write_text(OWN.replace("READS", reads))
+    text = "name: x\ntopology: {kind: mesh, radices: [3, 3]}\nrouter: {vcs: 2}\n"
+    text += "routing: {algorithm: file, file: own.py}\n"
+    run = Simulation(parse_config(text, folder=tmp_path), 0.1, 1, check=False)
+    with pytest.raises(RoutingError, match=f"cannot be a table of a router: {reason}"):
+        compile_tables(run.topology, run.plan, 2, "file")

@@ -28,6 +28,10 @@ EXPRESSIONS = [
     "int(a / (abs(b) + 1))", "int(a * 0.75)", "int64(b * 1.5)", "min(a, b) - max(a, 3)", "(a > b) + (a < 3) * b",
     "True * a + (b == 2)", "round(a / 7)", "divmod(a, 1 + abs(b))[1]", "bool(a) - bool(b)", "math.floor(b / 3)",
     "np.sign(a) * b", "np.int8(a) + np.int8(b)", "np.minimum(a, b)", "table[a % 4] * table[b % 4]",
+    "~(a < b)", "~((a < b) & (b < 3))", "~((a < b) & b)", "~bool(a)", "~int(a < b)", "~max(a < b, b < 3)",
+    "np.invert(a < b)", "~np.logical_not(a)", "~(a / 2 < 1.5)", "(a / 2 < 1.5) + 1", "(a / 2 < 1.5) << 62",
+    "~math.isnan(a / 2)",
+    "~(True if a > 1 else False)", "2 ** (a > b)", "(1.5 < a) * b", "1 if ~(a == b) else 0", "math.floor(a / 2) * 3",
     "bytes_of[a % 3] - bytes_of[b % 3]", "sum((a, b, 1))", "0x7FFFFFFFFFFFFFFF + a", "int32(a * 3000000000)",
 ]  # fmt: skip
 NAMES = {

@@ -54,6 +54,11 @@ def test_a_higher_load_takes_longer_from_its_bin_on() -> None:
     )
 
 
+def test_two_changes_in_one_bin_are_refused() -> None:
+    with pytest.raises(UserError, match=r"load_steps\[1\].bin: must differ from those before, not 12 again"):
+        parse_config((CONFIG % ("periodic", 0.1)).replace("bin: 8", "bin: 12"))
+
+
 def test_no_load_is_refused() -> None:
     with pytest.raises(UserError, match=r"^the load must be above 0, not 0$"):
         series_network(parse_config(CONFIG % ("periodic", 0.4)), 0, 1)

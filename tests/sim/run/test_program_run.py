@@ -213,119 +213,144 @@ def test_messages_of_a_host_one_after_the_other_or_packets_in_turn(
 # ---- the dependency rules, event by event ---------------------------------------------------------------------------
 
 
-def oracle(ranks: list[list[str]], latency: list[list[int]], rendezvous: int | None) -> list[int]:
-    """Finishing cycles of the ranks where no two messages meet in the network: everything in the order it happens.
+class Oracle:
+    """Programs where no two messages meet in the network: everything in the order it happens.
 
     A host sends one flit per cycle, message by message in the order in which they were handed over; a flit takes
     ``latency[source][target]`` cycles. Messages match by source, destination, tag and order.
     """
-    count = len(ranks)
-    at, busy, finished = [0] * count, [0] * count, [-1] * count
-    queue: list[deque] = [deque() for _ in ranks]  # [kind, message, flits left]
-    wire: list[tuple[int, str, dict]] = []
-    sends: dict[tuple, list[dict]] = {}
-    receives: dict[tuple, list[dict]] = {}
-    requests: list[dict[tuple, list]] = [{} for _ in ranks]
 
-    def meet(key: tuple) -> None:
-        for message, receive in zip(sends.get(key, []), receives.get(key, []), strict=False):
+    def __init__(self, ranks: list[list[str]], latency: list[list[int]], rendezvous: int | None) -> None:
+        self.ranks, self.latency, self.rendezvous = ranks, latency, rendezvous
+        count = len(ranks)
+        self.now = 0
+        self.at, self.busy, self.finished = [0] * count, [0] * count, [-1] * count
+        self.queue: list[deque] = [deque() for _ in ranks]  # [kind, message, flits left]
+        self.wire: list[tuple[int, str, dict]] = []
+        self.sends: dict[tuple, list[dict]] = {}
+        self.receives: dict[tuple, list[dict]] = {}
+        self.requests: list[dict[tuple, list]] = [{} for _ in ranks]
+        self.started: list[dict] = [{} for _ in ranks]  # what the present operation of a rank has begun
+
+    def finishing(self) -> list[int]:
+        """Return the finishing cycles of the ranks."""
+        while any(cycle < 0 for cycle in self.finished):
+            for entry in [one for one in self.wire if one[0] == self.now]:
+                self.wire.remove(entry)
+                self.arrive(*entry[1:])
+            for rank in range(len(self.ranks)):
+                self.execute(rank)
+            for rank in range(len(self.ranks)):
+                self.transmit(rank)
+            self.now += 1
+            assert self.now < 100_000, "the oracle does not come to an end"
+        return self.finished
+
+    def meet(self, key: tuple) -> None:
+        """Match what has been posted, and answer those that asked."""
+        for message, receive in zip(self.sends.get(key, []), self.receives.get(key, []), strict=False):
             receive["message"] = message
             message["posted"] = True
             if message.get("asked") and not message.get("answered"):
                 message["answered"] = True
-                queue[key[1]].append(["answer", message, 1])
+                self.queue[key[1]].append(["answer", message, 1])
 
-    def done(request: dict | None) -> bool:
-        if request is None:
-            return True
-        if "left" in request:  # a send
-            return request["left"]
-        return "message" in request and request["message"]["here"]
-
-    def send(rank: int, words: list[str]) -> dict:
+    def send(self, rank: int, words: list[str]) -> dict:
         size, key = int(words[3]), (rank, int(words[1]), int(words[2]))
         message = {"key": key, "size": size, "left": False, "here": False, "posted": False}
-        sends.setdefault(key, []).append(message)
+        self.sends.setdefault(key, []).append(message)
         packets = max(1, -(-size // MTU))
         rest = size - (packets - 1) * MTU
         message["flits"] = (packets - 1) * -(-MTU // FLIT_BYTES) + max(1, -(-rest // FLIT_BYTES))
-        if rendezvous is not None and size > rendezvous:
-            queue[rank].append(["ask", message, 1])
+        if self.rendezvous is not None and size > self.rendezvous:
+            self.queue[rank].append(["ask", message, 1])
         else:
-            queue[rank].append(["data", message, message["flits"]])
-        meet(key)
+            self.queue[rank].append(["data", message, message["flits"]])
+        self.meet(key)
         return message
 
-    def receive(rank: int, words: list[str]) -> dict:
+    def receive(self, rank: int, words: list[str]) -> dict:
         key = (int(words[1]), rank, int(words[2]))
         posted: dict = {}
-        receives.setdefault(key, []).append(posted)
-        meet(key)
+        self.receives.setdefault(key, []).append(posted)
+        self.meet(key)
         return posted
 
-    started: list[dict] = [{} for _ in ranks]  # what the present operation of a rank has begun
-    now = 0
-    while any(cycle < 0 for cycle in finished):
-        for entry in [one for one in wire if one[0] == now]:
-            wire.remove(entry)
-            _, kind, message = entry
-            source, target, _ = message["key"]
-            if kind == "ask":
-                message["asked"] = True
-                if message["posted"]:
-                    message["answered"] = True
-                    queue[target].append(["answer", message, 1])
-            elif kind == "answer":
-                queue[source].append(["data", message, message["flits"]])
-            elif kind == "gone":
-                message["left"] = True
+    def arrive(self, kind: str, message: dict) -> None:
+        """Take the last flit of something off the wire."""
+        source, target, _ = message["key"]
+        if kind == "ask":
+            message["asked"] = True
+            if message["posted"]:
+                message["answered"] = True
+                self.queue[target].append(["answer", message, 1])
+        elif kind == "answer":
+            self.queue[source].append(["data", message, message["flits"]])
+        elif kind == "gone":
+            message["left"] = True
+        else:
+            message["here"] = True
+
+    def execute(self, rank: int) -> None:
+        """Run a rank as far as it comes in this cycle."""
+        lines = self.ranks[rank]
+        while self.finished[rank] < 0 and self.busy[rank] <= self.now:
+            if self.at[rank] == len(lines):
+                self.finished[rank] = self.now
+            elif self.operation(rank, lines[self.at[rank]].split()):
+                self.started[rank] = {}
+                self.at[rank] += 1
             else:
-                message["here"] = True
-        for rank, lines in enumerate(ranks):
-            while finished[rank] < 0 and busy[rank] <= now:
-                if at[rank] == len(lines):
-                    finished[rank] = now
-                    break
-                words = lines[at[rank]].split()
-                name, state = words[0], started[rank]
-                if name == "compute":
-                    busy[rank] = now + int(words[1])
-                elif name in ("send", "recv"):
-                    if not state:
-                        state["request"] = (send if name == "send" else receive)(rank, words)
-                    if not done(state["request"]):
-                        break
-                elif name in ("isend", "irecv"):
-                    pair = (rank, int(words[1])) if name == "isend" else (int(words[1]), rank)
-                    request = (send if name == "isend" else receive)(rank, words)
-                    requests[rank].setdefault((*pair, int(words[2])), []).append(request)
-                elif name == "wait":
-                    pending = requests[rank].get(tuple(map(int, words[1:])), [])
-                    if not state:
-                        state["request"] = pending.pop(0) if pending else None
-                    if not done(state["request"]):
-                        break
-                else:
-                    assert name == "waitall"
-                    if not all(done(request) for pending in requests[rank].values() for request in pending):
-                        break
-                    requests[rank].clear()
-                started[rank] = {}
-                at[rank] += 1
-        for rank in range(count):
-            if queue[rank]:
-                kind, message, flits = queue[rank][0]
-                source, target, _ = message["key"]
-                queue[rank][0][2] = flits - 1
-                if flits == 1:
-                    queue[rank].popleft()
-                    goal = source if kind == "answer" else target
-                    wire.append((now + latency[rank][goal], kind, message))
-                    if kind == "data":
-                        wire.append((now + 1, "gone", message))
-        now += 1
-        assert now < 100_000, "the oracle does not come to an end"
-    return finished
+                break
+
+    def operation(self, rank: int, words: list[str]) -> bool:
+        """Begin an operation, or go on with it; returns whether it is done."""
+        name, state, requests = words[0], self.started[rank], self.requests[rank]
+        if name == "compute":
+            self.busy[rank] = self.now + int(words[1])
+            return True
+        begin = self.send if name.endswith("send") else self.receive
+        if name in ("send", "recv"):
+            if not state:
+                state["request"] = begin(rank, words)
+            return done(state["request"])
+        if name in ("isend", "irecv"):
+            pair = (rank, int(words[1])) if name == "isend" else (int(words[1]), rank)
+            requests.setdefault((*pair, int(words[2])), []).append(begin(rank, words))
+            return True
+        if name == "wait":
+            pending = requests.get(tuple(map(int, words[1:])), [])
+            if not state:
+                state["request"] = pending.pop(0) if pending else None
+            return done(state["request"])
+        assert name == "waitall"
+        if not all(done(request) for pending in requests.values() for request in pending):
+            return False
+        requests.clear()
+        return True
+
+    def transmit(self, rank: int) -> None:
+        """Put the next flit of a host on the wire."""
+        if not self.queue[rank]:
+            return
+        kind, message, flits = self.queue[rank][0]
+        source, target, _ = message["key"]
+        self.queue[rank][0][2] = flits - 1
+        if flits == 1:
+            self.queue[rank].popleft()
+            goal = source if kind == "answer" else target
+            self.wire.append((self.now + self.latency[rank][goal], kind, message))
+            if kind == "data":
+                self.wire.append((self.now + 1, "gone", message))
+
+
+def done(request: dict | None) -> bool:
+    """Tell whether a send has left or a receive has its message."""
+    if request is None:
+        return True
+    if "left" in request:  # a send
+        return request["left"]
+    return "message" in request and request["message"]["here"]
 
 
 @st.composite
@@ -369,7 +394,7 @@ def test_two_ranks_against_the_oracle(
 ) -> None:
     more = "" if rendezvous is None else f", rendezvous_bytes: {rendezvous}"
     found, _ = _finishing(tmp_path_factory.mktemp("two"), ranks, "topology: {kind: mesh, radices: [2]}", more)
-    assert found == oracle(ranks, [[0, base(2)], [base(2), 0]], rendezvous)
+    assert found == Oracle(ranks, [[0, base(2)], [base(2), 0]], rendezvous).finishing()
 
 
 @settings(max_examples=25)
@@ -377,7 +402,7 @@ def test_two_ranks_against_the_oracle(
 def test_a_ring_of_ranks_against_the_oracle(tmp_path_factory: pytest.TempPathFactory, ranks: list[list[str]]) -> None:
     # every rank sends to its neighbour only: no two messages share a channel or a host's input
     found, _ = _finishing(tmp_path_factory.mktemp("ring"), ranks, "topology: {kind: torus, radices: [5]}", "")
-    assert found == oracle(ranks, [[base(2)] * 5] * 5, None)
+    assert found == Oracle(ranks, [[base(2)] * 5] * 5, None).finishing()
 
 
 # ---- conservation ---------------------------------------------------------------------------------------------------

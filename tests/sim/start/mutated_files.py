@@ -4,13 +4,15 @@ import copy
 import json
 import random
 import signal
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from hopforge.model.config import Config, ConfigError, parse_config
-from hopforge.model.config.base import named_files
 from hopforge.model.routing.deadlock import DeadlockError
 from hopforge.model.routing.plan import ROUTING
 from hopforge.model.topology.limits import router_count
@@ -18,6 +20,9 @@ from hopforge.sim.run.packet_life import TraceError
 from hopforge.sim.start.checks import Verdict, check_commands
 from hopforge.sim.start.preparation import for_command, prepare
 from hopforge.sim.traffic import PATTERNS
+
+sys.path.insert(0, str(Path(__file__).parent))
+import drawn_folder
 
 MOST_ROUTERS = 64
 LIMIT_S = 60
@@ -61,6 +66,13 @@ _LEAST = {"mtu_bytes": 64, "flit_bytes": 16}
 
 def base(draw: random.Random) -> Data:
     """Return a file that is likely good for something."""
+    chance = draw.random()
+    if chance < 0.15:
+        data = {"name": "x", "router": {}} | copy.deepcopy(draw.choice(drawn_folder.BASES))
+        data["router"]["vcs"] = draw.choice([2, 4])
+        return data
+    if chance < 0.25:
+        return copy.deepcopy(draw.choice(drawn_folder.shipped()))
     topology = copy.deepcopy(draw.choice(_TOPOLOGIES))
     data: Data = {"name": "x", "topology": topology}
     kind = topology["kind"]
@@ -158,7 +170,8 @@ class Schema:
         if kind == "null":
             return None
         if kind == "string":
-            return draw.choice(["nowhere.csv", "lru", "CRC-16", "x"])
+            names_file = node.get("format") == "path" or path.endswith("file")
+            return draw.choice(drawn_folder.names() if names_file else ["nowhere.csv", "lru", "CRC-16", "x"])
         inner = self.section(node, {})
         if inner is not None:
             keys = sorted(inner["properties"])
@@ -217,11 +230,11 @@ def files(seed: int, count: int) -> Iterator[tuple[Data, list[str]]]:
 def read(data: Data) -> Config | None:
     """Return a file as a configuration; None: it is refused, or not for a short case."""
     try:
-        config = parse_config(json.dumps(data), keys=False)
+        config = parse_config(json.dumps(data), folder=drawn_folder.folder(), keys=False)
     except ConfigError:
         return None
     networks = [each.topology for each in (config, *config.variants.values())]
-    if named_files(config) or any((router_count(each) or 0) > MOST_ROUTERS for each in networks):
+    if any((router_count(each) or 0) > MOST_ROUTERS for each in networks):
         return None
     return config
 
@@ -372,8 +385,28 @@ def _generated(name: str) -> Callable[[Config], None]:
     return run
 
 
+def _cosimulated(part: str, **given: int) -> Callable[[Config], None]:
+    def run(config: Config) -> None:
+        from hopforge.sim.cosim.parts import cosim_part
+
+        with tempfile.TemporaryDirectory() as folder:
+            assert cosim_part(part, config, simulator="icarus", given=given, output=Path(folder)).passed
+
+    return run
+
+
+def _lint(config: Config) -> None:
+    from hopforge.gen.lint_config import lint_config
+
+    assert list(lint_config(config))
+
+
 SAMPLED = {name: _generated(name) for name in ("gen lookup", "gen router", "gen network", "gen q-table")}
-SAMPLED["cosim network"] = _cosim
+SAMPLED |= {
+    "cosim network": _cosim, "cosim lookup": _cosimulated("lookup", lookups=100),
+    "cosim router": _cosimulated("router", cycles=100), "cosim q_table": _cosimulated("q_table", cycles=100),
+    "cosim service_host": _cosimulated("service_host", cycles=100), "lint": _lint,
+}  # fmt: skip
 """The same of commands that take seconds: a sample of the files runs them."""
 
 

@@ -143,6 +143,26 @@ def test_acknowledges_are_named_where_no_router_is_simulated(engine: str, told: 
     assert status == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "programs", "told"), [("sweep", True, True), ("sweep", False, False), ("net", True, False)]
+)
+def test_loads_are_named_where_programs_are_counted(command: str, programs: bool, told: bool, tmp_path: Path) -> None:
+    text = f"{MESH}simulation: {{loads: [0.1], knee_percent: 3}}\n"
+    text += "app: {}\nworkload: {kind: collective, operation: allreduce}\n" if programs else ""
+    status, said = run(tmp_path, text, "check", "FILE", "--for", command)
+    for key in ("simulation.loads", "simulation.knee_percent"):
+        assert (key in said) == told, said
+    assert status == 0
+
+
+def test_a_load_of_0_that_changes_is_refused(tmp_path: Path) -> None:
+    """No host has a next packet whose time could change: nothing would ever be sent."""
+    text = f"{MESH}simulation: {{series_bins: 8, load_steps: [{{bin: 2, load: 0.2}}]}}\n"
+    status, said = run(tmp_path, text, "series", "FILE", "--load", "0", "-o", str(tmp_path / "out"))
+    assert status != 0
+    assert "simulation.load_steps: a load of 0 cannot change" in said
+
+
 class Poison:
     """A section that must not be looked at."""
 
