@@ -8,11 +8,16 @@ from amaranth.lib.wiring import Component, In, Out
 from amaranth.utils import ceil_log2
 
 from hopforge.hw.sram import Sram
-from hopforge.model.dqn.int8_table import LARGEST, LARGEST_INDEX, tanh_table
+from hopforge.model.dqn.int8_table import (
+    LEAST_ACTIVATION_BITS,
+    MOST_ACTIVATION_BITS,
+    TABLE_BITS,
+    TABLE_END,
+    tanh_table,
+)
 
 __all__ = ["DqnInference"]
 
-ACTIVATION_BITS = 8
 WEIGHT_BITS = 8
 SHIFT_BITS = 5
 #: layers: two tanh, the hidden layer of the advantages' head, the advantages
@@ -38,6 +43,8 @@ class DqnInference(Component):
         Multipliers.
     sum_bits : int
         Of an accumulator; biases have as many.
+    activation_bits : int
+        Of inputs and of what layers hand on, 8 … 12. With more than 8 the way out has a register more.
 
     Attributes
     ----------
@@ -67,20 +74,24 @@ class DqnInference(Component):
     advantage: Signal
     advantage_valid: Signal
 
-    def __init__(self, *, widths: Sequence[int], lanes: int, sum_bits: int = 32) -> None:
+    def __init__(self, *, widths: Sequence[int], lanes: int, sum_bits: int = 32, activation_bits: int = 8) -> None:
         if len(widths) != LAYERS + 1 or min(widths) < 1:
             raise ValueError(f"widths must be inputs, first, second, head and actions, each 1 or more, not {widths}")
         if widths[-1] < 2 or lanes < 2:
             raise ValueError(f"actions and lanes must be 2 or more, not {widths[-1]} and {lanes}")
-        if not WEIGHT_BITS + ACTIVATION_BITS <= sum_bits <= 48:
-            raise ValueError(f"sum_bits must be 16 … 48, not {sum_bits}")
+        if not LEAST_ACTIVATION_BITS <= activation_bits <= MOST_ACTIVATION_BITS:
+            limits = f"{LEAST_ACTIVATION_BITS} … {MOST_ACTIVATION_BITS}"
+            raise ValueError(f"activation_bits must be {limits}, not {activation_bits}")
+        if not WEIGHT_BITS + activation_bits <= sum_bits <= 48:
+            raise ValueError(f"sum_bits must be {WEIGHT_BITS + activation_bits} … 48, not {sum_bits}")
         self.widths, self.lanes, self.sum_bits = tuple(widths), lanes, sum_bits
+        self.activation_bits = activation_bits
         self.blocks = tuple(-(-width // lanes) for width in widths[1:])
         self.rows = sum(count * width for count, width in zip(self.blocks, widths, strict=False))
         self.bias_rows = sum(self.blocks)
         super().__init__({
             "start": In(1), "busy": Out(1), "done": Out(1), "action": Out(ceil_log2(widths[-1])),
-            "x_en": In(1), "x_addr": In(max(ceil_log2(widths[0]), 1)), "x_data": In(signed(ACTIVATION_BITS)),
+            "x_en": In(1), "x_addr": In(max(ceil_log2(widths[0]), 1)), "x_data": In(signed(activation_bits)),
             "w_en": In(1), "w_addr": In(max(ceil_log2(self.rows), 1)), "w_data": In(WEIGHT_BITS * lanes),
             "b_en": In(1), "b_addr": In(ceil_log2(self.bias_rows)), "b_data": In(sum_bits * lanes),
             "shifts": In(SHIFT_BITS * (LAYERS - 1)),
@@ -88,9 +99,14 @@ class DqnInference(Component):
         })  # fmt: skip
 
     @property
+    def _between(self) -> int:
+        """Bits of an activation that lie between two places of the table."""
+        return self.activation_bits - 1 - TABLE_BITS
+
+    @property
     def cycles(self) -> int:
         """Cycles from the one with ``start`` to the one with ``done``."""
-        total = 1
+        total = 1 + (LAYERS - 1) * (self._between > 0)  # the last layer has no activations
         for inputs, outputs, blocks in zip(self.widths, self.widths[1:], self.blocks, strict=False):
             leaving = 0  # cycles that the block before still takes to leave when this one is ready
             for block in range(blocks):
@@ -103,7 +119,7 @@ class DqnInference(Component):
         """Build memories, multipliers, the way out and the control."""
         m = Module()
         deepest = max(self.widths[:-1])
-        banks = [Sram(depth=max(deepest, 2), width_bits=ACTIVATION_BITS) for _ in range(2)]
+        banks = [Sram(depth=max(deepest, 2), width_bits=self.activation_bits) for _ in range(2)]
         m.submodules.activations0, m.submodules.activations1 = banks
         m.submodules.weights = weights = Sram(depth=max(self.rows, 2), width_bits=WEIGHT_BITS * self.lanes)
         m.submodules.biases = biases = Sram(depth=max(self.bias_rows, 2), width_bits=self.sum_bits * self.lanes)
@@ -125,7 +141,7 @@ class DqnInference(Component):
         valid = Signal()
         m.d.sync += [valid.eq(issue), first.eq(issue & (number == 0))]
         sums = self._multiply(m, valid, first, Mux(layer[0], banks[1].r_data, banks[0].r_data), weights, biases)
-        left = self._way_out(m, layer, block, take, sums, banks)
+        left, written = self._way_out(m, layer, block, take, sums, banks)
         last_input = Array(Const(width - 1, range(deepest)) for width in self.widths[:-1])[layer]
         last_block = Array(Const(count - 1, range(max(self.blocks))) for count in self.blocks)[layer]
         with m.FSM():
@@ -155,7 +171,7 @@ class DqnInference(Component):
                         m.next = "LAYER ENDS"
             with m.State("LAYER ENDS"):
                 m.d.comb += self.busy.eq(1)
-                with m.If(left == 0):
+                with m.If(written):
                     m.d.sync += layer.eq(layer + 1)
                     m.next = "MULTIPLY"
                     with m.If(layer == LAYERS - 1):
@@ -177,8 +193,8 @@ class DqnInference(Component):
 
     def _way_out(
         self, m: Module, layer: Signal, block: Signal, take: Signal, sums: list[Signal], banks: list[Sram]
-    ) -> Signal:
-        """Let a finished block leave one by one; return how many of its sums are left."""
+    ) -> tuple[Signal, Value]:
+        """Let a finished block leave one by one; return how many of its sums are left, and whether all are written."""
         left, place = Signal(range(self.lanes + 1)), Signal(range(max(*self.widths, 2)))
         leaving = [Signal(signed(self.sum_bits), name=f"leaving{lane}") for lane in range(self.lanes)]
         sizes = [[min(self.lanes, width - k * self.lanes) for k in range(count)]
@@ -195,30 +211,52 @@ class DqnInference(Component):
             with m.If(block == 0):
                 m.d.sync += place.eq(0)
         going = left != 0
-        value = self._activation(m, layer, leaving[0])
+        size, negative = self._shifted(m, layer, leaving[0])
+        writes: Value = going
+        at, written = place, left == 0
+        if self._between:
+            writes, at = Signal(name="writes"), Signal.like(place, name="write_place")
+            later, was_negative = Signal.like(size, name="write_size"), Signal(name="write_negative")
+            m.d.sync += [writes.eq(going & (layer != LAYERS - 1)), at.eq(place)]
+            m.d.sync += [later.eq(size), was_negative.eq(negative)]
+            size, negative, written = later, was_negative, (left == 0) & ~writes
+        value = self._activation(m, layer, size, negative)
         for number, bank in enumerate(banks):
-            with m.If(going & (layer[0] != number) & (layer != LAYERS - 1)):
-                m.d.comb += [bank.w_en.eq(1), bank.w_addr.eq(place), bank.w_data.eq(value)]
+            with m.If(writes & (layer[0] != number) & (layer != LAYERS - 1)):
+                m.d.comb += [bank.w_en.eq(1), bank.w_addr.eq(at), bank.w_data.eq(value)]
         best = Signal(signed(self.sum_bits))
         m.d.comb += [self.advantage.eq(leaving[0]), self.advantage_valid.eq(going & (layer == LAYERS - 1))]
         with m.If(self.advantage_valid & ((place == 0) | (leaving[0] > best))):
             m.d.sync += [best.eq(leaving[0]), self.action.eq(place)]
-        return left
+        return left, written
 
-    def _activation(self, m: Module, layer: Signal, total: Signal) -> Value:
-        """Shift a sum, rounded, and look it up in the table of tanh, or limit it to 0 … 127."""
+    def _shifted(self, m: Module, layer: Signal, total: Signal) -> tuple[Signal, Value]:
+        """Shift a sum, rounded: its size, at most that of the end of the table, and whether it is negative."""
+        most = (TABLE_END << self._between) - 1
         shift = Array(self.shifts.word_select(k, SHIFT_BITS) for k in (0, 1, 2, 2))[layer]
         half = Signal(unsigned(self.sum_bits))
         shifted = Signal(signed(self.sum_bits + 1))
         m.d.comb += [half.eq((Const(1, unsigned(self.sum_bits)) << shift) >> 1)]
         m.d.comb += shifted.eq((total + half.as_signed()) >> shift)
         negative = shifted < 0
-        size = Signal(range(LARGEST_INDEX + 1))
-        far = (shifted > LARGEST_INDEX) | (shifted < -LARGEST_INDEX)
-        m.d.comb += size.eq(Mux(far, LARGEST_INDEX, Mux(negative, -shifted, shifted)))
-        looked_up = Array(Const(one, unsigned(ACTIVATION_BITS - 1)) for one in tanh_table())[size]
+        size = Signal(range(most + 1))
+        far = (shifted > most) | (shifted < -most)
+        m.d.comb += size.eq(Mux(far, most, Mux(negative, -shifted, shifted)))
+        return size, negative
+
+    def _activation(self, m: Module, layer: Signal, size: Signal, negative: Value) -> Value:
+        """Look a shifted sum up in the table of tanh, or limit it to 0 … 127 (more with more bits)."""
+        between, fraction = self._between, self.activation_bits - 1
+        largest, table = (1 << fraction) - 1, tanh_table(fraction)
+        looked_up: Value = Array(Const(one, unsigned(fraction)) for one in table[:TABLE_END])[size[between:]]
+        if between:
+            steps = [following - one for one, following in pairwise(table)]
+            step = Array(Const(one, range(max(steps) + 1)) for one in steps)[size[between:]]
+            line = Signal(unsigned(fraction))
+            m.d.comb += line.eq(looked_up + ((step * size[:between] + (1 << between - 1)) >> between))
+            looked_up = line
         turned = Mux(negative, -looked_up, looked_up)
-        limited = Mux(negative, 0, Mux(size > LARGEST, LARGEST, size))
-        value = Signal(signed(ACTIVATION_BITS))
+        limited = Mux(negative, 0, Mux(size > largest, largest, size))
+        value = Signal(signed(self.activation_bits))
         m.d.comb += value.eq(Mux(layer == HEAD, limited, turned))
         return Cat(value)

@@ -99,6 +99,8 @@ class DqnConfig(Section):
     """Packets that wait for an agent; one more, and it takes dimension order."""
     inference: Literal["float", "int8"] = "float"
     """Numbers in which an agent decides; `int8`: those of the hardware, for agents that learn no more."""
+    activation_bits: Annotated[int, Field(ge=8, le=12)] = 8
+    """`inference: int8`: bits of what layers hand on; weights have 8."""
 
     def problems(self) -> Iterator[Problem]:
         """Check what concerns several keys."""
@@ -114,6 +116,8 @@ class DqnConfig(Section):
             yield Problem("occupancies", "is for observation=scaled only, not observation=raw")
         if self.inference == "int8":
             yield from self._int8_problems()
+        elif self.activation_bits != type(self).model_fields["activation_bits"].default:
+            yield Problem("activation_bits", f"is for inference=int8 only, not inference={self.inference}")
         if self.decision_cycles == 0:
             if self.decision_interval is not None:
                 yield Problem("decision_interval", "is for decision_cycles above 0 only")

@@ -12,7 +12,8 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
-    "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "speculation", "vc_release",
+    "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "speculation", "hold_switch",
+    "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
     "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
 }  # fmt: skip
@@ -86,6 +87,9 @@ class RouterConfig(Section):
     speculation: bool | Literal["shared"] = False
     """Head flits ask for the switch while they ask for a virtual channel, in an allocator of their own after all
     others; or, `shared`, in the same one (`sa: islip`, not in hardware), as in BookSim by default."""
+    hold_switch: bool = False
+    """An input that the switch has granted an output stays connected with it for the flits of the packet that follow at
+    once (not in hardware)."""
     vc_release: Literal["tail", "credits"] = "tail"
     """A virtual channel is free when the tail has left, or when all its credits are back."""
     credit_delay_cycles: Annotated[int, Field(ge=0, le=1024)] = 0
@@ -146,6 +150,8 @@ class RouterConfig(Section):
         if self.va == "free_queue" and self.speculation is not False:
             limit = "must be false with va=free_queue (heads ask for the switch anyway)"
             yield Problem("speculation", f"{limit}, not {self.speculation}")
+        if self.hold_switch and (self.va == "free_queue" or self.speculation is not False):
+            yield Problem("hold_switch", "must be false with speculation and with va=free_queue, not true")
         if self.sa == "input_ahead" and self.model == "input_queued":
             problem = choice_ahead_problem(self.va, self.route_computation, self.rc_cycles, self.switching)
             if problem:
@@ -182,7 +188,9 @@ class RoutingConfig(Section):
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
     """dor, star_channel, dqn, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca,
     anca (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
-    (dragonfly); shortest, up_down, shortest_escape, tables (any network); or `file`."""
+    (dragonfly); shortest, up_down, shortest_escape, tables (any network); booksim_dor, booksim_xy_yx,
+    booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_nca, booksim_min,
+    booksim_val, booksim_ugal_four, both also with _by_hop (docs/definitions/booksim-routing.md); or `file`."""
     file: ConfigPath | None = None
     """For `algorithm: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0

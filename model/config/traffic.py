@@ -37,6 +37,8 @@ class AcknowledgeConfig(Section):
     nothing else uses."""
     queue: Count | None = None
     """Acknowledges on their way that a router can keep; more are dropped (default: no limit)."""
+    own_queue: Count | None = None
+    """Acknowledges of packets that have arrived here that a router can keep; no more are made (default: no limit)."""
     table: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
     """Entries of packets under way that a router can keep; no entry is made in a full table."""
     age_limit_cycles: Annotated[int, Field(ge=1, le=1 << 60)] | None = None
@@ -51,7 +53,7 @@ class TrafficConfig(Section):
     pattern: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "uniform"
     """uniform, bit_complement, bit_reverse, bit_rotation, transpose, transpose3d, shuffle, butterfly, butterfly_stages,
     tornado, neighbour, permutation, hotspot, local, adversarial, stencil, many_to_many, random_neighbours,
-    all_to_all; or `file`."""
+    all_to_all; destinations; or `file`."""
     file: ConfigPath | None = None
     """For `pattern: file`: Python file with a function `prepare`; relative to this configuration file."""
     prepare_limit_s: Annotated[float, Field(gt=0)] = 600.0
@@ -62,6 +64,8 @@ class TrafficConfig(Section):
     """`hotspot`, `local`: probability of a hot or near destination; the rest is uniform."""
     targets: tuple[Annotated[int, Field(ge=0)], ...] = ()
     """`hotspot`: hot hosts (default: the last one)."""
+    destinations: tuple[Annotated[int, Field(ge=0, le=(1 << 31) - 1)], ...] = ()
+    """`destinations`: the destination of every host."""
     shift: int = 1
     """`adversarial`: i of ADV+i."""
     grid: tuple[Annotated[int, Field(ge=1)], ...] = ()
@@ -122,6 +126,10 @@ class TrafficConfig(Section):
             yield Problem("file", "missing; pattern=file needs it")
         if self.pattern != "file" and self.file is not None:
             yield Problem("file", f"is for pattern=file only, not pattern={self.pattern}")
+        if self.pattern == "destinations" and not self.destinations:
+            yield Problem("destinations", "missing; pattern=destinations needs it")
+        if self.pattern != "destinations" and self.destinations:
+            yield Problem("destinations", f"is for pattern=destinations only, not pattern={self.pattern}")
         if self.packet_range is not None and self.packet_range[0] > self.packet_range[1]:
             yield Problem("packet_range", f"must go from short to long, not {list(self.packet_range)}")
         if self.packet_range is not None and self.packet_lengths:

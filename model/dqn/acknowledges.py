@@ -17,13 +17,14 @@ from hopforge.model.dqn.tables import (
     remove_entry,
 )
 
-__all__ = ["FORWARD", "HOME", "NO_ENTRY", "QUEUE_FULL", "acknowledge", "leave_queue"]
+__all__ = ["FORWARD", "HOME", "NO_ENTRY", "QUEUE_FULL", "acknowledge", "leave_own", "leave_queue", "take_own"]
 
 #: what becomes of an acknowledge
 QUEUE_FULL, NO_ENTRY, HOME, FORWARD = range(4)
 _NUMBER = {name: number for number, name in enumerate(COUNTERS)}
 _QUEUE_FULL, _NO_ENTRY = _NUMBER["acks_queue_full"], _NUMBER["acks_no_entry"]
 _HOME, _SENT, _REWARDS = _NUMBER["acks_home"], _NUMBER["acks_sent"], _NUMBER["rewards"]
+_MADE, _OWN_FULL = _NUMBER["acks_made"], _NUMBER["acks_own_full"]
 
 
 @part
@@ -83,3 +84,21 @@ def acknowledge(tables: Tables, rules: RoutingRules, router: int, packet: int, s
 def leave_queue(tables: Tables, router: int) -> None:
     """Free the place of an acknowledge that leaves for its next hop."""
     tables.waiting[router] -= 1
+
+
+@compiled
+def take_own(tables: Tables, rules: RoutingRules, router: int) -> bool:
+    """Take a place for the acknowledge that `headers.deliver` has counted; False: none is free, and it is not made."""
+    if tables.own[router] >= rules.own_depth:
+        tables.counts[_MADE] -= 1
+        tables.counts[_SENT] -= 1
+        tables.counts[_OWN_FULL] += 1
+        return False
+    tables.own[router] += 1
+    return True
+
+
+@compiled
+def leave_own(tables: Tables, router: int) -> None:
+    """Free the place that `take_own` has taken."""
+    tables.own[router] -= 1

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.dqn.dense import compiled
 from hopforge.model.dqn.int8_network import HEAD, LAYERS, Int8Network
-from hopforge.model.dqn.int8_table import LARGEST, LARGEST_INDEX, tanh_table
+from hopforge.model.dqn.int8_table import TABLE_BITS, TABLE_END, tanh_table
 
 __all__ = ["Int8Agents", "int8_agents", "int8_sums"]
 
@@ -22,9 +22,9 @@ class Int8Agents(NamedTuple):
     ----------
     int8_weights, int8_biases : int32[agent, number]
         Of the layers, one after another, row by row.
-    int8_shifts : int32[agent, 3]
-        Of the hidden layers.
-    int8_tanh : int32[512]
+    int8_shifts : int32[agent, 4]
+        Of the hidden layers; then the bits of an activation behind the binary point.
+    int8_tanh : int32[513]
         The table.
     int8_work : int32[2, unit]
         Scratch: activations and sums of a layer.
@@ -43,19 +43,28 @@ def int8_agents(networks: Sequence[Int8Network]) -> Int8Agents:
     return Int8Agents(
         np.array([np.concatenate([m.ravel() for m in one.matrices]) for one in networks], np.int32),
         np.array([np.concatenate(one.biases) for one in networks], np.int32),
-        np.array([one.shifts for one in networks], np.int32),
-        np.array(tanh_table(), np.int32),
+        np.array([(*one.shifts, one.fraction_bits) for one in networks], np.int32),
+        np.array(tanh_table(networks[0].fraction_bits), np.int32),
         np.zeros((2, widest), np.int32),
     )
+
+
+@compiled
+def _tanh(table: Any, size: int, between: int) -> int:
+    """Look up tanh, and draw a straight line from one place of the table to the next."""
+    place = size >> between
+    steps = (np.int64(table[place + 1]) - table[place]) * (size & ((1 << between) - 1))
+    return int(table[place] + ((steps + ((1 << between) >> 1)) >> between))
 
 
 @compiled
 def int8_sums(int8: Int8Agents, agent: int, widths: Any, observation: Any) -> Any:
     """Return the sums of the last layer of an agent: int32[action] of the scaled observation[input]."""
     weights, biases = int8.int8_weights[agent], int8.int8_biases[agent]
-    h, sums = int8.int8_work[0], int8.int8_work[1]
+    h, sums, fraction = int8.int8_work[0], int8.int8_work[1], np.int64(int8.int8_shifts[agent, _LAST])
+    largest, between = (1 << fraction) - 1, fraction - TABLE_BITS
     for k in range(widths[0]):
-        h[k] = min(max(int(np.floor(np.float64(observation[k]) * LARGEST + 0.5)), 0), LARGEST)
+        h[k] = min(max(int(np.floor(np.float64(observation[k]) * largest + 0.5)), 0), largest)
     weight, bias = 0, 0
     for layer in range(_LAST + 1):
         inputs, outputs = widths[layer], widths[layer + 1]
@@ -74,9 +83,8 @@ def int8_sums(int8: Int8Agents, agent: int, widths: Any, observation: Any) -> An
         for j in range(outputs):
             shifted = (np.int64(sums[j]) + half) >> shift
             if layer == HEAD:
-                h[j] = min(max(shifted, 0), LARGEST)
+                h[j] = min(max(shifted, 0), largest)
             else:
-                place = abs(shifted)
-                looked_up = int8.int8_tanh[place if place < LARGEST_INDEX else LARGEST_INDEX]
-                h[j] = looked_up if shifted >= 0 else -looked_up
+                value = _tanh(int8.int8_tanh, min(abs(shifted), (TABLE_END << between) - 1), between)
+                h[j] = value if shifted >= 0 else -value
     return sums[: widths[_LAST + 1]]

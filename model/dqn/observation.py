@@ -1,4 +1,4 @@
-"""What an agent sees of a packet at a router of a grid, and how far the packet still has to go."""
+"""What an agent sees of a packet at a router, and how far the packet still has to go on a grid."""
 
 from typing import Any
 
@@ -38,19 +38,19 @@ def minimal_actions(radices: Any, wraps: bool, here: Any, there: Any) -> int:
 def observe(
     radices: Any, here: Any, there: Any, payload: int, local: Any, remote: Any, scales: Any, observation: Any
 ) -> None:
-    """Fill in the 6n + 1 inputs of a router's agent.
+    """Fill in the 2n + 1 + 2m inputs of a router's agent; on a grid it has m = 2n ports.
 
     Parameters
     ----------
     radices, here, there : int[n]
-        Of the grid; coordinates of the router and of the packet's destination.
+        Of the network; coordinates of the router and of the packet's destination.
     payload : int
         Flits between header and footer.
-    local, remote : int[2n]
+    local, remote : int[m]
         Flits that wait here for the adaptive channel of each port (X−, X+, Y−, …), and in the buffer behind it.
     scales : float64[3]
         Payload, local and remote flits that count as 1; a first of 0: numbers as they are.
-    observation : float[6n + 1]
+    observation : float[2n + 1 + 2m]
         Gets x, y, …, xd, yd, …, payload, local, remote.
     """
     n = len(radices)
@@ -60,6 +60,7 @@ def observe(
         observation[d] = here[d] / most
         observation[n + d] = there[d] / most
     observation[2 * n] = payload / scales[0] if scaled else payload
-    for port in range(2 * n):
-        observation[2 * n + 1 + port] = local[port] / scales[1] if scaled else local[port]
-        observation[4 * n + 1 + port] = remote[port] / scales[2] if scaled else remote[port]
+    first, ports = 2 * n + 1, len(local)
+    for port in range(ports):
+        observation[first + port] = local[port] / scales[1] if scaled else local[port]
+        observation[first + ports + port] = remote[port] / scales[2] if scaled else remote[port]

@@ -16,6 +16,7 @@ class RoutingRules(NamedTuple):
     busy_too: bool
     reward_rejected: bool
     queue_depth: int
+    own_depth: int
     unit: float
     offset: float
     by_time: bool
@@ -35,6 +36,8 @@ class Rules:
         Whether a rejected proposal gets its reward.
     queue_depth : int, optional
         Acknowledges that wait in a router; by default any number.
+    own_depth : int, optional
+        Those of packets that have arrived there; by default any number.
     reward_unit_cycles, reward_offset : float
         Reward = distance · unit / cycles + offset.
     reward : {"speed", "time"}
@@ -45,6 +48,7 @@ class Rules:
     available: Literal["room", "busy_and_no_room"] = "room"
     reward_rejected: bool = True
     queue_depth: int | None = None
+    own_depth: int | None = None
     reward_unit_cycles: float = 77.0
     reward_offset: float = 0.0
     reward: Literal["speed", "time"] = "speed"
@@ -52,8 +56,10 @@ class Rules:
     def __post_init__(self) -> None:
         if self.max_hops < 0:
             raise ValueError(f"max_hops must be 0 or more, not {self.max_hops}")
-        if self.queue_depth is not None and self.queue_depth < 1:
-            raise ValueError(f"queue_depth must be 1 or more, not {self.queue_depth}")
+        for name in ("queue_depth", "own_depth"):
+            depth = getattr(self, name)
+            if depth is not None and depth < 1:
+                raise ValueError(f"{name} must be 1 or more, not {depth}")
         if not (math.isfinite(self.reward_unit_cycles) and self.reward_unit_cycles > 0):
             raise ValueError(f"reward_unit_cycles must be a number > 0, not {self.reward_unit_cycles}")
         if not math.isfinite(self.reward_offset):
@@ -71,6 +77,7 @@ class Rules:
             busy_too=self.available == "busy_and_no_room",
             reward_rejected=self.reward_rejected,
             queue_depth=NO_LIMIT if self.queue_depth is None else self.queue_depth,
+            own_depth=NO_LIMIT if self.own_depth is None else self.own_depth,
             unit=float(self.reward_unit_cycles),
             offset=float(self.reward_offset),
             by_time=self.reward == "time",

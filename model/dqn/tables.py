@@ -25,7 +25,7 @@ COUNTERS = (
     "entries", "episodes", "decisions", "no_reqack", "overrun", "table_full", "rejected", "hop_limit",
     "escaped_waiting", "delivered", "acks_made", "acks_sent", "acks_no_entry", "acks_queue_full", "acks_home",
     "rewards", "expired_entries", "expired_episodes", "agent_queue_full", "decision_wait",
-    "int8_agreed",
+    "int8_agreed", "acks_own_full",
 )  # fmt: skip
 _NUMBER = {name: number for number, name in enumerate(COUNTERS)}
 _ENTRIES, _EXPIRED, _EXPIRED_EPISODES = _NUMBER["entries"], _NUMBER["expired_entries"], _NUMBER["expired_episodes"]
@@ -42,7 +42,9 @@ class Tables(NamedTuple):
     fill : int64[router]
         Entries of a router.
     waiting : int64[router]
-        Acknowledges in a router's queue.
+        Acknowledges on their way in a router's queue.
+    own : int64[router]
+        Acknowledges there of packets that have arrived at the router.
     age_limit : int64[1]
         Cycles; older entries vanish (`NEVER`: none).
     oldest : int64[1]
@@ -64,6 +66,7 @@ class Tables(NamedTuple):
     entries: NDArray[np.int64]
     fill: NDArray[np.int64]
     waiting: NDArray[np.int64]
+    own: NDArray[np.int64]
     age_limit: NDArray[np.int64]
     oldest: NDArray[np.int64]
     skew: NDArray[np.int64]
@@ -110,6 +113,7 @@ def new_tables(
         entries=np.zeros((routers, depth, FIELDS), np.int64),
         fill=np.zeros(routers, np.int64),
         waiting=np.zeros(routers, np.int64),
+        own=np.zeros(routers, np.int64),
         age_limit=np.array([NEVER if age_limit is None else age_limit]),
         oldest=np.array([NEVER]),
         skew=np.zeros(routers, np.int64) if skew is None else skew,

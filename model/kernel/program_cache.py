@@ -30,6 +30,8 @@ import numba
 import numpy as np
 from numba.core import config
 
+from hopforge.model.kernel.user_folders import usable, user_cache
+
 try:
     import fcntl
 except ImportError:  # not on Windows
@@ -247,14 +249,14 @@ def _base() -> tuple[Path, bool]:
     if chosen:
         candidates.append((Path(chosen) / "hopforge", False))
     with suppress(RuntimeError):  # nobody's home
-        candidates.append((_user_cache() / "hopforge" / "kernels", True))
+        candidates.append((user_cache() / "hopforge" / "kernels", True))
     candidates.append((_ROOT / "__pycache__" / "kernels", False))
     for path, private in candidates:
-        if _usable(path, private):
+        if usable(path, private):
             return path, False
     user = os.getuid() if hasattr(os, "getuid") else 0
     path = Path(tempfile.gettempdir()) / f"hopforge-kernels-{user}"
-    kept = _usable(path, private=True)
+    kept = usable(path, private=True)
     if not kept:
         path = Path(tempfile.mkdtemp(prefix="hopforge-kernels-"))
         atexit.register(shutil.rmtree, path, ignore_errors=True)
@@ -262,37 +264,6 @@ def _base() -> tuple[Path, bool]:
         tried = " nor ".join(str(candidate) for candidate, _ in candidates)
         sys.stderr.write(f"hopforge: kernels are kept in {path}: neither {tried} can be written\n")
     return path, not kept
-
-
-def _user_cache() -> Path:
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(named) if Path(named).is_absolute() else Path.home() / ".cache"
-
-
-def user_folder(name: str) -> Path | None:
-    """Return a folder of the user's own that outlives the process; None if there is none that can be written."""
-    with suppress(RuntimeError):  # nobody's home
-        path = _user_cache() / "hopforge" / name
-        if _usable(path, private=True):
-            return path
-    return None
-
-
-def _usable(path: Path, private: bool) -> bool:
-    """Whether a folder is there, or can be made, and written; a private one must be nobody else's.
-
-    numba unpickles what it finds there.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.mkdir(mode=0o700, exist_ok=True)
-        status = path.lstat() if private else path.stat()
-        if private and hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-            return False
-        tempfile.TemporaryFile(dir=path).close()
-    except OSError:
-        return False
-    return path.is_dir() and not (private and path.is_symlink())
 
 
 @cache

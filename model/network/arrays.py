@@ -37,7 +37,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
     words, port_words, vc_words = (R + 63) // 64, (NP + 63) // 64, (width + 63) // 64
     capacity = event_capacity(topology, router, tables)
     vct_pairs = width * V if router.va == "wavefront" else 1
-    speculative = NI if router.speculation or router.va == "free_queue" else 1
+    speculative = NI if router.speculation or router.va == "free_queue" or router.hold_switch else 1
     return {
         "host_tail_sent": H << HOST_VC_BITS,
         "host_wake": H,

@@ -20,6 +20,7 @@ from hopforge.model.network.parts.agent_build import put_agents
 from hopforge.model.network.parts.chosen_ahead import match_chosen
 from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
+from hopforge.model.network.parts.held_switch import held_match
 from hopforge.model.network.parts.lookup_build import attach_lookup
 from hopforge.model.network.parts.messages import put_message_slots
 from hopforge.model.network.parts.program_arrays import put_program
@@ -167,7 +168,9 @@ def _put_router_parts(state: NetState, router: RouterParameters) -> None:
         state.put_function("vc_match", ask_with_heads)
         state.put_function("vc_queue", give_vcs)
     own_match = router.arbiter == "matrix" or SWITCH_ALLOCATORS[router.sa] != OUTPUT_FIRST
-    if router.sa == "input_ahead":
+    if router.hold_switch:
+        state.put_function("switch_match", held_match)
+    elif router.sa == "input_ahead":
         state.put_function("switch_match", match_chosen)
     elif router.speculation != "shared" and own_match:
         state.put_function("switch_match", switch_match)

@@ -51,6 +51,7 @@ class RouterParameters:
     sa: str = "output_first"
     arbiter: str = "round_robin"
     speculation: bool | str = False
+    hold_switch: bool = False
     vc_release: str = "tail"
     credit_delay_cycles: int = 0
     link_latency_cycles: Any = 1
@@ -73,6 +74,12 @@ class RouterParameters:
                 self.va != "free_queue" or self.speculation is False,
                 "false with va=free_queue (heads ask for the switch anyway)",
                 self.speculation,
+            ),
+            (
+                "hold_switch",
+                not self.hold_switch or (self.speculation is False and self.va != "free_queue"),
+                "false with speculation and va=free_queue",
+                self.hold_switch,
             ),
             ("vc_release", self.vc_release in ("tail", "credits"), "tail or credits", self.vc_release),
             ("rc_cycles", self.rc_cycles >= 0, "at least 0", self.rc_cycles),

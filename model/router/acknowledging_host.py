@@ -22,17 +22,14 @@ class HardwareRules(AcknowledgeRules):
 
     Attributes
     ----------
-    queue : int
+    queue, own_queue : int
         Must be set.
-    own : int
-        Places for acknowledges of the router's own.
     arrivals : int
         Packets at their last router that the host has not taken yet (`hw.acknowledge_port`).
     note_bits, time_bits : int
         Of an entry.
     """
 
-    own: int = 16
     arrivals: int = 16
     note_bits: int = 0
     time_bits: int = 32
@@ -41,6 +38,11 @@ class HardwareRules(AcknowledgeRules):
     def places(self) -> int:
         """Acknowledges on their way that wait."""
         return self.queue or 0
+
+    @property
+    def own(self) -> int:
+        """Acknowledges of the router's own that wait."""
+        return self.own_queue or 0
 
     def check(self, params: RouterParams) -> None:
         """Raise `ValueError` for what hardware cannot follow."""
@@ -51,7 +53,7 @@ class HardwareRules(AcknowledgeRules):
             ("flits", "2 or more in hardware: all but the head hold the stamp", self.flits, self.flits >= 2),
             ("ratio", f"a power of two up to 2^tag_bits = {1 << params.tag_bits} in hardware", self.ratio,
              self.ratio > 0 and self.ratio & (self.ratio - 1) == 0 and self.ratio <= 1 << params.tag_bits),
-            ("own", "1 or more", self.own, self.own >= 1),
+            ("own_queue", "1 or more in hardware", self.own_queue, self.own >= 1),
             ("table", f"1 to {_MOST_ENTRIES} in hardware", self.table, 1 <= self.table <= _MOST_ENTRIES),
             ("packets in the buffers of a router", f"at most {_MOST_ENTRIES} in hardware (buffer_flits, vcs, "
              "packet_flits)", self.arrivals, self.arrivals <= _MOST_ENTRIES),

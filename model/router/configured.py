@@ -33,6 +33,8 @@ def _check(config: Config) -> None:
     router = config.router
     if router.cycles_per_flit != 1:
         raise UserError(f"router.cycles_per_flit must be 1 in hardware, not {router.cycles_per_flit}")
+    if router.hold_switch:
+        raise UserError("router.hold_switch must be false in hardware, not true")
     if router.switching == "saf":
         raise UserError("router.switching must be wormhole or vct in hardware, not saf")
     if router.speculation == "shared":

@@ -22,12 +22,13 @@ __all__ = ["AcknowledgeRules", "Mail", "ServiceHost", "acknowledge_rules", "tabl
 
 @dataclass(frozen=True)
 class AcknowledgeRules:
-    """Section `traffic.acknowledge`; `queue` and `age_limit_cycles`: None for no limit."""
+    """Section `traffic.acknowledge`; `queue`, `own_queue` and `age_limit_cycles`: None for no limit."""
 
     flits: int = 3
     ratio: int = 1
     delay_cycles: int = 1
     queue: int | None = None
+    own_queue: int | None = None
     table: int = 1024
     age_limit_cycles: int | None = None
 
@@ -126,9 +127,14 @@ class ServiceHost(HostModel):
     def packet_taken(self, cycle: int, port: int | None, packet: tuple[int, int]) -> None:
         """Acknowledge a packet whose tail a host of this router takes, and whose head came by `port`."""
         self.counts["delivered"] += 1
-        if port is not None and self._asks(packet):
-            self.counts["acks_made"] += 1
-            self._create(cycle, port, packet, kept=False)
+        if port is None or not self._asks(packet):
+            return
+        limit = self.rules.own_queue
+        if limit is not None and sum(not one.kept for one in self._waiting) >= limit:
+            self.counts["acks_own_full"] += 1
+            return
+        self.counts["acks_made"] += 1
+        self._create(cycle, port, packet, kept=False)
 
     def _asks(self, packet: tuple[int, int]) -> bool:
         return self.rules.ratio > 0 and (packet[1] + 1) % self.rules.ratio == 0

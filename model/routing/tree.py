@@ -8,7 +8,7 @@ from numba import njit
 
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
-from hopforge.model.network.core.records import Net, output_vc
+from hopforge.model.routing.occupancy import used_credits
 from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, register, relation
 from hopforge.model.topology import Topology
 
@@ -58,16 +58,6 @@ def _random_up(router: int, in_port: int, in_vc: int, packet: Any, net: Any, tab
     return 1
 
 
-@njit
-def _used_credits(net: Net, router: int, port: int) -> int:
-    first = (router * net.ports + port) * net.vcs
-    used = 0
-    for v in range(net.vcs):
-        output = output_vc(net, first + v)
-        used += output.depth - output.credits
-    return used
-
-
 def _better_of_two_up(
     router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
 ) -> int:
@@ -75,7 +65,7 @@ def _better_of_two_up(
     if port < 0:
         k = table[_KARY]
         port, other = k + draw_below(net, router, k), k + draw_below(net, router, k)
-        if _used_credits(net, router, port) > _used_credits(net, router, other):
+        if used_credits(net, router, port) > used_credits(net, router, other):
             port = other
     out[0] = candidate(port, table[_ALL])
     return 1

@@ -19,7 +19,7 @@ import numpy as np
 
 from hopforge.model.config.base import SHIPPED
 from hopforge.model.input_file import largest_bytes, open_input
-from hopforge.model.kernel.program_cache import user_folder
+from hopforge.model.kernel.user_folders import user_folder
 from hopforge.model.workload import read_trace as reader
 from hopforge.model.workload import trace as trace_module
 from hopforge.model.workload import trace_files, trace_line

@@ -35,7 +35,7 @@ def _packed(values: NDArray[np.integer[Any]], bits: int) -> int:
 
 
 def inference_replay(
-    block: DqnInference, network: Int8Network, observations: NDArray[np.int8], rng: np.random.Generator
+    block: DqnInference, network: Int8Network, observations: NDArray[np.int16], rng: np.random.Generator
 ) -> Replay:
     """Return what is written and what comes out while observations are decided, one after another.
 
@@ -46,7 +46,7 @@ def inference_replay(
     network : Int8Network
         Of its widths.
     observations : ndarray
-        int8[row, input].
+        int16[row, input].
     rng : Generator
         Draws ``start`` while the block is busy, which must be ignored, and pauses.
 
@@ -74,7 +74,7 @@ def inference_replay(
 
 
 def _cycles(
-    block: DqnInference, network: Int8Network, observations: NDArray[np.int8], rng: np.random.Generator
+    block: DqnInference, network: Int8Network, observations: NDArray[np.int16], rng: np.random.Generator
 ) -> Iterator[tuple[dict[str, int], tuple[int, ...]]]:
     """Yield inputs and outputs (`_OUTPUTS`, then the advantage) of each cycle."""
     action = 0
@@ -83,7 +83,7 @@ def _cycles(
             yield {f"{name}_en": 1, f"{name}_addr": address, f"{name}_data": word}, (0, 0, 0, action, 0)
     for observation, advantages in zip(observations, network.advantages(observations).tolist(), strict=True):
         for place, value in enumerate(observation.tolist()):
-            yield {"x_en": 1, "x_addr": place, "x_data": value & 0xFF}, (0, 0, 0, action, 0)
+            yield {"x_en": 1, "x_addr": place, "x_data": value & (1 << block.activation_bits) - 1}, (0, 0, 0, action, 0)
         for _ in range(int(rng.integers(3))):
             yield {}, (0, 0, 0, action, 0)
         yield {"start": 1}, (0, 0, 0, action, 0)

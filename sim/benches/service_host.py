@@ -39,6 +39,8 @@ class ServiceTraffic:
         Probability that the router gives a credit back that it owes.
     strangers : float
         Share of the acknowledges that nobody has an entry of.
+    first_cycle : int
+        What the time of the service host begins with.
     """
 
     cycles: int
@@ -48,6 +50,7 @@ class ServiceTraffic:
     acknowledges: float = 0.6
     credits: float = 0.8
     strangers: float = 0.1
+    first_cycle: int = 0
 
 
 class _Router:
@@ -60,11 +63,18 @@ class _Router:
         self.under_way: dict[int, list[int]] = {}  # data of the flits of an acknowledge that are still to come, by VC
         self.owed: deque[int] = deque()
         self.busy = True
+        self.names = np.random.default_rng((traffic.seed, 32))
+        self.sources = [int(self.names.integers(1 << params.address_bits))]
+
+    def begin_times(self) -> None:
+        """Begin busy times or quiet ones, with other sources: all but the first differ from it in a bit."""
+        self.busy = bool(self.rng.random() < 0.7)
+        bits = self.names.integers(0, self.params.address_bits, 4)
+        self.sources[1:] = [self.sources[0] ^ 1 << int(bit) for bit in bits]
 
     def label(self) -> tuple[int, int]:
         """Return the label of some packet: few sources, so that some are equal."""
-        p = self.params
-        return int(self.rng.integers(min(1 << p.address_bits, 5))), int(self.rng.integers(1 << p.tag_bits))
+        return self.sources[int(self.rng.integers(5))], int(self.rng.integers(1 << self.params.tag_bits))
 
     def heads(self) -> list[CameHead]:
         """Return the heads that come in this cycle."""
@@ -113,9 +123,9 @@ def service_host_replay(hardware: Hardware, traffic: ServiceTraffic) -> Replay:
     behind = [int(router.rng.integers(1 << p.address_bits)) for _ in range(hardware.heads)]
     golden = AcknowledgingHost(p, rules, behind, hardware.host_ports, hardware.vcs)
     driven, expected = [], []
-    for cycle in range(traffic.cycles):
-        if cycle % 200 == 0:
-            router.busy = bool(router.rng.random() < 0.7)
+    for cycle in range(traffic.first_cycle, traffic.first_cycle + traffic.cycles):
+        if (cycle - traffic.first_cycle) % 200 == 0:
+            router.begin_times()
         heads, taken, seen = router.heads(), router.taken(), router.outputs()
         before = golden.counts.copy()
         golden.heads_come(cycle, heads)

@@ -34,6 +34,7 @@ _SHARES = {
     "router": 1,
     "network_interface": 1,
     "q_table": 1,
+    "service_host": 1,
 }  # of the mutants; the engine contains the others
 
 

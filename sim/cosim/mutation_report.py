@@ -8,13 +8,16 @@ import pandas as pd
 
 from hopforge.gen.mutate import Mutant
 
-BlockName = Literal["node_reduction", "routing_cache", "lookup", "router", "network_interface", "q_table"]
+BlockName = Literal[
+    "node_reduction", "routing_cache", "lookup", "router", "network_interface", "q_table", "service_host"
+]  # fmt: skip
 BLOCKS: tuple[BlockName, ...] = ("node_reduction", "routing_cache", "lookup")
 """The lookup engine and its blocks; the others are mutated each for itself."""
 ROUTER: BlockName = "router"
 INTERFACE: BlockName = "network_interface"
 Q_TABLE: BlockName = "q_table"
-SINGLE_BLOCKS = (ROUTER, INTERFACE, Q_TABLE)
+SERVICE_HOST: BlockName = "service_host"
+SINGLE_BLOCKS = (ROUTER, INTERFACE, Q_TABLE, SERVICE_HOST)
 
 State = Literal["killed", "equivalent", "survived"]
 

@@ -9,7 +9,12 @@ from amaranth.hdl import Fragment
 from amaranth.lib.wiring import Component
 
 from hopforge.gen.design import NetworkDesign, engine_parameters, network_design
+<<<<<<< HEAD
 from hopforge.hw.lookup_engine import is_deep
+=======
+from hopforge.gen.service_host import ServiceHostDesign, service_host_design
+from hopforge.hw.lookup_engine import is_deep, lookup_engine
+>>>>>>> next
 from hopforge.hw.network import Network
 from hopforge.hw.q_table import QTable
 from hopforge.hw.router import Router
@@ -25,10 +30,15 @@ from hopforge.sim.benches.network_interface import InterfaceTraffic, disagreeing
 from hopforge.sim.benches.node_reduction import node_reduction_bench
 from hopforge.sim.benches.q_table import QTableTraffic, q_table_replay
 from hopforge.sim.benches.routing_cache import routing_cache_bench
+from hopforge.sim.benches.service_host import ServiceTraffic, service_host_replay
 from hopforge.sim.cosim.lookup import engine_traffic
 from hopforge.sim.cosim.mutation_race import Surroundings, Use
+<<<<<<< HEAD
 from hopforge.sim.cosim.mutation_report import INTERFACE, Q_TABLE, ROUTER, BlockName
 from hopforge.sim.cosim.observed_engine import OBSERVER, ObservedEngine
+=======
+from hopforge.sim.cosim.mutation_report import INTERFACE, Q_TABLE, ROUTER, SERVICE_HOST, BlockName
+>>>>>>> next
 from hopforge.sim.cosim.prepared import engine_setup
 from hopforge.sim.cosim.router import router_of
 from hopforge.sim.drive.held_stimulus import held_stimulus
@@ -103,6 +113,8 @@ def subject(config: Config, block: BlockName, seed: int) -> Subject:
         return interface_subject(network_design(config), seed)
     if block == Q_TABLE:
         return q_table_subject(QTableParams.from_config(config), seed)
+    if block == SERVICE_HOST:
+        return service_host_subject(service_host_design(config), seed)
     params = engine_parameters(config)
     if block == "lookup":
         return engine_subject(config, params, seed)
@@ -242,6 +254,27 @@ def q_table_subject(params: QTableParams, seed: int) -> Subject:
     ]
     replays: list[Callable[[], Replay]] = [partial(q_table_replay, params, traffic) for traffic in runs]
     return Subject(Q_TABLE, QTable(params=params), replays, _USED_CYCLES)
+
+
+def service_host_subject(design: ServiceHostDesign, seed: int) -> Subject:
+    """Return a service host of acknowledges with traces of its bench, shortest first.
+
+    Its time begins before a carry into its highest bit.
+    """
+    first = (1 << design.rules.time_bits) - 1024
+    shapes: list[tuple[int, dict[str, float]]] = [
+        (600, {}), (4000, {"heads": 0.5, "acknowledges": 0.9}), (4000, {"credits": 0.15, "taken": 0.4}),
+        (20_000, {"heads": 0.03, "taken": 0.02, "acknowledges": 0.3, "strangers": 0.3}), (20_000, {}),
+    ]  # fmt: skip
+    hardware = design.build()
+    replays: list[Callable[[], Replay]] = [
+        partial(
+            service_host_replay, hardware,
+            ServiceTraffic(cycles=cycles, seed=100 * seed + n, first_cycle=first, **rates),
+        )
+        for n, (cycles, rates) in enumerate(shapes)
+    ]  # fmt: skip
+    return Subject(SERVICE_HOST, hardware, replays, _USED_CYCLES, reset={"now": first})
 
 
 def _event_counters(params: LookupParams) -> dict[str, int]:

@@ -7,6 +7,7 @@ folders can be given.
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -45,7 +46,7 @@ def _reference(options: Options) -> Reference:
 def _points(case: str, options: Options) -> list[Point]:
     seeds = 10 if options.full else 3
     reference = _reference(options)
-    config = hashlib.sha256((reference.configs / f"{case}.yml").read_bytes()).hexdigest()[:16]
+    config = hashlib.sha256(reference.path(case).read_bytes()).hexdigest()[:16]
     return [
         {
             "case": case,
@@ -61,9 +62,10 @@ def _points(case: str, options: Options) -> list[Point]:
 
 def measure_point(point: Point, options: Options) -> list[Row]:
     """Run one load and seed of a case as the reference was run."""
-    config = _reference(options).config(str(point["case"]))
+    reference, case = _reference(options), str(point["case"])
+    config = reference.config(case)
     if point["kind"] == "throughput":
-        limits = {"warmup_cycles": OVERLOAD_CYCLES, "min_cycles": OVERLOAD_CYCLES, "max_cycles": OVERLOAD_CYCLES}
+        limits = _overload(reference, case)
         config = config.model_copy(update={"simulation": config.simulation.model_copy(update=limits)})
     found = Simulation(config, number(point, "load"), integer(point, "seed")).run()
     return [
@@ -78,6 +80,23 @@ def measure_point(point: Point, options: Options) -> list[Row]:
             "saturated": found.saturated,
         }
     ]
+
+
+def _overload(reference: Reference, case: str) -> dict[str, int]:
+    """Cycles of a run beyond saturation: those of BookSim's own configuration, else `OVERLOAD_CYCLES`."""
+    run = reference.config(case).simulation
+    warmup, measured = (
+        (run.warmup_cycles, run.min_cycles) if reference.of_booksim(case) else (OVERLOAD_CYCLES, OVERLOAD_CYCLES)
+    )
+    return {"warmup_cycles": warmup, "min_cycles": measured, "max_cycles": measured}
+
+
+def _value(row: "pd.Series[Any]", name: str, quantity: str, unit: str, ours: float, note: str) -> Comparison:
+    """Compare with the mean of the reference, or with a range where its seeds differ."""
+    if not row["ranged"]:
+        return Comparison(quantity, unit, float(row[name]), ours, note)
+    claim = f"{row[f'{name}_least']:.6g} to {row[f'{name}_most']:.6g}"
+    return Comparison(quantity, unit, None, ours, f"{note}; the seeds of the reference differ", claim)
 
 
 def _ours(data: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -96,16 +115,16 @@ def _compare(case: str, data: pd.DataFrame, options: Options) -> list[Comparison
         note = f"{100 * share:.0f} % of saturation" + (
             "" if share < PROMISED_SHARE else ": depends on seed and length of the run"
         )
-        result.append(
-            Comparison(f"latency at {load}", "cycles", float(row["pkt_lat"]), float(ours.loc[load, "latency"]), note)  # type: ignore[index, arg-type]
-        )
+        latency = float(ours.loc[load, "latency"])  # type: ignore[index, arg-type]
+        result.append(_value(row, "pkt_lat", f"latency at {load}", "cycles", latency, note))
     if not below.empty:
         hops = float(below["hops"].mean()), float(ours["hops"].mean())
         result.append(Comparison("routers visited", "", *hops, "mean of all loads above"))
     for load, row in beyond.iterrows():
         accepted = float(ours_beyond.loc[load, "accepted"])  # type: ignore[index, arg-type]
-        note = f"offered {load}; {OVERLOAD_CYCLES} cycles after {OVERLOAD_CYCLES} of warm-up"
-        result.append(Comparison(f"accepted at {load}", "", float(row["acc_flit_rate"]), accepted, note))
+        cycles = _overload(reference, case)
+        note = f"offered {load}; {cycles['min_cycles']} cycles after {cycles['warmup_cycles']} of warm-up"
+        result.append(_value(row, "acc_flit_rate", f"accepted at {load}", "", accepted, note))
     highest = float(curve["acc_flit_rate"].max())
     best = float(pd.concat([ours["accepted"], ours_beyond["accepted"]]).max())
     result.append(Comparison("saturation throughput", "", highest, best, "largest accepted rate of all loads"))
@@ -153,6 +172,11 @@ def own_reproductions(options: Options) -> Mapping[str, Reproduction]:
     """
     uses = tuple(name for name in ("reference", "configs") if getattr(options, name) is not None)
     return index_by_name([_reproduction(case, CASES.get(case, case), uses) for case in _reference(options).cases])
+
+
+def refused_cases(options: Options) -> list[str]:
+    """Return a line for each case of ``options.reference`` that is left out, since hopforge cannot follow its file."""
+    return [f"{case} is left out: {why}" for case, why in _reference(options).refused.items()]
 
 
 REPRODUCTIONS: Sequence[Reproduction] = tuple(_reproduction(case, title, ()) for case, title in CASES.items())

@@ -26,6 +26,11 @@ _PACKET_FLITS = 130
 _HOSTS = 16
 #: routers at which an agent decides about a packet, about
 _HOPS = 2.1
+#: numbers of the decisions → keys of `routing.dqn`
+_NUMBERS: dict[str, dict[str, Any]] = {
+    "float": {}, "int8": {"inference": "int8"},
+    "int8, activations of 12 bits": {"inference": "int8", "activation_bits": 12},
+}  # fmt: skip
 
 
 def _run(algorithm: str, point: Point, dqn: dict[str, Any], *, cycles: int, warmup: int, load: float) -> Simulation:
@@ -144,8 +149,8 @@ def _measure_int8(point: Point, options: Options) -> list[Row]:
         first.agents.keep_weights(weights)
         for load in sorted(_LOADS, key=lambda load: load != _LOAD)[: integer(point, "loads")]:
             cycles = int(1.1 * integer(point, "decisions") * _PACKET_FLITS / (load * _HOSTS * _HOPS))
-            for numbers in ("float", "int8"):
-                dqn = {"weights": weights, "learning_starts": 0, "exploration": "none", "inference": numbers}
+            for numbers, keys in _NUMBERS.items():
+                dqn = {"weights": weights, "learning_starts": 0, "exploration": "none", **keys}
                 run = _run("DQN", point, width | dqn, cycles=cycles, warmup=10_000, load=load)
                 rows.append({**point, "load": load, "inference": numbers, **_measured(run), **_agreement(run)})
     return rows
@@ -166,15 +171,15 @@ def _compare_int8(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
     for (width, load), part in data.groupby(["width", "load"], sort=False):
         of = part.set_index("inference")
-        told = f"agents of {width} units that learned at load {_LOAD:g}, seed 1; {of['decisions']['int8']:,} decisions"
-        told += f" of seed {int(part['seed'].iloc[0])}"
-        note = f"{told}; mean loss {of['lost_q']['int8']:.2g} of a mean Q of {of['mean_q']['int8']:.3f}"
         name = f"{width} units, load {load:g}"
-        found.append(
-            Comparison(f"decisions as float, {name}", "%", None, 100 * of["agreed"]["int8"], note, claim="at least 99")
-        )
-        for numbers in ("float", "int8"):
-            latency = float(of["network_latency"][numbers])
+        for numbers, row in of.to_dict("index").items():
+            told = f"agents of {width} units that learned at load {_LOAD:g}, seed 1; {row['decisions']:,} decisions of "
+            told += f"seed {int(row['seed'])}"
+            if numbers != "float":
+                note = f"{told}; mean loss {row['lost_q']:.2g} of a mean Q of {row['mean_q']:.3f}"
+                words = f"decisions as float on {numbers}, {name}"
+                found.append(Comparison(words, "%", None, 100 * row["agreed"], note, claim="at least 99"))
+            latency = float(row["network_latency"])
             found.append(Comparison(f"network latency on {numbers}, {name}", "cycles", None, latency, told))
     return found
 
@@ -182,10 +187,10 @@ def _compare_int8(data: pd.DataFrame, options: Options) -> list[Comparison]:
 def _draw_int8(data: pd.DataFrame, options: Options) -> Figure:
     figure, (panel,) = new_figure()
     style_axes(panel, title="decisions in whole numbers", x_label="load", y_label="not as float (%)")
-    part = data[data["inference"] == "int8"]
+    part = data[data["inference"] != "float"].sort_values("load", kind="stable")
     lines = [
-        Line(f"{width} units", of["load"], 100 * (1 - of["agreed"]), k)
-        for k, (width, of) in enumerate(part.groupby("width", sort=False))
+        Line(f"{width} units, {numbers}", of["load"], 100 * (1 - of["agreed"]), k)
+        for k, ((width, numbers), of) in enumerate(part.groupby(["width", "inference"], sort=False))
     ]
     draw_lines(panel, lines)
     return figure

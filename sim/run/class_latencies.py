@@ -22,8 +22,8 @@ from hopforge.sim.run.run_statistics import mean_of, percentile
 NAMES = {REQUESTS: "request", REPLIES: "reply", ROUND_TRIPS: "round_trip", ACKNOWLEDGES: "acknowledge"}
 #: columns of the table `acknowledges`
 ACKNOWLEDGE_COUNTERS = (
-    "delivered", "acks_made", "acks_sent", "acks_home", "acks_no_entry", "acks_queue_full", "entries", "table_full",
-    "expired_entries",
+    "delivered", "acks_made", "acks_sent", "acks_home", "acks_no_entry", "acks_queue_full", "acks_own_full",
+    "entries", "table_full", "expired_entries",
 )  # fmt: skip
 
 

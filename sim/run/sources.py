@@ -71,7 +71,7 @@ def acknowledges(config: Config) -> Acknowledges | None:
         delay_cycles=found.delay_cycles,
         table_depth=found.table,
         age_limit=found.age_limit_cycles,
-        rules=Rules(queue_depth=found.queue),
+        rules=Rules(queue_depth=found.queue, own_depth=found.own_queue),
     )
 
 

@@ -222,6 +222,17 @@ def prepare_permutation(topology: Topology, options: dict[str, Any], generator: 
     return _permutation(generator.permutation(topology.hosts))
 
 
+@register("destinations")
+def prepare_destinations(topology: Topology, options: dict[str, Any], generator: np.random.Generator) -> TrafficPlan:
+    """Send from every host to the one that the list ``destinations`` names."""
+    goals = np.array(options.get("destinations") or (), np.int64)
+    if len(goals) != topology.hosts:
+        raise TrafficError(f"traffic.destinations must name one host for each of {topology.hosts}, not {len(goals)}")
+    if goals.max() >= topology.hosts:
+        raise TrafficError(f"traffic.destinations must be hosts from 0 to {topology.hosts - 1}, not {goals.max()}")
+    return _permutation(goals)
+
+
 def _share(options: dict[str, Any], key: str) -> int:
     return round(float(options.get(key, 0.5)) * (1 << 30))
 

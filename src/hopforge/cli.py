@@ -17,6 +17,7 @@ from hopforge.commands import (
     boards,
     gate_energy,
     generate,
+    imports,
     networks,
     papers,
     report,
@@ -142,6 +143,10 @@ app.add_typer(fpga_app, name="fpga", rich_help_panel="From gates")
 fpga_app.callback()(boards.fpga)
 fpga_app.command("build")(with_force(boards.build))
 fpga_app.command("run")(with_force(boards.run))
+
+import_app = typer.Typer(no_args_is_help=True, help="Translate configurations of other simulators.")
+app.add_typer(import_app, name="import", rich_help_panel="To networks")
+import_app.command("booksim")(with_force(imports.import_booksim))
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure the speed of hopforge on this machine.")
 app.add_typer(bench_app, name="bench", rich_help_panel="To networks")

@@ -57,9 +57,16 @@ def test_a_network_runs_and_is_written_with_its_graph_named(tmp_path: Path) -> N
     assert again.latency == result.latency
 
 
-def test_a_written_network_runs_where_python_has_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("here", [False, True])
+def test_a_written_network_runs_where_python_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool
+) -> None:
     """The graph lies beside the file, under a relative name; the folder can be moved."""
+    if here:
+        (tmp_path / "here").mkdir()
+        monkeypatch.chdir(tmp_path / "here")
     config = hf.network(nx.cycle_graph(5), name="five", **QUICK)
+    monkeypatch.chdir(tmp_path)
     path = config.write(tmp_path / "here" / "five.yml")
     assert config.write(path).read_text() == path.read_text()
     (graph,) = path.parent.glob("*.json")

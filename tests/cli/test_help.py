@@ -56,7 +56,7 @@ def test_help_begins_with_a_verb(name: str) -> None:
     first = (COMMANDS[name].help or "").split()[0]
     assert first in {
         "Check", "Compare", "Compute", "Draw", "Follow", "Gather", "List", "Measure", "Print", "Prove", "Put", "Replay",
-        "Run", "Show", "Simulate", "Summarise", "Time", "Write",
+        "Run", "Show", "Simulate", "Summarise", "Time", "Translate", "Write",
     }  # fmt: skip
 
 

@@ -23,7 +23,8 @@ def test_networks_of_the_table():
     for name, block in inference_blocks().items():
         made = built(block)
         assert isinstance(made, DqnInference)
-        assert name == f"dqn{made.widths[1]}_{made.lanes}"
+        bits = f"a{made.activation_bits}" if made.activation_bits != 8 else ""
+        assert name == f"dqn{made.widths[1]}_{made.lanes}{bits}"
 
 
 def test_interface_of_a_host():

@@ -13,12 +13,13 @@ from hopforge.sim.benches.service_host import ServiceTraffic, service_host_repla
 from hopforge.sim.drive.replay import Replay, replay_amaranth
 
 SMALL = {"ports": 4, "vcs": 2, "buffer_flits": 3, "width_bits": 32, "address_bits": 5, "tag_bits": 4, "length_bits": 4}
-RULES = {"flits": 3, "queue": 2, "own": 2, "table": 6, "note_bits": 5, "time_bits": 9}
+RULES = {"flits": 3, "queue": 2, "own_queue": 2, "table": 6, "note_bits": 5, "time_bits": 9}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, float], set[str]]] = {
     "plain": ({}, {}, {}, {"told_valid", "home", "sent", "made", "no_entry", "table_full"}),
-    "age": ({}, {"age_limit_cycles": 11, "table": 9, "time_bits": 4}, {"heads": 0.5}, {"expired", "home", "sent"}),
+    "age": ({}, {"age_limit_cycles": 13, "table": 9, "time_bits": 4}, {"heads": 0.5}, {"expired", "home", "sent"}),
     "much, slow links": (
-        {"vcs": 3, "vc_release": "credits"}, {"queue": 1, "own": 1, "delay_cycles": 4}, {"credits": 0.15, "taken": 0.3},
+        {"vcs": 3, "vc_release": "credits"}, {"queue": 1, "own_queue": 1, "delay_cycles": 4},
+        {"credits": 0.2, "taken": 0.3},
         {"queue_full", "own_full", "sent"},
     ),
     "cut-through, ratio, no notes": (
@@ -65,7 +66,8 @@ def test_a_wrong_output_is_seen() -> None:
         ({"flits": 1}, "flits must be 2 or more in hardware: all but the head hold the stamp, not 1"),
         ({"ratio": 3}, r"ratio must be a power of two up to 2\^tag_bits = 16 in hardware, not 3"),
         ({"ratio": 0}, "ratio must be a power of two .*, not 0"), ({"ratio": 32}, "ratio must be .*, not 32"),
-        ({"own": 0}, "own must be 1 or more, not 0"), ({"time_bits": 33}, "time_bits must be at most the 32 bits"),
+        ({"own_queue": None}, "own_queue must be 1 or more in hardware, not null"),
+        ({"time_bits": 33}, "time_bits must be at most the 32 bits"),
         ({"table": 0}, "table must be 1 to 256 in hardware, not 0"),
         ({"age_limit_cycles": 511}, r"age_limit_cycles must be below 2\^time_bits - 1 = 511 in hardware, not 511"),
     ],

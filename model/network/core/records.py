@@ -320,6 +320,7 @@ _SETTINGS = [
     ("busy_too", "i8"),
     ("reward_rejected", "i8"),
     ("ack_queue", "i8"),
+    ("ack_own", "i8"),
     ("reward_unit", "f8"),
     ("reward_offset", "f8"),
     ("reward_by_time", "i8"),

@@ -4,7 +4,7 @@ from typing import Any
 
 from numba import int64
 
-from hopforge.model.dqn.acknowledges import FORWARD, HOME, acknowledge, leave_queue
+from hopforge.model.dqn.acknowledges import FORWARD, HOME, acknowledge, leave_own, leave_queue, take_own
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.headers import deliver
 from hopforge.model.dqn.tables import COUNTERS, FIELDS, NONE, TIME, Tables, add_entry, expire
@@ -125,6 +125,16 @@ def make_acknowledge(net: Net, p: int, now: int) -> int:
 
 
 @part
+def send_own(net: Net, tables: Any, router: int, p: int, now: int) -> None:
+    """Send acknowledge `p` of a packet that has arrived at `router` on its first hop, if there is a place for it."""
+    if take_own(tables, rules_of(net), router):
+        send_hop(net, p, router, int64(trail_at(net, p).port), 0, now)
+        return
+    net.acks_alive -= 1
+    free_record(net, p)
+
+
+@part
 def take_acknowledge(net: Net, tables: Any, router: int, p: int, now: int) -> None:
     """Look for the entry of acknowledge `p`, which has come whole to `router`, and send it on."""
     trail = trail_at(net, p)
@@ -154,7 +164,7 @@ def keep_tables(net: Net, now: int) -> None:
     for k in range(net.acks_here):  # by host, service hosts last
         h, p = taken[k] >> 32, taken[k] & LOW
         if h < net.hosts:
-            send_hop(net, p, int64(int32s(net.trail_home)[h]), int64(trail_at(net, p).port), 0, now)
+            send_own(net, tables, int64(int32s(net.trail_home)[h]), p, now)
         else:
             take_acknowledge(net, tables, h - net.hosts, p, now)
     net.acks_here = 0
@@ -162,8 +172,12 @@ def keep_tables(net: Net, now: int) -> None:
         replier = replier_at(net, net.hosts + router)
         if replier.packet >= 0 or replier.first >= 0:
             p = send_queued(net, net.hosts + router, now)
-            if p >= 0 and trail_at(net, p).kept != 0:
+            if p < 0:
+                continue
+            if trail_at(net, p).kept != 0:
                 leave_queue(tables, router)
+            else:
+                leave_own(tables, router)
     if net.undecided != 0:
         call_hook(net.agent, net, DECIDE, now, now)
 

@@ -12,7 +12,7 @@ __all__ = ["put_agents", "with_agents"]
 
 def with_agents(given: Acknowledges, parameters: AgentParameters) -> Acknowledges:
     """Return acknowledges whose tables serve agents, too."""
-    rules = replace(parameters.rules, queue_depth=given.rules.queue_depth)
+    rules = replace(parameters.rules, queue_depth=given.rules.queue_depth, own_depth=given.rules.own_depth)
     return replace(
         given, agents=parameters.agents, episodes=parameters.max_episodes, inputs=parameters.shape.inputs, rules=rules
     )

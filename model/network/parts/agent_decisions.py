@@ -125,7 +125,7 @@ def begin_decision(net: Net, r: Any, agents: Any, tables: Any, n: int, p: int, c
 def finish_decision(net: Net, r: Any, tables: Any, n: int, p: int, action: int, episode: int) -> None:
     """Give packet `p` in input VC `n` the port that was proposed, or dimension order."""
     packet, router = packet_at(net, p), int64(input_vc(net, n).router)
-    out = router * net.ports + r.first_port + port_of(action + 1)
+    out = router * net.ports + r.first_port + port_of(r, action)
     room, flits = most_room(net, r, out), int64(packet.length)
     accepted = accepts(
         tables, rules_of(net), router, packet_name(packet), episode, room, flits, is_busy(net, r, out)

@@ -10,7 +10,6 @@ from numba import carray, int32, int64
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.headers import enter, passes_by, take_escape
 from hopforge.model.dqn.learning import store
-from hopforge.model.dqn.observation import distance
 from hopforge.model.dqn.tables import NONE
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int64s, singles
@@ -24,7 +23,7 @@ from hopforge.model.network.parts.agent_decisions import (
     pass_time,
     tell_last_router,
 )
-from hopforge.model.network.parts.agent_sight import PDOR
+from hopforge.model.network.parts.agent_sight import PDOR, hops_to
 from hopforge.model.network.parts.agent_state import agents_of, record_of
 from hopforge.model.network.parts.trail_tables import entry_port, packet_name, rules_of, tables_of, wants_acknowledge
 
@@ -54,9 +53,7 @@ def head_here(net: Net, n: int, p: int) -> None:
     if there == router:
         no_decision(net, r, tables, n, p, now)
         return
-    places = carray(int64s(r.coordinates), (r.routers, r.dimensions))
-    radices = carray(int64s(r.radices), (r.dimensions,))
-    way = distance(radices, r.wraps != 0, places[router], places[there])
+    way = hops_to(r, router, there)
     asks = wants_acknowledge(net, packet)
     final = escaped and r.one_hop == 0
     if passes_by(tables, rules_of(net), router, name, now, way, int64(packet.hops), final, asks, came):

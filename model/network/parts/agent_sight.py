@@ -6,24 +6,24 @@ by one; or `UNDECIDED`.
 
 from typing import Any
 
-from numba import carray, int64, njit
+from numba import carray, int64
 
 from hopforge.model.dqn.dense import part
-from hopforge.model.dqn.observation import minimal_actions, observe
+from hopforge.model.dqn.observation import distance, minimal_actions, observe
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.core.records import ACTIVE, Net, input_vc, output_port, output_vc, packet_at
 
-__all__ = ["ACTION_BITS", "PDOR", "allowed_actions", "is_busy", "most_room", "port_of", "see"]
+__all__ = ["ACTION_BITS", "PDOR", "allowed_actions", "hops_to", "is_busy", "most_room", "port_of", "see"]
 
 #: ``packet.user0``: the packet takes dimension order for good; number of the proposed port + 1
 PDOR, ACTION_BITS = 1, 1
 
 
-@njit
-def port_of(code: int) -> int:
-    """Port, counted from the first one without a host, of action ``code - 1``; those of a dimension change places."""
-    return (code - 1) ^ 1
+@inlined
+def port_of(r: Any, action: int) -> int:
+    """Port of an action, counted from the first one without a host; on a grid those of a dimension change places."""
+    return action ^ r.swapped
 
 
 @inlined
@@ -49,7 +49,7 @@ def taken_action(net: Net, r: Any, n: int) -> int:
     if int64(vc.out_vc) % net.vcs < r.escapes or int64(vc.out_vc) % net.vcs >= r.adaptive_end:
         return -1
     port = int64(vc.out_port) - r.first_port
-    return port ^ 1 if 0 <= port < r.outputs else -1
+    return port ^ r.swapped if 0 <= port < r.outputs else -1
 
 
 @part
@@ -86,7 +86,7 @@ def count_local(net: Net, r: Any, router: int, newest: int, local: Any) -> None:
 def count_remote(net: Net, r: Any, router: int, remote: Any) -> None:
     """Count the flits in the adaptive buffers behind each port of a router, as the credits say."""
     for action in range(r.outputs):
-        first = (router * net.ports + r.first_port + port_of(action + 1)) * net.vcs
+        first = (router * net.ports + r.first_port + port_of(r, action)) * net.vcs
         remote[action] = 0
         for v in range(r.escapes, r.adaptive_end):
             remote[action] += int64(output_vc(net, first + v).depth) - int64(output_vc(net, first + v).credits)
@@ -111,12 +111,24 @@ def is_busy(net: Net, r: Any, port: int) -> bool:
 @part
 def allowed_actions(net: Net, r: Any, router: int, p: int) -> int:
     """Mask of the actions that the agent may propose for packet `p`."""
-    allowed = int64s(r.allowed)[router]
+    allowed, there = int64s(r.allowed)[router], int64s(r.home)[packet_at(net, p).dst]
     if r.minimal == 0:
         return allowed
+    if r.listed != 0:
+        return allowed & int64s(r.nearer)[router * r.routers + there]
     places = carray(int64s(r.coordinates), (r.routers, r.dimensions))
-    radices, there = carray(int64s(r.radices), (r.dimensions,)), int64s(r.home)[packet_at(net, p).dst]
+    radices = carray(int64s(r.radices), (r.dimensions,))
     return allowed & minimal_actions(radices, r.wraps != 0, places[router], places[there])
+
+
+@part
+def hops_to(r: Any, router: int, there: int) -> int:
+    """Return the hops of a minimal way from a router to another."""
+    if r.listed != 0:
+        return int64s(r.ways)[router * r.routers + there]
+    places = carray(int64s(r.coordinates), (r.routers, r.dimensions))
+    radices = carray(int64s(r.radices), (r.dimensions,))
+    return distance(radices, r.wraps != 0, places[router], places[there])
 
 
 @part

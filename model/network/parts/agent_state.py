@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import carray
@@ -13,7 +13,7 @@ from hopforge.model.dqn.archive import ArchiveError, load_agents, refuse_large_s
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.int8_forward import Int8Agents, int8_agents
 from hopforge.model.dqn.int8_network import quantised
-from hopforge.model.dqn.int8_table import LARGEST_INDEX
+from hopforge.model.dqn.int8_table import LEAST_ACTIVATION_BITS, TABLE_END
 from hopforge.model.dqn.rules import Rules
 from hopforge.model.dqn.settings import AgentSettings
 from hopforge.model.dqn.shape import NetworkShape
@@ -22,12 +22,27 @@ from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import floats, int32s, int64s, record_reader, singles, words
 
-__all__ = ["AGENTS", "AgentParameters", "AgentState", "agents_of", "record_of"]
+__all__ = ["AGENTS", "AgentParameters", "AgentState", "ListedWays", "agents_of", "record_of"]
+
+
+class ListedWays(NamedTuple):
+    """Minimal ways of a network that is no grid; the ports of its routers are its actions, in their order.
+
+    Attributes
+    ----------
+    hops : int64[router, router]
+        To each router.
+    nearer : int64[router, router]
+        Mask of the actions that bring a packet nearer to it.
+    """
+
+    hops: NDArray[np.int64]
+    nearer: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class AgentParameters:
-    """Agents of a grid (docs/definitions/dqn.md).
+    """Agents of a grid, or of a network whose ways are listed (docs/definitions/dqn.md).
 
     Attributes
     ----------
@@ -38,15 +53,17 @@ class AgentParameters:
     agents : int64[router]
         Number of each router's agent.
     radices, coordinates : int64[n], int64[router, n]
-        The grid.
+        The grid; of another network what agents see of a router's place.
     wraps : bool
         Whether it is a torus.
+    listed : ListedWays, optional
+        Of a network that is no grid.
     home : int64[host]
         Router of each host.
     allowed : int64[router]
         Mask of the actions that have a link.
     first_port : int
-        Port X−; those below have hosts.
+        Of those without hosts.
     escapes, vcs : int
         The lowest VCs are the escape, those from there to below `vcs` are adaptive.
     scales : float64[3]
@@ -61,6 +78,8 @@ class AgentParameters:
         How long a decision takes (0: no time), cycles from one to the next, and packets that wait for an agent.
     int8 : bool
         Agents decide in whole numbers (docs/definitions/dqn-inference.md); they have learned before.
+    activation_bits : int
+        Of these numbers.
     seed : int
         Of weights and random choices.
     weights : Path, optional
@@ -93,7 +112,9 @@ class AgentParameters:
     decision_cycles: int = 0
     decision_interval: int = 1
     decision_queue: int = 0
+    listed: ListedWays | None = None
     int8: bool = False
+    activation_bits: int = LEAST_ACTIVATION_BITS
     seed: int = 1
     weights: Path | None = None
     resume: bool = False
@@ -110,10 +131,10 @@ class AgentParameters:
 NEVER = 1 << 62
 _SIZES = ("count", "inputs", "outputs", "dimensions", "routers", "weight_count", "places", "later", "rows", "work_size",
           "wraps", "first_port", "escapes", "adaptive_end", "minimal", "one_hop", "decision_cycles",
-          "decision_interval", "decision_queue", "flights", "int8", "int8_weight_count", "int8_bias_count",
-          "widest")  # fmt: skip
-_EXTRA = ("radices", "coordinates", "home", "allowed", "scales", "observation", "local", "remote", "hints", "hint",
-          "asked", "asked_count", "queue", "waiting", "flight", "flight_ends", "int8_lost",
+          "decision_interval", "decision_queue", "flights", "listed", "swapped", "int8", "int8_weight_count",
+          "int8_bias_count", "widest")  # fmt: skip
+_EXTRA = ("radices", "coordinates", "ways", "nearer", "home", "allowed", "scales", "observation", "local", "remote",
+          "hints", "hint", "asked", "asked_count", "queue", "waiting", "flight", "flight_ends", "int8_lost",
           *Int8Agents._fields)  # fmt: skip
 #: `waiting` of an agent: first place and fill of its queue, earliest begin of its next decision
 FIRST, FILL, NEXT_BEGIN = range(3)
@@ -173,8 +194,8 @@ def int8_of(r: Any) -> Any:
     return Int8Agents(
         carray(int32s(r.int8_weights), (r.count, r.int8_weight_count)),
         carray(int32s(r.int8_biases), (r.count, r.int8_bias_count)),
-        carray(int32s(r.int8_shifts), (r.count, 3)),
-        carray(int32s(r.int8_tanh), (LARGEST_INDEX + 1,)),
+        carray(int32s(r.int8_shifts), (r.count, 4)),
+        carray(int32s(r.int8_tanh), (TABLE_END + 1,)),
         carray(int32s(r.int8_work), (2, r.widest)),
     )
 
@@ -211,13 +232,14 @@ class AgentState:
         if parameters.weights is not None:
             load_agents(parameters.weights, self.agents, parameters.topology, complete=parameters.resume)
         self.record = np.zeros(1, AGENTS)
-        n = len(parameters.radices)
+        n, listed = len(parameters.radices), parameters.listed or ListedWays(*[np.zeros((1, 1), np.int64)] * 2)
         self._arrays: dict[str, NDArray[Any]] = {
             **self.agents._asdict(),
             "radices": parameters.radices, "coordinates": parameters.coordinates, "home": parameters.home,
-            "allowed": parameters.allowed, "scales": parameters.scales,
+            "ways": listed.hops, "nearer": listed.nearer, "allowed": parameters.allowed, "scales": parameters.scales,
             "observation": np.zeros(shape.inputs, np.float32),
-            "local": np.zeros(2 * n, np.int64), "remote": np.zeros(2 * n, np.int64), **self._decisions(ports),
+            "local": np.zeros(shape.actions, np.int64), "remote": np.zeros(shape.actions, np.int64),
+            **self._decisions(ports),
             "hints": np.array([*parameters.hints, NEVER], np.int64), "hint": np.zeros(1, np.int64),
             "int8_lost": np.zeros(1), **self._in_whole_numbers()._asdict(),
         }  # fmt: skip
@@ -229,7 +251,8 @@ class AgentState:
             parameters.settings.replay, later, parameters.settings.batch, len(self.agents.work), parameters.wraps,
             parameters.first_port, parameters.escapes, parameters.vcs, parameters.minimal, parameters.one_hop,
             parameters.decision_cycles, parameters.decision_interval, parameters.decision_queue,
-            len(self._arrays["flight"]) // FLIGHT_FIELDS, parameters.int8,
+            len(self._arrays["flight"]) // FLIGHT_FIELDS, parameters.listed is not None, parameters.listed is None,
+            parameters.int8,
             *(self._arrays[name].shape[1] for name in ("int8_weights", "int8_biases", "int8_work")),
         )  # fmt: skip
         for name, value in zip(_SIZES, sizes, strict=True):
@@ -253,7 +276,8 @@ class AgentState:
             return Int8Agents(*(np.zeros((1, 1), np.int32) for _ in Int8Agents._fields))
         seen = np.random.Generator(np.random.PCG64(_RANGE_SEED)).random((_RANGE_ROWS, shape.inputs))
         try:
-            return int8_agents([quantised(shape, weights, seen) for weights in self.agents.weights])
+            bits = self.parameters.activation_bits
+            return int8_agents([quantised(shape, weights, seen, bits) for weights in self.agents.weights])
         except ValueError as error:
             raise ArchiveError(f"{self.parameters.weights}: {error}") from error
 

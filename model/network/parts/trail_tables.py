@@ -80,7 +80,8 @@ def put_trail(state: NetState, acknowledges: Acknowledges) -> None:
     s["trail_episodes"], s["trail_inputs"] = acknowledges.episodes, acknowledges.inputs
     s["ack_ratio"] = acknowledges.ratio
     s["max_hops"], s["busy_too"], s["reward_rejected"] = rules.max_hops, rules.busy_too, rules.reward_rejected
-    s["ack_queue"], s["reward_unit"], s["reward_offset"] = rules.queue_depth, rules.unit, rules.offset
+    s["ack_queue"], s["ack_own"] = rules.queue_depth, rules.own_depth
+    s["reward_unit"], s["reward_offset"] = rules.unit, rules.offset
     s["reward_by_time"] = rules.by_time
 
 
@@ -97,6 +98,7 @@ def tables_of(net: Net) -> Any:
         carray(int64s(net.trail_entries), (routers, net.trail_depth, FIELDS)),
         carray(int64s(net.trail_fill), (routers,)),
         carray(int64s(net.trail_waiting), (routers,)),
+        carray(int64s(net.trail_own), (routers,)),
         carray(int64s(net.trail_age_limit), (1,)),
         carray(int64s(net.trail_oldest), (1,)),
         carray(int64s(net.trail_skew), (routers,)),
@@ -114,8 +116,8 @@ def tables_of(net: Net) -> Any:
 def rules_of(net: Net) -> Any:
     """Return the rules of decisions and acknowledges."""
     return RoutingRules(
-        net.max_hops, net.busy_too != 0, net.reward_rejected != 0, net.ack_queue, net.reward_unit, net.reward_offset,
-        net.reward_by_time != 0,
+        net.max_hops, net.busy_too != 0, net.reward_rejected != 0, net.ack_queue, net.ack_own, net.reward_unit,
+        net.reward_offset, net.reward_by_time != 0,
     )  # fmt: skip
 
 

@@ -122,11 +122,12 @@ class Configuration:
         """
         path = Path(path)
         data, text = self._source.data, self.text
-        if path.absolute().parent.resolve() != self._folder.absolute().resolve():
+        graphs = self._graphs()
+        if graphs or path.absolute().parent.resolve() != self._folder.absolute().resolve():
             moved = _moved(data, self._config, path.absolute().parent)
             text = text if moved == data else _yaml(moved)
         with writing(path, force):
-            for graph in self._graphs():
+            for graph in graphs:
                 beside = path.with_name(graph.name)  # the name tells the contents
                 if not (beside.is_file() and beside.read_bytes() == graph.read_bytes()):
                     write_text(beside, graph.read_text(encoding="utf-8"), "JSON")

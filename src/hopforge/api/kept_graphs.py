@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from hopforge.model.input_file import remember_input
-from hopforge.model.kernel.program_cache import user_folder
+from hopforge.model.kernel.user_folders import user_folder
 from hopforge.model.output.results import write_own
 
 __all__ = ["graph_folder", "keep_graph"]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopforge.commands.terminal import output_folder
+from hopforge.commands.terminal import complain, output_folder
 from hopforge.model.seeds import MOST_SEED
 
 
@@ -26,7 +26,8 @@ def reproduce(
         Path | None, typer.Option(metavar="CSV", help="booksim: other runs of BookSim 2 to compare with.")
     ] = None,
     configs: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="booksim: folder with a CASE.yml for each case of the runs.")
+        Path | None,
+        typer.Option(metavar="DIR", help="booksim: folder with a CASE.yml or CASE.cfg (BookSim's own) for each case."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Figures that draw at random: more trials.")] = False,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of every random draw.")] = 1,
@@ -44,12 +45,15 @@ def reproduce(
     from rich.console import Console
 
     from hopforge.sim.reproduce import REPRODUCTIONS, Options
-    from hopforge.sim.reproduce.booksim import own_reproductions
+    from hopforge.sim.reproduce.booksim import own_reproductions, refused_cases
     from hopforge.sim.reproduce.report import list_text, run_and_show
 
     console = Console()
     options = Options(full=full, seed=seed, liberty=liberty, traces=traces, reference=reference, configs=configs)
     known = REPRODUCTIONS if reference is None and configs is None else own_reproductions(options)
+    refused = [] if known is REPRODUCTIONS else refused_cases(options)
+    if refused:
+        complain("\n".join(refused))
     if show_list or not names:
         typer.echo(list_text(known))
         return

@@ -79,7 +79,9 @@ def mutate(
     count: Annotated[int, typer.Option(min=1, help="Mutants in all.")] = 60,
     block: Annotated[
         str,
-        typer.Option(help="node_reduction, routing_cache, lookup, all of them; router; network_interface; q_table."),
+        typer.Option(
+            help="node_reduction, routing_cache, lookup, all of them; router; network_interface; q_table; service_host."
+        ),
     ] = "all",
     seed: Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Of mutants and stimulus (default 1).")] = None,
     seed_from_commit: Annotated[

@@ -13,19 +13,20 @@ def float_advantages(shape: NetworkShape, w: np.ndarray, seen: np.ndarray) -> np
     return np.asarray(np.maximum(h @ part["WA1"] + part["bA1"], 0) @ part["WA2"] + part["bA2"])
 
 
-def test_it_decides_as_the_floats_do_where_they_are_sure() -> None:
+@pytest.mark.parametrize(("bits", "largest_error"), [(8, 0.15), (12, 0.05)])
+def test_it_decides_as_the_floats_do_where_they_are_sure(bits: int, largest_error: float) -> None:
     shape, rng = NetworkShape.of_grid(2), np.random.default_rng(1)
     w, seen = shape.drawn(rng, 0.05), rng.random((2000, 13))
-    network = quantised(shape, w, seen[:1000])
+    network = quantised(shape, w, seen[:1000], bits)
     exact = float_advantages(shape, w, seen)
-    found = network.advantages(whole_observations(seen))
+    found = network.advantages(network.whole(seen))
     scale = (exact * found).sum() / (found.astype(float) ** 2).sum()
     error = np.abs(found * scale - exact)
-    assert error.max() < 0.15 * np.abs(exact).max()
+    assert error.max() < largest_error * np.abs(exact).max()
     best = np.sort(exact, axis=1)
     sure = best[:, -1] - best[:, -2] > 2 * error.max()
     assert sure.sum() > 200
-    assert (network.actions(whole_observations(seen)) == exact.argmax(axis=1))[sure].all()
+    assert (network.actions(network.whole(seen)) == exact.argmax(axis=1))[sure].all()
 
 
 def test_small_cases_by_hand() -> None:
@@ -39,6 +40,20 @@ def test_small_cases_by_hand() -> None:
     assert network.actions(np.array([[0]])).tolist() == [0]
     assert (table[0], table[1], table[64], table[511]) == (0, 1, 59, 127)
     assert whole_observations(np.array([0.0, 0.5, 1.0])).tolist() == [0, 64, 127]
+
+
+@pytest.mark.parametrize("bits", [8, 10, 12])
+def test_tanh_between_the_places_of_its_table(bits: int) -> None:
+    """Within half a unit of the table, and half a unit of the line; at most the largest beyond 4."""
+    fraction = bits - 1
+    one, wide = np.array([[127]], np.int8), 5 << fraction
+    size = np.arange(-wide, wide + 1, 7)
+    network = Int8Network((one,), (np.zeros(1, np.int32),), (0, 0, 0), bits)
+    found = network._tanh(size)
+    exact = np.tanh(size / 2**fraction) * 2**fraction
+    assert np.abs(found - exact).max() <= 1.0 + 0.5 * (bits == 8)
+    assert found.max() == -found.min() == 2**fraction - 1
+    assert (np.diff(found) >= 0).all()
 
 
 def test_large_biases_cost_bits_of_the_weights() -> None:
@@ -60,17 +75,22 @@ def test_what_cannot_be_quantised() -> None:
         quantised(shape, w * np.nan, np.zeros((1, 7)))
     with pytest.raises(ValueError, match=r"W1 has weights up to .*; int8 takes 127 and 8388608"):
         quantised(shape, w * 1e4, np.zeros((1, 7)))
+    for bits in (7, 13):
+        with pytest.raises(ValueError, match=f"activation_bits must be 8 … 12, not {bits}"):
+            quantised(shape, w, np.zeros((1, 7)), bits)
 
 
-@pytest.mark.parametrize("widths", [(13, 32, 24, 40, 4), (7, 1, 3, 2, 2)])
-def test_kernel_has_the_same_sums(widths: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("widths", "bits"), [((13, 32, 24, 40, 4), 8), ((7, 1, 3, 2, 2), 8), ((13, 32, 24, 40, 4), 12)]
+)
+def test_kernel_has_the_same_sums(widths: tuple[int, ...], bits: int) -> None:
     shape, rng = NetworkShape(*widths), np.random.default_rng(3)
     seen = rng.random((200, widths[0])).astype(np.float32)
     seen[0], seen[1] = 0, 1
-    seen[2:60] = (rng.integers(0, 127, (58, widths[0])) + 0.5) / 127  # halves, as far as float32 has them
-    networks = [quantised(shape, shape.drawn(rng, 0.5) * scale, seen) for scale in (1, 3)]
+    seen[2:60] = (rng.integers(0, 127, (58, widths[0])) + 0.5) / ((1 << bits - 1) - 1)  # halves: float32
+    networks = [quantised(shape, shape.drawn(rng, 0.5) * scale, seen, bits) for scale in (1, 3)]
     kernel = int8_agents(networks)
     for agent, network in enumerate(networks):
         found = [int8_sums(kernel, agent, shape.widths, row).tolist() for row in seen]
-        assert found == network.advantages(whole_observations(seen)).tolist()
+        assert found == network.advantages(network.whole(seen)).tolist()
         assert len({tuple(sums) for sums in found}) > 10

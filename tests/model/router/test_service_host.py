@@ -41,14 +41,14 @@ CASES: list[tuple[str, str, str, set[str]]] = [
         {"acks_queue_full", *ALL_SET_ASIDE},
     ),
     (
-        "adaptive mesh", "{flits: 5, vcs: own, table: 8, age_limit_cycles: 150}",
-        "vcs: 4, va: free_queue, buffer_flits: 2", {"expired_entries", *ALL_SET_ASIDE},
+        "adaptive mesh", "{flits: 5, vcs: own, own_queue: 1, table: 8, age_limit_cycles: 150}",
+        "vcs: 4, va: free_queue, buffer_flits: 2", {"acks_own_full", "expired_entries", *ALL_SET_ASIDE},
     ),
     ("hyperx", "{flits: 2, delay_cycles: 4, table: 2}", "speculation: true, arbiter: matrix", ALL_SET_ASIDE),
 ]  # fmt: skip
 COUNTERS = (
-    "delivered", "acks_made", "acks_sent", "acks_home", "acks_no_entry", "acks_queue_full", "entries", "table_full",
-    "expired_entries",
+    "delivered", "acks_made", "acks_sent", "acks_home", "acks_no_entry", "acks_queue_full", "acks_own_full",
+    "entries", "table_full", "expired_entries",
 )  # fmt: skip
 
 

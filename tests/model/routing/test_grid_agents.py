@@ -1,4 +1,4 @@
-"""DQN routing on grids: its escape is proved, what does not fit is one line, agents share the routers."""
+"""DQN routing: its escape is proved, what does not fit is one line, agents share the routers."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,9 +12,9 @@ from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.records import GRANTED, HEAD, ROUTE_SIGNATURE
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.routing import RoutingError
+from hopforge.model.routing.agent_parameters import agents_of_routers
 from hopforge.model.routing.deadlock import DeadlockError, check_routing
 from hopforge.model.routing.fields_read import fields_read
-from hopforge.model.routing.grid_agents import agents_of_routers
 from hopforge.model.routing.reachable import Exploration
 from hopforge.sim.run.simulation import Simulation
 
@@ -36,7 +36,8 @@ def configured(
     [
         ("torus, radices: [4, 4]", 3), ("torus, radices: [5, 3]", 4), ("torus, radices: [4, 2, 2]", 3),
         ("mesh, radices: [3, 3]", 2), ("mesh, radices: [4, 2], hosts_per_router: 2", 3),
-        ("torus, radices: [3, 2, 2, 2]", 3),
+        ("torus, radices: [3, 2, 2, 2]", 3), ("dragonfly, p: 1, a: 3, h: 1", 3),
+        ("dragonfly, p: 2, a: 2, h: 2, g: 3", 4),
     ],
 )  # fmt: skip
 def test_escape_is_proved_and_every_gives_what_runs_do(topology: str, vcs: int) -> None:
@@ -61,7 +62,10 @@ def test_escape_is_proved_and_every_gives_what_runs_do(topology: str, vcs: int) 
     assert found <= allowed
 
 
-@pytest.mark.parametrize(("topology", "vcs"), [("torus, radices: [4, 4]", 3), ("mesh, radices: [3, 3]", 2)])
+@pytest.mark.parametrize(
+    ("topology", "vcs"),
+    [("torus, radices: [4, 4]", 3), ("mesh, radices: [3, 3]", 2), ("dragonfly, p: 1, a: 3, h: 1", 3)],
+)
 def test_asking_again_after_a_hop_of_the_escape_is_proved(topology: str, vcs: int) -> None:
     """Cut-through lets a packet return to the agents: the proof explores that, too."""
     router = f"vcs: {vcs}, switching: vct, buffer_flits: 12"
@@ -102,7 +106,7 @@ def test_who_serves_which_router() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"topology": "dragonfly, p: 2, a: 2, h: 1"}, "dqn needs a topology of kind mesh or torus, not dragonfly"),
+        ({"topology": "hyperx, sizes: [3, 2]"}, "dqn needs a topology of kind mesh or torus or dragonfly, not hyperx"),
         ({"topology": "torus, radices: [2, 2, 2, 2, 2]"}, "topology.radices must have at most 4 numbers for .*, not 5"),
         ({"router": "vcs: 2, switching: vct"}, "router.vcs must be at least 3 for routing.algorithm dqn on a torus, n"),
         ({"router": "vcs: 3, switching: vct", "topology": "torus, radices: [1, 1]"}, "dqn needs a router with a link"),

@@ -18,15 +18,16 @@ TEXT = """name: acks
 topology: {{kind: {kind}}}
 router: {{vcs: {vcs}, buffer_flits: 3, flit_bits: 56, tag_bits: 6{router}}}
 routing: {{{routing}}}
-traffic: {{include_self: false, packet_flits: 2, acknowledge: {{queue: 1, table: 3{acknowledge}}}}}
+traffic: {{include_self: false, packet_flits: 2, acknowledge: {{queue: 1, own_queue: {own}, table: 3{acknowledge}}}}}
 """
 
 
 def configuration(
     kind: str = "mesh, radices: [3]", router: str = "", acknowledge: str = "", routing: str = "algorithm: dor",
-    vcs: int = 2,
+    vcs: int = 2, own: int | str = 16,
 ) -> Config:  # fmt: skip
-    return parse_config(TEXT.format(kind=kind, router=router, acknowledge=acknowledge, routing=routing, vcs=vcs))
+    names = {"kind": kind, "router": router, "acknowledge": acknowledge, "routing": routing, "vcs": vcs, "own": own}
+    return parse_config(TEXT.format(**names))
 
 
 def recorded(config: Config, cycles: int, load: float = 0.3) -> RecordedNetwork:
@@ -66,6 +67,15 @@ def test_on_verilator(kind: str, router: str, acknowledge: str, tmp_path: Path) 
     assert run.packets > 400
 
 
+@pytest.mark.study
+def test_more_of_its_own_than_a_router_can_send(tmp_path: Path) -> None:
+    """At load .3 queues of their own fill: hardware and simulator make none in the same cycles."""
+    run = recorded(configuration("mesh, radices: [3, 3]", own=3), 2000, 0.3)
+    result = replay_verilator(to_verilog(run.component, "acks"), "acks", run.replay, tmp_path).result
+    assert result.first is None, str(result.first)
+    assert run.packets > 1000
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -75,6 +85,7 @@ def test_on_verilator(kind: str, router: str, acknowledge: str, tmp_path: Path) 
             "valiant cannot be a table of a router",
         ),
         ({"acknowledge": ", ratio: 3"}, r"traffic.acknowledge: ratio must be a power of two up to 2\^tag_bits = 64"),
+        ({"own": "null"}, "traffic.acknowledge: own_queue must be 1 or more in hardware, not null"),
         ({"acknowledge": ", flits: 1"}, "traffic.acknowledge: flits must be 2 or more in hardware"),
     ],
 )

@@ -349,6 +349,16 @@ def test_traces_fit_the_ports_of_a_router(tmp_path: Path) -> None:
     assert {name for name, _ in netlist.outputs} == {output.name for output in replay.outputs}
 
 
+def test_time_of_a_service_host_begins_elsewhere(tmp_path: Path) -> None:
+    config = load_config(CONFIGS / "acknowledges" / "mesh.yml", hardware=True)
+    host = subject(config, "service_host", 1)
+    netlist = write_netlist(host.component, "service_host", tmp_path, reset=host.reset)
+    replay = host.replays[0]()
+    assert {name for name, _ in netlist.inputs} == set(replay.inputs)
+    assert {name for name, _ in netlist.outputs} == {output.name for output in replay.outputs}
+    assert "parameter \\SRST_VALUE 32'11111111111111111111110000000000" in (tmp_path / "netlist.il").read_text()
+
+
 def test_faults_lie_between_the_routers_and_not_in_them(tmp_path: Path) -> None:
     config = load_config(CONFIGS / "network" / "table.yml", hardware=True)
     interface = subject(config, "network_interface", 1)
@@ -385,6 +395,13 @@ def test_benches_kill_mutants_of_network_interfaces(tmp_path: Path) -> None:
     assert enough(report), list(survivor_lines(report))
 
 
+@pytest.mark.study
+def test_bench_kills_mutants_of_service_hosts(tmp_path: Path) -> None:
+    config = load_config(CONFIGS / "acknowledges" / "mesh.yml", hardware=True)
+    report = mutate([config], 60, blocks=("service_host",), output=tmp_path)
+    assert enough(report), list(survivor_lines(report))
+
+
 def test_score_leaves_equivalent_mutants_out() -> None:
     mutant = Mutant(1, "inv", "$1", "A", 2, "word[2]", "hopforge/hw/x.py:1", "")
     states = ["killed"] * 18 + ["equivalent"] * 5 + ["survived"]
@@ -401,8 +418,8 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     assert block_names("network_interface") == ("network_interface",)
     with pytest.raises(
         UserError,
-        match="block must be one of node_reduction, routing_cache, lookup, router, network_interface, q_table or all, "
-        "not 'tcam'",
+        match="block must be one of node_reduction, routing_cache, lookup, router, network_interface, q_table, "
+        "service_host or all, not 'tcam'",
     ):
         block_names("tcam")
     with pytest.raises(UserError, match="--seed and --seed-from-commit exclude each other"):

@@ -38,6 +38,7 @@ def drained(run: Simulation, cycles: int) -> dict[str, int]:
     assert run.state.flits_in_flight == 0
     assert int(run.state["acks_alive"]) == 0
     assert (run.state["trail_waiting"] == 0).all()
+    assert (run.state["trail_own"] == 0).all()
     counts = trail_counts(run.state)
     assert counts["acks_made"] == counts["acks_home"] + counts["acks_no_entry"] + counts["acks_queue_full"]
     assert counts["delivered"] == int(run.state["packets_ejected"]) == int(run.state["packets_created"])
@@ -65,6 +66,7 @@ def test_every_packet_is_acknowledged_to_its_source(vcs: str) -> None:
     [
         ("{queue: 1, delay_cycles: 30}", "acks_queue_full"),
         ("{table: 2}", "table_full"),
+        ("{own_queue: 1, delay_cycles: 30}", "acks_own_full"),
         ("{age_limit_cycles: 40}", "expired_entries"),
         ("{ratio: 3, age_limit_cycles: 40}", "acks_no_entry"),
     ],
@@ -204,6 +206,7 @@ def test_what_does_not_go_together(text: str, message: str) -> None:
         ("acknowledge: {flits: 0}", "traffic.acknowledge.flits: "),
         ("acknowledge: {ratio: -1}", "traffic.acknowledge.ratio: "),
         ("acknowledge: {queue: 0}", "traffic.acknowledge.queue: "),
+        ("acknowledge: {own_queue: 0}", "traffic.acknowledge.own_queue: "),
         ("acknowledge: {table: 0}", "traffic.acknowledge.table: "),
         ("acknowledge: {age_limit_cycles: 0}", "traffic.acknowledge.age_limit_cycles: "),
         ("acknowledge: {vcs: some}", "traffic.acknowledge.vcs: "),

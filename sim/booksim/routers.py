@@ -1,0 +1,127 @@
+"""The router of BookSim 2: buffers, allocators and delays as section `router`."""
+
+from typing import Any
+
+from hopforge.sim.booksim.keys import Settings, with_parameters
+
+#: allocators of both, and whether BookSim's has arbiters of a kind of their own
+_ALLOCATORS = {"islip": "islip", "separable_input_first": "input_first", "separable_output_first": "output_first",
+               "wavefront": "wavefront"}  # fmt: skip
+_LACKS = {"max_size", "pim", "loa", "rr_wavefront", "select"}
+_ARBITERS = ("round_robin", "matrix")
+_MOST_CYCLES = 1024
+#: BookSim's loops over a stage end at the first flit that is in it, so that the others of the router wait
+_BATCHES = "BookSim takes a batch at a time through a stage of several cycles, hopforge's are pipelined"
+
+#: key → its only value here, and what another one would need
+_ONLY: dict[str, tuple[int | float | str, str]] = {
+    "router": ("iq", "hopforge has BookSim's input-queued router only (iq)"),
+    "subnets": (1, "hopforge has one physical network"),
+    "buffer_policy": ("private", "hopforge has private buffers of virtual channels only"),
+    "noq": (0, "hopforge has no queues by the next hop's output"),
+    "vc_busy_when_full": (0, "hopforge takes a virtual channel for free although it has no credit"),
+    "vc_prioritize_empty": (0, "hopforge does not prefer empty virtual channels"),
+    "vc_shuffle_requests": (0, "hopforge does not shuffle requests"),
+    "input_speedup": (1, "hopforge has one crossbar port for each input"),
+    "output_speedup": (1, "hopforge has one crossbar port for each output"),
+    "internal_speedup": (1.0, "hopforge's routers make one step a cycle"),
+    "output_buffer_size": (-1, "hopforge's router has no output buffers of a limited size"),
+    "vc_alloc_delay": (1, "BookSim itself ends with a failed assertion unless it is 1"),
+    "sw_alloc_delay": (1, "BookSim itself ends with a failed assertion unless it is 1"),
+}
+
+
+def translate_router(settings: Settings) -> dict[str, Any]:
+    """Translate buffers, allocators and delays.
+
+    Raises
+    ------
+    BooksimError
+        What hopforge lacks, by its name.
+    """
+    for key, (value, why) in _ONLY.items():
+        settings.must_be(key, value, why)
+    settings.no_effect(
+        "private buffers", "private_bufs", "private_buf_size", "private_buf_start_vc", "private_buf_end_vc",
+        "max_held_slots", "feedback_aging_scale", "feedback_offset",
+    )  # fmt: skip
+    vcs = settings.at_least("num_vcs", 1, 16)
+    router: dict[str, Any] = {"vcs": vcs, "buffer_flits": _buffer_flits(settings, vcs)}
+    router |= _allocators(settings)
+    router |= _speculation(settings)
+    router["rc_cycles"] = settings.at_least("routing_delay", 0)
+    if router["rc_cycles"] > 1:
+        settings.refuse("routing_delay", _BATCHES)
+    router["credit_delay_cycles"] = settings.at_least("credit_delay", 0, _MOST_CYCLES)
+    settings.must_be("st_prepare_delay", 0, _BATCHES)
+    settings.must_be("st_final_delay", 1, _BATCHES)
+    if settings.at_least("hold_switch_for_packet", 0, 1):
+        if "speculation" in router:
+            settings.refuse("hold_switch_for_packet", "hopforge holds the switch without speculation only")
+        router["hold_switch"] = True
+    if settings.at_least("wait_for_tail_credit", 0, 1):
+        router["vc_release"] = "credits"
+    return router
+
+
+def _buffer_flits(settings: Settings, vcs: int) -> int:
+    shared = settings.whole("buf_size")
+    if shared > 0:
+        settings.no_effect("buf_size says the size of all buffers of a port", "vc_buf_size")
+        if shared % vcs:
+            settings.refuse("buf_size", f"must be a multiple of num_vcs = {vcs}; BookSim drops the rest")
+        return shared // vcs
+    return settings.at_least("vc_buf_size", 1, 65535)
+
+
+def _allocators(settings: Settings) -> dict[str, str]:
+    """Return va, sa and, if it is another one, their arbiter."""
+    found: dict[str, str] = {}
+    arbiters: dict[str, str] = {}
+    for key, ours in (("vc_allocator", "va"), ("sw_allocator", "sa")):
+        name, parameters = with_parameters(settings.text(key))
+        if name not in _ALLOCATORS:
+            why = f"hopforge has no allocator {name}" if name in _LACKS else "BookSim has no such allocator"
+            settings.refuse(key, f"{why}; it has {', '.join(_ALLOCATORS)}")
+        found[ours] = _ALLOCATORS[name]
+        if name == "islip":
+            _one_iteration(settings, key, parameters)
+            arbiters[key] = "round_robin"
+        elif name != "wavefront":
+            arbiters[key] = parameters[0] if parameters else settings.text("arb_type")
+            if arbiters[key] not in _ARBITERS:
+                settings.refuse(key if parameters else "arb_type", f"hopforge has arbiters {', '.join(_ARBITERS)}")
+    if len(set(arbiters.values())) > 1:
+        settings.refuse("sw_allocator", "hopforge has the same arbiters in both allocators; here they differ")
+    if "matrix" in arbiters.values():
+        found["arbiter"] = "matrix"
+    settings.no_effect("the allocators do not ask for it", "arb_type", "alloc_iters")
+    if any(name == "islip" for name in found.values()):
+        settings.without_effect.pop("alloc_iters", None)
+    if any(name.endswith("_first") for name in found.values()):
+        settings.without_effect.pop("arb_type", None)
+    return found
+
+
+def _one_iteration(settings: Settings, key: str, parameters: list[str]) -> None:
+    if parameters:
+        if parameters[0] != "1":
+            settings.refuse(key, "hopforge's islip makes one iteration")
+    else:
+        settings.must_be("alloc_iters", 1, "hopforge's islip makes one iteration")
+
+
+def _speculation(settings: Settings) -> dict[str, Any]:
+    keys = ("spec_sw_allocator", "spec_check_elig", "spec_check_cred", "spec_mask_by_reqs")
+    if settings.at_least("speculative", 0, 1) == 0:
+        settings.no_effect("no speculation", *keys)
+        return {}
+    settings.must_be("spec_check_elig", 1, "hopforge drops speculative grants without a virtual channel")
+    settings.must_be("spec_check_cred", 1, "hopforge drops speculative grants without a credit")
+    settings.must_be("spec_mask_by_reqs", 0, "hopforge masks by grants, not by requests")
+    own, other = settings.text("sw_allocator"), settings.text("spec_sw_allocator")
+    if other == "prio":
+        return {"speculation": "shared" if own == "islip" else True}
+    if other != own:
+        settings.refuse("spec_sw_allocator", f"must be prio or the switch allocator {own}")
+    return {"speculation": True}

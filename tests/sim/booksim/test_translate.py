@@ -1,0 +1,193 @@
+"""`hopforge import booksim`: what every key becomes, what is refused, and runs beside BookSim's own figures."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from hopforge.cli import app
+from hopforge.model.config import load_config
+from hopforge.model.routing.booksim_min import first_ports
+from hopforge.model.topology.configured import configured_network
+from hopforge.sim.booksim.grammar import BooksimError
+from hopforge.sim.booksim.translate import translate
+from hopforge.sim.run.simulation import Simulation
+
+#: the router of our reference runs
+ROUTER = """num_vcs = 4; vc_buf_size = 8; vc_allocator = islip; sw_allocator = islip; routing_delay = 0;
+credit_delay = 2; injection_rate_uses_flits = 1; injection_rate = 0.1; sample_period = 2500;
+"""
+MESH = f"topology = mesh; k = 8; n = 2; routing_function = dor; {ROUTER}"
+BUTTERFLY = f"topology = flatfly; k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2; use_noc_latency = 0; {ROUTER}"
+
+
+def sections(folder: Path, text: str, *parameters: str) -> dict[str, Any]:
+    (folder / "case.cfg").write_text(text)
+    return translate([str(folder / "case.cfg"), *parameters]).sections
+
+
+def run(folder: Path, text: str, load: float, *parameters: str, cycles: int = 6000) -> Any:
+    (folder / "case.cfg").write_text(text)
+    found = translate([str(folder / "case.cfg"), *parameters])
+    found.write(folder / "case.yml")
+    limits = {"warmup_cycles": 2000, "min_cycles": cycles, "max_cycles": cycles}
+    config = load_config(folder / "case.yml", keys=False)
+    config = config.model_copy(update={"simulation": config.simulation.model_copy(update=limits)})
+    return Simulation(config, load, 1).run()
+
+
+def test_defaults_are_those_of_booksim(tmp_path: Path) -> None:
+    found = sections(tmp_path, "routing_function = dim_order;")
+    assert found == {
+        "name": "case", "seed": 0, "topology": {"kind": "torus", "radices": [8, 8]},
+        "router": {"vcs": 16, "buffer_flits": 8, "va": "islip", "sa": "islip", "rc_cycles": 1,
+                   "credit_delay_cycles": 0, "link_latency_cycles": 2},
+        "routing": {"algorithm": "dor", "vc_rule": "fixed", "ties": "random"},
+        "traffic": {"pattern": "uniform", "packet_flits": 1},
+        "simulation": {"load": 0.1, "warmup_cycles": 3000, "min_cycles": 3000, "max_cycles": 10000, "precision": 0.005},
+    }  # fmt: skip
+
+
+def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
+    found = sections(tmp_path, MESH, "injection_rate=.2", "seed=3", "packet_size={{1,5}}", "sim_type=throughput")
+    assert (found["seed"], found["simulation"]["load"]) == (3, 0.2)
+    assert found["traffic"] == {"pattern": "uniform", "packet_lengths": [1, 5], "packet_weights": [1, 1]}
+    assert found["simulation"]["min_cycles"] == found["simulation"]["max_cycles"] == 7500
+    packets = sections(tmp_path, MESH, "injection_rate_uses_flits=0", "packet_size=4")
+    assert packets["simulation"]["load"] == 0.4
+    # a text that was given counts, although a number comes later
+    assert sections(tmp_path, MESH, "packet_size={{2}}", "packet_size=4")["traffic"]["packet_flits"] == 2
+
+
+@pytest.mark.parametrize(("parameter", "where", "expected"), [
+    ("wait_for_tail_credit=1", "router.vc_release", "credits"),
+    ("vc_allocator=separable_input_first", "router.va", "input_first"),
+    ("speculative=1", "router.speculation", "shared"),
+    ("hold_switch_for_packet=1", "router.hold_switch", True),
+    ("buf_size=64", "router.buffer_flits", 16),
+    ("routing_function=xy_yx", "routing.algorithm", "booksim_xy_yx"),
+    ("traffic=hotspot({{27,36}})", "traffic.targets", [27, 36]),
+    ("injection_process=on_off({-1.0,0.01,0.5})", "traffic.burst_cycles", 100.0),
+])  # fmt: skip
+def test_a_key_becomes(tmp_path: Path, parameter: str, where: str, expected: Any) -> None:
+    section, key = where.split(".")
+    assert sections(tmp_path, MESH, parameter)[section][key] == expected
+
+
+def test_tornado_moves_every_digit_of_the_terminal(tmp_path: Path) -> None:
+    traffic = sections(tmp_path, BUTTERFLY, "routing_function=ran_min", "traffic=tornado")["traffic"]
+    # 8 columns and 8 rows of terminals: 3 further in both
+    assert traffic["destinations"][0] == 3 + 8 * 3
+    assert traffic["destinations"][63] == 2 + 8 * 2
+
+
+@pytest.mark.parametrize(("parameter", "message"), [
+    ("vc_alloc_delay=2", "vc_alloc_delay = 2: BookSim itself ends with a failed assertion"),
+    ("sw_alloc_delay=2", "sw_alloc_delay = 2: BookSim itself ends with a failed assertion"),
+    ("st_final_delay=2", "st_final_delay = 2: BookSim takes a batch at a time"),
+    ("routing_delay=2", "routing_delay = 2: BookSim takes a batch at a time"),
+    ("internal_speedup=2.0", "internal_speedup = 2.0: hopforge's routers make one step a cycle"),
+    ("sw_allocator=max_size", "sw_allocator = max_size: hopforge has no allocator max_size; it has islip"),
+    ("alloc_iters=2", "alloc_iters = 2: hopforge's islip makes one iteration"),
+    ("topology=fly", "topology = fly: hopforge has no networks"),
+    ("routing_function=min_adapt", "routing_function = min_adapt: "),
+    ("routing_function=nonsense", "routing_function = nonsense: topology mesh has adaptive_xy_yx, dim_order, dor"),
+    ("traffic=randperm", "traffic = randperm: drawn with BookSim's own random numbers; .* with --permutation"),
+    ("traffic=tornado({9999999999,2,1})", "its parameters k, n, xr must be whole numbers"),
+    ("traffic=hotspot({{64}})", "hot terminals must be given"),
+    ("injection_rate=1.5", "offers 1.5 flits per host and cycle"),
+    ("injection_rate=0.0", r"hopforge takes loads in \(0, 1\]"),
+    ("classes=2", "classes = 2: hopforge has one class of traffic"),
+    ("num_vcs=17", "num_vcs = 17: must be 1 to 16"),
+    ("seed=time", "seed = time: must be a whole number"),
+    ("n=40", r"n = 40: must be 1 to 12"),
+    ("n=12", r"k\^n = 68719476736 routers are more than hopforge handles"),
+])  # fmt: skip
+def test_what_hopforge_cannot_do_is_refused_by_name(tmp_path: Path, parameter: str, message: str) -> None:
+    with pytest.raises(BooksimError, match=message) as caught:
+        sections(tmp_path, MESH, parameter)
+    assert str(caught.value).startswith(f"parameter {parameter}: ")
+
+
+def test_adaptive_orders_need_routes_that_are_computed_on_arrival(tmp_path: Path) -> None:
+    with pytest.raises(BooksimError, match="routing_delay = 0: BookSim's adaptive_xy_yx then reads"):
+        sections(tmp_path, MESH, "routing_function=adaptive_xy_yx")
+    found = sections(tmp_path, MESH, "routing_function=adaptive_xy_yx", "routing_delay=1")
+    assert found["routing"] == {"algorithm": "booksim_adaptive_xy_yx"}
+
+
+def test_a_network_file_holds_latencies_in_one_direction(tmp_path: Path) -> None:
+    net = "router 0 node 0 router 1 5 router 2\nrouter 1 node 1 router 2\nnode 2 router 2\n"
+    (tmp_path / "net.txt").write_text(net)
+    text = f"topology = anynet; network_file = net.txt; routing_function = min; {ROUTER}"
+    (tmp_path / "case.cfg").write_text(text)
+    found = translate([str(tmp_path / "case.cfg")])
+    lines = found.files[".anynet"].splitlines()[1:]
+    assert lines == [
+        "router 0 node 0 router 1 5 router 2 1", "router 1 node 1 router 0 1 router 2 1",
+        "router 2 node 2 router 0 1 router 1 1",
+    ]  # fmt: skip
+    assert found.sections["routing"] == {"algorithm": "booksim_min", "check": False}
+    found.write(tmp_path / "case.yml")
+    topology = configured_network(load_config(tmp_path / "case.yml", keys=False))
+    ways = [[-1 if p < 0 else int(topology.peer_router[r, p]) for p in first_ports(topology, r)] for r in range(3)]
+    # from 0 to 1 over 2, since the direct link takes 5 cycles; back directly
+    assert ways == [[-1, 2, 2], [0, -1, 2], [0, 1, -1]]
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("router 0 node 0 router 0\n", ":1: router 0 is linked to itself"),
+    ("router 0 node 0 router 1\nrouter 1 node 0\n", ":2: node 0 is at router 1 and at router 0"),
+    ("router 0 nodes 0\n", ":1: expected router or node, not 'nodes'"),
+    ("router 0 node 0 3 router 1\n", ":1: latency 3 of the link to node 0"),
+    ("router 0 node 0 router 2\n", ": router 1 is missing"),
+    ("router 0 node 99999999999 router 2\n", ":1: expected the number of a node"),
+])  # fmt: skip
+def test_a_wrong_network_file_is_one_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "net.txt").write_text(text)
+    with pytest.raises(BooksimError, match=message):
+        sections(tmp_path, f"topology = anynet; network_file = net.txt; routing_function = min; {ROUTER}")
+
+
+@pytest.mark.parametrize(("text", "load", "latency", "routers", "within"), [
+    # BookSim's own runs (two seeds, 7500 cycles): mean latency and routers visited; UGAL within 3 %
+    (f"{BUTTERFLY} routing_function = ran_min; traffic = bitcomp;", 0.15, 14.572, 3.0, 0.02),
+    (f"{BUTTERFLY} routing_function = ugal; traffic = tornado;", 0.22, 15.993, 3.2648, 0.03),
+    (f"{BUTTERFLY} routing_function = ugal_xyyx; traffic = bitcomp;", 0.15, 17.72, None, 0.03),
+    (f"topology = tree4; k = 4; n = 3; routing_function = nca; {ROUTER}", 0.1, 19.878, None, 0.02),
+    ("topology = cmesh; k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = dor_no_express; "
+     f"use_noc_latency = 0; hold_switch_for_packet = 1; packet_size = 4; {ROUTER}", 0.1, 21.654, 3.5, 0.02),
+    # links of 2, 4 and 6 cycles by distance
+    (f"{BUTTERFLY} routing_function = ran_min; use_noc_latency = 1;", 0.1, 15.619, 2.5, 0.02),
+])  # fmt: skip
+def test_latency_and_hops_are_those_of_booksim(
+    tmp_path: Path, text: str, load: float, latency: float, routers: float | None, within: float
+) -> None:
+    found = run(tmp_path, text, load)
+    assert found.latency == pytest.approx(latency, rel=within)
+    if routers is not None:
+        assert found.hops == pytest.approx(routers, rel=0.01)
+
+
+def test_one_channel_bounds_bit_complement(tmp_path: Path) -> None:
+    # each router sends all to one router: four flits over one channel
+    text = f"{BUTTERFLY} routing_function = ran_min; traffic = bitcomp;"
+    assert run(tmp_path, text, 0.5).accepted == pytest.approx(0.25, rel=0.01)
+
+
+def test_the_command_writes_what_net_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("case.cfg").write_text(f"{BUTTERFLY}routing_function = ugal; watch_out = -; latency_thres = 300.0;")
+    runner = CliRunner()
+    result = runner.invoke(app, ["import", "booksim", "case.cfg", "injection_rate=.2", "-o", "mine.yml"])
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in tmp_path.iterdir()} == {"case.cfg", "mine.yml", "mine.anynet"}
+    assert "watch_out (what BookSim prints or writes)" in " ".join(result.output.split())
+    assert yaml.safe_load(Path("mine.yml").read_text())["topology"] == {"kind": "edge_list", "file": "mine.anynet"}
+    result = runner.invoke(app, ["import", "booksim", "case.cfg"])
+    assert result.exit_code == 0, result.output
+    assert Path("build/case/import/booksim/case.yml").is_file()
+    with pytest.raises(BooksimError, match="name a YAML file"):
+        runner.invoke(app, ["import", "booksim", "case.cfg", "-o", "/dev/stdout"], catch_exceptions=False)
