@@ -9,12 +9,8 @@ from amaranth.hdl import Fragment
 from amaranth.lib.wiring import Component
 
 from hopforge.gen.design import NetworkDesign, engine_parameters, network_design
-<<<<<<< HEAD
-from hopforge.hw.lookup_engine import is_deep
-=======
 from hopforge.gen.service_host import ServiceHostDesign, service_host_design
-from hopforge.hw.lookup_engine import is_deep, lookup_engine
->>>>>>> next
+from hopforge.hw.lookup_engine import is_deep
 from hopforge.hw.network import Network
 from hopforge.hw.q_table import QTable
 from hopforge.hw.router import Router
@@ -33,12 +29,8 @@ from hopforge.sim.benches.routing_cache import routing_cache_bench
 from hopforge.sim.benches.service_host import ServiceTraffic, service_host_replay
 from hopforge.sim.cosim.lookup import engine_traffic
 from hopforge.sim.cosim.mutation_race import Surroundings, Use
-<<<<<<< HEAD
-from hopforge.sim.cosim.mutation_report import INTERFACE, Q_TABLE, ROUTER, BlockName
-from hopforge.sim.cosim.observed_engine import OBSERVER, ObservedEngine
-=======
 from hopforge.sim.cosim.mutation_report import INTERFACE, Q_TABLE, ROUTER, SERVICE_HOST, BlockName
->>>>>>> next
+from hopforge.sim.cosim.observed_engine import OBSERVER, ObservedEngine
 from hopforge.sim.cosim.prepared import engine_setup
 from hopforge.sim.cosim.router import router_of
 from hopforge.sim.drive.held_stimulus import held_stimulus
