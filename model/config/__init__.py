@@ -17,13 +17,16 @@ from hopforge.model.config.root import Config, CosimConfig, TimingConfig
 from hopforge.model.config.router import RouterConfig, RoutingConfig
 from hopforge.model.config.simulation import SimulationConfig
 from hopforge.model.config.topology import (
+    ClosConfig,
     DragonflyConfig,
+    DragonflyPlusConfig,
     EdgeListConfig,
     FatTreeConfig,
     FullyConnectedConfig,
     HyperXConfig,
     LayoutRandomConfig,
     MeshConfig,
+    PolarFlyConfig,
     RandomRegularConfig,
     SlimFlyConfig,
     TopologyConfig,
@@ -35,11 +38,13 @@ from hopforge.model.config.workload import WorkloadConfig
 __all__ = [
     "AddressConfig",
     "CacheConfig",
+    "ClosConfig",
     "Config",
     "ConfigError",
     "CosimConfig",
     "CrcConfig",
     "DragonflyConfig",
+    "DragonflyPlusConfig",
     "EdgeListConfig",
     "FatTreeConfig",
     "FullyConnectedConfig",
@@ -48,6 +53,7 @@ __all__ = [
     "LayoutRandomConfig",
     "LookupConfig",
     "MeshConfig",
+    "PolarFlyConfig",
     "RandomRegularConfig",
     "RouterConfig",
     "RoutingConfig",

@@ -10,13 +10,16 @@ from hopforge.model.config.lookup import KEY_MODE_BITS, MAX_WIDTH_BITS, AddressC
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import (
     TABLE_KINDS,
+    ClosConfig,
     DragonflyConfig,
+    DragonflyPlusConfig,
     EdgeListConfig,
     FatTreeConfig,
     FullyConnectedConfig,
     HyperXConfig,
     LayoutRandomConfig,
     MeshConfig,
+    PolarFlyConfig,
     RandomRegularConfig,
     SlimFlyConfig,
     TopologyConfig,
@@ -81,6 +84,8 @@ def key_problems(topology: TopologyConfig, address: AddressConfig, lookup: Looku
 def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
     """Return (key that decides, routers, links of a router, hosts of a router) of a kind whose hosts are numbered.
 
+    Where routers differ the sum of both is the largest number of ports.
+
     None for the other kinds and for an edge list.
     """
     if isinstance(topology, FullyConnectedConfig):
@@ -90,6 +95,19 @@ def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
         return "topology.sizes", math.prod(topology.sizes), links, topology.hosts_per_router
     if isinstance(topology, SlimFlyConfig):
         return "topology.q", 2 * topology.q**2, topology.links_per_router, topology.terminals
+    if isinstance(topology, PolarFlyConfig):
+        q = topology.q
+        return "topology.q", q * q + q + 1, topology.links_per_router, topology.terminals
+    if isinstance(topology, DragonflyPlusConfig):
+        width = max(topology.hosts_per_router + topology.spines, topology.leaves + topology.h)
+        routers = topology.groups * (topology.leaves + topology.spines)
+        return "topology.spines", routers, width - topology.hosts_per_router, topology.hosts_per_router
+    if isinstance(topology, ClosConfig):
+        middle, root = topology.leaves + topology.roots_of_middle, topology.pods * topology.middles
+        root //= 1 if topology.uplinks == "all" else topology.middles
+        width = max(topology.hosts_per_router + topology.middles, middle, root if topology.roots else 0)
+        routers = topology.pods * (topology.leaves + topology.middles) + topology.roots
+        return "topology.leaves", routers, width - topology.hosts_per_router, topology.hosts_per_router
     if isinstance(topology, RandomRegularConfig):
         return "topology.routers", topology.routers, topology.degree, topology.hosts_per_router
     if isinstance(topology, LayoutRandomConfig):
@@ -191,10 +209,11 @@ def _host_numbers(topology: TopologyConfig, address: AddressConfig) -> Iterator[
     shape = graph_shape(topology)
     assert shape is not None
     key, routers, _, terminals = shape
-    if routers * terminals > 1 << address.width_bits:
+    hosts = topology.hosts if isinstance(topology, DragonflyPlusConfig | ClosConfig) else routers * terminals
+    if hosts > 1 << address.width_bits:
         yield Problem(
             key,
-            f"{routers * terminals} hosts are more than the {1 << address.width_bits} addresses of"
+            f"{hosts} hosts are more than the {1 << address.width_bits} addresses of"
             f" address.width_bits={address.width_bits}",
         )
 

@@ -97,7 +97,7 @@ class RouterConfig(Section):
     link_latency_cycles: Annotated[int, Field(ge=1, le=65535)] = 1
     """Latency of the links between routers (dragonfly: inside a group)."""
     global_latency_cycles: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Dragonfly: latency of the links between groups (default: as inside)."""
+    """Dragonfly, Dragonfly+: latency of the links between groups (default: as inside)."""
     host_latency_cycles: Annotated[int, Field(ge=1, le=65535)] = 1
     """Latency of the links between hosts and routers."""
     cycles_per_flit: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -186,9 +186,10 @@ class RoutingConfig(Section):
     """The routing algorithm."""
 
     algorithm: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = "dor"
-    """dor, star_channel, dqn, valiant (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca,
-    anca (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
-    (dragonfly); shortest, up_down, shortest_escape, tables (any network); booksim_dor, booksim_xy_yx,
+    """dor, star_channel, dqn (mesh, torus), there with `router.model: packet` abr, por, ofr; d_mod_k, nca, anca
+    (fat_tree); dragonfly_min, valiant_group, valiant_node, ugal_group, ugal_node, par, q_routing, q_adaptive
+    (dragonfly); dimwar, omniwar, dal (hyperx); valiant_compact, ugal_compact (polarfly); minimal, valiant, ugal,
+    ugal_global, shortest, up_down, shortest_escape, tables (any network); booksim_dor, booksim_xy_yx,
     booksim_adaptive_xy_yx, booksim_romm, booksim_valiant, booksim_ugal, booksim_ugal_xy_yx, booksim_nca, booksim_min,
     booksim_val, booksim_ugal_four, both also with _by_hop (docs/definitions/booksim-routing.md); or `file`."""
     file: ConfigPath | None = None
@@ -204,7 +205,22 @@ class RoutingConfig(Section):
     ejection: Literal["any", "class"] = "any"
     """dragonfly_min: virtual channels on the link to the host: any, or those of the packet's class as in BookSim."""
     bias: float = 0.0
-    """ugal_group, ugal_node, par: packets by which twice the queue of the non-minimal way must be shorter."""
+    """ugal_group, ugal_node, par: packets by which twice the queue of the non-minimal way must be shorter. ugal,
+    ugal_global: what is added to the detour's side of the comparison. dimwar, omniwar, dal: to a deroute's queue."""
+    deroutes: Annotated[int, Field(ge=0, le=15)] | None = None
+    """omniwar: most deroutes of a packet (default: one for each dimension)."""
+    ways: Literal["all", "one", "tables"] | None = None
+    """minimal, valiant, ugal, ugal_global: all shortest paths (default), one for each pair (dimension order on grids
+    and HyperX), or those of section `tables`."""
+    classes: Literal["phases", "turns", "hops"] | None = None
+    """minimal, valiant, ugal, ugal_global: what raises the class of a packet's virtual channel (default: the scheme
+    with the fewest classes)."""
+    candidates: Annotated[int, Field(ge=1, le=16)] = 4
+    """ugal, ugal_global: intermediate routers that are drawn for each packet."""
+    over: Literal["routers", "groups"] = "routers"
+    """valiant, ugal, ugal_global: detours go over a router, or (dragonfly, dragonfly_plus, slim_fly) into a group."""
+    rule: Literal["product", "double", "three_halves"] = "product"
+    """ugal: compares links times queue of both ways; or the queue of the minimal one with 2 or 1.5 times the other."""
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.2
     """q_adaptive, q_routing: learning rate; q_adaptive: towards shorter times."""
     beta: Annotated[float, Field(ge=0, le=1)] = 0.04

@@ -89,6 +89,15 @@ class HyperXConfig(Section):
     """Hosts at every router."""
 
 
+def _field_problems(q: int) -> Iterator[Problem]:
+    """Check that GF(q) exists."""
+    if prime_power(q) is not None:
+        return
+    below = next((n for n in range(q - 1, 1, -1) if prime_power(n)), 2)
+    above = next(n for n in range(q + 1, 2 * q + 2) if prime_power(n))
+    yield Problem("q", f"must be a power of a prime, such as {below} or {above}, not {q}")
+
+
 class SlimFlyConfig(Section):
     """Slim Fly: the McKay-Miller-Širáň graph of 2q² routers, of diameter 2."""
 
@@ -116,8 +125,104 @@ class SlimFlyConfig(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Check that GF(q) exists."""
-        if prime_power(self.q) is None:
-            yield Problem("q", f"must be a power of a prime, not {self.q}")
+        yield from _field_problems(self.q)
+
+
+class PolarFlyConfig(Section):
+    """PolarFly: the polarity graph of Erdős and Rényi, q² + q + 1 routers, of diameter 2."""
+
+    kind: Literal["polarfly"]
+    """Polarity graph of a projective plane."""
+    q: Annotated[int, Field(ge=2, le=1021)]
+    """Power of a prime; every router has q + 1 links, but the q + 1 quadrics, whose own point lies on their line: q."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Hosts at every router; half the links, rounded up, unless given."""
+
+    @property
+    def links_per_router(self) -> int:
+        """Largest degree q + 1 of the graph."""
+        return self.q + 1
+
+    @property
+    def terminals(self) -> int:
+        """Hosts at every router."""
+        return -(-self.links_per_router // 2) if self.hosts_per_router is None else self.hosts_per_router
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that GF(q) exists."""
+        yield from _field_problems(self.q)
+
+
+class DragonflyPlusConfig(Section):
+    """Dragonfly+ (Megafly): groups of leaves and spines, all groups linked by their spines."""
+
+    kind: Literal["dragonfly_plus"]
+    """Groups of complete bipartite graphs of leaves, which have the hosts, and spines, which have the global links."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)]
+    """Hosts of a leaf."""
+    leaves: Annotated[int, Field(ge=1, le=256)]
+    """Leaves of a group."""
+    spines: Annotated[int, Field(ge=1, le=256)]
+    """Spines of a group."""
+    h: Annotated[int, Field(ge=1, le=256)]
+    """Global links of a spine."""
+    g: Annotated[int, Field(ge=2)] | None = None
+    """Groups; spines·h + 1 unless given. g − 1 must divide spines·h: so many links has each pair of groups."""
+
+    @property
+    def groups(self) -> int:
+        """Number of groups, spines·h + 1 unless given."""
+        return self.spines * self.h + 1 if self.g is None else self.g
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return self.groups * self.leaves * self.hosts_per_router
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that global links can be shared evenly."""
+        if self.spines * self.h % (self.groups - 1):
+            yield Problem(
+                "g", f"g − 1 must divide spines·h = {self.spines * self.h} (links for each other group), not g={self.g}"
+            )
+
+
+class ClosConfig(Section):
+    """Folded Clos: a tree of two or three levels whose links up may be fewer than those down."""
+
+    kind: Literal["clos"]
+    """Leaves, middles and roots: leaf and spine without roots, a fat tree of pods with them."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)]
+    """Hosts of a leaf."""
+    pods: Annotated[int, Field(ge=1, le=4096)] = 1
+    """Parts, each a complete bipartite graph of leaves and middles."""
+    leaves: Annotated[int, Field(ge=1, le=4096)]
+    """Leaves of a pod."""
+    middles: Annotated[int, Field(ge=1, le=256)]
+    """Middles of a pod."""
+    roots: Annotated[int, Field(ge=0, le=4096)] = 0
+    """Roots, which link the pods; 0 for one pod."""
+    uplinks: Literal["share", "all"] = "share"
+    """Every middle has its share of the roots, the same in each pod; or all of them."""
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return self.pods * self.leaves * self.hosts_per_router
+
+    @property
+    def roots_of_middle(self) -> int:
+        """Links up of a middle."""
+        return self.roots if self.uplinks == "all" else self.roots // self.middles
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that pods are linked, and roots shared evenly."""
+        if self.pods > 1 and self.roots == 0:
+            yield Problem("roots", f"must be at least 1 for pods={self.pods}, not 0")
+        elif self.pods == 1 and self.roots:
+            yield Problem("roots", f"must be 0 for pods=1, not {self.roots}")
+        elif self.uplinks == "share" and self.roots % self.middles:
+            yield Problem("roots", f"must be a multiple of middles={self.middles} to be shared, not {self.roots}")
 
 
 class RandomRegularConfig(Section):
@@ -195,6 +300,9 @@ TopologyConfig = Annotated[
     | FullyConnectedConfig
     | HyperXConfig
     | SlimFlyConfig
+    | PolarFlyConfig
+    | DragonflyPlusConfig
+    | ClosConfig
     | RandomRegularConfig
     | LayoutRandomConfig
     | EdgeListConfig,
@@ -202,4 +310,7 @@ TopologyConfig = Annotated[
 ]
 
 #: kinds whose switches find their way by tables: the whole address is the key
-TABLE_KINDS = ("fully_connected", "hyperx", "slim_fly", "random_regular", "layout_random", "edge_list")
+TABLE_KINDS = (
+    "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "clos", "random_regular", "layout_random",
+    "edge_list",
+)  # fmt: skip

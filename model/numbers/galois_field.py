@@ -73,6 +73,10 @@ class GaloisField:
         product = self.powers[(self._logarithm[a] + self._logarithm[b]) % (self.q - 1)]
         return np.where((np.asarray(a) == 0) | (np.asarray(b) == 0), 0, product)
 
+    def inverse(self, a: Elements) -> Elements:
+        """Return the multiplicative inverses of elements other than 0."""
+        return self.powers[-self._logarithm[a] % (self.q - 1)]
+
     def _digitwise(self, a: Elements, b: Elements, sign: int) -> Elements:
         total = np.zeros(np.broadcast(a, b).shape, np.int64)
         for i in range(self.m):

@@ -9,6 +9,7 @@ from hopforge.model.network.core.user_code import candidate, draw_below, output_
 from hopforge.model.network.parts.feedback import Feedback, learner, reporter
 from hopforge.model.routing import (
     booksim_min,
+    detours,
     dragonfly,
     dragonfly_adaptive,
     dragonfly_learning,
@@ -16,6 +17,7 @@ from hopforge.model.routing import (
     graph_detours,
     grid,
     grid_agents,
+    hyperx_adaptive,
     line_order,
     random_minimal,
     tables,
@@ -33,6 +35,7 @@ __all__ = [
     "Topology",
     "booksim_min",
     "candidate",
+    "detours",
     "dragonfly",
     "dragonfly_adaptive",
     "dragonfly_learning",
@@ -41,6 +44,7 @@ __all__ = [
     "graph_detours",
     "grid",
     "grid_agents",
+    "hyperx_adaptive",
     "learner",
     "line_order",
     "output_vc",

@@ -92,6 +92,9 @@ def check_routing(
         )
     record = state.record[0]
     destinations = list(range(topology.hosts)) if hosts is None else np.flatnonzero(hosts).tolist()
+    if plan.one_per_router and plan.unguarded is None:
+        _, first = np.unique(topology.host_router[destinations], return_index=True)
+        destinations = [destinations[place] for place in first]
     if lengths is None:
         lengths = packet_lengths(state)
     explored = relation if plan.unguarded is None else plan.route

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
-from hopforge.model.routing import hyperx
+from hopforge.model.routing import detours, hyperx
 from hopforge.model.routing.plan import (
     RoutingError,
     RoutingPlan,
@@ -297,8 +297,13 @@ def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
 
 @register("valiant")
 def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-    """Dimension order to a random router, then to the destination; each part has VCs of its own (2 mesh, 4 torus)."""
-    need_kind(topology, "valiant", "mesh", "torus")
+    """Dimension order to a random router, then to the destination; each part has VCs of its own (2 mesh, 4 torus).
+
+    On other networks, and with `ways` or `classes`: `detours`.
+    """
+    given = options.get("ways") or options.get("classes") or options.get("over", "routers") != "routers"
+    if topology.kind not in ("mesh", "torus") or given:
+        return detours.prepare_valiant(topology, vcs, options)
     classes = 1 if topology.kind == "mesh" else 2
     need_vcs(f"valiant on a {topology.kind}", vcs, 2 * classes)
     table = grid_table(topology, vcs)

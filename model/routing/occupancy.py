@@ -1,4 +1,4 @@
-"""Queues that a routing relation may look at: those behind the output ports of its own router."""
+"""How full what lies behind an output port is, as adaptive routing relations see it."""
 
 from numba import njit
 
@@ -7,7 +7,7 @@ from hopforge.model.network.core.records import Net, output_vc
 
 @njit
 def used_credits(net: Net, router: int, port: int) -> int:
-    """Flits sent by a port whose credits are not back, over all its VCs."""
+    """Credits in use over all VCs of a port; with output queues, what waits in them besides."""
     first = (router * net.ports + port) * net.vcs
     used = 0
     for v in range(net.vcs):

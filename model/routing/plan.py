@@ -43,6 +43,12 @@ class RoutingPlan:
         ``packet.via`` is a router drawn at the source, by the relation.
     random : bool
         Draws random numbers, with `draw_below`: the proof goes through all of them.
+    every_candidates : int
+        Largest count of `every`, if it is more.
+    one_per_router : bool
+        Answers for hosts of one router differ only in the last link: the proof takes one host of each.
+    words : str
+        How its virtual channels keep it free of deadlock, for people.
     by_source : bool
         The source decides among parallel links (``links: hash``), which tables and lookups do not know.
     inject_mask : int or ndarray
@@ -78,6 +84,9 @@ class RoutingPlan:
     phases: int = 1
     uses_via: bool = False
     random: bool = False
+    every_candidates: int = 0
+    one_per_router: bool = False
+    words: str = ""
     by_source: bool = False
     inject_mask: Any = None
     reply_mask: Any = None

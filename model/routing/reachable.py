@@ -143,7 +143,8 @@ class Exploration:
         info[HOPS_CAP] = 0
         if "hops" in has:
             info[HOPS_CAP] = np.iinfo(np.int32).max if reads.hops_cap is None else reads.hops_cap
-        info[PHASES], info[MOST], info[RESENDS] = plan.phases, plan.max_candidates, resends
+        info[PHASES], info[RESENDS] = plan.phases, resends
+        info[MOST] = max(plan.max_candidates, plan.every_candidates)
         bounded = not {"user0", "user1"} & has and ("hops" not in has or reads.hops_cap is not None)
         info[LIMIT] = MAX_BOUNDED if bounded else MAX_CLASSES
         info[PORT_ROOM] = int(record["ports"]) if reads.in_port else 1

@@ -11,13 +11,16 @@ from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.shared import once
 from hopforge.model.topology.base import Channels, Topology, TopologyError
+from hopforge.model.topology.clos import build_clos
 from hopforge.model.topology.complete import build_fully_connected, build_hyperx
 from hopforge.model.topology.dragonfly import build_dragonfly
+from hopforge.model.topology.dragonfly_plus import build_dragonfly_plus
 from hopforge.model.topology.edge_list import build_edge_list
 from hopforge.model.topology.fat_tree import build_fat_tree
 from hopforge.model.topology.graph_file import read_edges
 from hopforge.model.topology.grid import build_grid
 from hopforge.model.topology.limits import check_addresses
+from hopforge.model.topology.polarfly import build_polarfly
 from hopforge.model.topology.random_graph import build_layout_random, build_random_regular
 from hopforge.model.topology.slim_fly import build_slim_fly
 
@@ -32,6 +35,9 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "fully_connected": build_fully_connected,
     "hyperx": build_hyperx,
     "slim_fly": build_slim_fly,
+    "polarfly": build_polarfly,
+    "dragonfly_plus": build_dragonfly_plus,
+    "clos": build_clos,
     "random_regular": build_random_regular,
     "layout_random": build_layout_random,
     "edge_list": build_edge_list,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.topology.base import Topology
-from hopforge.model.topology.floor_plan import link_ends
+from hopforge.model.topology.floor_plan import clos_levels, link_ends
 
 __all__ = ["MOST_SPRINGS", "Drawing", "draw_places"]
 
@@ -62,6 +62,12 @@ def draw_places(topology: Topology) -> Drawing:
     if kind == "slim_fly":
         q = params["q"]
         return _rings(number // q % q, number // (q * q) * q + number % q, q, 2 * q)
+    if kind == "dragonfly_plus":
+        size = params["leaves"] + params["spines"]
+        return _rings(number // size, number % size, params["g"], size)
+    if kind == "clos":
+        level, place = clos_levels(topology)
+        return Drawing(np.stack([place, level], axis=1).astype(np.float64), none, 0.0, "levels as rows")
     if topology.position is not None:
         return Drawing(np.array(topology.position), none, 0.08, "places of the file")
     if kind == "fully_connected" or topology.routers < 4:

@@ -31,8 +31,22 @@ def positions(topology: Topology) -> NDArray[np.float64]:
     if topology.kind == "slim_fly":
         q = params["q"]
         return _blocks(number // q % q, number // (q * q) * q + number % q, q, 2 * q)
+    if topology.kind == "dragonfly_plus":
+        size = params["leaves"] + params["spines"]
+        return _blocks(number // size, number % size, params["g"], size)
+    if topology.kind == "clos":
+        level, place = clos_levels(topology)
+        return np.stack([place, level], axis=1).astype(np.float64)
     side = math.isqrt(topology.routers - 1) + 1
     return np.stack([number % side, number // side], axis=1).astype(np.float64)
+
+
+def clos_levels(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return level and place in the level of every router of a folded Clos network."""
+    params, number = topology.params, np.arange(topology.routers, dtype=np.int64)
+    first = np.cumsum([0, params["pods"] * params["leaves"], params["pods"] * params["middles"]])
+    level = np.searchsorted(first, number, side="right") - 1
+    return level, number - first[level]
 
 
 def _grid(number: NDArray[np.int64], radices: tuple[int, ...], folded: bool) -> NDArray[np.float64]:

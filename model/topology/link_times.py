@@ -63,13 +63,22 @@ def common_cycle_ns(times: list[float]) -> float:
     return float(found)
 
 
+def links_between_groups(topology: Topology) -> NDArray[np.bool_]:
+    """Whether the link of a port of a Dragonfly+ leads to another group: bool[router, port]."""
+    group = np.arange(topology.routers) // (int(topology.params["leaves"]) + int(topology.params["spines"]))
+    peer = topology.peer_router
+    return (peer >= 0) & (group[np.maximum(peer, 0)] != group[:, None])
+
+
 def port_values(topology: Topology, between: Any, far: Any, host: Any) -> NDArray[Any]:
-    """One value for each output port: links between routers, global links of a dragonfly, links to hosts."""
+    """One value for each output port: links between routers, those between groups, links to hosts."""
     if topology.aggregation is not None:
         return topology.aggregation.spread(port_values(topology.aggregation.logical, between, far, host))
     values = np.full((topology.routers, topology.max_ports), between)
     if topology.kind == "dragonfly":
         values[:, int(topology.params["p"]) + int(topology.params["a"]) - 1 :] = far
+    elif topology.kind == "dragonfly_plus":
+        values[links_between_groups(topology)] = far
     values[topology.host_at >= 0] = host
     return values
 

@@ -24,6 +24,8 @@ _READ_WRITE = (
 )  # fmt: skip
 _BURST = ("burst_alpha", "burst_beta", "burst_r1")
 _MOST_FLITS = 65535
+#: destinations in a configuration, which holds at most 1 MiB
+_MOST_LISTED = 1 << 16
 
 
 def translate_traffic(
@@ -100,6 +102,8 @@ def _pattern(settings: Settings, hosts: int, beside: Supplement) -> dict[str, An
 def _permutation(settings: Settings, name: str, hosts: int, goals: tuple[int, ...]) -> dict[str, Any]:
     if name != "randperm":
         settings.refuse("traffic", "a permutation (--permutation) is for randperm")
+    if hosts > _MOST_LISTED:
+        settings.refuse("traffic", f"{hosts} terminals are more than the {_MOST_LISTED} destinations that are written")
     if sorted(goals) != list(range(hosts)):
         settings.refuse("traffic", f"--permutation must name each terminal from 0 to {hosts - 1} once")
     return {"pattern": "destinations", "destinations": list(goals)}
@@ -114,6 +118,10 @@ def _digit_shift(settings: Settings, name: str, parameters: list[str], hosts: in
     base = k * xr
     if n < 0 or base < 1 or base ** min(n, 64) > hosts:
         settings.refuse("traffic", f"(xr * k)^n = {base}^{n} is more than the {hosts} terminals")
+    if settings.text("topology") in ("mesh", "torus") and not parameters and xr == 1:
+        return {"pattern": "tornado" if name == "tornado" else "neighbour"}
+    if hosts > _MOST_LISTED:
+        settings.refuse("traffic", f"{hosts} terminals are more than the {_MOST_LISTED} destinations that are written")
     shift = (base + 1) // 2 - 1 if name == "tornado" else 1
     goals = []
     for source in range(hosts):

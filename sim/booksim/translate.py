@@ -83,7 +83,7 @@ class Translation:
             A file cannot be written, or would replace one of another kind.
         """
         if self.files and (is_special(target) or target.suffix in self.files):
-            raise BooksimError(f"{target}: name a YAML file; {' and '.join(self.files)} are written beside it")
+            raise BooksimError(f"{target}: name a YAML file; {' and '.join(self.files)} is written beside it")
         self.config(target.parent, target.stem)
         texts = {target.with_name(target.stem + ending): text for ending, text in self.files.items()}
         texts[target] = self.text(target.stem)

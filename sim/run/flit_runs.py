@@ -58,6 +58,9 @@ class LoadRun:
         """Latency, throughput, hops, channel loads, and what failed."""
         failures, agents = self._run.reconfiguration, self._run.agents
         rows = measurement_rows(self._found) + ([] if failures is None else failure_rows(failures))
+        starvation = self._run.starvation
+        if starvation is not None and starvation.some:
+            rows.append(("STARVED", starvation.words()))
         return rows + ([] if agents is None else agents.rows())
 
     def write(self, folder: Path, *, plots: bool = False) -> None:

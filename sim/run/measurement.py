@@ -20,6 +20,7 @@ from hopforge.sim.run.flit_networks import Built
 from hopforge.sim.run.lookup_measures import lookup_table
 from hopforge.sim.run.network_latency import network_words
 from hopforge.sim.run.run_statistics import figure
+from hopforge.sim.run.starvation import StarvationWatch
 
 
 class MeasuredRun(Protocol):
@@ -48,6 +49,10 @@ class MeasuredRun(Protocol):
     @property
     def buffers(self) -> BufferSamples:
         """How full input buffers were."""
+
+    @property
+    def starvation(self) -> StarvationWatch | None:
+        """What did not move while the rest did."""
 
     @property
     def reconfiguration(self) -> Reconfiguration | None:
@@ -151,6 +156,8 @@ def write_measurement(run: MeasuredRun, found: Measurement, folder: Path, *, plo
     tables: dict[str, Table] = {"measurement": one_row(found.row()), "channels": channels}
     if run.buffers.samples:
         tables["buffers"] = run.buffers.columns()
+    if run.starvation is not None and run.starvation.some:
+        tables["starved"] = run.starvation.columns()
     if found.classes:
         tables["classes"] = class_columns(found.classes)
     tables |= acknowledge_tables(run.state)

@@ -46,6 +46,7 @@ from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mean_of, mser5, percentile
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, with_skew
+from hopforge.sim.run.starvation import StarvationWatch
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
@@ -146,6 +147,11 @@ class Simulation:
         self.agents = None if self.state.agents is None else AgentWatch(self.state)
         #: how full input buffers were at the end of each sample
         self.buffers = BufferSamples(self.state)
+        #: packets and hosts that do not move while the others do, None: the router model has no such watch
+        self.starvation: StarvationWatch | None = None
+        if not isinstance(self.state, QueuedState):
+            limit = config.simulation.deadlock_cycles * self.built.flit_cycles
+            self.starvation = StarvationWatch(self.topology, self.state, limit, self.sample_cycles)
         if self.traffic.silent is not None:
             self.state.senders["next_time"][self.traffic.silent] = NEVER
             self.state.senders["stopped"][self.traffic.silent] = 1
@@ -386,6 +392,8 @@ class Simulation:
         if self.agents is not None:
             self.agents.note()
         self.buffers.note()
+        if self.starvation is not None:
+            self.starvation.note()
         return int(self.state["measured"]) - before[0], int(self.state["latency_sum"]) - before[1]
 
     def _advance_noting(self, cycles: int, progress: Callable[[int], None] | None) -> int:

@@ -9,7 +9,9 @@ from hopforge.model.config.load import with_place
 from hopforge.model.config.uses import unused_sections
 from hopforge.model.errors import UserError
 from hopforge.model.free_memory import out_of_memory
+from hopforge.model.routing.configured import routing_plan
 from hopforge.model.shared import sharing
+from hopforge.model.topology.configured import network_topology
 from hopforge.sim.start.preparation import COMMANDS, for_command, prepare
 
 __all__ = ["Verdict", "check_commands", "check_for", "useless_sections", "verdict_rows"]
@@ -27,11 +29,14 @@ class Verdict:
         False: the file has no section that asks for it, and it was not prepared.
     reason : str
         Why the file is no good for it, with file and line; empty: it is good.
+    routing : str
+        Of `net`: how virtual channels keep its routing free of deadlock, if the algorithm says so.
     """
 
     command: str
     asked: bool = True
     reason: str = ""
+    routing: str = ""
 
     @property
     def good(self) -> bool:
@@ -56,12 +61,24 @@ def check_commands(config: Config, progress: Callable[[str], None] = lambda comm
                 found.append(Verdict(command, asked=False))
                 continue
             progress(command)
-            found.append(Verdict(command, reason=_reason(command, config)))
+            reason = _reason(command, config)
+            routing = _routing_words(config) if command == "net" and not reason else ""
+            found.append(Verdict(command, reason=reason, routing=routing))
     return found
 
 
 def _all(config: Config) -> list[Config]:
     return [config, *config.variants.values()]
+
+
+def _routing_words(config: Config) -> str:
+    """Tell how the routing of a file that `net` takes is kept free of deadlock; its plan has just been made."""
+    config = for_command("net", config)
+    if not config.failed.none or config.traffic.acknowledge is not None:
+        return ""
+    words = routing_plan(config, network_topology(config)).words
+    proof = "proved free of deadlock" if config.routing.check else "not proved (routing.check: false)"
+    return f"{config.routing.algorithm}: {proof}; {words}" if words else ""
 
 
 def _reason(command: str, config: Config) -> str:
@@ -107,7 +124,8 @@ def useless_sections(config: Config, verdicts: Sequence[Verdict]) -> dict[str, s
 def verdict_rows(config: Config, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Return (subject, words): commands that the file is good for, and why not for the others."""
     good = [verdict.command for verdict in verdicts if verdict.good]
-    rows = [("good for", ", ".join(good) or "no command")]
+    rows = [("routing", verdict.routing) for verdict in verdicts if verdict.routing]
+    rows.append(("good for", ", ".join(good) or "no command"))
     reasons: dict[str, list[str]] = {}
     for verdict in verdicts:
         if not verdict.good:

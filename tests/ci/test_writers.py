@@ -54,7 +54,6 @@ EXEMPT = {
     "sim/run/link_frames.py": "the folder is that of staged",
     "sim/pages/report_data.py": "the folder is that of staged",
     "sim/drive/replay.py": "into what one_file yields",
-    "src/hopforge/api/network.py": "a graph: temporary",
     "model/output/columns.py": "writes into what staged yields",
 }
 

@@ -36,7 +36,7 @@ def test_one_key() -> None:
 
 def test_kinds_that_differ_are_told_apart() -> None:
     found = {one.kinds: one.value for one in key_help("topology.hosts_per_router")}
-    assert found["slim_fly",] == "whole number ≥ 1, ≤ 1024"
+    assert found["slim_fly", "polarfly"] == "whole number ≥ 1, ≤ 1024"
     assert any("torus" in kinds and "mesh" in kinds for kinds in found)
 
 

@@ -71,7 +71,7 @@ def test_networks_and_vcs_that_do_not_fit_are_one_clear_line() -> None:
         Simulation(config(TORUS, "router: {vcs: 1}"), 0.1, 1)
     with pytest.raises(RoutingError, match=r"^routing.algorithm d_mod_k needs a topology of kind fat_tree, not mesh$"):
         Simulation(config(MESH, "routing: {algorithm: d_mod_k}"), 0.1, 1)
-    with pytest.raises(RoutingError, match=r"^routing.algorithm must be one of anca, d_mod_k, dor, .* not nonsense$"):
+    with pytest.raises(RoutingError, match=r"^routing.algorithm must be one of anca, booksim_adapt.* not nonsense$"):
         Simulation(config(MESH, "routing: {algorithm: nonsense}"), 0.1, 1)
     with pytest.raises(RoutingError, match=r"^routing.root must be a router from 0 to 11, not 12$"):
         Simulation(config(MESH, "routing: {algorithm: up_down, root: 12}"), 0.1, 1)

@@ -22,6 +22,8 @@ NETWORKS = [
     "{kind: torus, radices: [5]}", "{kind: torus, radices: [4, 4, 4]}", "{kind: torus, radices: [1]}",
     "{kind: fat_tree, k: 4, n: 2}", "{kind: fat_tree, k: 2, n: 0}", "{kind: dragonfly, p: 1, a: 4, h: 2}",
     "{kind: dragonfly, p: 1, a: 1, h: 1}", "{kind: slim_fly, q: 5, hosts_per_router: 1}",
+    "{kind: clos, hosts_per_router: 1, pods: 2, leaves: 2, middles: 2, roots: 2}",
+    "{kind: dragonfly_plus, hosts_per_router: 1, leaves: 2, spines: 2, h: 1}", "{kind: polarfly, q: 3}",
     "{kind: hyperx, sizes: [4, 3], hosts_per_router: 1}", "{kind: fully_connected, routers: 7, hosts_per_router: 1}",
     "{kind: random_regular, routers: 12, degree: 3, hosts_per_router: 1}",
     f"{{kind: random_regular, routers: {2 * (MOST_SPRINGS // 2) + 2}, degree: 3, hosts_per_router: 1}}",

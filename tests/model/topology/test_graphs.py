@@ -206,7 +206,9 @@ def test_golden_instances_are_read_exactly(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("{kind: slim_fly, q: 6}", "topology.q: must be a power of a prime, not 6"),
+        ("{kind: slim_fly, q: 6}", "topology.q: must be a power of a prime, such as 5 or 7, not 6"),
+        ("{kind: polarfly, q: 10}", "topology.q: must be a power of a prime, such as 9 or 11, not 10"),
+        ("{kind: polarfly, q: 1}", "topology.q: must be at least 2, not 1"),
         ("{kind: slim_fly, q: 2}", "topology.q: must be at least 3, not 2"),
         ("{kind: random_regular, routers: 4, degree: 4}", "topology.degree: must be less than routers=4, not 4"),
         ("{kind: random_regular, routers: 5, degree: 3}", "must be even for an odd number of routers=5, not 3"),

@@ -69,6 +69,7 @@ def test_parameters_replace_what_the_file_says(tmp_path: Path) -> None:
     ("buf_size=64", "router.buffer_flits", 16),
     ("routing_function=xy_yx", "routing.algorithm", "booksim_xy_yx"),
     ("traffic=hotspot({{27,36}})", "traffic.targets", [27, 36]),
+    ("traffic=neighbor", "traffic.pattern", "neighbour"),
     ("injection_process=on_off({-1.0,0.01,0.5})", "traffic.burst_cycles", 100.0),
 ])  # fmt: skip
 def test_a_key_becomes(tmp_path: Path, parameter: str, where: str, expected: Any) -> None:

@@ -36,6 +36,7 @@ _TOPOLOGIES: list[Data] = [
     {"kind": "fat_tree", "k": 4, "n": 1}, {"kind": "dragonfly", "p": 1, "a": 2, "h": 1},
     {"kind": "dragonfly", "p": 2, "a": 4, "h": 2, "g": 5}, {"kind": "fully_connected", "routers": 6},
     {"kind": "hyperx", "sizes": [3, 3]}, {"kind": "slim_fly", "q": 3}, {"kind": "slim_fly", "q": 5},
+    {"kind": "polarfly", "q": 3},
     {"kind": "random_regular", "routers": 12, "degree": 3}, {"kind": "layout_random", "n": 4, "degree": 4, "length": 3},
 ]  # fmt: skip
 _WORKLOADS: list[Data] = [

@@ -1,0 +1,156 @@
+"""Ways between all pairs of routers: which ports a packet may take, and how long its way is.
+
+A *way* from a router to a goal is what one of three rules allows (docs/definitions/any-routing.md): all shortest paths,
+one shortest path, or that of section `tables`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.irregular.failure import linked_tables
+from hopforge.model.irregular.tables import next_ports
+from hopforge.model.routing.graph import shortest_ports
+from hopforge.model.routing.plan import RoutingError
+from hopforge.model.topology import Topology
+from hopforge.model.topology.limits import MAX_PORTS
+from hopforge.model.topology.routing_table import distances
+
+#: routers of a network whose ways are kept: 12 bytes a pair
+MAX_ROUTERS = 4096
+#: links of a way: its length is kept in eight bits
+MAX_LENGTH = 255
+#: kinds on which the lowest port of all shortest ways is that of dimension order
+_ORDERED = ("mesh", "torus", "hyperx", "fully_connected")
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The ways of a network.
+
+    Attributes
+    ----------
+    ports : ndarray, uint64[router, goal]
+        Mask of ports that a packet for router `goal` may take; 0 on the diagonal.
+    length : ndarray, int32[router, goal]
+        Links to the goal.
+    """
+
+    ports: NDArray[np.uint64]
+    length: NDArray[np.int32]
+
+    @property
+    def most_ports(self) -> int:
+        """Largest number of ports that a packet may choose from."""
+        return int(np.bitwise_count(np.unique(self.ports)).max())
+
+
+def find_ways(topology: Topology, rule: str, name: str, options: dict[str, Any]) -> Ways:
+    """Return the ways of a network.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    rule : str
+        ``all``, ``one`` or ``tables``.
+    name : str
+        Of the algorithm, for messages.
+    options : dict
+        Those of `routing_plan`.
+
+    Raises
+    ------
+    RoutingError
+        Too large a network, or routers with too many ports.
+    """
+    if topology.routers > MAX_ROUTERS:
+        raise RoutingError(
+            f"routing.algorithm {name} keeps the ways of all pairs of at most {MAX_ROUTERS} routers, not "
+            f"{topology.routers}"
+        )
+    if topology.max_ports > MAX_PORTS:
+        raise RoutingError(
+            f"routing.algorithm {name} takes at most {MAX_PORTS} ports a router, not {topology.max_ports}"
+        )
+    found = _of_tables(topology, options) if rule == "tables" else _shortest(topology, rule)
+    if found.length.max(initial=0) > MAX_LENGTH:
+        raise RoutingError(
+            f"routing.algorithm {name} takes ways of at most {MAX_LENGTH} links, not {int(found.length.max())}"
+        )
+    return found
+
+
+def _shortest(topology: Topology, rule: str) -> Ways:
+    length = distances(topology)
+    if rule == "one" and topology.kind not in _ORDERED:
+        return Ways(_single(shortest_ports(topology, length)), length)
+    ports = _all_shortest(topology, length)
+    return Ways(ports if rule == "all" else ports & -ports.astype(np.int64).astype(np.uint64), length)
+
+
+def groups_of(topology: Topology, name: str) -> NDArray[np.int64]:
+    """Return the group of every router: int64[router].
+
+    Raises
+    ------
+    RoutingError
+        A network without groups.
+    """
+    params, number = topology.params, np.arange(topology.routers, dtype=np.int64)
+    if topology.kind == "dragonfly":
+        return number // int(params["a"])
+    if topology.kind == "dragonfly_plus":
+        return number // (int(params["leaves"]) + int(params["spines"]))
+    if topology.kind == "slim_fly":
+        return number // int(params["q"]) % int(params["q"])
+    raise RoutingError(
+        f"routing.over: groups needs a topology of kind dragonfly, dragonfly_plus or slim_fly for routing.algorithm "
+        f"{name}, not {topology.kind}"
+    )
+
+
+def ways_to_groups(ways: Ways, groups: NDArray[np.int64], homes: NDArray[np.integer[Any]]) -> Ways:
+    """Return the ways to the nearest routers with hosts of each group: arrays [router, group]; none inside it."""
+    count = int(groups.max()) + 1
+    ports = np.zeros((len(groups), count), np.uint64)
+    length = np.zeros((len(groups), count), np.int32)
+    for group in range(count):
+        inside = homes[groups[homes] == group]
+        length[:, group] = ways.length[:, inside].min(axis=1)
+        nearest = ways.length[:, inside] == length[:, group][:, None]
+        ports[:, group] = np.bitwise_or.reduce(np.where(nearest, ways.ports[:, inside], np.uint64(0)), axis=1)
+        length[groups == group, group] = 0
+        ports[groups == group, group] = 0
+    return Ways(ports, length)
+
+
+def _all_shortest(topology: Topology, length: NDArray[np.int32]) -> NDArray[np.uint64]:
+    ports = np.zeros(length.shape, np.uint64)
+    for port in range(topology.max_ports):
+        here = np.flatnonzero(topology.peer_router[:, port] >= 0)
+        nearer = length[topology.peer_router[here, port]] == length[here] - 1
+        ports[here] |= nearer.astype(np.uint64) << np.uint64(port)
+    return ports
+
+
+def _single(port: NDArray[np.int32]) -> NDArray[np.uint64]:
+    return np.where(port >= 0, np.uint64(1) << np.maximum(port, 0).astype(np.uint64), np.uint64(0))
+
+
+def _of_tables(topology: Topology, options: dict[str, Any]) -> Ways:
+    if "tables" not in options:
+        raise RoutingError("routing.ways tables needs section tables")
+    tables = linked_tables(options["tables"], topology, int(options["seed"]))
+    port = next_ports(topology, tables.channels, tables.next_channel)
+    routers = np.arange(topology.routers)
+    following = np.where(port >= 0, topology.peer_router[routers[:, None], np.maximum(port, 0)], routers[:, None])
+    length = np.where(np.eye(topology.routers, dtype=bool), 0, -1).astype(np.int32)
+    for links in range(1, topology.routers):
+        found = (length < 0) & (length[following, routers[None, :]] == links - 1)
+        if not found.any():
+            break
+        length[found] = links
+    return Ways(_single(port), length)
