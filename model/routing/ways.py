@@ -20,6 +20,8 @@ from hopforge.model.topology.routing_table import distances
 
 #: routers of a network whose ways are kept: 12 bytes a pair
 MAX_ROUTERS = 4096
+#: links of a way: its length is kept in eight bits
+MAX_LENGTH = 255
 #: kinds on which the lowest port of all shortest ways is that of dimension order
 _ORDERED = ("mesh", "torus", "hyperx", "fully_connected")
 
@@ -73,8 +75,15 @@ def find_ways(topology: Topology, rule: str, name: str, options: dict[str, Any])
         raise RoutingError(
             f"routing.algorithm {name} takes at most {MAX_PORTS} ports a router, not {topology.max_ports}"
         )
-    if rule == "tables":
-        return _of_tables(topology, options)
+    found = _of_tables(topology, options) if rule == "tables" else _shortest(topology, rule)
+    if found.length.max(initial=0) > MAX_LENGTH:
+        raise RoutingError(
+            f"routing.algorithm {name} takes ways of at most {MAX_LENGTH} links, not {int(found.length.max())}"
+        )
+    return found
+
+
+def _shortest(topology: Topology, rule: str) -> Ways:
     length = distances(topology)
     if rule == "one" and topology.kind not in _ORDERED:
         return Ways(_single(shortest_ports(topology, length)), length)

@@ -63,6 +63,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 #: the best of them
 BEST = "agent per router, silent at the end"
+#: those that are told with seeds that nothing was chosen by
+TOLD = ("document", BEST, "one agent, trained at .8, silent at the end", "silent at the end")
 #: cycles of a full run, and units of each layer
 LENGTHS: Point = {"train": 400_000, "warmup": 50_000, "cycles": 100_000, "width": 32}
 #: rivals: algorithm of `dqn_runs`, with acknowledges or without
@@ -155,7 +157,7 @@ def _points(options: Options) -> list[Point]:
         return [{"setting": name, "seed": options.seed, **lengths} for name in names]
     tuned = [*_RIVALS, _BOUND, *SETTINGS]
     found = [{"setting": name, "seed": seed, **LENGTHS} for seed in _TUNED for name in tuned]
-    told = ["star-channel", _BOUND, "document", BEST]
+    told = ["star-channel", _BOUND, *TOLD]
     return found + [{"setting": name, "seed": seed, **LENGTHS} for seed in _TOLD for name in told]
 
 

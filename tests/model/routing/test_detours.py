@@ -198,3 +198,10 @@ def test_without_knowledge_of_other_routers_there_is_no_global_ugal() -> None:
     config: Any = parse_config(text + "router: {model: input_output_queued, vcs: 4}\n")
     with pytest.raises(RoutingError, match=r"ugal_global needs router\.model: input_queued, not input_output_queued"):
         made(config)
+
+
+def test_a_way_of_more_than_255_links_is_refused() -> None:
+    mesh = "{kind: mesh, radices: [256, 2]}"
+    config = config_of(mesh, "algorithm: minimal, ways: one", 2, "address: {chunk_bits: 8}")
+    with pytest.raises(RoutingError, match="minimal takes ways of at most 255 links, not 256"):
+        made(config)
