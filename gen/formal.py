@@ -1,5 +1,6 @@
 """Proofs of small designs by induction, with yosys's solver."""
 
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,7 +11,11 @@ from amaranth.hdl import Assert, ClockDomain, Elaboratable, Module, Signal, Valu
 from hopforge.gen.abc import run_abc, to_gates
 from hopforge.gen.yosys import YosysError, run_yosys
 
-__all__ = ["Proof", "at_most_one", "induction_log", "prove", "prove_in_parts", "refute"]
+__all__ = ["RUN_CYCLES", "Proof", "at_most_one", "planted", "prove", "prove_in_parts", "refute"]
+
+
+RUN_CYCLES = 24
+"""Cycles from reset in which a planted fault of a small design must show."""
 
 
 def at_most_one(word: Value) -> Value:
@@ -48,15 +53,69 @@ class Proof(Elaboratable):
             self.claims.append(holds)
 
 
-def _planted(mutant: tuple[str, str], everywhere: bool) -> list[str]:
-    """Return commands that tie a wire of the flattened module to a constant.
+def planted(mutant: tuple[str, str], module: str) -> list[str]:
+    """Return commands of yosys that tie a wire of a flattened module to a constant, for all that read it.
 
-    ``connect -set`` ties what drives the wire. Who reads the wire by another name of it may be left with nothing that
-    drives it; `everywhere`: all names become one before, and a register that is tied does not begin.
+    ``connect -set`` alone would tie a name: what reads the wire by another name would keep what drove it, or be tied
+    and driven at once, and a solver may then take either. So all readers are cut off first, by whatever name they read.
     """
     wire, value = mutant
-    names = ["opt_clean", f"setattr -unset init proof/w:{wire}"] if everywhere else []
-    return [*names, "cd proof", f"connect -set {wire} {value}", "cd"]
+    return [
+        "opt_clean", f"cd {module}", f"expose -cut w:{wire}", f"delete -output w:{wire}", f"delete -input w:{wire}.i",
+        f"connect -nounset -set {wire}.i {value}", "cd", "check -assert",
+    ]  # fmt: skip
+
+
+def _planted_input(text: str, mutant: tuple[str, str]) -> str | None:
+    """Return RTLIL in which an input of a component is tied inside of it; None: the wire is no input of one.
+
+    Behind the component's border the wire has the name of what drives it: `planted` would tie it for everybody, and
+    claims and surroundings would know of the fault.
+    """
+    wire, value = mutant
+    path, _, name = wire.rpartition(".")
+    begin = text.find(f"\nmodule \\proof.{path}\n")
+    if not path or begin < 0:
+        return None
+    end = text.index("\nend\n", begin)
+    body = text[begin:end]
+    found = _input_bits(body, name)
+    if found is None:
+        return None
+    port, high, low = found
+    declared = re.search(rf"^  wire (?:width \d+ )?input \d+ +{re.escape(port)}$", body, re.MULTILINE)
+    assert declared is not None
+    tied = rf"\{name}.tied"
+
+    def cut(use: re.Match[str]) -> str:
+        top = high if use["high"] is None else int(use["high"])
+        bottom = int(use["low"] or use["high"] or low)
+        if top < low or bottom > high:
+            return use[0]
+        if use["high"] is None or (top <= high and bottom >= low):
+            return tied + (f" [{top - low}:{bottom - low}]" if use["high"] else "")
+        raise ValueError(f"{wire}: {use[0]} is read, which has other bits too")
+
+    uses = re.compile(rf"{re.escape(port)}(?=[\s\[])(?: \[(?P<high>\d+)(?::(?P<low>\d+))?\])?")
+    before, after = body[: declared.start()], body[declared.end() :]
+    bits = value.replace("'b", "'")  # as RTLIL writes it
+    head = f"{uses.sub(cut, before)}{declared[0]}\n  wire width {high - low + 1} {tied}\n  connect {tied} {bits}"
+    return text[:begin] + head + uses.sub(cut, after) + text[end:]
+
+
+def _input_bits(body: str, name: str) -> tuple[str, int, int] | None:
+    """Return the input of a module that a wire is, or is a part of, with its highest and lowest bit there."""
+    wire = re.search(rf"^  wire width (\d+) (input \d+ +)?(\\{re.escape(name)})$", body, re.MULTILINE)
+    if wire is None:
+        return None
+    if wire[2]:
+        return wire[3], int(wire[1]) - 1, 0
+    part = rf"^ *connect \\{re.escape(name)} (\\port\$\S+)(?: \[(\d+)(?::(\d+))?\])?$"
+    port = re.search(part, body, re.MULTILINE)
+    if port is None:
+        return None
+    high = int(port[2] or int(wire[1]) - 1)
+    return port[1], high, int(port[3] or port[2] or 0)
 
 
 def prove(
@@ -65,7 +124,6 @@ def prove(
     *,
     steps: int = 1,
     mutant: tuple[str, str] | None = None,
-    everywhere: bool = False,
     timeout_s: float = 120,
 ) -> bool:
     """Prove the assertions of a design from reset for all time, by induction over at most `steps` cycles.
@@ -79,42 +137,29 @@ def prove(
     steps : int
         Length of the induction.
     mutant : tuple of str, optional
-        A wire of the flattened design, as yosys names it, and the constant it is tied to: a fault.
-    everywhere : bool
-        The fault is there for all that read the wire by any name; else some of them may read anything.
+        A wire of the flattened design, as yosys names it, and the constant it is tied to: a fault. It is one for all
+        that read the wire; an input of a component is tied inside of it. With a fault a run from
+        reset that violates an assertion is looked for (`refute`): a failed induction would say less, as it may begin in
+        a state that is never reached.
     timeout_s : float
         Limit in seconds.
 
     Returns
     -------
     bool
-        Whether the proof succeeded.
+        Whether the proof succeeded; with a fault, whether no run of `RUN_CYCLES` cycles shows it.
 
     Raises
     ------
     YosysError
         If yosys fails otherwise, or takes too long.
     """
-    log = induction_log(proof, inputs, f"-maxsteps {steps}", mutant=mutant, everywhere=everywhere, timeout_s=timeout_s)
-    return "Induction step proven: SUCCESS" in log
-
-
-def induction_log(
-    proof: Elaboratable,
-    inputs: Sequence[Signal],
-    options: str,
-    *,
-    mutant: tuple[str, str] | None = None,
-    everywhere: bool = False,
-    timeout_s: float = 120,
-) -> str:
-    """Run yosys's solver by temporal induction, with more `options` of its ``sat`` command, and return its log.
-
-    The other parameters and the errors are those of `prove`.
-    """
+    if mutant is not None:
+        return not refute(proof, inputs, RUN_CYCLES, mutant=mutant, timeout_s=timeout_s)
     text = rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False)
-    command = f"sat -prove-asserts -set-assumes -tempinduct -seq 1 {options} proof"
-    return _solve(text, [command], mutant, everywhere, timeout_s)
+    induction = f"sat -prove-asserts -set-assumes -tempinduct -seq 1 -maxsteps {steps} proof"
+    log = _solve(text, [induction], None, timeout_s)
+    return "Induction step proven: SUCCESS" in log
 
 
 def refute(
@@ -123,7 +168,6 @@ def refute(
     steps: int,
     *,
     mutant: tuple[str, str] | None = None,
-    everywhere: bool = False,
     timeout_s: float = 300,
 ) -> bool:
     """Look for a run of at most `steps` cycles from reset that violates an assertion.
@@ -139,12 +183,15 @@ def refute(
     text = rtlil.convert(proof, name="proof", ports=list(inputs), emit_src=False)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _solve(text, to_gates("write_aiger -zinit proof.aig"), mutant, everywhere, timeout_s, folder)
-        said = run_abc(f"read_aiger proof.aig; fold; strash; bmc3 -F {steps}", folder, timeout_s=timeout_s)
+        _solve(text, to_gates("write_aiger -zinit proof.aig"), mutant, timeout_s, folder)
+        read = "read_aiger proof.aig; fold; strash"
+        said = run_abc(f"{read}; bmc3 -F {steps}", folder, timeout_s=timeout_s)
+        if said is not None and "Does not work for combinational networks" in said:  # no register decides
+            said = run_abc(f"{read}; orpos; sat", folder, timeout_s=timeout_s)
     if said is None:
         raise YosysError(f"abc: no run was found, or none excluded, in {timeout_s:g} s of processor time")
-    found = "was asserted in frame" in said
-    if found == (f"No output asserted in {steps} frames" in said):
+    found = "was asserted in frame" in said or re.search(r"^SATISFIABLE", said, re.MULTILINE) is not None
+    if found == (f"No output asserted in {steps} frames" in said or "UNSATISFIABLE" in said):
         raise YosysError(f"abc: {said.strip()}")
     return found
 
@@ -155,7 +202,6 @@ def prove_in_parts(
     *,
     part: int = 20,
     mutant: tuple[str, str] | None = None,
-    everywhere: bool = False,
     timeout_s: float = 120,
 ) -> bool:
     """Prove the claims of a design from reset for all time, by induction over one cycle, some of them at a time.
@@ -170,7 +216,7 @@ def prove_in_parts(
         Not elaborated yet.
     part : int
         Claims of a problem.
-    inputs, mutant, everywhere, timeout_s
+    inputs, mutant, timeout_s
         As for `prove`; the limit is for all parts together.
 
     Returns
@@ -198,7 +244,7 @@ def prove_in_parts(
         for at in range(0, len(names), part)
     ]
     try:
-        log = _solve(text, script, mutant, everywhere, timeout_s)
+        log = _solve(text, script, mutant, timeout_s)
     except YosysError as failed:
         if "proof did fail" in str(failed):
             return False
@@ -214,7 +260,6 @@ def _solve(
     text: str,
     commands: Sequence[str],
     mutant: tuple[str, str] | None,
-    everywhere: bool,
     timeout_s: float,
     folder: Path | None = None,
 ) -> str:
@@ -224,7 +269,8 @@ def _solve(
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as name:
-            return _solve(text, commands, mutant, everywhere, timeout_s, Path(name))
+            return _solve(text, commands, mutant, timeout_s, Path(name))
+    inside = _planted_input(text, mutant) if mutant else None
     script = [
         "read_rtlil proof.il",
         "hierarchy -top proof",
@@ -232,7 +278,7 @@ def _solve(
         "flatten",
         "memory_collect",
         "memory_map",
-        *(_planted(mutant, everywhere) if mutant else []),
+        *(planted(mutant, "proof") if mutant and inside is None else []),
         "opt -full",
         "chformal -lower",
         "async2sync",
@@ -240,5 +286,5 @@ def _solve(
         "opt_clean -purge",
         *commands,
     ]
-    (folder / "proof.il").write_text(text)
+    (folder / "proof.il").write_text(inside or text)
     return run_yosys("\n".join(script) + "\n", folder, name="proof", timeout_s=timeout_s)

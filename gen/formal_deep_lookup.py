@@ -15,7 +15,6 @@ __all__ = ["DEEP_MUTANTS", "DeepLookupProof"]
 
 DEEP_MUTANTS = {
     "MSHRs do not hear of a flush": ("dut.mshrs.flush", "1'b0"),
-    "keys under way do not hear of a flush": ("dut.keys.flush", "1'b0"),
     "MSHRs do not hear of an invalidation": ("dut.mshrs.invalidate", "1'b0"),
     "lines of every epoch are live": ("dut.cache.alive", "2'b11"),
     "nothing waits for a writer": ("dut.opened", "1'b1"),

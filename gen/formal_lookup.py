@@ -28,7 +28,6 @@ ABOUT_A, MARKED = 0, 1  # bits of a request's tag in the proof
 
 MUTANTS = {
     "MSHRs do not hear of a flush": ("dut.mshrs.flush", "1'b0"),
-    "keys under way do not hear of a flush": ("dut.keys.flush", "1'b0"),
     "MSHRs do not hear of an invalidation": ("dut.mshrs.invalidate", "1'b0"),
     "lines of every epoch are live": ("dut.cache.live", "2'b11"),
     "a line written while it was read is overlooked": ("dut.cache.bypass_hit", "1'b0"),

@@ -210,7 +210,7 @@ def prove_next_lookup(*, mutant: str | None = None, timeout_s: float = 300) -> b
     """
     proof = _NextProof()
     fault = NEXT_MUTANTS[mutant] if mutant else None
-    return prove(proof, proof.inputs, mutant=fault, everywhere=True, timeout_s=timeout_s)
+    return prove(proof, proof.inputs, mutant=fault, timeout_s=timeout_s)
 
 
 def refute_next_lookup(steps: int, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
@@ -220,6 +220,6 @@ def refute_next_lookup(steps: int, mutant: str | None = None, *, timeout_s: floa
     """
     proof = _NextProof(invariants=False)
     return refute(
-        proof, proof.inputs, steps, mutant=NEXT_MUTANTS[mutant] if mutant else None, everywhere=True,
+        proof, proof.inputs, steps, mutant=NEXT_MUTANTS[mutant] if mutant else None,
         timeout_s=timeout_s,
     )  # fmt: skip

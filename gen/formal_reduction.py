@@ -12,6 +12,7 @@ from pathlib import Path
 
 from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal, Value, signed
 
+from hopforge.gen.formal import planted
 from hopforge.gen.verilog import rtlil_text
 from hopforge.gen.yosys import YosysError, run_yosys
 from hopforge.hw.crc_hash import CrcHash
@@ -338,12 +339,11 @@ def prove(proof: Proof | AffineProof, *, timeout_s: float = 600) -> ProofResult:
         proved, broken = (_is_zero(proof.build(fault), timeout_s) for fault in (False, True))
         return ProofResult(proof.name, proved, possible=True, mutant_fails=not broken)
     claim = proof.build()
-    wire, tied = proof.mutant
     check = "sat -set assumed 1 -prove equal 1 claim"
     script = [
         *_LOAD, "design -save flat", _SIMPLIFY,
         "log RESULT possible", "sat -set assumed 1 claim", "log RESULT proved", check,
-        "design -load flat", "cd claim", f"connect -set {wire} {tied}", "cd", _SIMPLIFY, "log RESULT mutant", check,
+        "design -load flat", *planted(proof.mutant, "claim"), _SIMPLIFY, "log RESULT mutant", check,
     ]  # fmt: skip
     log = _run(claim, script, timeout_s)
     # The marker also shows up as the echo of its command, before.

@@ -66,7 +66,7 @@ OUTPUT_MUTANTS = {
 REQUEST_MUTANTS = {
     "a head asks though no VC is free": ("dut.switch_request0.offered_any", "2'b11"),
     "the next body asks without a credit": ("dut.switch_request0.credit_left", "1'b1"),
-    "a route is taken from a body": ("dut.written", "5'b11101"),
+    "every first flit is a head": ("dut.front0", "5'b11101"),
 }
 """Faults of the same input unit with ``va`` free_queue."""
 

@@ -345,7 +345,7 @@ def prove_second_level(
     """
     proof = _SecondLevelProof(_params(latency_cycles), deep=deep)
     fault = SECOND_MUTANTS[mutant] if mutant else None
-    return prove_in_parts(proof, proof.inputs, mutant=fault, everywhere=True, timeout_s=timeout_s)
+    return prove_in_parts(proof, proof.inputs, mutant=fault, timeout_s=timeout_s)
 
 
 def refute_second_level(steps: int, mutant: str | None = None, *, timeout_s: float = 300) -> bool:
@@ -357,6 +357,6 @@ def refute_second_level(steps: int, mutant: str | None = None, *, timeout_s: flo
     """
     proof = _SecondLevelProof(_params(4), deep=False, invariants=False)
     return refute(
-        proof, proof.inputs, steps, mutant=SECOND_MUTANTS[mutant] if mutant else None, everywhere=True,
+        proof, proof.inputs, steps, mutant=SECOND_MUTANTS[mutant] if mutant else None,
         timeout_s=timeout_s,
     )  # fmt: skip

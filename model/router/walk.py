@@ -13,6 +13,7 @@ from numba import int64, types, uint64
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.bits import trailing_zeros
+from hopforge.model.kernel.checked import VALUE_BITS
 from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.build import build_net
@@ -34,6 +35,7 @@ from hopforge.model.network.settings import RouterParameters, SourceParameters, 
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.topology import Topology
 
+_CANDIDATE = (1 << VALUE_BITS) - 1  # above it the line of a user's file may stand
 _I1 = types.Array(types.int64, 1, "C")
 _I2 = types.Array(types.int64, 2, "C")
 
@@ -98,7 +100,7 @@ def walk_packets(
         count[state] = found
         for k in range(found):
             packed = int64s(net.candidate)[k]
-            answer[state, k] = packed
+            answer[state, k] = packed & _CANDIDATE
             mask = candidate_mask(packed)
             while mask != 0:
                 w = trailing_zeros(uint64(mask))

@@ -139,9 +139,13 @@ def _narrow_route(relation: Any) -> tuple[str, dict[str, Any]]:
     if reads.unseen or reads.changing or reads.kernel_draws:
         return "", {}
     packet, written = frozenset({"dst", *reads.fields}), frozenset(reads.written)
-    return f" reads {sorted(packet)} writes {sorted(written)}", {"_call_route": _call_narrow(packet, written)}
+    # with these records it cannot write another field; a packet begins with phase 0
+    names = {"_call_route": _call_narrow(packet, written), "_WRITES_PHASE": "phase" in written}
+    return f" reads {sorted(packet)} writes {sorted(written)}", names
 
 
+#: whether the relation may write ``packet.phase`` (`_narrow_route` knows better)
+_WRITES_PHASE = True
 _call_route = call_checked(ROUTE_ARGUMENTS)
 _call_report = call_checked(REPORT_ARGUMENTS)
 _call_learn = call_checked(LEARN_ARGUMENTS)
@@ -204,16 +208,13 @@ def _guard_relation(identity: str, most: int, phases: int) -> Callable[..., int]
             make_out(out, int64(0), int64(most), note),
         )  # fmt: skip
         if raised == 0 and table[_PROVED] != 0:
-            for k in range(count):
-                out[k] &= (1 << VALUE_BITS) - 1
             return count
-        if raised == 0 and 0 <= count <= most and 0 <= packet.phase < phases:
+        if raised == 0 and 0 <= count <= most and (not _WRITES_PHASE or 0 <= packet.phase < phases):
             wrong = -1
-            for k in range(count):
+            for k in range(count):  # the lines stay in the candidates: who reads one takes its bits alone
                 if not _fits(net, table, router, out[k]):
                     wrong = k
                     break
-                out[k] &= (1 << VALUE_BITS) - 1
             if wrong < 0:
                 return count
             _refuse(net, table, router, out[wrong], int64(table[_ROUTE]), wrong, count)

@@ -1,5 +1,7 @@
 """The whole engine as a replay: random traffic with the outputs of the golden engine."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from hopforge.model.lookup.fast.layout import INPUTS, OUTPUTS
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.replay import Output, Replay, as_words
 from hopforge.sim.drive.stimulus import Stimulus
+from hopforge.sim.drive.stimulus_operations import OPERATION_COLUMNS
 
 _GATES = {
     **dict.fromkeys(("resp_tag", "resp_output", "resp_match", "resp_hit"), "resp_valid"),
@@ -20,6 +23,17 @@ def lookup_replay(stimulus: Stimulus) -> Replay:
     The ports of the TCAM exist only if it is external; what a response holds counts only while it is valid.
     """
     return engine_replay(stimulus.params, stimulus.inputs, stimulus.outputs)
+
+
+def observed_replay(stimulus: Stimulus) -> Replay:
+    """Return the same for `sim.cosim.observed_engine.ObservedEngine`, which shows what the engine works on, too."""
+    plain = lookup_replay(stimulus)
+    valid, *carried = OPERATION_COLUMNS
+    return replace(
+        plain,
+        outputs=(*plain.outputs, Output(valid), *(Output(name, valid) for name in carried)),
+        expected=np.hstack([plain.expected, as_words(stimulus.operations)]),
+    )
 
 
 def engine_replay(

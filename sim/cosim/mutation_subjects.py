@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Component
 
 from hopforge.gen.design import NetworkDesign, engine_parameters, network_design
 from hopforge.gen.service_host import ServiceHostDesign, service_host_design
-from hopforge.hw.lookup_engine import is_deep, lookup_engine
+from hopforge.hw.lookup_engine import is_deep
 from hopforge.hw.network import Network
 from hopforge.hw.q_table import QTable
 from hopforge.hw.router import Router
@@ -21,7 +21,7 @@ from hopforge.model.router.configured import network_links
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.q_table import QTableParams
-from hopforge.sim.benches.lookup import lookup_replay
+from hopforge.sim.benches.lookup import observed_replay
 from hopforge.sim.benches.network_interface import InterfaceTraffic, disagreeing, network_interface_replay
 from hopforge.sim.benches.node_reduction import node_reduction_bench
 from hopforge.sim.benches.q_table import QTableTraffic, q_table_replay
@@ -30,6 +30,7 @@ from hopforge.sim.benches.service_host import ServiceTraffic, service_host_repla
 from hopforge.sim.cosim.lookup import engine_traffic
 from hopforge.sim.cosim.mutation_race import Surroundings, Use
 from hopforge.sim.cosim.mutation_report import INTERFACE, Q_TABLE, ROUTER, SERVICE_HOST, BlockName
+from hopforge.sim.cosim.observed_engine import OBSERVER, ObservedEngine
 from hopforge.sim.cosim.prepared import engine_setup
 from hopforge.sim.cosim.router import router_of
 from hopforge.sim.drive.held_stimulus import held_stimulus
@@ -129,13 +130,13 @@ def engine_subject(config: Config, params: LookupParams, seed: int) -> Subject:
     kinds = [*_engine_traffic(config, params, seed)]
     setup = engine_setup(config, params)
     replays: list[Callable[[], Replay]] = [
-        lambda traffic=traffic, begin=() if number else setup: lookup_replay(  # type: ignore[misc]
+        lambda traffic=traffic, begin=() if number else setup: observed_replay(  # type: ignore[misc]
             stimulus(params, traffic, begin)
         )
         for number, traffic in enumerate(kinds)
     ]
     return Subject(
-        "lookup", lookup_engine(params=params), replays, _USED_CYCLES, reset=_event_counters(params),
+        "lookup", ObservedEngine(params=params), replays, _USED_CYCLES, OBSERVER, _event_counters(params),
         used_masks={"csr_wdata": 0xFFFFFFFE}, uses=_uses(seed),
         counts_from=[None, *(one.count_from for one in kinds[1:])],
     )  # fmt: skip
@@ -162,6 +163,20 @@ def counts(seed: int, number: int, first: int) -> list[int]:
         above = int(rng.integers(0, 1 << 32)) & -2 << carry
         found.append((above | (1 << carry)) - 1 - int(rng.integers(0, 12)) & 0xFFFFFFFF)
     return found
+
+
+def each_carry(seed: int) -> list[int]:
+    """Return what counters begin with in as many traces as there are bits that a carry goes into, the lowest apart.
+
+    One to three events lie before each carry; the bit it goes into is 0 and lower ones are 1, so that whatever adds too
+    much to a higher bit, or too little, shows.
+    """
+    rng = np.random.default_rng((seed, 19))
+    begins = []
+    for carry in range(2, 32):
+        above = int(rng.integers(0, 1 << 32)) & -2 << carry
+        begins.append((above | 1 << carry) - int(rng.integers(1, 4)) & 0xFFFFFFFF)
+    return begins
 
 
 def router_subject(params: RouterParams, seed: int) -> Subject:
@@ -292,4 +307,10 @@ def _engine_traffic(config: Config, params: LookupParams, seed: int) -> Iterator
         yield Traffic(
             lookups=30_000, seed=seed + 50 + number, quiet_cycles=quiet, pool=pool, pool_lookups=150, locality=1.0,
             centres=3, count_from=next(begin), switching=True, thorough=True,
+        )  # fmt: skip
+    # rare events, too, are counted over a carry into each bit, and then read
+    for number, count_from in enumerate(each_carry(seed)):
+        yield Traffic(
+            lookups=700, seed=seed + 60 + number, quiet_cycles=8, pool=(12, 2 * params.entries)[number % 2],
+            pool_lookups=100, locality=1.0, centres=1, count_from=count_from, counting=True, thorough=True,
         )  # fmt: skip

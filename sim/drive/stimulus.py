@@ -18,6 +18,7 @@ from hopforge.model.lookup.fast.second_level import second_busy
 from hopforge.model.lookup.fast.state import engine_state
 from hopforge.model.lookup.params import LookupParams
 from hopforge.sim.drive.stimulus_destinations import destinations
+from hopforge.sim.drive.stimulus_operations import OPERATION_COLUMNS, see_operation
 from hopforge.sim.drive.stimulus_software import TARGET_HI, TARGET_LO, bus_program
 from hopforge.sim.drive.stimulus_traffic import Traffic
 
@@ -47,6 +48,9 @@ class Stimulus:
         patterns.
     totals : dict
         Counters of the golden engine, as if nobody had cleared them on the way.
+    operations : ndarray
+        int64[cycle, column]: what it works on, columns `OPERATION_COLUMNS`; all 0 at a depth of 1, where no register
+        holds an operation.
     """
 
     params: LookupParams
@@ -54,6 +58,7 @@ class Stimulus:
     inputs: np.ndarray
     outputs: np.ndarray
     totals: dict[str, int] = field(default_factory=dict)
+    operations: np.ndarray = field(default_factory=lambda: np.zeros((0, len(OPERATION_COLUMNS)), np.int64))
 
     @property
     def cycles(self) -> int:
@@ -89,19 +94,24 @@ def stimulus(params: LookupParams, traffic: Traffic, setup: tuple[tuple[str, int
     around[E_TAG_MASK] = (1 << params.request_tag_bits) - 1
     rates = np.ones(R_COUNT)
     waiting = np.full((params.mshrs, 3), -1, np.int64)  # external TCAM: due cycle, destination, version
-    inputs, outputs = [], []
+    inputs, outputs, operations = [], [], []
     counters = csr_map(params)[f"COUNT_{COUNTERS[0][0].upper()}"].address
     while not around[E_DONE]:
         block = np.zeros((_BLOCK_CYCLES, len(lk.INPUTS)), np.int64)
         result = np.zeros((_BLOCK_CYCLES, len(lk.OUTPUTS)), np.int64)
+        seen = np.zeros((_BLOCK_CYCLES, len(OPERATION_COLUMNS)), np.int64)
         used = _surround(
-            state, around, rates, waiting, program, wanted, traffic.link_failures, counters, rng, block, result
+            state, around, rates, waiting, program, wanted, traffic.link_failures, counters, rng, block, result, seen
         )
         if used < 0:
             raise RuntimeError(f"the golden engine has been stuck for {_STUCK_CYCLES} cycles")
         inputs.append(block[:used])
         outputs.append(result[:used])
-    return Stimulus(params, traffic, np.concatenate(inputs), np.concatenate(outputs), state.total_values())
+        operations.append(seen[:used])
+    return Stimulus(
+        params, traffic, np.concatenate(inputs), np.concatenate(outputs), state.total_values(),
+        np.concatenate(operations),
+    )  # fmt: skip
 
 
 @kernel
@@ -129,7 +139,7 @@ def engine_quiet(state):  # type: ignore[no-untyped-def]
 
 @kernel
 def _surround(  # type: ignore[no-untyped-def]
-    state, e, rates, waiting, program, destinations, link_failures, counters, rng, inputs, outputs
+    state, e, rates, waiting, program, destinations, link_failures, counters, rng, inputs, outputs, seen
 ):
     """Fill up to one block of cycles; return how many, -1 if nothing moves any more."""
     wanted, s = destinations.shape[0], state.regs
@@ -158,6 +168,8 @@ def _surround(  # type: ignore[no-untyped-def]
         drive_bus(state, e, program, counters, rng, i, now)
         answer_tcam(state, e, rates, waiting, rng, i, now, closing)
 
+        if state.params[lk.P_DEPTH] > 1:
+            see_operation(state, seen[index])
         o = outputs[index]
         cycle(state, i, o)
         if i[lk.I_REQ_VALID] and o[lk.O_REQ_READY]:

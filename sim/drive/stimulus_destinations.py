@@ -8,6 +8,8 @@ from hopforge.sim.drive.stimulus_traffic import Traffic
 
 __all__ = ["destinations", "near_addresses"]
 
+_ONE_BIT = 1 / 3
+"""Share of near destinations, in thorough traffic, that differ from the own address in one bit."""
 _RUSH_LOOKUPS = 48
 _CROWDED = slice(1, None, 4)  # of a pool
 
@@ -29,6 +31,9 @@ def destinations(params: LookupParams, traffic: Traffic, rng: np.random.Generato
     if len(centres):
         near = rng.random(pools.shape) < 0.85
         pools[near] = near_addresses(params, centres, int(near.sum()), rng)
+        if traffic.thorough:
+            beside = near & (rng.random(pools.shape) < _ONE_BIT)
+            pools[beside] = rng.choice(centres, int(beside.sum())) ^ _single_bits(params, int(beside.sum()), rng)
     elif not params.skewed:
         for pool in pools:
             pool[_CROWDED] = _crowded(params, len(pool[_CROWDED]), rng)
@@ -46,6 +51,11 @@ def near_addresses(params: LookupParams, centres: np.ndarray, count: int, rng: n
         at = rng.integers(0, params.address_bits // bits) * bits
         addresses ^= (rng.integers(0, 1 << bits) * (rng.random(count) < 0.7)) << at
     return addresses
+
+
+def _single_bits(params: LookupParams, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return int64[count]: words with one bit of an address."""
+    return np.left_shift(1, rng.integers(0, params.address_bits, count))
 
 
 def _crowded(params: LookupParams, count: int, rng: np.random.Generator) -> np.ndarray:

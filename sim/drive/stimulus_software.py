@@ -17,6 +17,8 @@ OWN_WORD, TARGET_LO, TARGET_HI = range(3)
 _OPERATIONS = 512
 _SWITCHING = {"switch": 6.0, "configuration": 2.0, "invalidate": 1.0, "read": 0.5, "flush": 0.5}
 """What software does in traffic that is `switching`, and how often beside the others."""
+_COUNTING = {"counters": 2.0, "invalidate": 4.0, "flush": 2.0, "enable": 0.3}
+"""The same of traffic that is `counting`."""
 
 _PERIOD_OPERATIONS = 32
 
@@ -133,8 +135,9 @@ def _operation(
     if traffic.thorough:
         kinds += ["counters", "beside", "switch"]
         weights = np.append(weights, [0.5, 1.0, 0.0 if calm else 2.0 * traffic.change_configuration])
-    if traffic.switching:
-        weights = np.array([_SWITCHING.get(kind, 0.0) for kind in kinds])
+    for chosen, mix in ((traffic.switching, _SWITCHING), (traffic.counting, _COUNTING)):
+        if chosen:
+            weights = np.array([mix.get(kind, 0.0) for kind in kinds])
     kind = rng.choice(kinds, p=weights / weights.sum())
     if kind == "flush":
         yield write("CTRL", ctrl.encode(enable=1, flush=1))
@@ -208,15 +211,17 @@ def _switch(
 ) -> Iterator[tuple[str, int]]:
     """Yield the registers of a switch of another network: radices as digits have values, so that bounds decide.
 
-    Its own address may lie `beside` that of the destinations, so that any digit of the two can differ.
+    Its own address may lie `beside` that of the destinations, so that any digit of the two can differ; all digits that
+    there are then count half of the time.
     """
     chunk = int(rng.integers(len(params.chunk_bits)))
     digits = params.digits(params.chunk_bits[chunk])
     fields = registers["MODE"].decode(_configuration(params, registers, rng, "MODE", centres))
     yield "MODE", registers["MODE"].encode(**{**fields, "chunk_select": chunk})
-    yield "LEVEL", registers["LEVEL"].encode(level=int(rng.integers(digits)), digits=int(rng.integers(1, digits + 1)))
+    used = digits if beside and rng.random() < 0.5 else int(rng.integers(1, digits + 1))
+    yield "LEVEL", registers["LEVEL"].encode(level=int(rng.integers(digits)), digits=used)
     if beside and len(centres):
-        own = int(near_addresses(params, centres, 1, rng)[0])
+        own = int(near_addresses(params, centres, 1, rng)[0] if rng.random() < 0.5 else rng.choice(centres))
         yield "OWN_LO", own & 0xFFFFFFFF
         if "OWN_HI" in registers:
             yield "OWN_HI", own >> 32

@@ -41,6 +41,9 @@ class Traffic:
     switching : bool
         Software does little else than to make the switch one of another network (with `thorough`): every bit of the
         set-up becomes 0 and 1, with destinations for which it decides.
+    counting : bool
+        Software does little else than to cause events and to read all counters, and never clears them (with
+        `thorough`): no carry of theirs remains unseen.
     """
 
     lookups: int
@@ -56,3 +59,4 @@ class Traffic:
     count_from: int = 0
     thorough: bool = False
     switching: bool = False
+    counting: bool = False

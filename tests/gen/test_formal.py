@@ -91,10 +91,10 @@ def test_a_planted_fault_is_what_it_says(about: str, value: str, holds: bool) ->
     """A wire that is tied is so for all that read it; one that has lost its driver only would be anything."""
     for solve in (prove, prove_in_parts):
         proof = _Parts(about)
-        assert solve(proof, proof.inputs, mutant=(about, value), everywhere=True) == holds
+        assert solve(proof, proof.inputs, mutant=(about, value)) == holds
     if not holds:
         proof = _Parts(about)
-        assert refute(proof, proof.inputs, 3, mutant=(about, value), everywhere=True)
+        assert refute(proof, proof.inputs, 3, mutant=(about, value))
 
 
 def test_no_claims_prove_nothing() -> None:

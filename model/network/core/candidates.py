@@ -46,8 +46,8 @@ def candidate_mask(packed: int) -> int:
 
 @inlined
 def candidate_need(packed: int) -> int:
-    """Free flit slots that the candidate asks for."""
-    return packed >> 32
+    """Free flit slots that the candidate asks for; above them may stand the line that wrote it (`routing.guard`)."""
+    return packed >> 32 & 65535
 
 
 @inlined

@@ -23,7 +23,7 @@ from hopforge.sim.cosim.mutation_report import (
     report_rows,
     survivor_lines,
 )
-from hopforge.sim.cosim.mutation_subjects import Subject, counts, subject
+from hopforge.sim.cosim.mutation_subjects import Subject, counts, each_carry, subject
 from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
 from hopforge.sim.drive.replay import Output, Replay, as_words
 from hopforge.sim.drive.runner import SimulatorError
@@ -221,6 +221,14 @@ def test_counts_begin_before_a_carry() -> None:
     for start in starts[1:]:
         above = start + 12  # within twelve events there is a carry into a bit with a zero above the carried one
         assert 0 <= start < 1 << 32 and (start ^ above) & above
+
+
+def test_each_bit_is_carried_into() -> None:
+    starts = each_carry(7)
+    assert len(starts) == 30 and starts == each_carry(7) != each_carry(8)
+    for bit, start in enumerate(starts, 2):
+        assert (start + 3) >> bit == (start >> bit) + 1  # within three events
+        assert start >> bit & 1 == 0
 
 
 class Gated(Component):
