@@ -74,7 +74,7 @@ def test_more_of_its_own_than_a_router_can_send(tmp_path: Path) -> None:
 
     Entries of packets that nobody acknowledges stay, so no tag may come again.
     """
-    run = recorded(configuration(own=2, tags=14), 1500, 0.3)
+    run = recorded(configuration(own=2, tags=8), 1300, 0.3)
     result = replay_verilator(to_verilog(run.component, "acks"), "acks", run.replay, tmp_path).result
     assert result.first is None, str(result.first)
     assert run.packets > 500
