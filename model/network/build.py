@@ -178,7 +178,7 @@ def _set_strides(state: NetState) -> None:
     """Write down how far the input VCs stand apart, and whether all of the state stays near the processor."""
     s = state.record[0]
     s["vc_bytes"], s["fifo_bytes"] = state["input_vc"].strides[0], state["fifo"].strides[0]
-    s["far"] = sum(array.nbytes for array in state.arrays.values()) > NEAR_BYTES
+    s["far"] = state.nbytes > NEAR_BYTES
 
 
 def _set_router(state: NetState, router: RouterParameters) -> None:

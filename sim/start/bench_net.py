@@ -194,7 +194,7 @@ def measure_net(cases: Sequence[NetCase], booksim: Path | None, repetitions: int
             "flit_hops_per_cycle": statistics.mean(work for _, work in ours),
             "million_flit_hops_per_s": statistics.median(work / seconds for seconds, work in ours) / 1e6,
             "ns_per_flit_hop": statistics.median(1e9 * seconds / work for seconds, work in ours),
-            "state_mib": sum(array.nbytes for array in run.state.arrays.values()) / 2**20,
+            "state_mib": run.state.nbytes / 2**20,
         }
         if theirs:
             ratios = [(b[0] / b[1]) / (a[0] / a[1]) for a, b in zip(ours, theirs, strict=True)]

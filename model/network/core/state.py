@@ -69,6 +69,11 @@ class NetState:
         return self.arrays[name] if name in self.arrays else self.record[name][0]
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays; one that is a field of another counts there."""
+        return sum(array.nbytes for array in self.arrays.values() if array.flags.c_contiguous)
+
+    @property
     def candidates(self) -> NDArray[np.int64]:
         """Candidates that input VCs hold, packed, without their levels where each has one: int64[input VC, k]."""
         if self["vc_lists"]:
