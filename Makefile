@@ -75,7 +75,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 pytest: $(STAMP)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0
 
 study: setup
 	HOPFORGE_STUDY=1 $(BIN)/python -m pytest -n $(JOBS) -m study

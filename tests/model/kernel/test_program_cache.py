@@ -92,6 +92,57 @@ def test_a_change_of_what_a_users_file_imports_is_seen(tmp_path):
     assert len(list((tmp_path / "cache" / "hopforge").iterdir())) == 3  # the program's, and one for each target
 
 
+HALF = """
+from hopforge.model.kernel.compile import kernel
+
+@kernel
+def half(x):
+    return x / 2
+"""
+
+HALVE = """
+import sys, time
+from numba.core.caching import IndexDataCacheFile
+from half import half
+
+number_of = IndexDataCacheFile._data_name
+def slowly(self, number):
+    time.sleep(1)  # between reading the index and writing it
+    return number_of(self, number)
+IndexDataCacheFile._data_name = slowly
+print("ready", flush=True)
+sys.stdin.readline()
+half({value})
+"""
+
+
+def test_two_processes_that_compile_two_signatures_at_once(tmp_path):
+    """Both took the same number of a file: one signature found the other's machine code."""
+    (tmp_path / "half.py").write_text(HALF)
+    paths = os.pathsep.join([str(tmp_path), str(ROOT.parent)])
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", HALVE.format(value=value)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )
+        for value in ("3.0", "1 + 2j")
+    ]  # fmt: skip
+    for process in both:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in both:
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+    again = "from half import half; print(half(3.0), half(1 + 2j), sum(half.stats.cache_hits.values()))"
+    assert _run(again, tmp_path) == ["1.5 (0.5+1j) 2"]
+    assert len(_machine_code(tmp_path)) == 2
+
+
 def _machine_code(folder: Path) -> dict[str, int]:
     """Return the files of compiled kernels, and when they were written."""
     return {str(path): path.stat().st_mtime_ns for path in (folder / "cache").rglob("*.nbc")}

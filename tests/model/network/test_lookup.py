@@ -295,7 +295,8 @@ def engines(draw: Any) -> tuple[str, dict[str, Any], dict[str, Any], int]:
         second = f"{{entries: {entries}, ways: {ways}, policy: {policy}, latency_cycles: {latency}}}"
         lookup["cache"]["second_level"] = second
     network = draw(st.sampled_from(["mesh", "ring", "tree", "adaptive tree", "dragonfly"]))
-    router["lookahead"] = network != "adaptive tree" and draw(st.booleans())
+    too_many = network == "mesh" and members == 3 and router["vcs"] == 5  # 13 ports of 5 VCs; an engine serves 64
+    router["lookahead"] = network != "adaptive tree" and not too_many and draw(st.booleans())
     if not router["speculation"] and draw(st.booleans()):
         router["va"] = "free_queue"
     return network, router, lookup, draw(st.integers(0, 1000))
@@ -512,7 +513,11 @@ def test_a_file_whose_answers_depend_on_more_is_refused_whatever_it_declares(
 
 @pytest.mark.parametrize(
     ("reads", "reason"),
-    [("packet.src % 2", "it reads packet.src"), ("draw_below(net, router, 2)", "it draws random numbers")],
+    [
+        ("packet.src % 2", "for packets to host 0 .* it looks at more than destination, phase and input VC"),
+        ("packet.src // 20", "it reads packet.src"),  # no two packets differ yet
+        ("draw_below(net, router, 2)", "it draws random numbers"),
+    ],
 )
 def test_a_file_whose_answers_depend_on_more_is_no_table(tmp_path: Path, reads: str, reason: str) -> None:
     (tmp_path / "own.py").write_text(OWN.replace("READS", reads))

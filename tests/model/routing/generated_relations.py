@@ -396,8 +396,11 @@ def judge(number: int, shapes: list[Shape]) -> tuple[bool, bool | None, str]:
     return said == "", safe, said
 
 
-def check_many(numbers: range, shapes: list[Shape]) -> None:
-    """Every relation of `numbers`: none falsely proved, few safe ones refused, and enough of both kinds."""
+def check_many(numbers: range, shapes: list[Shape]) -> int:
+    """Every relation of `numbers`: none falsely proved, few safe ones refused, and enough of both kinds.
+
+    Returns how many were judged.
+    """
     judged = safe = missed = 0
     for number in numbers:
         ours, truly, said = judge(number, shapes)
@@ -410,3 +413,4 @@ def check_many(numbers: range, shapes: list[Shape]) -> None:
     assert missed <= 0.05 * safe
     assert judged > 0.7 * len(numbers)
     assert 0.2 * judged < safe < 0.8 * judged, "not a sample of both kinds"
+    return judged
