@@ -62,7 +62,8 @@ class NetCase:
     load: float = LOAD
 
 
-def _grid_case(kind: str, k: int, n: int, flits: int, cycles: int, booksim_cycles: int) -> NetCase:
+def grid_case(kind: str, k: int, n: int, flits: int, cycles: int, booksim_cycles: int) -> NetCase:
+    """Return a mesh or torus of n dimensions of k routers, with packets of so many flits."""
     latency = 2 if kind == "torus" else 1
     name = f"{k}-ary {n}-cube" if kind == "torus" else "×".join([str(k)] * n) + " mesh"
     return NetCase(
@@ -92,14 +93,14 @@ _DRAGONFLY = NetCase(
 )
 #: what `hopforge bench net` measures
 CASES: Sequence[NetCase] = (
-    _grid_case("mesh", 8, 2, 1, 30000, 3000),
-    _grid_case("mesh", 8, 2, 4, 30000, 3000),
-    _grid_case("torus", 8, 3, 1, 5000, 300),
+    grid_case("mesh", 8, 2, 1, 30000, 3000),
+    grid_case("mesh", 8, 2, 4, 30000, 3000),
+    grid_case("torus", 8, 3, 1, 5000, 300),
     _DRAGONFLY,
 )
 #: networks of growing size, for the cost per flit and router
 SIZES: Sequence[NetCase] = tuple(
-    _grid_case("torus", k, n, 1, cycles, 0) for k, n, cycles in [(4, 3, 40000), (8, 3, 5000), (16, 3, 600)]
+    grid_case("torus", k, n, 1, cycles, 0) for k, n, cycles in [(4, 3, 40000), (8, 3, 5000), (16, 3, 600)]
 )
 
 

@@ -112,12 +112,17 @@ def bench_net(
         Path | None, typer.Option(metavar="BINARY", help="A BookSim 2 binary to run in turn with ours.")
     ] = None,
     sizes: Annotated[bool, typer.Option("--sizes", help="Networks of 64, 512 and 4096 routers instead.")] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="A checkout of another version of hopforge to run in turn with this one."),
+    ] = None,
 ) -> None:
     """Time the network simulator on one core: flits times routers visited per second of processor time.
 
     The load is 0.3 flits per host and cycle, 0.5 on the dragonfly.
 
-    With --booksim both simulate the same networks in turn; the ratio is the median of the pairs.
+    With --booksim or --against both simulate the same networks in turn; the ratio is the median of the pairs. With
+    --against large networks, busy and nearly idle, are added, and the counters of both versions are compared.
 
     Example:
 
@@ -131,6 +136,11 @@ def bench_net(
     from hopforge.sim.start.bench_net import CASES, CLOCK, SIZES, measure_net
     from hopforge.sim.start.bench_results import write_bench
 
+    if against is not None:
+        if booksim is not None or sizes:
+            raise UserError("--against goes with neither --booksim nor --sizes")
+        _bench_versions(against, output_folder(output, "bench net"), repetitions)
+        return
     if booksim is not None and not booksim.is_file():
         raise UserError(f"--booksim: no such file: {booksim}")
     target = output_folder(output, "bench net")
@@ -149,6 +159,37 @@ def bench_net(
             str(row["case"]), f"{row['routers']:,}", f"{row['million_flit_hops_per_s']:.3g}",
             f"{row['ns_per_flit_hop']:.3g}", f"{row['state_mib']:.1f}", theirs,
             f"{row['ratio']:.3g}" if "ratio" in row else "",
+        )  # fmt: skip
+    console.print(table)
+    say_written(target)
+
+
+def _bench_versions(against: Path, target: Path, repetitions: int) -> None:
+    """Time this version and another one in turn."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.kernel.program_cache import program_root
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.start.bench_net import CLOCK
+    from hopforge.sim.start.bench_results import write_bench
+    from hopforge.sim.start.bench_versions import measure_versions, source_of
+
+    theirs = source_of(against)
+    check_writable(target)
+    console = Console()
+    with console.status("measuring"):
+        rows = list(measure_versions(program_root().parent, theirs, repetitions))
+    write_bench(rows, target, clock=CLOCK)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("case", no_wrap=True)
+    for heading in ("load", "ns per flit-hop", "theirs", "ratio", "lowest", "highest", "results"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            str(row["case"]), f"{row['load']:g}", f"{row['ns_per_flit_hop']:.3g}",
+            f"{row['against_ns_per_flit_hop']:.3g}", f"{row['ratio']:.3g}", f"{row['ratio_lowest']:.3g}",
+            f"{row['ratio_highest']:.3g}", "the same" if row["same_results"] else "DIFFER",
         )  # fmt: skip
     console.print(table)
     say_written(target)

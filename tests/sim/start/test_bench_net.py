@@ -14,7 +14,7 @@ from hopforge.sim.start import bench_net
 from hopforge.sim.start.bench_net import CASES, SIZES, measure_net, prepare, time_booksim, time_ours
 from hopforge.sim.start.bench_results import write_bench
 
-SMALL = bench_net._grid_case("mesh", 4, 2, 1, 3000, 100)
+SMALL = bench_net.grid_case("mesh", 4, 2, 1, 3000, 100)
 
 FAKE = """#!/bin/sh
 grep -q "injection_rate = 0.3; sample_period = 100;" "$1" || exit 1
