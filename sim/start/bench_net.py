@@ -69,6 +69,7 @@ def grid_case(kind: str, k: int, n: int, flits: int, cycles: int, booksim_cycles
     return NetCase(
         f"{name}, {flits} flit{'s' if flits > 1 else ''}",
         f"name: bench\ntopology: {{kind: {kind}, radices: {[k] * n}}}\n"
+        f"address: {{chunk_bits: {max(4, (k - 1).bit_length())}}}\n"
         f"router: {{{_ROUTER}, link_latency_cycles: {latency}}}\n"
         "routing: {algorithm: dor, vc_rule: fixed, ties: random}\n"
         f"traffic: {{packet_flits: {flits}}}\n",
