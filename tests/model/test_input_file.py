@@ -154,6 +154,7 @@ OWN_FILES = {
     "model/input_file.py": "the one place",
     "model/free_memory.py": "/proc and control groups",
     "model/kernel/program_cache.py": "the program itself",
+    "model/kernel/index_lock.py": "its own lock",
     "model/output/column_notes.py": "what columns mean, a table that comes with hopforge",
     "model/output/program_digest.py": "the program itself, and what it imports",
     "model/output/destination.py": "the first bytes of what would be replaced",
