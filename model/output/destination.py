@@ -50,6 +50,8 @@ _WORDS = {
     "YAML": re.compile(r"\s*(---\s|[A-Za-z_][\w-]*:(\s|$))"),
     "a network": re.compile(r"\s*((router|node) \d|\d+(,\d+)?[ \t]+\d+(,\d+)?\s)"),
 }
+#: first words of a file of ours that people may have files of their own like
+_TRANSLATED = "# From a configuration of BookSim 2"
 _COMMENTS = re.compile(r"(\s*#[^\n]*\n)+")
 _TEXT = "text"
 _forced: ContextVar[bool] = ContextVar("forced", default=False)  # every thread has its own
@@ -77,6 +79,8 @@ def kind_of(head: bytes) -> str:
         if error.start < len(head) - 4:  # not just the last character cut in two
             return "binary data"
         text = head[: error.start].decode("utf-8-sig")
+    if text.startswith(_TRANSLATED):
+        return "a translated configuration"
     text = _COMMENTS.sub("", text, count=1)
     return next((kind for kind, start in _WORDS.items() if start.match(text)), _TEXT)
 

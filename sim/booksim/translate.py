@@ -87,7 +87,7 @@ class Translation:
         self.config(target.parent, target.stem)
         texts = {target.with_name(target.stem + ending): text for ending, text in self.files.items()}
         texts[target] = self.text(target.stem)
-        kinds = dict(zip(texts, [_KINDS[ending] for ending in self.files] + ["YAML"], strict=True))
+        kinds = dict(zip(texts, [_KINDS[ending] for ending in self.files] + [_TRANSLATED], strict=True))
         for place, kind in kinds.items():
             check_destination(place, kind, named=True)
         for place, text in texts.items():
@@ -97,6 +97,7 @@ class Translation:
 
 
 _KINDS = {".anynet": "a network"}
+_TRANSLATED = "a translated configuration"
 
 
 def translate(words: Sequence[str], beside: Supplement | None = None) -> Translation:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from hopforge.cli import app
 from hopforge.model.config import load_config
+from hopforge.model.output.destination import ResultError
 from hopforge.model.routing.booksim_min import first_ports
 from hopforge.model.topology.configured import configured_network
 from hopforge.sim.booksim.grammar import BooksimError
@@ -192,3 +193,17 @@ def test_the_command_writes_what_net_takes(tmp_path: Path, monkeypatch: pytest.M
     assert Path("build/case/import/booksim/case.yml").is_file()
     with pytest.raises(BooksimError, match="name a YAML file"):
         runner.invoke(app, ["import", "booksim", "case.cfg", "-o", "/dev/stdout"], catch_exceptions=False)
+
+
+def test_a_file_of_ones_own_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.cfg").write_text("topology = mesh; k = 3; n = 2; routing_function = dor;")
+    own = "# mine\nname: mine\ntopology: {kind: mesh, radices: [4, 4]}\n"
+    Path("mine.yml").write_text(own)
+    done = CliRunner().invoke(app, ["import", "booksim", "x.cfg", "-o", "mine.yml"])
+    assert isinstance(done.exception, ResultError)
+    assert "mine.yml: holds YAML, not a translated configuration, and is not overwritten" in str(done.exception)
+    assert Path("mine.yml").read_text() == own
+    for words in (["mine.yml", "--force"], ["mine.yml"], ["other.yml"], ["other.yml"]):
+        assert CliRunner().invoke(app, ["import", "booksim", "x.cfg", "-o", *words]).exit_code == 0
+    assert "4, 4" not in Path("mine.yml").read_text()
