@@ -77,39 +77,24 @@ def check_routing(
     DeadlockError
         A cycle (printed), a state without an output, or too many states to be explored.
     """
-    written = plan if plan.unguarded is None else plan.unguarded
-    relation = written.route
-    if plan.unguarded is None and _ours(relation):
-        if plan.obligation == "checked":
-            return 0
-        # a user's `every` could give less than `route`; of ours tests show that it does not
-        relation = plan.route if plan.every is None else plan.every
+    relation = _relation_to_prove(plan)
+    if relation is None:
+        return 0
     reads = fields_read(relation)
     if reads.unseen:
         raise DeadlockError(
             f"routing.check: {name} is not proved free of deadlock: it uses {reads.unseen[0]}; "
             "set routing.check: false to run it without a proof"
         )
-    record = state.record[0]
-    destinations = list(range(topology.hosts)) if hosts is None else np.flatnonzero(hosts).tolist()
-    if plan.one_per_router and plan.unguarded is None:
-        _, first = np.unique(topology.host_router[destinations], return_index=True)
-        destinations = [destinations[place] for place in first]
-    if lengths is None:
-        lengths = packet_lengths(state)
-    explored = relation if plan.unguarded is None else plan.route
-    exploration = Exploration(plan, explored, state, reads, destinations, lengths, resends=resends)
-    if reads.changing and plan.unguarded is not None:
-        exploration.walk()  # its guard tells mistakes, as far as an empty network shows them
-    wormhole = int(record["switching_mode"]) == WORMHOLE
+    wormhole = int(state.record[0]["switching_mode"]) == WORMHOLE
     # a packet that holds a virtual channel in which another one still stands cannot go to its escape any more
-    committed = wormhole and not record["release_credits"]
+    committed = wormhole and not state.record[0]["release_credits"]
+    escapes = plan.obligation == "escape"
+    packets = _destinations(topology, plan, hosts), packet_lengths(state) if lengths is None else lengths
     try:
-        if reads.changing:
-            exploration = InterpretedExploration(
-                written, relation, state, reads, destinations, lengths, resends=resends
-            )
-        stop = exploration.walk(keep=plan.obligation == "escape" and not committed)
+        exploration, stop = _explore(
+            plan, relation, state, reads, packets, resends=resends, keep=escapes and not committed
+        )
     except NotCoveredError as problem:
         raise DeadlockError(
             f"routing.check: {name} is not proved free of deadlock: it uses {reads.changing[0]}, and not all of its "
@@ -119,24 +104,79 @@ def check_routing(
         raise DeadlockError(_stop_text(topology, plan, name, reads, stop))
     source, target = np.hstack([exploration.edges(), acknowledge_edges(state)])
     cycle = find_cycle(source, target, exploration.channels)
-    if not cycle:
-        return len(source)
-    if not committed:
-        closed = exploration.stuck_channels(stretched=wormhole) != 0
-        if not closed.any():
-            return len(source)
-        inside = closed[source] & closed[target]
-        cycle = find_cycle(source[inside], target[inside], exploration.channels)
-    text = " → ".join(channel_name(topology, int(record["vcs"]), m) for m in [*cycle, cycle[0]])
-    hint = ""
-    if plan.obligation == "escape" and committed:
-        hint = (
-            "; its escape is out of reach for a packet that was given a virtual channel in which another packet "
-            "still stands: set router.vc_release: credits, or router.switching: vct"
-        )
-    raise DeadlockError(
-        f"routing.algorithm {name} can deadlock on the {topology.name} with {int(record['vcs'])} VCs; "
-        f"cycle of channels: {text}{hint}"
+    if cycle and not committed:
+        cycle = _closed_cycle(exploration, source, target, wormhole=wormhole)
+    if cycle:
+        vcs = int(state.record[0]["vcs"])
+        raise DeadlockError(_cycle_text(topology, vcs, name, cycle, escape_held=escapes and committed))
+    return len(source)
+
+
+def _relation_to_prove(plan: RoutingPlan) -> Any:
+    """Return the relation whose answers the proof goes through; None: nothing is left to prove."""
+    if plan.unguarded is not None:
+        return plan.unguarded.route
+    if not _ours(plan.route):
+        return plan.route
+    if plan.obligation == "checked":
+        return None
+    # a user's `every` could give less than `route`; of ours tests show that it does not
+    return plan.route if plan.every is None else plan.every
+
+
+def _destinations(topology: Topology, plan: RoutingPlan, hosts: NDArray[np.bool_] | None) -> list[int]:
+    """Return the hosts that packets of the proof go to: one of each router where that tells all."""
+    found = list(range(topology.hosts)) if hosts is None else np.flatnonzero(hosts).tolist()
+    if plan.one_per_router and plan.unguarded is None:
+        _, first = np.unique(topology.host_router[found], return_index=True)
+        found = [found[place] for place in first]
+    return found
+
+
+def _explore(
+    plan: RoutingPlan,
+    relation: Any,
+    state: NetState,
+    reads: FieldsRead,
+    packets: tuple[list[int], NDArray[np.int64]],
+    *,
+    resends: bool,
+    keep: bool,
+) -> tuple[Exploration, Stop | None]:
+    """Walk through all that packets (their destinations, their lengths) can come upon."""
+    user = plan.unguarded is not None
+    exploration = Exploration(plan, plan.route if user else relation, state, reads, *packets, resends=resends)
+    if reads.changing:
+        if user:
+            exploration.walk()  # its guard tells mistakes, as far as an empty network shows them
+        written = plan.unguarded or plan
+        exploration = InterpretedExploration(written, relation, state, reads, *packets, resends=resends)
+    return exploration, exploration.walk(keep=keep)
+
+
+def _closed_cycle(
+    exploration: Exploration, source: NDArray[np.int64], target: NDArray[np.int64], *, wormhole: bool
+) -> list[int]:
+    """Return a cycle inside of a closed set of channels; empty if no set is closed."""
+    closed = exploration.stuck_channels(stretched=wormhole) != 0
+    if not closed.any():
+        return []
+    inside = closed[source] & closed[target]
+    cycle = find_cycle(source[inside], target[inside], exploration.channels)
+    assert cycle, "every channel of a closed set waits for another one of it"
+    return cycle
+
+
+def _cycle_text(topology: Topology, vcs: int, name: str, cycle: list[int], *, escape_held: bool) -> str:
+    """Tell people which channels wait for one another."""
+    text = " → ".join(channel_name(topology, vcs, m) for m in [*cycle, cycle[0]])
+    hint = (
+        "; its escape is out of reach for a packet that was given a virtual channel in which another packet "
+        "still stands: set router.vc_release: credits, or router.switching: vct"
+    )
+    return (
+        f"routing.algorithm {name} can deadlock on the {topology.name} with {vcs} VCs; "
+        f"cycle of channels: {text}{hint if escape_held else ''}"
     )
 
 
