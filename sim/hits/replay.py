@@ -16,6 +16,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import TableRoutes, table_routes
 from hopforge.model.kernel.compile import kernel
+from hopforge.model.lookup.belady import KeyStreams
 from hopforge.model.lookup.cache_lines import CacheState, CacheTables, claim_line, find_line, hash_row, touch_line
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_ports import KeyPorts
@@ -28,6 +29,7 @@ from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, prefix_rows, route_rows, table_prefixes
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import links_of_a_pair, parallel_ports
+from hopforge.sim.hits.kept_lookups import KeptLookups
 from hopforge.sim.traffic.placed import PacketStream
 
 #: what is counted for each cache, in the order of `ReplayResult`
@@ -279,8 +281,31 @@ class Replay:
         alone: NDArray[np.bool_] = np.asarray((topology.peer_router < 0).all(axis=1))
         self._silent = alone[topology.host_router] if alone.any() and topology.routers > 1 else None
         self._now = 0
+        self.kept: KeptLookups | None = None
         self.packets = 0
         self.delivered = 0
+
+    def keep_lookups(self) -> None:
+        """Keep the lookups from now on, for what needs the future of each (`kept_streams`)."""
+        self.kept = KeptLookups(self.inputs.caches)
+
+    def kept_streams(self) -> KeyStreams:
+        """Return the lookups of each cache since `keep_lookups`, as if every packet had arrived.
+
+        Raises
+        ------
+        UserError
+            They do not fit in memory.
+        """
+        assert self.kept is not None, "nothing was kept"
+        return self.kept.streams(self._stacks.slot_keys())
+
+    def set_numbers(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the set of each key in a first-level cache that is not skewed."""
+        rows = np.empty((len(keys), 1), np.int64)
+        one = self._first.tables._replace(ways=1)
+        _lines(one, 0, np.zeros(len(keys), np.int32), keys, rows)
+        return rows.reshape(-1)
 
     def send(self, sources: NDArray[np.integer], destinations: NDArray[np.integer]) -> None:
         """Send packets from source hosts to destination hosts (int[packet]), one after the other.
@@ -302,6 +327,8 @@ class Replay:
             keys |= self.routes.link_keys(paths.router, np.repeat(source, paths.lengths), per_hop) << self._link_shift
         caches = self._caches(paths, address)
         slots = self._stacks.slots_of(caches, keys)
+        if self.kept is not None:
+            self.kept.add(of_packet.reshape(-1), paths.first, caches, slots)
         matched = np.ones(1, np.bool_) if self._matched is None else self._matched[paths.router, per_hop]
         lines = np.empty((len(keys), len(self._first.tables.rows)), np.int64)
         if self.enabled:
