@@ -123,6 +123,8 @@ def network_on_board_design(config: Config) -> NetworkDesign:
         raise UserError(f"router.route_computation must be table on a board, not {config.router.route_computation}")
     if config.traffic.reply is not None:
         raise UserError("traffic.reply must be null for a network on a board, whose hosts do not answer")
+    if config.router.host_ports != "flits":
+        raise UserError(f"router.host_ports must be flits for a network on a board, not {config.router.host_ports}")
     design = whole_network_design(config)
     hosts, params = len(design.topology.host_router), design.params[0]
     if not 2 <= hosts <= _MOST_HOSTS:

@@ -17,6 +17,7 @@ from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.router.acknowledging_host import HardwareRules
 from hopforge.model.router.configured import network_params
 from hopforge.model.router.factor import compile_tables
+from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.params import RouterParams, check_input_vcs
 from hopforge.model.router.program import RouterProgram, router_program
 from hopforge.model.router.reply_rules import reply_rules
@@ -35,6 +36,7 @@ __all__ = [
     "check_interfaces",
     "engine_parameters",
     "network_design",
+    "network_streams",
     "router_design",
     "stream_design",
     "whole_network_design",
@@ -164,19 +166,42 @@ def stream_design(config: Config, design: NetworkDesign, router: int) -> tuple[S
     """
     if config.router.host_ports == "flits":
         return ()
-    params, found = design.params[router], []
-    for port, host in enumerate(design.topology.host_at[router]):
-        if host < 0:
-            continue
-        own = int(host) if params.rc == "table" else int(design.topology.host_address[host])
-        try:
-            found.append(StreamParams(router=params, port=port, own=own, beats=config.router.stream_beats,
-                                      vcs_at_injection=int(design.tables.inject_mask[host])))  # fmt: skip
-        except ValueError as error:
-            raise UserError(f"router: {str(error).replace('width_bits', 'flit_bits', 1)}") from error
+    ends = enumerate(design.topology.host_at[router].tolist())
+    found = [_stream(design, router, port, host) for port, host in ends if host >= 0]
     if not found:
         raise UserError(f"router.host_ports must be flits for --router {router}, which has no host, not axi_stream")
     return tuple(found)
+
+
+def network_streams(design: NetworkDesign) -> tuple[StreamParams, ...]:
+    """Return the AXI-Stream adapters of a network, one for each host in order; none where hosts have flits.
+
+    Raises
+    ------
+    UserError
+        A router that they do not fit, or hosts whose flits something else makes or sees.
+    """
+    config = design.config
+    if config.router.host_ports == "flits":
+        return ()
+    for key, made in (("reply", config.traffic.reply), ("acknowledge", config.traffic.acknowledge)):
+        if made is not None:
+            raise UserError(f"traffic.{key} must be null for hopforge gen network with router.host_ports=axi_stream")
+    ends = topology_hosts(design.topology)
+    return tuple(_stream(design, end.router, end.port, host) for host, end in enumerate(ends))
+
+
+def _stream(design: NetworkDesign, router: int, port: int, host: int) -> StreamParams:
+    """Return the adapter of a host."""
+    params = design.params[router]
+    own = host if params.rc == "table" else int(design.topology.host_address[host])
+    try:
+        return StreamParams(
+            router=params, port=port, own=own, beats=design.config.router.stream_beats,
+            vcs_at_injection=int(design.tables.inject_mask[host]),
+        )  # fmt: skip
+    except ValueError as error:
+        raise UserError(f"router: {str(error).replace('width_bits', 'flit_bits', 1)}") from error
 
 
 def router_design(config: Config, *, router: int = 0) -> NetworkDesign:
@@ -206,11 +231,10 @@ def whole_network_design(config: Config) -> NetworkDesign:
     """
     if config.csr.bus != "native":
         raise UserError(f"csr.bus must be native for hopforge gen network, not {config.csr.bus}")
-    if config.router.host_ports != "flits":
-        raise UserError(f"router.host_ports must be flits for hopforge gen network, not {config.router.host_ports}")
     refuse_failed(config.failed, "hopforge gen network")
     design = network_design(config, service_ports=True)
     check_interfaces(design)
+    network_streams(design)
     _ = design.programs
     return design
 

@@ -1,11 +1,12 @@
 """A configured network of routers as a generated package."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hopforge.gen.design import NetworkDesign, acknowledge_setup, whole_network_design
+from hopforge.gen.design import NetworkDesign, acknowledge_setup, network_streams, whole_network_design
 from hopforge.gen.package import (
     Package,
     package_files,
@@ -21,6 +22,7 @@ from hopforge.gen.router import (
     program_text,
     router_parameters_as_data,
 )
+from hopforge.gen.stream_ports import network_stream_sections, network_streams_as_data
 from hopforge.hw.network import Network
 from hopforge.model.config import Config
 from hopforge.model.network.settings import router_parameters
@@ -28,6 +30,7 @@ from hopforge.model.router.configured import network_links
 from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS, router_csr_map
 from hopforge.model.router.links import topology_hosts
 from hopforge.model.router.reply_rules import reply_rules
+from hopforge.model.router.stream_params import StreamParams
 
 __all__ = ["generate_network", "network_component", "network_files", "network_name", "network_package"]
 
@@ -73,7 +76,7 @@ def network_package(config: Config) -> Package:
     design = whole_network_design(config)
     topology, params, name = design.topology, design.params, network_name(config)
     links, hosts = network_links(config, topology), topology_hosts(topology)
-    rules = reply_rules(config)
+    rules, streams = reply_rules(config), network_streams(design)
     manifest: dict[str, Any] = {
         "definition": "docs/definitions/router.md, docs/guides/generate-a-router.md",
         "topology": topology.name,
@@ -83,6 +86,7 @@ def network_package(config: Config) -> Package:
             for host, end in enumerate(hosts)
         ],
         "links": [[*link.source, *link.target, link.latency_cycles] for link in links],
+        **network_streams_as_data(streams, hosts),
         "registers": registers_as_data(router_csr_map(params[0])),
     }
     if rules is not None:
@@ -100,22 +104,22 @@ def network_package(config: Config) -> Package:
         name=name,
         kind="network",
         description=f"Network {topology.name}",
-        component=network_component(design),
+        component=network_component(design, streams),
         manifest=manifest,
         period_ns=ROUTER_PERIOD_NS,
-        documentation=_documentation(name, design),
+        documentation=_documentation(name, design, streams),
         more=more,
     )
 
 
-def network_component(design: NetworkDesign) -> Network:
-    """Return the routers, links and interfaces of hosts of a configured network."""
+def network_component(design: NetworkDesign, streams: Sequence[StreamParams] = ()) -> Network:
+    """Return the routers, links and interfaces of hosts of a configured network, with AXI-Stream adapters if given."""
     config, topology = design.config, design.topology
     rules, acknowledges = reply_rules(config), acknowledge_setup(design)
     alone = rules is None and acknowledges is None
     return Network(
         routers=design.params, links=network_links(config, topology), hosts=topology_hosts(topology), replies=rules,
-        acknowledges=acknowledges,
+        acknowledges=acknowledges, streams=streams,
         host_latency_cycles=1 if alone else router_parameters(config, topology).host_latency_cycles,
     )  # fmt: skip
 
@@ -126,7 +130,7 @@ def _routers(design: NetworkDesign) -> str:
     return "[\n" + ",\n".join(rows) + "\n]\n"
 
 
-def _documentation(name: str, design: NetworkDesign) -> str:
+def _documentation(name: str, design: NetworkDesign, streams: Sequence[StreamParams]) -> str:
     """Register documentation as Markdown."""
     params, topology = design.params[0], design.topology
     registers = router_csr_map(params)
@@ -142,6 +146,7 @@ def _documentation(name: str, design: NetworkDesign) -> str:
         "",
         *register_table(registers, digits=4),
         *engine_sections(params),
+        *network_stream_sections(streams, topology_hosts(topology)),
         *register_sections(registers, digits=4),
     ]
     return "\n".join(lines) + "\n"

@@ -15,12 +15,22 @@ from hopforge.hw.network_interface import NetworkInterface, host_signature
 from hopforge.hw.round_robin import select
 from hopforge.hw.router_csr import csr_signature
 from hopforge.hw.shared import shared
+from hopforge.hw.streamed_router import StreamedRouter, router_with_streams
 from hopforge.model.router.csr import ROUTER_CSR_ADDR_BITS
 from hopforge.model.router.links import End, Link
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.reply_rules import ReplyRules
+from hopforge.model.router.stream_params import StreamParams
 
 __all__ = ["Network"]
+
+RouterPart = ControlledRouter | StreamedRouter
+"""A router as it is built here."""
+
+
+def _port(router: RouterPart, port: int) -> Any:
+    """Return flits and credits of a port without an adapter."""
+    return getattr(router, f"port_{port}") if isinstance(router, StreamedRouter) else router.port[port]
 
 
 class Network(wiring.Component):
@@ -28,7 +38,8 @@ class Network(wiring.Component):
 
     A link of latency L carries in cycle x + L − 1 what stood on its source in cycle x (L = 1: a wire), and credits
     as slowly in the other direction. ``host[h]`` is the router's port at which host h is; the inputs of ports with
-    neither a link nor a host are idle. Reset: empty.
+    neither a link nor a host are idle. With `streams` there are ``s_axis_h_…``, ``m_axis_h_…`` in the place of
+    ``host[h]``: packets to and from the network, from the adapter at the router. Reset: empty.
 
     ``csr`` is the register bus of all routers: bits from `ROUTER_CSR_ADDR_BITS` up are the number of the router, those
     below an address in it; a router that does not exist reads 0. Bit r of ``link_change`` (only with lookups) begins a
@@ -47,13 +58,15 @@ class Network(wiring.Component):
         A `NetworkInterface` at every host answers requests; ``host[h]`` is its side of the host.
     acknowledges : AcknowledgeSetup, optional
         An `AcknowledgePort` at every router serves its last port.
+    streams : sequence of StreamParams
+        The AXI-Stream adapter of every host, in the order of `hosts`; none: hosts have flits.
     host_latency_cycles : int
         Latency of the links between routers and these; without them it is up to the hosts.
 
     Raises
     ------
     ValueError
-        Links or hosts that do not fit the routers, or each other; it names the first of them.
+        Links, hosts or streams that do not fit the routers, or each other; it names the first of them.
     """
 
     host: Sequence[Any]
@@ -69,16 +82,17 @@ class Network(wiring.Component):
         replies: ReplyRules | None = None,
         acknowledges: AcknowledgeSetup | None = None,
         host_latency_cycles: int = 1,
+        streams: Sequence[StreamParams] = (),
     ):
         self.replies, self.acknowledges, self.host_latency_cycles = replies, acknowledges, host_latency_cycles
         self.routers = tuple(routers)
         self.links = tuple(links)
         self.hosts = tuple(hosts)
+        self.streams = tuple(streams)
         for problem in self._problems():
             raise ValueError(problem)
-        signature = channel_signature if replies is None else host_signature
-        members = {
-            "host": Out(signature(self.routers[0])).array(len(self.hosts)),
+        self.parts = [router_with_streams(params, self._at(number)) for number, params in enumerate(self.routers)]
+        members = self._host_members() | {
             "csr": Out(csr_signature(ROUTER_CSR_ADDR_BITS + ceil_log2(len(self.routers)))),
         }
         if any(params.rc == "lookup" for params in self.routers):
@@ -87,6 +101,29 @@ class Network(wiring.Component):
             if has_tcam_ports(params) and params.lookup is not None:
                 members[f"router{number}_tcam"] = Out(tcam_signature(params.lookup)).array(params.engines)
         super().__init__(members)
+
+    def _at(self, router: int) -> list[StreamParams]:
+        """Return the adapters at a router."""
+        return [stream for stream, end in zip(self.streams, self.hosts, strict=False) if end.router == router]
+
+    def _host_members(self) -> dict[str, wiring.Member]:
+        """Return the ports of the hosts: channels, or streams."""
+        if not self.streams:
+            signature = channel_signature if self.replies is None else host_signature
+            return {"host": Out(signature(self.routers[0])).array(len(self.hosts))}
+        return {
+            outside: self.parts[end.router].signature.members[inside]
+            for host, end in enumerate(self.hosts)
+            for outside, inside in self._streams(host, end)
+        }
+
+    def _streams(self, host: int, end: End) -> Iterator[tuple[str, str]]:
+        """Yield the ports of a host with streams: name here, name at its router."""
+        for side in ("s_axis", "m_axis"):
+            prefix = f"{side}_{end.port}_"
+            for name in self.parts[end.router].signature.members:
+                if name.startswith(prefix):
+                    yield f"{side}_{host}_{name.removeprefix(prefix)}", name
 
     def _problems(self) -> Iterator[str]:
         if not self.routers:
@@ -110,6 +147,18 @@ class Network(wiring.Component):
         for number, end in enumerate(self.hosts):
             yield from self._end_problems(f"hosts[{number}]", end, inputs)
             yield from self._end_problems(f"hosts[{number}]", end, outputs)
+        yield from self._stream_problems()
+
+    def _stream_problems(self) -> Iterator[str]:
+        if not self.streams:
+            return
+        if self.replies is not None or self.acknowledges is not None:
+            yield "streams must be none with replies or acknowledges"
+        if len(self.streams) != len(self.hosts):
+            yield f"streams must be none or one for each of {len(self.hosts)} hosts, not {len(self.streams)}"
+        for number, (stream, end) in enumerate(zip(self.streams, self.hosts, strict=True)):
+            if stream.port != end.port or stream.router != self.routers[end.router]:
+                yield f"streams[{number}] must be at port {end.port} of router {end.router}, as hosts[{number}]"
 
     def _end_problems(self, name: str, end: End, taken: dict[End, str]) -> Iterator[str]:
         if not 0 <= end.router < len(self.routers):
@@ -122,14 +171,13 @@ class Network(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build routers and links."""
         m = Module()
-        routers = [ControlledRouter(params=params) for params in self.routers]
+        routers = self.parts
         for number, router in enumerate(routers):
-            m.submodules[f"router{number}"] = shared(router, platform, router.params)
+            m.submodules[f"router{number}"] = shared(router, platform, router.params, *self._at(number))
             self._router(m, number, router)
         self._bus(m, routers)
         for number, link in enumerate(self.links):
-            source = routers[link.source.router].port[link.source.port]
-            target = routers[link.target.router].port[link.target.port]
+            source, target = (_port(routers[end.router], end.port) for end in (link.source, link.target))
             for what, start, end in (
                 ("valid", source.out_valid, target.in_valid),
                 ("flit", source.out_flit.as_value(), target.in_flit.as_value()),
@@ -137,8 +185,28 @@ class Network(wiring.Component):
                 ("credit_vc", target.in_credit_vc, source.out_credit_vc),
             ):
                 m.d.comb += end.eq(self._delayed(m, start, link.latency_cycles - 1, f"link{number}_{what}"))
+        if self.streams:
+            for number, end in enumerate(self.hosts):
+                self._stream(m, number, end)
+        else:
+            self._hosts(m, platform)
+        if self.acknowledges is not None:
+            for number, router in enumerate(routers):
+                self._acknowledge(m, platform, number, router, self.acknowledges)
+        return m
+
+    def _stream(self, m: Module, number: int, end: End) -> None:
+        """Lead the streams of a host outside."""
+        router = self.parts[end.router]
+        for name, at_router in self._streams(number, end):
+            outside, inside = getattr(self, name), getattr(router, at_router)
+            inward = self.signature.members[name].flow is In
+            m.d.comb += inside.eq(outside) if inward else outside.eq(inside)
+
+    def _hosts(self, m: Module, platform: object) -> None:
+        """Connect the channels of hosts, or their interfaces, with their routers."""
         for number, (outside, end) in enumerate(zip(self.host, self.hosts, strict=True)):
-            port = routers[end.router].port[end.port]
+            port = _port(self.parts[end.router], end.port)
             if self.replies is None:
                 wiring.connect(m, wiring.flipped(outside), port)
             else:
@@ -146,13 +214,9 @@ class Network(wiring.Component):
                 m.submodules[f"interface{number}"] = shared(interface, platform, *interface.key)
                 wiring.connect(m, wiring.flipped(outside), interface.host)
                 self._connect_interface(m, f"host{number}", interface.channel, port)
-        if self.acknowledges is not None:
-            for number, router in enumerate(routers):
-                self._acknowledge(m, platform, number, router, self.acknowledges)
-        return m
 
     def _acknowledge(
-        self, m: Module, platform: object, number: int, router: ControlledRouter, setup: AcknowledgeSetup
+        self, m: Module, platform: object, number: int, router: RouterPart, setup: AcknowledgeSetup
     ) -> None:
         """Let the last port of a router serve acknowledges."""
         host = next(host for host, end in enumerate(self.hosts) if end.router == number)
@@ -162,7 +226,7 @@ class Network(wiring.Component):
             host_latency_cycles=self.host_latency_cycles,
         )  # fmt: skip
         m.submodules[f"acknowledges{number}"] = shared(unit, platform, *unit.key)
-        ports = [router.port[port] for port in range(unit.heads)]
+        ports = [_port(router, port) for port in range(unit.heads)]
         behind = [0] * unit.heads
         for link in self.links:
             if link.source.router == number:
@@ -176,8 +240,7 @@ class Network(wiring.Component):
             unit.left_valid.eq(ports[at].out_valid),
             unit.left_flit.as_value().eq(ports[at].out_flit.as_value()),
         ]
-        service = router.port[unit.heads]
-        self._connect_interface(m, f"service{number}", unit.channel, service)
+        self._connect_interface(m, f"service{number}", unit.channel, _port(router, unit.heads))
 
     def _connect_interface(self, m: Module, name: str, channel: Any, port: Any) -> None:
         """Connect the interface of a host with the port of its router, over a link."""
@@ -193,7 +256,7 @@ class Network(wiring.Component):
         ):
             m.d.comb += end.eq(self._delayed(m, start, self.host_latency_cycles - 1, f"{name}_{what}"))
 
-    def _router(self, m: Module, number: int, router: ControlledRouter) -> None:
+    def _router(self, m: Module, number: int, router: RouterPart) -> None:
         """Connect what a router has beside its channels."""
         m.d.comb += router.number.eq(number)
         if router.params.rc == "lookup":
@@ -202,7 +265,7 @@ class Network(wiring.Component):
             for outside, inside in zip(getattr(self, f"router{number}_tcam"), router.tcam, strict=True):
                 wiring.connect(m, wiring.flipped(outside), inside)
 
-    def _bus(self, m: Module, routers: Sequence[ControlledRouter]) -> None:
+    def _bus(self, m: Module, routers: Sequence[RouterPart]) -> None:
         """Lead the register bus to the router that the address names, and its words back."""
         count = len(routers)
         asked = Signal(count)

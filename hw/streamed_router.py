@@ -48,6 +48,7 @@ class StreamedRouter(wiring.Component):
     dropped: Signal
     memory_error: Signal
     link_change: Signal
+    tcam: Sequence[Any]
 
     def __init__(self, *, params: RouterParams, streams: Sequence[StreamParams], events: bool = False):
         ports = [stream.port for stream in streams]
@@ -70,7 +71,8 @@ class StreamedRouter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Connect router, adapters and their counters."""
         m = Module()
-        m.submodules.router = router = self.router
+        router = self.router
+        m.submodules.router = shared(router, platform, self.params, *(("events",) if self.events else ()))
         for path, member, inside in router.signature.flatten(router):
             if path[0] not in ("port", "csr", "dropped"):
                 outside: Any = self

@@ -132,8 +132,8 @@ class RouterConfig(Section):
     """Hardware: check bits of the flits in the buffers; parity finds changed bits, SECDED corrects one in a word."""
 
     host_ports: Literal["flits", "axi_stream"] = "flits"
-    """`hopforge gen router`: what stands at the ports of hosts: flits and credits, or an adapter for packets on
-    AXI-Stream (`stream-adapter.md`)."""
+    """`hopforge gen router` and `gen network`: what stands at the ports of hosts: flits and credits, or an adapter for
+    packets on AXI-Stream (`stream-adapter.md`)."""
     stream_beats: Annotated[int, Field(ge=1, le=1024)] = 16
     """`host_ports: axi_stream`: longest packet of a host, in beats of `flit_bits`; longer ones are dropped."""
 

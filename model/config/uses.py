@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from hopforge.model.config.root import Config
+from hopforge.model.config.routing_keys import unread_routing_keys
 from hopforge.model.config.topology import TABLE_KINDS
 
 Sections = set[str]
@@ -159,6 +160,8 @@ def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
         for key, (wanted, users) in _SINGLE_KEYS.items()
         if key.split(".", 1)[0] in used and any(wanted(each) for each in variants) and not commands & users
     ]
+    if "routing" in used:
+        keys += unread_routing_keys(variants)
     return [key for key in written if key not in used] + keys
 
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from hopforge.gen.board_design import network_on_board_design
+from hopforge.gen.lint import lint_text
 from hopforge.gen.network import network_files
 from hopforge.gen.router import router_files
 from hopforge.model.config import parse_config
@@ -46,7 +48,48 @@ def test_what_does_not_fit_is_refused(text: str, router: str, message: str) -> N
         router_files(parse_config(text.replace("ROUTER", router)), router=9 if text == FAT_TREE else 0)
 
 
-def test_networks_have_flits_only() -> None:
+def test_a_network_has_streams_at_every_host() -> None:
+    text = MESH.replace("ROUTER", "flit_bits: 96, buffer_flits: 2, host_ports: axi_stream, stream_beats: 3")
+    files = network_files(parse_config(text))
+    manifest = json.loads(files["small_network.json"])
+    adapters = manifest["streams"]["adapters"]
+    assert [(each["host"], each["router"], each["port"]) for each in adapters] == [
+        (host["host"], host["router"], host["port"]) for host in manifest["hosts"]
+    ]
+    assert [each["own"] for each in adapters] == [0, 1, 2, 3]
+    ports = {port["name"]: (port["direction"], port["width_bits"]) for port in manifest["ports"]}
+    for host in range(4):
+        assert ports[f"s_axis_{host}_tdata"] == ("input", 96) and ports[f"m_axis_{host}_tdata"] == ("output", 96)
+        assert ports[f"s_axis_{host}_tready"][0] == "output" and ports[f"m_axis_{host}_tid"] == ("output", 24)
+    assert not any(name.startswith("host__") for name in ports) and "csr__addr" in ports
+    assert files["small_network.md"].count("`s_axis_3_…`, `m_axis_3_…` | 1 | 1 | 3 |") == 1
+    assert lint_text(files["small_network.sv"], "small_network").findings == ()
+
+
+def test_a_network_may_have_routers_without_hosts() -> None:
+    files = network_files(parse_config(FAT_TREE.replace("ROUTER", "host_ports: axi_stream")))
+    manifest = json.loads(files["small_network.json"])
+    at = [adapter["router"] for adapter in manifest["streams"]["adapters"]]
+    assert len(at) == len(manifest["hosts"]) and len(set(at)) < len(json.loads(files["small_network_routers.json"]))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("traffic: {reply: {queue: 1}}",
+         r"traffic\.reply must be null for hopforge gen network with router\.host_ports=axi_stream"),
+        ("traffic: {acknowledge: {queue: 4, own_queue: 16, table: 16}}",
+         r"traffic\.acknowledge must be null for hopforge gen network with router\.host_ports=axi_stream"),
+        ("csr: {bus: apb}", r"csr\.bus must be native for hopforge gen network, not apb"),
+    ],
+)  # fmt: skip
+def test_what_a_network_cannot_have_is_refused(more: str, message: str) -> None:
+    one_host = MESH.replace("hosts_per_router: 2", "hosts_per_router: 1").replace("ROUTER", "host_ports: axi_stream")
+    with pytest.raises(UserError, match=message):
+        network_files(parse_config(f"{one_host[:-1]}, {more}}}"))
+
+
+def test_boards_have_hosts_of_their_own() -> None:
     config = parse_config(MESH.replace("ROUTER", "host_ports: axi_stream"))
-    with pytest.raises(UserError, match=r"router\.host_ports must be flits for hopforge gen network, not axi_stream"):
-        network_files(config)
+    with pytest.raises(UserError, match=r"router\.host_ports must be flits for a network on a board, not axi_stream"):
+        network_on_board_design(config)

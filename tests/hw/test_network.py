@@ -12,6 +12,8 @@ from hopforge.model.router.golden import Flit, PortOutputs
 from hopforge.model.router.links import End, Link, topology_hosts, topology_links
 from hopforge.model.router.network import HostModel, NetworkModel, Packet
 from hopforge.model.router.params import Route, RouterParams
+from hopforge.model.router.reply_rules import ReplyRules
+from hopforge.model.router.stream_params import StreamParams
 from hopforge.sim.run.simulation import Simulation
 
 TAKEN = 3  # kind in the simulator's log
@@ -132,3 +134,17 @@ DEEP = RouterParams(ports=3, vcs=2, buffer_flits=5)
 def test_errors_name_what_does_not_fit(routers: list, links: list, hosts: list, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         Network(routers=routers, links=links, hosts=hosts)
+
+
+@pytest.mark.parametrize(
+    ("ports", "more", "message"),
+    [
+        ([1], {}, "streams must be none or one for each of 2 hosts, not 1"),
+        ([1, 1], {}, "streams[1] must be at port 2 of router 0, as hosts[1]"),
+        ([1, 2], {"replies": ReplyRules()}, "streams must be none with replies or acknowledges"),
+    ],
+)
+def test_streams_that_do_not_fit(ports: list[int], more: dict, message: str) -> None:
+    streams = [StreamParams(router=ROUTER, port=port) for port in ports]
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Network(routers=[ROUTER], links=[], hosts=[End(0, 1), End(0, 2)], streams=streams, **more)

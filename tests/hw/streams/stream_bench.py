@@ -4,7 +4,6 @@ import json
 import os
 import random
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Any
 
 import cocotb
@@ -12,6 +11,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 from stream_designs import ROUTES, STREAMS
+from stream_traffic import pauses, random_frame
 
 from hopforge.model.router.bus_space import router_space
 
@@ -22,30 +22,11 @@ EVERY_KIND = SETTING["packets"] >= 30
 """Whether there are enough packets for each to be of every kind, and from every host to every other."""
 
 
-def pauses(rng: random.Random, share: float) -> Iterator[bool]:
-    """Yield whether a stream pauses, cycle by cycle: long rests and single cycles."""
-    while True:
-        rest = rng.random() < share / 4
-        for _ in range(rng.randint(5, 60) if rest else 1):
-            yield rest or rng.random() < share
-
-
-def random_frame(rng: random.Random) -> tuple[AxiStreamFrame, str]:
+def packet(rng: random.Random) -> tuple[AxiStreamFrame, str]:
     """Return a packet, and what becomes of it: arrives, unroutable, long, malformed."""
-    size, longest = PARAMS[0].bytes, PARAMS[0].beats * PARAMS[0].bytes
-    length = rng.choice([1, size, longest, longest + 1, rng.randint(1, longest), rng.randint(1, longest)])
-    dest, user = rng.randrange(len(ROUTES)), rng.getrandbits(PARAMS[0].user_bits)
-    frame = AxiStreamFrame(rng.randbytes(length), tdest=dest, tuser=user)
-    if length > longest:
-        return frame, "long"
-    if length > 1 and rng.random() < 0.1:
-        frame.tkeep = [1] * length
-        frame.tkeep[rng.randrange(length - 1)] = 0
-        return frame, "malformed"
-    if length > size and rng.random() < 0.05:
-        frame.tdest = [dest] * size + [dest ^ 1] * (length - size)
-        return frame, "malformed"
-    return frame, "arrives" if ROUTES[dest].ports else "unroutable"
+    stream, dest = PARAMS[0], rng.randrange(len(ROUTES))
+    frame, fate = random_frame(rng, stream.bytes, stream.beats * stream.bytes, dest, dest ^ 1, stream.user_bits)
+    return frame, fate if fate != "good" else "arrives" if ROUTES[dest].ports else "unroutable"
 
 
 async def started(dut: Any, busy: float) -> tuple[list[AxiStreamSource], list[AxiStreamSink], AxiLiteMaster]:
@@ -84,7 +65,7 @@ async def packets(dut: Any, busy: float) -> None:
     counted = {stream.port: {"unroutable": 0, "long": 0, "malformed": 0} for stream in PARAMS}
     for _ in range(SETTING["packets"]):
         for stream, source in zip(PARAMS, sources, strict=True):
-            frame, fate = random_frame(rng)
+            frame, fate = packet(rng)
             source.send_nowait(frame)
             if fate == "arrives":
                 wanted[stream.own, frame.tdest].append((bytes(frame.tdata), frame.tuser))

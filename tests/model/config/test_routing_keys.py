@@ -1,0 +1,114 @@
+"""Keys of section `routing` that an algorithm does not read are told; the table says what each reads."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hopforge.model.config import parse_config
+from hopforge.model.config.routing_keys import ROUTING_KEYS, unread_routing_keys
+from hopforge.model.config.uses import unused_sections
+from hopforge.model.routing import ROUTING
+from hopforge.model.routing.configured import routing_plan
+from hopforge.sim.run.simulation import network_topology
+
+#: networks, and keys that let an algorithm read further ones there
+_NETWORKS = (
+    ("{kind: torus, radices: [4, 4]}", ""),
+    ("{kind: torus, radices: [4, 4]}", ", ways: one"),
+    ("{kind: mesh, radices: [3, 3]}", ""),
+    ("{kind: fat_tree, k: 2, n: 2}", ""),
+    ("{kind: dragonfly, p: 1, a: 2, h: 1}", ""),
+    ("{kind: dragonfly, p: 1, a: 2, h: 1}", ", estimate_bits: 12"),
+    ("{kind: hyperx, sizes: [3, 3]}", ""),
+    ("{kind: polarfly, q: 3}", ""),
+)
+#: keys that no `prepare` reads: whoever calls it does
+_ELSEWHERE = {"prepare_limit_s", "links", "check", "file", "algorithm"}
+_NO_UGAL = ("minimal", "valiant", "valiant_compact")
+#: what a function common to several algorithms reads for all, and uses for some
+_WITHOUT_EFFECT = {
+    **{("bias", name): "in the table; only UGAL looks" for name in _NO_UGAL},
+    **{(key, "ugal_compact"): "decides by congestion" for key in ("bias", "rule", "candidates", "over")},
+    **{(key, name): "draws once" for key in ("rule", "candidates") for name in _NO_UGAL},
+    ("over", "valiant_compact"): "goes over routers",
+    ("rule", "ugal_global"): "compares sums",
+    **{("bias", name): "takes every detour" for name in ("valiant_group", "valiant_node")},
+    **{(key, "q_routing"): "head of its memory" for key in ("beta", "q_thld1", "q_thld2")},
+}
+
+
+class _Recorder(dict[str, Any]):
+    """Options that note which of them are asked for."""
+
+    read: set[str]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.read.add(key)
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.add(key)
+        return super().__getitem__(key)
+
+
+def _keys_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, set[str], int]]:
+    """Prepare each algorithm on each network that it can be made ready for."""
+    for name, prepare in list(ROUTING.items()):
+        seen: set[str] = set()
+
+        def recorded(topology: Any, vcs: int, options: dict[str, Any], prepare=prepare, seen=seen) -> Any:
+            wrapped = _Recorder(options)
+            wrapped.read = seen
+            return prepare(topology, vcs, wrapped)
+
+        monkeypatch.setitem(ROUTING, name, recorded)
+        made, learns = 0, name == "dqn"
+        room = ", switching: vct, buffer_flits: 64" if learns else ""
+        machine = f"router: {{vcs: 8{room}}}\n{'traffic: {acknowledge: {}}' if learns else ''}\n"
+        for network, extra in _NETWORKS:
+            text = f"name: x\ntopology: {network}\nrouting: {{algorithm: {name}{extra}}}\n{machine}"
+            config = parse_config(text)
+            try:
+                routing_plan(config, network_topology(config))
+            except ValueError:
+                continue
+            made += 1
+        yield name, seen, made
+
+
+def test_the_table_says_what_algorithms_read(monkeypatch) -> None:
+    table = defaultdict(set)
+    for key, names in ROUTING_KEYS.items():
+        for name in names:
+            table[name].add(key)
+    keys = {key for key in ROUTING_KEYS} | _ELSEWHERE
+    for name, seen, made in _keys_read(monkeypatch):
+        assert made, f"{name} suits none of the networks"
+        spurious = {key for key, of in _WITHOUT_EFFECT if of == name}
+        assert (seen & keys) - _ELSEWHERE - spurious == table[name], name
+
+
+@pytest.mark.parametrize(
+    ("routing", "topology", "unread"),
+    [
+        ("algorithm: dor, bias: 3", "kind: torus, radices: [4, 4]", ["routing.bias"]),
+        ("algorithm: dor, ties: random", "kind: torus, radices: [4, 4]", []),
+        ("algorithm: dor, ties: random", "kind: mesh, radices: [4, 4]", ["routing.ties"]),
+        ("algorithm: nca, ties: random", "kind: fat_tree, k: 2, n: 3", []),
+        ("algorithm: ugal, rule: double, alpha: 0.5", "kind: slim_fly, q: 5", ["routing.alpha"]),
+        ("algorithm: file, file: mine.py, bias: 3", "kind: mesh, radices: [4, 4]", []),
+    ],
+)
+def test_unread_keys_are_told(routing: str, topology: str, unread: list[str]) -> None:
+    config = parse_config(f"name: x\ntopology: {{{topology}}}\nrouting: {{{routing}}}\n", keys=False)
+    assert unread_routing_keys([config]) == unread
+    assert unused_sections(config, ["net"]) == unread
+
+
+def test_a_key_that_one_variant_reads_is_read() -> None:
+    variants = "simulation: {variants: {a: {routing.algorithm: ugal}, b: {}}}\n"
+    routing = "router: {vcs: 8}\nrouting: {bias: 3, alpha: 0.1}\n"
+    text = f"name: x\ntopology: {{kind: torus, radices: [4, 4]}}\n{routing}{variants}"
+    assert unused_sections(parse_config(text, keys=False), ["sweep"]) == ["routing.alpha"]
