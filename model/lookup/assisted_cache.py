@@ -13,7 +13,7 @@ from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.miss_causes import full_lru
 from hopforge.model.lookup.replacement import RANDOM, choose_victim, next_random, note_fill, note_use
 
-__all__ = ["ASSISTED", "HARD", "SOFT", "Operations", "detect", "run_operations"]
+__all__ = ["ASSISTED", "HARD", "SOFT", "Operations", "detect", "packets_ahead", "run_operations"]
 
 ASSISTED = (
     "demands", "hits", "misses", "late", "merged", "wait", "issued", "redundant", "fills", "useful", "unused",
@@ -334,3 +334,45 @@ def _causes_of(operations: Operations, demands: NDArray[np.bool_], count: int, e
     for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         full_lru(numbers[begin:end], entries, seen, newer, older, causes[begin:end])
     return causes
+
+
+@kernel
+def _merge(starts, times, distance, sends, order, ahead):  # type: ignore[no-untyped-def]
+    """Put prefetch packets among the demands: write which demand each operation is of, and whether it is a packet."""
+    count = 0
+    bounds = np.zeros(len(starts), np.int64)
+    for cache in range(len(starts) - 1):
+        packet, end = starts[cache], starts[cache + 1]
+        for demand in range(starts[cache], end):
+            while packet < end and max(0, times[packet] - distance) <= times[demand]:
+                if sends[packet]:
+                    order[count], ahead[count] = packet, True
+                    count += 1
+                packet += 1
+            order[count], ahead[count] = demand, False
+            count += 1
+        bounds[cache + 1] = count
+    return bounds
+
+
+def packets_ahead(
+    starts: NDArray[np.int64], times: NDArray[np.int64], numbers: NDArray[np.int32], sends: NDArray[np.bool_],
+    distance: int,
+) -> Operations:
+    """Return demands with a prefetch packet `distance` cycles ahead of each that `sends` one.
+
+    Parameters
+    ----------
+    starts : ndarray, int64[cache + 1]
+        Where the demands of a cache begin.
+    times, numbers, sends : ndarray [demand]
+        Cycle, ascending in a cache, and key of a demand; whether a packet goes ahead of it.
+    distance : int
+        Cycles, at least 1.
+    """
+    total = len(numbers) + int(np.count_nonzero(sends))
+    order, ahead = np.empty(total, np.int64), np.empty(total, np.bool_)
+    bounds = _merge(starts, times, distance, sends, order, ahead)
+    when = np.where(ahead, np.maximum(times[order] - distance, 0), times[order])
+    none = np.full(total, -1, np.int32)
+    return Operations(bounds, when, numbers[order], ahead, none, none)
