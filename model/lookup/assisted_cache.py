@@ -375,4 +375,4 @@ def packets_ahead(
     bounds = _merge(starts, times, distance, sends, order, ahead)
     when = np.where(ahead, np.maximum(times[order] - distance, 0), times[order])
     none = np.full(total, -1, np.int32)
-    return Operations(bounds, when, numbers[order], ahead, none, none)
+    return Operations(bounds, when, numbers[order], ahead, none, none.copy())

@@ -27,9 +27,9 @@ def hits(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/hits).")
     ] = None,
-    bounds: Annotated[
-        bool, typer.Option("--bounds/--no-bounds", help="Count what LRU and the best choices of lines would miss.")
-    ] = True,
+    no_bounds: Annotated[
+        bool, typer.Option("--no-bounds", help="Do not count what LRU and the best choices of lines would miss.")
+    ] = False,
 ) -> None:
     """Replay the workload through a routing cache at every input port of the network.
 
@@ -48,7 +48,7 @@ def hits(
     checked = read(config, "hits")
     target = output_folder(output, "hits", config)
     check_writable(target)
-    found = HitsFound(checked, bounds=bounds)
+    found = HitsFound(checked, bounds=not no_bounds)
     with progress_bar(found.unit) as advance:
         found.run(advance)
     found.write(target)

@@ -321,7 +321,7 @@ def test_where_there_is_no_bound_the_reason_is_said(cache, words):
 
 def test_bounds_can_be_left_out(tmp_path):
     (tmp_path / "c.yml").write_text(BASE)
-    for option, there in (("--bounds", True), ("--no-bounds", False)):
-        words = ["hits", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out"), option]
+    for options, there in (([], True), (["--no-bounds"], False)):
+        words = ["hits", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out"), *options]
         assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
         assert ("gap_share" in pd.read_csv(tmp_path / "out" / "ports.csv").columns) is there
