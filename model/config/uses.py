@@ -58,6 +58,7 @@ def _q_table(config: Config) -> Sections:
 
 USES: dict[str, Callable[[Config], Sections]] = {
     "topology": lambda config: {"failed", "timing", "app", *_KEYS, *_routing(config)},  # with --export simgrid
+    "bounds": lambda config: {"traffic", "failed"},
     "route": lambda config: {"tables", "failed"},
     "hits": _hits,
     "net": _network,

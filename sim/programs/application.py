@@ -15,6 +15,7 @@ from hopforge.model.config import Config
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
+from hopforge.model.workload.schedule import CALC, KIND_NAMES, SEND, Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.energy import Traffic, energy_rows, shape_of
 from hopforge.sim.programs.app_setup import (
@@ -249,8 +250,10 @@ def _lookups_text(run: AppRun) -> str:
     return f"{found.miss_share:.3%} miss"
 
 
-def trace_rows(trace: Trace) -> list[tuple[str, str]]:
+def trace_rows(trace: Trace | Schedule) -> list[tuple[str, str]]:
     """Say what `hopforge workload` shows: subject and words."""
+    if isinstance(trace, Schedule):
+        return schedule_rows(trace)
     calls: Counter[str] = Counter()
     flops = 0.0
     for numbers in trace.numbers:
@@ -263,6 +266,22 @@ def trace_rows(trace: Trace) -> list[tuple[str, str]]:
         ("program", f"{trace.name}, {trace.ranks} ranks"),
         ("calls", ", ".join(f"{count:,} {name}" for name, count in calls.most_common())),
         ("operations", f"{flops:.6g}"),
+    ]
+
+
+def schedule_rows(schedule: Schedule) -> list[tuple[str, str]]:
+    """Say what a schedule holds: subject and words."""
+    kinds = np.bincount(schedule.kind, minlength=max(KIND_NAMES) + 1)
+    names = ", ".join(f"{kinds[kind]:,} {name}" for kind, name in KIND_NAMES.items() if kinds[kind])
+    sent = schedule.size[schedule.kind == SEND].sum()
+    streams = int(schedule.cpu.max(initial=0)) + 1
+    if not kinds[CALC] and not schedule.file:
+        names += "; computing takes no time (app.host_gflops is missing, or nothing computes)"
+    return [
+        ("program", f"{schedule.name}, {schedule.ranks} ranks, {streams} cpu{'s' if streams > 1 else ''} each"),
+        ("operations", names or "none"),
+        ("dependencies", f"{len(schedule.at_end.next):,} on an end, {len(schedule.at_start.next):,} on a start"),
+        ("sent", f"{sent:,} bytes"),
     ]
 
 

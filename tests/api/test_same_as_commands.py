@@ -79,6 +79,7 @@ CASES = [
     (["sweep", "CONFIG", "--workers", "1"], MESH, "sweep", {"workers": 1}),
     (["hits", "CONFIG"], MESH, "hits", {}),
     (["app", "CONFIG"], MESH, "app", {}),
+    (["bounds", "CONFIG"], MESH, "bounds", {}),
     (["route", "CONFIG"], GRAPH, "route", {}),
 ]
 

@@ -19,6 +19,7 @@ RUNS = {
     "simulate": f"topology: {{kind: mesh, radices: [3, 2]}}\nsimulation: {{{SHORT}}}\n",
     "series": f"topology: {{kind: mesh, radices: [3, 2]}}\nsimulation: {{{SHORT}}}\n",
     "hits": "topology: {kind: torus, radices: [3, 3]}\nworkload: {kind: uniform, packets_per_host: 20}\n",
+    "bounds": "topology: {kind: hyperx, sizes: [3, 3]}\ntraffic: {pattern: tornado}\n",
     "route": "topology: {kind: layout_random, n: 4, degree: 3, length: 2}\ntables: {scheme: loren, t_max: 9}\n",
 }
 
