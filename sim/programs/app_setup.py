@@ -20,6 +20,7 @@ from hopforge.model.workload.schedule import Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.programs.flow_network import switch_ns
+from hopforge.sim.programs.loggops_run import ScheduleSetup, prepare_loggops
 from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
 from hopforge.sim.programs.smpi_command import check_simgrid
 from hopforge.sim.run.jobs import Job, try_variants
@@ -73,7 +74,7 @@ class AppSetup:
     simulation: "Simulation | None" = None
 
 
-def prepare_app(config: Config) -> AppSetup:
+def prepare_app(config: Config) -> AppSetup | ScheduleSetup:
     """Make the program of section `workload` ready for the engine of section `app`.
 
     Raises
@@ -115,7 +116,13 @@ def _prepare_packet(config: Config) -> AppSetup:
     return AppSetup(config, run.topology, run.placed, simulation=run)
 
 
-ENGINES: dict[str, Callable[[Config], AppSetup]] = {"flow": _prepare_flow, "packet": _prepare_packet}
+def _prepare_loggops(config: Config) -> ScheduleSetup:
+    return prepare_loggops(config, program_workload(config))
+
+
+ENGINES: dict[str, Callable[[Config], AppSetup | ScheduleSetup]] = {
+    "flow": _prepare_flow, "packet": _prepare_packet, "loggops": _prepare_loggops,
+}  # fmt: skip
 
 
 def checked_program(config: Config, form: str = "trace") -> Trace | Schedule:
