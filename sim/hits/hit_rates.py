@@ -4,13 +4,14 @@ Definitions of every column: docs/guides/hit-rates.md.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.root import TimingConfig
@@ -21,6 +22,7 @@ from hopforge.model.output.results import run_metadata, staged, write_metadata, 
 from hopforge.model.topology import Topology
 from hopforge.model.topology.port_class import port_classes
 from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
+from hopforge.sim.hits.bounds import BOUNDS, add_gap_share, bounds_of, bounds_row, why_no_bounds
 from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
 from hopforge.sim.hits.replay import COUNTS, ReplayResult, cache_classes, send_all
 from hopforge.sim.traffic.placed import PacketStream
@@ -31,7 +33,7 @@ PORT_LOAD_GBPS = 200.0
 
 
 def add_figures(table: pd.DataFrame, timing: TimingConfig, cached: bool, second_level: bool) -> pd.DataFrame:
-    """Append hit rate, times, rate and energy to a table with the columns of `COUNTS`.
+    """Append hit rate, times, rate and energy to a table with the columns of `COUNTS`, and `gap_share` to bounds.
 
     Rates of inputs without lookups are NaN (an empty field of the CSV).
     """
@@ -50,6 +52,8 @@ def add_figures(table: pd.DataFrame, timing: TimingConfig, cached: bool, second_
     table["forwarding_gbps"] = table["forwarding_mpps"] * timing.slot_bytes * 8e-3
     energy = (timing.cache_energy_nj if cached else 0.0) + timing.tcam_energy_nj * last
     table["energy_nj_per_lookup"] = energy
+    if "min_bypass" in table:
+        add_gap_share(table)
     return table
 
 
@@ -71,6 +75,8 @@ class HitReport:
         One row per input port (and link-aggregation member), per switch, per class of port.
     totals : dict
         The whole network: counts, rates, latency, forwarding rate, energy.
+    no_bounds : str, optional
+        Why there are no bounds, though they were asked for.
     """
 
     config: Config
@@ -81,10 +87,12 @@ class HitReport:
     switches: pd.DataFrame
     classes: pd.DataFrame
     totals: dict[str, Any]
+    no_bounds: str | None = None
 
 
 def run_hits(
-    config: Config, progress: Callable[[int, int], None] | None = None, setup: HitsSetup | None = None
+    config: Config, progress: Callable[[int, int], None] | None = None, setup: HitsSetup | None = None, *,
+    bounds: bool = False,
 ) -> HitReport:
     """Replay the workload of a configuration through the caches of its network.
 
@@ -96,6 +104,8 @@ def run_hits(
         Called with (packets done, packets in all) now and then.
     setup : HitsSetup, optional
         What `prepare_hits` has made of the configuration.
+    bounds : bool
+        Also count the misses of LRU and of the best choices, where they are defined.
 
     Raises
     ------
@@ -103,12 +113,20 @@ def run_hits(
         A user's mistake.
     """
     ready = prepare_hits(config) if setup is None else setup
+    none = why_no_bounds(config) if bounds else None
+    if bounds and none is None:
+        ready.caches.keep_lookups()
     result = send_all(ready.caches, ready.workload, progress)
-    return report(config, ready.topology, ready.workload, result)
+    none = why_no_bounds(config, int(result.unmatched.sum())) if bounds else None
+    least = bounds_of(ready.caches, config) if bounds and none is None else None
+    return replace(report(config, ready.topology, ready.workload, result, least), no_bounds=none)
 
 
-def report(config: Config, topology: Topology, workload: PacketStream, result: ReplayResult) -> HitReport:
-    """Make tables and figures of the counts of a replay."""
+def report(
+    config: Config, topology: Topology, workload: PacketStream, result: ReplayResult,
+    bounds: NDArray[np.int64] | None = None,
+) -> HitReport:
+    """Make tables and figures of the counts of a replay, and of the misses of LRU and the best choices [cache, 3]."""
     cached, two = config.lookup.cache.enabled, config.lookup.cache.second_level is not None
     classes = port_classes(topology)
     inputs = result.inputs
@@ -122,6 +140,9 @@ def report(config: Config, topology: Topology, workload: PacketStream, result: R
         }
     )
     names = list(COUNTS)
+    if bounds is not None:
+        counts[list(BOUNDS)] = bounds
+        names += BOUNDS
 
     def figures(table: pd.DataFrame) -> pd.DataFrame:
         return add_figures(table, config.timing, cached, two)
@@ -155,7 +176,7 @@ def _totals(config: Config, workload: PacketStream, result: ReplayResult, whole:
         "not_sent": workload.packets - result.packets,
     }  # fmt: skip
     for key, value in whole.items():
-        totals[key] = int(value) if key in (*COUNTS, "misses", "tcam_lookups") else float(value)
+        totals[key] = int(value) if key in (*COUNTS, *BOUNDS, "misses", "tcam_lookups") else float(value)
     totals |= {
         "mean_switches_per_packet": lookups / result.packets if result.packets else 0.0,
         "conventional_lookup_ns": timing.tcam_ns,
@@ -319,6 +340,8 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
         ),
         ("evictions", f"{t['evictions']:,}"),
     ]
+    if "min_bypass" in t or found.no_bounds is not None:
+        rows.append(("bounds", found.no_bounds or bounds_row(t)))
     if found.config.lookup.cache.second_level is not None:
         rows.append(("second level", f"{share('second_level_hits')} hits, {share('tcam_lookups')} ask the TCAM"))
     if t["unmatched"]:

@@ -20,13 +20,13 @@ class HitsFound:
 
     unit = "packets"
 
-    def __init__(self, config: Config) -> None:
-        self._config, self._setup = config, prepare("hits", config)
+    def __init__(self, config: Config, *, bounds: bool = True) -> None:
+        self._config, self._setup, self._bounds = config, prepare("hits", config), bounds
         self._found: HitReport
 
     def run(self, progress: Advance) -> None:
         """Replay."""
-        self._found = run_hits(self._config, progress, self._setup)
+        self._found = run_hits(self._config, progress, self._setup, bounds=self._bounds)
 
     def values(self) -> dict[str, Any]:
         """Return figures of the whole network: counts, rates, latency, energy."""
@@ -41,13 +41,17 @@ class HitsFound:
         write_report(self._found, folder)
 
 
-def hits(config: Configuration | str | os.PathLike[str], *, progress: Progress = True) -> Result:
+def hits(
+    config: Configuration | str | os.PathLike[str], *, bounds: bool = True, progress: Progress = True
+) -> Result:
     """Replay the workload through a routing cache at every input port, as ``hopforge hits``.
 
     Parameters
     ----------
     config : Configuration or str or Path
         What is run, or its file; it has a section `workload`.
+    bounds : bool
+        Also count the misses of LRU and of the best choices that a cache could make.
     progress : bool or callable
         A bar on a terminal and in Jupyter, or a function that is called with (done, in all).
 
@@ -61,8 +65,8 @@ def hits(config: Configuration | str | os.PathLike[str], *, progress: Progress =
     UserError
         The configuration is no good for it.
     """
-    with called(configuration(config), "hits", "hits") as call:
-        found = HitsFound(call.config)
+    with called(configuration(config), "hits", "hits", bounds=None if bounds else False) as call:
+        found = HitsFound(call.config, bounds=bounds)
         with shown(progress, found.unit) as advance:
             found.run(advance)
     return Result(call, found, tables=("classes",), picture=("hit_rate_by_port_class", "hit_rate_map"))

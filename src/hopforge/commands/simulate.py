@@ -27,11 +27,16 @@ def hits(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/hits).")
     ] = None,
+    no_bounds: Annotated[
+        bool, typer.Option("--no-bounds", help="Do not count what LRU and the best choices of lines would miss.")
+    ] = False,
 ) -> None:
     """Replay the workload through a routing cache at every input port of the network.
 
     Shows hits, misses by cause, and the lookup time, forwarding rate, power and latency that follow. Writes them per
     port, switch and class of port as CSV and Parquet, with two plots and the metadata to repeat the run.
+
+    Bounds are the least misses that any replacement policy could have (docs/definitions/replacement.md).
 
     Example:
 
@@ -43,7 +48,7 @@ def hits(
     checked = read(config, "hits")
     target = output_folder(output, "hits", config)
     check_writable(target)
-    found = HitsFound(checked)
+    found = HitsFound(checked, bounds=not no_bounds)
     with progress_bar(found.unit) as advance:
         found.run(advance)
     found.write(target)
