@@ -56,6 +56,8 @@ def add_gap_share(table: pd.DataFrame) -> None:
 def bounds_row(totals: dict[str, float]) -> str:
     """Say what the least misses would be, for people."""
     lru, least, bound = (f"{int(totals[name]):,}" for name in BOUNDS)
+    if "gap_share" not in totals:
+        return f"without help LRU has {lru} misses, the best choice {least} if it always fills, else {bound}"
     if np.isnan(totals["gap_share"]):
         return f"LRU has {lru} misses, and no policy has less"
     share = f"{100 * totals['gap_share']:.3g} % of the gap is closed"

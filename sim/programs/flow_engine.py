@@ -145,7 +145,10 @@ class FlowRun:
         self.remote = remote
         #: switches on the way of each message through the network
         self.switches = network.switches[number]
-        advance(self.state, self.hops, 0)  # compiles, which is no part of a run's processor time
+        self._compile()  # which is no part of a run's processor time
+
+    def _compile(self) -> None:
+        advance(self.state, self.hops, 0)
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Run to the end.
