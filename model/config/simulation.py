@@ -80,8 +80,6 @@ def failure_problems(
         yield Problem("simulation.failures", "need router.lookahead=false: heads on links bring routes of before along")
     if traffic.reply is not None:
         yield Problem("simulation.failures", "need traffic.reply=null: a lost request has no reply")
-    if traffic.acknowledge is not None:
-        yield Problem("simulation.failures", "need traffic.acknowledge=null: tables do not learn that a packet is lost")
     if traffic.source == "program":
         yield Problem("simulation.failures", "need a source with a load: a program waits for ever for a lost message")
     for number, failure in enumerate(failures):

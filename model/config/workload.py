@@ -88,7 +88,8 @@ class TraceWorkload(ProgramWorkload):
     kind: Literal["trace"]
     """A recorded MPI program."""
     file: TracePath
-    """Folder or .tar.xz of `rank-K.txt`, relative to this configuration file; or a shipped one: `shipped:is.A.64`."""
+    """Folder or .tar.xz of `rank-K.txt`, relative to this configuration file; a schedule of GOAL (`.goal`, `.bin`);
+    or a shipped trace: `shipped:is.A.64`."""
 
 
 class CollectiveWorkload(ProgramWorkload):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hopforge.model.dqn.dense import compiled, part
 
 __all__ = [
-    "COUNTERS", "DISTANCE", "EPISODE", "FIELDS", "NONE", "PACKET", "PORT", "TIME", "Tables", "add_entry", "expire",
-    "find_entry", "new_tables", "open_episode", "remove_entry",
+    "COUNTERS", "DISTANCE", "EPISODE", "FIELDS", "NEVER", "NONE", "PACKET", "PORT", "TIME", "Tables", "add_entry",
+    "expire", "find_entry", "new_tables", "open_episode", "remove_entry",
 ]  # fmt: skip
 
 #: columns of an entry; `EPISODE` is a place of the agent, or `NONE`
@@ -25,7 +25,7 @@ COUNTERS = (
     "entries", "episodes", "decisions", "no_reqack", "overrun", "table_full", "rejected", "hop_limit",
     "escaped_waiting", "delivered", "acks_made", "acks_sent", "acks_no_entry", "acks_queue_full", "acks_home",
     "rewards", "expired_entries", "expired_episodes", "agent_queue_full", "decision_wait",
-    "int8_agreed", "acks_own_full",
+    "int8_agreed", "acks_own_full", "acks_lost", "flushed_entries", "flushed_episodes",
 )  # fmt: skip
 _NUMBER = {name: number for number, name in enumerate(COUNTERS)}
 _ENTRIES, _EXPIRED, _EXPIRED_EPISODES = _NUMBER["entries"], _NUMBER["expired_entries"], _NUMBER["expired_episodes"]

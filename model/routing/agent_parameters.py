@@ -39,7 +39,9 @@ class AgentPlaces(NamedTuple):
     wraps : bool
         Whether it is a torus.
     listed : ListedWays, optional
-        Of a network that is no grid.
+        Of a network that is no grid, or has lost links.
+    swapped : bool
+        The ports of actions 2i and 2i + 1 change places: it is a grid.
     """
 
     name: str
@@ -51,6 +53,7 @@ class AgentPlaces(NamedTuple):
     diameter: int
     wraps: bool = False
     listed: ListedWays | None = None
+    swapped: bool = False
 
 
 def agents_of_routers(agents: str | int, radices: list[int]) -> NDArray[np.int64]:
@@ -105,6 +108,7 @@ def agent_parameters(
         shape=NetworkShape(inputs, config.first, config.second, config.head, places.actions), settings=settings,
         rules=rules, topology=f"{places.name}, agents: {int(of_router.max()) + 1}", agents=of_router,
         radices=places.radices, coordinates=places.coordinates, wraps=places.wraps, listed=places.listed,
+        swapped=places.swapped,
         home=topology.host_router.astype(np.int64), allowed=places.allowed, first_port=places.first_port,
         escapes=escapes, vcs=vcs, scales=scales, max_episodes=config.max_episodes, minimal=config.ways == "minimal",
         one_hop=config.escape == "hop", decision_cycles=config.decision_cycles,

@@ -15,6 +15,7 @@ from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.parts.agent_sight import ACTION_BITS, PDOR
 from hopforge.model.network.parts.agent_state import ListedWays
 from hopforge.model.routing.agent_parameters import AgentPlaces, agent_parameters
+from hopforge.model.routing.agents_around import plan_around, ways_around
 from hopforge.model.routing.dragonfly_ways import (
     FREE0,
     FREE1,
@@ -26,7 +27,7 @@ from hopforge.model.routing.dragonfly_ways import (
     router_of,
     ways_table,
 )
-from hopforge.model.routing.plan import RoutingError, RoutingPlan, relation
+from hopforge.model.routing.plan import RoutingError, RoutingPlan, need_vcs, relation
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import LinkRule
 
@@ -124,7 +125,8 @@ def hierarchical_ways(topology: Topology) -> ListedWays:
 def _places(topology: Topology, allowed: NDArray[np.int64], actions: int) -> AgentPlaces:
     p, a, h, g = (int(topology.params[name]) for name in ("p", "a", "h", "g"))
     group, number = np.divmod(np.arange(topology.routers, dtype=np.int64), a)
-    listed = hierarchical_ways(topology)
+    around = topology.damaged
+    listed = ways_around(topology, p, actions, swapped=False) if around else hierarchical_ways(topology)
     return AgentPlaces(
         f"dragonfly p{p} a{a} h{h} g{g}", np.array([a, g]), np.stack([number, group], axis=1), allowed, actions, p,
         diameter=int(listed.hops.max()), listed=listed,
@@ -132,21 +134,24 @@ def _places(topology: Topology, allowed: NDArray[np.int64], actions: int) -> Age
 
 
 def dragonfly_plan(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-    """Agents on the adaptive VCs, the minimal way on the two escape VCs.
+    """Agents on the adaptive VCs, the minimal way on the two escape VCs; up*/down* if links have failed.
 
     Raises
     ------
     RoutingError
         Groups without a link between them, too few VCs, too many ports, a rule of parallel links for the source.
     """
-    need_dragonfly(topology, "dqn", vcs, _ESCAPES + 1, around=False)
+    if topology.damaged:
+        need_vcs("dqn", vcs, _ESCAPES + 1)
+    else:
+        need_dragonfly(topology, "dqn", vcs, _ESCAPES + 1, around=False)
     links: LinkRule = options.get("links") or "own_first"
     if links not in ("own_first", "destination"):
         raise RoutingError(f"routing.links must be own_first or destination for routing.algorithm dqn, not {links}")
     p, a, h = (int(topology.params[name]) for name in ("p", "a", "h"))
     actions = a - 1 + h
     linked = topology.peer_router[:, p : p + actions] >= 0
-    if not linked.any(axis=1).all():
+    if not linked.any(axis=1).all() and not topology.damaged:
         raise RoutingError("routing.algorithm dqn needs routers with a link: topology.a and topology.g are 1")
     if actions > _MOST_ACTIONS:
         raise RoutingError(
@@ -154,6 +159,8 @@ def dragonfly_plan(topology: Topology, vcs: int, options: dict[str, Any]) -> Rou
         )
     allowed = (linked.astype(np.int64) << np.arange(actions)).sum(axis=1)
     agents = agent_parameters(topology, _places(topology, allowed, actions), options, _ESCAPES, vcs)
+    if topology.damaged:
+        return plan_around(topology, agents, vcs)
     table = ways_table(topology, vcs, links)
     table[FREE0], table[FREE1] = agents.one_hop, len(table)
     return RoutingPlan(

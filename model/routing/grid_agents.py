@@ -15,6 +15,7 @@ from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.network.parts.agent_sight import ACTION_BITS, PDOR
 from hopforge.model.routing.agent_parameters import AgentPlaces, agent_parameters, check_router
+from hopforge.model.routing.agents_around import plan_around, ways_around
 from hopforge.model.routing.dragonfly_agents import dragonfly_plan
 from hopforge.model.routing.grid import (
     ADAPTIVE,
@@ -93,9 +94,11 @@ def _places(topology: Topology, table: list[int], allowed: NDArray[np.int64]) ->
     radices = [int(k) for k in topology.params["radices"]]
     n, wraps, size = len(radices), topology.kind == "torus", "×".join(str(k) for k in radices)
     coordinates = np.array(table[table[COORDS] : table[COORDS] + topology.routers * n], np.int64)
+    listed = ways_around(topology, table[HOSTS], 2 * n, swapped=True) if topology.damaged else None
     return AgentPlaces(
         f"{topology.kind} {size}", np.array(radices), coordinates.reshape(-1, n), allowed, 2 * n, table[HOSTS],
-        diameter=sum(k // 2 if wraps else k - 1 for k in radices), wraps=wraps,
+        diameter=sum(k // 2 if wraps else k - 1 for k in radices) if listed is None else int(listed.hops.max()),
+        wraps=wraps, listed=listed, swapped=True,
     )  # fmt: skip
 
 
@@ -108,7 +111,7 @@ def prepare_dqn(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
 
 
 def _plan(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
-    """Dimension order as escape: 1 VC on a mesh, 2 on a torus."""
+    """Dimension order as escape: 1 VC on a mesh, 2 on a torus; up*/down* if links have failed."""
     dimensions = len(topology.params["radices"])
     if dimensions > MOST_DIMENSIONS:
         raise RoutingError(
@@ -121,9 +124,11 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     table[ADAPTIVE] = vc_range(escapes, vcs - 1)
     tie_rule(table, options)
     allowed = _allowed(topology, table[HOSTS])
-    if not allowed.all():
+    if not allowed.all() and not topology.damaged:
         raise RoutingError("routing.algorithm dqn needs a router with a link: topology.radices has only ones")
     agents = agent_parameters(topology, _places(topology, table, allowed), options, escapes, vcs)
+    if topology.damaged:
+        return plan_around(topology, agents, vcs)
     table[FREE0], table[_ONE_HOP] = len(table), int(agents.one_hop)
     return RoutingPlan(
         relation(_dqn), plan_table([*table, *allowed.tolist()]), max_candidates=2, obligation="escape", random=True,

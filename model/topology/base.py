@@ -95,6 +95,8 @@ class Topology:
         Latency of the link at an output port as its file says, 0 where it does not; None: none says so.
     aggregation : Aggregation, optional
         Parallel links that act as one (`topology.aggregation`).
+    damaged : bool
+        Links of it have failed (`topology.failed`).
     """
 
     name: str
@@ -112,6 +114,7 @@ class Topology:
     position: NDArray[np.float64] | None = None
     link_cycles: NDArray[np.int32] | None = None
     aggregation: Aggregation | None = None
+    damaged: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "params", MappingProxyType(dict(self.params)))

@@ -130,6 +130,7 @@ def without_failed(topology: Topology, failed: FailedConfig, key: str = "failed"
         peer_router=peer_router,
         peer_port=np.where(down, -1, topology.peer_port).astype(np.int32),
         aggregation=None if topology.aggregation is None else without_links(topology.aggregation, peer_router),
+        damaged=True,
     )
 
 

@@ -399,7 +399,7 @@ def _match(sends: NDArray[np.int64], receives: NDArray[np.int64]) -> NDArray[np.
         return np.empty(0, np.int64)
     tags, tag = np.unique(both[:, 2], return_inverse=True)
     key = (both[:, 0] << 20 | both[:, 1]) * len(tags) + tag
-    code = _numbered(key[:len(sends)]), _numbered(key[len(sends):])
+    code = numbered(key[:len(sends)]), numbered(key[len(sends):])
     order = np.lexsort((code[0], key[:len(sends)]))
     sorted_key, sorted_count = key[:len(sends)][order], code[0][order]
     # sends of one key are neighbours in `order`, numbered 0, 1, …
@@ -413,7 +413,7 @@ def _match(sends: NDArray[np.int64], receives: NDArray[np.int64]) -> NDArray[np.
     return np.where(good, order[safe], -1)
 
 
-def _numbered(key: NDArray[np.int64]) -> NDArray[np.int64]:
+def numbered(key: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count, for each element, how many equal ones stand before it."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]

@@ -15,6 +15,8 @@ from hopforge.model.topology.failed import failed_hosts, failed_ports, failed_sw
 GRAPH_ALGORITHMS = ("tables", "shortest", "up_down", "shortest_escape", "file")
 #: algorithms of dragonflies that go around links between groups that are down
 GROUP_ALGORITHMS = ("dragonfly_min", "valiant_group", "valiant_node", "ugal_group", "ugal_node", "par", "q_adaptive")
+#: those whose agents get another escape
+AGENT_ALGORITHMS = ("dqn",)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def check_algorithm(algorithm: str) -> None:
     RoutingError
         Naming those that can.
     """
-    known = (*GRAPH_ALGORITHMS, *GROUP_ALGORITHMS)
+    known = (*GRAPH_ALGORITHMS, *GROUP_ALGORITHMS, *AGENT_ALGORITHMS)
     if algorithm not in known:
         raise RoutingError(
             f"routing.algorithm: must be one of {', '.join(known)} for a network with failures, not {algorithm}"

@@ -20,6 +20,7 @@ from hopforge.model.network.core.records import (
 )
 from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState
+from hopforge.sim.failures.acknowledges import acknowledges_of, waiting_acknowledges
 from hopforge.sim.failures.epochs import Epoch
 from hopforge.sim.failures.purge import (
     buffered_flits,
@@ -63,7 +64,7 @@ class InputQueuedFailures:
     ) -> None:
         """Let ports, switches and hosts fail: what is lost is counted in `record`."""
         state = self.state
-        vcs, outs, host = state["input_vc"], state["output_vc"], state["host"]
+        vcs, outs, host = state["input_vc"], state["output_vc"], state.senders
         V, pool = int(state["vcs"]), len(state["packet"])
         dead_output = np.repeat(ports, V)  # of output VCs
         on_link, on_switch = np.zeros(pool, bool), np.zeros(pool, bool)
@@ -75,7 +76,8 @@ class InputQueuedFailures:
         code = np.where(to_vc, 0, target - len(vcs)) >> HOST_VC_BITS
         upstream = vcs["credit_to"][np.where(to_vc, target, 0)]
         over_link = to_vc & (upstream < len(outs)) & dead_output[np.where(upstream < len(outs), upstream, 0)]
-        beside = np.where(to_vc, switches[vcs["router"][np.where(to_vc, target, 0)]], hosts[code]) & ~over_link
+        behind = np.concatenate([hosts, switches])[code]  # service hosts come after the others
+        beside = np.where(to_vc, switches[vcs["router"][np.where(to_vc, target, 0)]], behind) & ~over_link
         on_link[flying[over_link] >> 2] = True
         on_switch[flying[beside] >> 2] = True
         # packets that a failed link cuts in two, and those that wait to cross it: they give their output VC back
@@ -90,16 +92,20 @@ class InputQueuedFailures:
                 free_output(state, int(vcs["out_vc"][n]))
             else:
                 on_link[serving[n]] = True
+        on_switch |= waiting_acknowledges(state, np.zeros((len(switches), int(state["ports"])), bool), switches)
         partly = hosts & (host["packet"] >= 0) & (host["sent"] > 0)
         on_switch[host["packet"][partly]] = True
         record.flits_on_links += int(over_link.sum())
         record.flits_in_switches += int(inside.sum() + beside.sum())
         gone = on_link | on_switch
-        record.packets_lost += int(gone.sum())
+        acknowledges = int(acknowledges_of(state, gone).sum())
+        packets = int(gone.sum()) - acknowledges
+        record.packets_lost += packets
+        record.acknowledges_lost += acknowledges
         removed = remove_packets(state, gone)
         record.flits_of_cut_packets += removed - int(over_link.sum() + inside.sum() + beside.sum())
         state.record["flits_dropped"] += removed
-        state.record["packets_dropped"] += int(gone.sum())
+        state.record["packets_dropped"] += packets
         self.aside -= set(np.flatnonzero(gone).tolist())
         self._silence(hosts, record)
         dead = np.flatnonzero(ports)
@@ -110,7 +116,7 @@ class InputQueuedFailures:
 
     def _silence(self, hosts: NDArray[np.bool_], record: FailureRecord) -> None:
         """Stop hosts whose switch has failed; what they have not sent is abandoned."""
-        state, host = self.state, self.state["host"]
+        state, host = self.state, self.state.senders
         unsent = np.zeros(len(state["packet"]), bool)
         for h in np.flatnonzero(hosts).tolist():
             if host["packet"][h] >= 0:
@@ -118,12 +124,13 @@ class InputQueuedFailures:
             unsent[self.resend.pop(h, [])] = True
         record.packets_unsent += int(unsent.sum())
         remove_packets(state, unsent)
-        host["next_time"][hosts], state["host_wake"][hosts], host["inject_mask"][hosts] = NEVER, NEVER, 0
+        host["next_time"][hosts], host["inject_mask"][hosts] = NEVER, 0
+        state["host_wake"][: len(host)][hosts] = NEVER
 
     def repair(self, ports: NDArray[np.bool_], hosts: NDArray[np.bool_]) -> None:
         """Let ports and hosts work again."""
         state = self.state
-        out, host, now = state["output_vc"], state["host"], int(state["cycle"])
+        out, host, now = state["output_vc"], state.senders, int(state["cycle"])
         for port in np.flatnonzero(ports).tolist():
             first = port * int(state["vcs"])
             for m in range(first, first + int(state["vcs"])):
@@ -145,11 +152,13 @@ class InputQueuedFailures:
 
     def start(self, epoch: Epoch) -> None:
         """Let the hosts send that work."""
-        self.state["host"]["inject_mask"] = epoch.inject_mask
+        self.state.senders["inject_mask"] = epoch.inject_mask
 
     def empty(self) -> bool:
-        """No flit is under way, and no host is in the middle of a packet."""
+        """No flit and no acknowledge is under way, and no host is in the middle of a packet."""
         host = self.state["host"]
+        if self.state["acks"] and self.state["acks_alive"]:
+            return False
         return not self.state.flits_in_flight and not ((host["packet"] >= 0) & (host["sent"] > 0)).any()
 
     def turn_away(self, epoch: Epoch, record: FailureRecord) -> int:
@@ -158,7 +167,14 @@ class InputQueuedFailures:
         if epoch.ports.any() or self.aside:
             self._take_aside(now)
             self._turn_away(epoch, record)
+            self._lose(waiting_acknowledges(self.state, epoch.ports, epoch.switches), record)
         return now + 1
+
+    def _lose(self, gone: NDArray[np.bool_], record: FailureRecord) -> None:
+        """Lose acknowledges that can only leave through failed ports."""
+        if gone.any():
+            record.acknowledges_lost += int(gone.sum())
+            self.state.record["flits_dropped"] += remove_packets(self.state, gone)
 
     def _turn_away(self, epoch: Epoch, record: FailureRecord) -> None:
         """Send packets that can only go over failed links to a host of their switch (without one: drop them)."""
@@ -170,18 +186,23 @@ class InputQueuedFailures:
         port = router[:, None] * P + (entries[waiting] & 255)
         given = np.arange(entries.shape[1]) < vcs["candidates"][waiting, None]
         dead = epoch.ports.reshape(-1)[np.where(given, port, 0)] | ~given
+        stuck = np.zeros(len(state["packet"]), bool)  # acknowledges, which nobody sends again
         for n, r in zip(waiting[dead.all(axis=1)].tolist(), router[dead.all(axis=1)].tolist(), strict=True):
+            packet = int(state["fifo"][n, int(vcs["head"][n])]) >> 2
+            if state["packet"]["dst"][packet] >= int(state["hosts"]):
+                stuck[packet] = True
+                continue
             ports = np.flatnonzero(epoch.topology.host_at[r] >= 0)
             if len(ports) == 0:
                 self._drain(n)
                 record.packets_without_host += 1
                 continue
-            packet = int(state["fifo"][n, int(vcs["head"][n])]) >> 2
             state.put_candidate(n, int(ports[n % len(ports)]), (1 << V) - 1)
             self.aside.add(packet)
             record.packets_set_aside += 1
         if dead.all(axis=1).any():
             refresh_heads(state)
+        self._lose(stuck, record)
 
     def _drain(self, n: int) -> None:
         """Let the packet at the front of input VC `n` be drained as an unroutable one."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hopforge.model.network.core.lookup_state import NO_VC, NOTHING
 from hopforge.model.network.core.records import ACTIVE, DRAIN, HOST_VC_BITS, HOST_VC_MASK, IDLE, RC, VA
 from hopforge.model.network.core.state import NetState
+from hopforge.sim.failures.acknowledges import lose_acknowledges, sent_by_service_hosts
 
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -44,7 +45,7 @@ def current_packets(state: NetState) -> NDArray[np.int64]:
     stands further upstream, or is still in its host.
     """
     vcs, outs, host = state["input_vc"], state["output_vc"], state["host"]
-    outputs = len(outs)
+    outputs, of_service = len(outs), sent_by_service_hosts(state)
     serving = np.full(len(vcs), -1, np.int64)
     number, flit = buffered_flits(state)
     first = np.concatenate([[True], number[1:] != number[:-1]]) if len(number) else np.zeros(0, bool)
@@ -66,7 +67,8 @@ def current_packets(state: NetState) -> NDArray[np.int64]:
                 break
             upstream = int(vcs["credit_to"][at])
             if upstream >= outputs:
-                serving[n] = int(host["packet"][upstream - outputs >> HOST_VC_BITS])
+                h = upstream - outputs >> HOST_VC_BITS
+                serving[n] = max(int(host["packet"][h]), int(of_service[h]))
                 break
             at = int(outs["owner"][upstream])
             assert at >= 0, "a packet that is under way has no end"
@@ -175,6 +177,10 @@ def remove_packets(state: NetState, gone: Bools) -> int:
             free_host_vc(state, h, int(host["vc"][h]))
         host["packet"][h] = -1
         state["host_wake"][h] = state["cycle"]
+    for h, vc in lose_acknowledges(state, gone):
+        free_host_vc(state, h, vc)
+    if state.agents is not None:
+        state.record["undecided"] -= state.agents.forget(gone)
     waits = np.zeros(len(vcs), bool)
     waits[stopped] = True
     _filter_wheel(state, "ready_event", "ready_events", lambda events: ~waits[events])

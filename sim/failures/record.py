@@ -21,6 +21,8 @@ class FailureRecord:
         That stood before a failed link and were taken by a host of their switch, to be sent again.
     packets_without_host : int
         The same at a switch without hosts: dropped.
+    acknowledges_lost : int
+        Their flits count as those of packets do.
     stopped_cycle, empty_cycle, reprogrammed_cycle : int
         When the hosts stopped sending, the network was empty, and the new tables were in force; −1: not yet.
     """
@@ -34,6 +36,7 @@ class FailureRecord:
     packets_unsent: int = 0
     packets_set_aside: int = 0
     packets_without_host: int = 0
+    acknowledges_lost: int = 0
     stopped_cycle: int = -1
     empty_cycle: int = -1
     reprogrammed_cycle: int = -1

@@ -39,6 +39,7 @@ def _words(failures: Reconfiguration, record: FailureRecord) -> str:
         (record.packets_unsent, "packets abandoned at their hosts"),
         (record.packets_set_aside, "packets sent again by hosts on the way"),
         (record.packets_without_host, "packets dropped at switches without hosts"),
+        (record.acknowledges_lost, "acknowledges lost"),
     ):
         if count:
             words.append(f"{count} {what}")

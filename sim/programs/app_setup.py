@@ -16,14 +16,17 @@ from hopforge.model.lookup.routes import Routes
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.topology.link_times import queued_cycle_ns
+from hopforge.model.workload.schedule import Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.programs.flow_network import switch_ns
+from hopforge.sim.programs.loggops_run import ScheduleSetup, prepare_loggops
 from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
 from hopforge.sim.programs.smpi_command import check_simgrid
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.router_models import router_model
 from hopforge.sim.traffic.placed import PlacedProgram, place_program, program_trace
+from hopforge.sim.traffic.scheduled import is_schedule, workload_schedule
 
 if TYPE_CHECKING:  # each engine loads its own kernel
     from hopforge.sim.run.simulation import Simulation
@@ -71,7 +74,7 @@ class AppSetup:
     simulation: "Simulation | None" = None
 
 
-def prepare_app(config: Config) -> AppSetup:
+def prepare_app(config: Config) -> AppSetup | ScheduleSetup:
     """Make the program of section `workload` ready for the engine of section `app`.
 
     Raises
@@ -113,11 +116,24 @@ def _prepare_packet(config: Config) -> AppSetup:
     return AppSetup(config, run.topology, run.placed, simulation=run)
 
 
-ENGINES: dict[str, Callable[[Config], AppSetup]] = {"flow": _prepare_flow, "packet": _prepare_packet}
+def _prepare_loggops(config: Config) -> ScheduleSetup:
+    return prepare_loggops(config, program_workload(config))
 
 
-def checked_program(config: Config) -> Trace:
-    """Return the calls of the program of section `workload`.
+ENGINES: dict[str, Callable[[Config], AppSetup | ScheduleSetup]] = {
+    "flow": _prepare_flow, "packet": _prepare_packet, "loggops": _prepare_loggops,
+}  # fmt: skip
+
+
+def checked_program(config: Config, form: str = "trace") -> Trace | Schedule:
+    """Return the calls of the program of section `workload`, or its schedule.
+
+    Parameters
+    ----------
+    config : Config
+        The file.
+    form : str
+        trace, or a form of a schedule; a file of GOAL is a schedule in any case.
 
     Raises
     ------
@@ -126,8 +142,10 @@ def checked_program(config: Config) -> Trace:
     UserError
         A bad file, or a program that does not run so.
     """
-    hosts = build(config.topology, config.address).hosts
-    return program_trace(program_workload(config), hosts, config.seed)
+    hosts, workload = build(config.topology, config.address).hosts, program_workload(config)
+    if form == "trace" and not is_schedule(workload):
+        return program_trace(workload, hosts, config.seed)
+    return workload_schedule(workload, hosts, config.seed, config.app.host_gflops)
 
 
 def program_workload(config: Config) -> ProgramWorkload:

@@ -1,4 +1,4 @@
-"""`hopforge app`: a program on the network, timed by the flow engine, by SimGrid or by the router simulator."""
+"""`hopforge app`: a program on the network, timed by the flow engine, SimGrid, the router simulator or LogGOPS."""
 
 import resource
 import time
@@ -15,6 +15,7 @@ from hopforge.model.config import Config
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
+from hopforge.model.workload.schedule import CALC, KIND_NAMES, SEND, Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.energy import Traffic, energy_rows, shape_of
 from hopforge.sim.programs.app_setup import (
@@ -22,6 +23,7 @@ from hopforge.sim.programs.app_setup import (
     cycle_ns,
     prepare_app,
 )
+from hopforge.sim.programs.loggops_run import LoggopsRun, ScheduleSetup, run_schedule
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.traffic.program_traffic import switch_visits
@@ -84,7 +86,9 @@ class AppRun:
     energy: pd.DataFrame
 
 
-def run_app(config: Config, progress: Progress | None = None, setup: AppSetup | None = None) -> AppRun:
+def run_app(
+    config: Config, progress: Progress | None = None, setup: AppSetup | ScheduleSetup | None = None
+) -> AppRun | LoggopsRun:
     """Run the program of section `workload` by the engine of section `app`.
 
     Parameters
@@ -93,7 +97,7 @@ def run_app(config: Config, progress: Progress | None = None, setup: AppSetup | 
         Checked configuration.
     progress : callable, optional
         Called with the messages that have arrived, and all.
-    setup : AppSetup, optional
+    setup : AppSetup or ScheduleSetup, optional
         What `prepare_app` has made of the configuration.
 
     Raises
@@ -106,6 +110,8 @@ def run_app(config: Config, progress: Progress | None = None, setup: AppSetup | 
         The program does not fit the network.
     """
     ready = prepare_app(config) if setup is None else setup
+    if isinstance(ready, ScheduleSetup):
+        return run_schedule(ready, progress)
     return (_run_flow if ready.simulation is None else _run_packet)(ready, progress)
 
 
@@ -218,8 +224,10 @@ def _result(
     return AppRun(config, found, table, energy)
 
 
-def app_rows(run: AppRun) -> list[tuple[str, str]]:
+def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
     """Say what `hopforge app` shows: subject and words."""
+    if isinstance(run, LoggopsRun):
+        return run.rows()
     found = run.found
     latency = []
     if found.message_latency_s is not None:
@@ -249,8 +257,10 @@ def _lookups_text(run: AppRun) -> str:
     return f"{found.miss_share:.3%} miss"
 
 
-def trace_rows(trace: Trace) -> list[tuple[str, str]]:
+def trace_rows(trace: Trace | Schedule) -> list[tuple[str, str]]:
     """Say what `hopforge workload` shows: subject and words."""
+    if isinstance(trace, Schedule):
+        return schedule_rows(trace)
     calls: Counter[str] = Counter()
     flops = 0.0
     for numbers in trace.numbers:
@@ -266,8 +276,27 @@ def trace_rows(trace: Trace) -> list[tuple[str, str]]:
     ]
 
 
-def write_app(run: AppRun, folder: Path) -> None:
+def schedule_rows(schedule: Schedule) -> list[tuple[str, str]]:
+    """Say what a schedule holds: subject and words."""
+    kinds = np.bincount(schedule.kind, minlength=max(KIND_NAMES) + 1)
+    names = ", ".join(f"{kinds[kind]:,} {name}" for kind, name in KIND_NAMES.items() if kinds[kind])
+    sent = schedule.size[schedule.kind == SEND].sum()
+    streams = int(schedule.cpu.max(initial=0)) + 1
+    if not kinds[CALC] and not schedule.file:
+        names += "; computing takes no time (app.host_gflops is missing, or nothing computes)"
+    return [
+        ("program", f"{schedule.name}, {schedule.ranks} ranks, {streams} cpu{'s' if streams > 1 else ''} each"),
+        ("operations", names or "none"),
+        ("dependencies", f"{len(schedule.at_end.next):,} on an end, {len(schedule.at_start.next):,} on a start"),
+        ("sent", f"{sent:,} bytes"),
+    ]
+
+
+def write_app(run: AppRun | LoggopsRun, folder: Path) -> None:
     """Write the measurement and the times of the ranks (CSV, Parquet), and the metadata to repeat it (JSON)."""
+    if isinstance(run, LoggopsRun):
+        run.write(folder)
+        return
     with staged(folder) as scratch:
         write_tables(scratch, {
             "app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks, "energy": run.energy,

@@ -23,7 +23,7 @@ NAMES = {REQUESTS: "request", REPLIES: "reply", ROUND_TRIPS: "round_trip", ACKNO
 #: columns of the table `acknowledges`
 ACKNOWLEDGE_COUNTERS = (
     "delivered", "acks_made", "acks_sent", "acks_home", "acks_no_entry", "acks_queue_full", "acks_own_full",
-    "entries", "table_full", "expired_entries",
+    "entries", "table_full", "expired_entries", "acks_lost", "flushed_entries",
 )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from hopforge.model.network.core.sources import NEVER
 from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.core.user_code import refuse_mistake
 from hopforge.model.network.parts.agent_build import with_agents
+from hopforge.model.network.parts.trail_tables import flush_tables
 from hopforge.model.network.service_ports import with_service_ports
 from hopforge.model.network.settings import Script, SourceParameters, Tables
 from hopforge.model.routing import RoutingError, RoutingPlan
@@ -140,6 +141,7 @@ class Simulation:
             ack_mask=self.plan.ack_mask,
             feedback=self.plan.feedback,
             agents=None if self.plan.agents is None else replace(self.plan.agents, seed=seed),
+            decides=routing.decision == "host",
         )
         self.built = build_flit_network(config, self.topology, Plans(self.plan, source, tables, seed, log_events))
         self.state: NetState = self.built.state
@@ -198,11 +200,12 @@ class Simulation:
                     f"after a failure too, not {plan.memory.size}"
                 )
             if config.routing.check and check:
-                net = build_net(topology, flit_router_parameters(config, topology, plan), SourceParameters(), Tables(
+                source = SourceParameters(acknowledges=acknowledges(config))
+                net = build_net(topology, flit_router_parameters(config, topology, plan), source, Tables(
                     routing=plan.table, max_candidates=plan.max_candidates, inject_mask=plan.inject_mask,
-                    memory=plan.memory,
+                    memory=plan.memory, ack_mask=plan.ack_mask,
                 ), self.seed)  # fmt: skip
-                net["host"]["inject_mask"][hosts] = 0
+                net.senders["inject_mask"][hosts] = 0
                 lengths = packet_lengths(self.state)
                 check_routing(topology, plan, net, config.routing.algorithm, ~hosts, lengths=lengths, resends=True)
                 if net.lookup is not None:
@@ -233,6 +236,11 @@ class Simulation:
         if self.plan.estimates is not None:  # ports that lead on now and did before keep what they have learned
             both = np.isfinite(self.plan.memory) & np.isfinite(state["memory"])
             state["memory"][:] = np.where(both, state["memory"], self.plan.memory)
+        if state.agents is not None:
+            assert self.plan.agents is not None
+            state.agents.install(self.plan.agents)
+        if self.config.traffic.acknowledge is not None:
+            flush_tables(state)
         if state.lookup is not None:
             reprogram_engines(state.lookup, route_lookup(self.config, epoch.topology, self.plan))
 

@@ -110,8 +110,8 @@ def check_for(command: str, config: Config) -> Config:
 
 def useless_sections(config: Config, verdicts: Sequence[Verdict]) -> dict[str, str]:
     """Return the sections of a file for which only commands are that it is no good for, with the first reason."""
-    # the demo does what can be done; topology uses most sections in one of its formats only
-    real = [verdict for verdict in verdicts if verdict.command not in ("demo", "topology")]
+    # the demo does what can be done; topology uses most sections in one of its formats only; bounds simulate nothing
+    real = [verdict for verdict in verdicts if verdict.command not in ("demo", "topology", "bounds")]
     nobody = unused_sections(config, [verdict.command for verdict in real if verdict.good])
     found = {}
     for section in nobody:

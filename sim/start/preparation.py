@@ -36,6 +36,7 @@ _COSIM = "hopforge.sim.cosim.prepared"
 _RUN = "hopforge.sim.run.prepared"
 COMMANDS: dict[str, Command] = {
     "topology": Command("hopforge.model.topology.configured:configured_network"),
+    "bounds": Command("hopforge.sim.bounds.prepared:prepare_bounds", asked_by="traffic"),
     "route": Command("hopforge.model.irregular.configured:prepare_route", asked_by="tables"),
     "net": Command(f"{_RUN}:prepare_net"),
     "series": Command(f"{_RUN}:prepare_series"),

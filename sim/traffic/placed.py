@@ -22,6 +22,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.input_file import read_input_text
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
+from hopforge.model.workload.goal_files import is_goal
 from hopforge.model.workload.kept_traces import kept_trace
 from hopforge.model.workload.program import Program, compile_program, interleave
 from hopforge.model.workload.trace import Action, Trace
@@ -214,6 +215,11 @@ def program_trace(config: ProgramWorkload, hosts: int, seed: int) -> Trace:
 
 def _program_trace(config: ProgramWorkload, hosts: int, seed: int) -> Trace:
     if isinstance(config, TraceWorkload):
+        if is_goal(config.file):
+            raise WorkloadError(
+                f"workload.file: {config.file} is a schedule of GOAL, no time-independent trace; hopforge app"
+                " --engine loggops runs it"
+            )
         return kept_trace(config.file)
     if isinstance(config, CollectiveWorkload):
         return collective_trace(config, hosts)

@@ -19,6 +19,7 @@ from hopforge.moved import refuse_old_places
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hopforge.api.app import app
+    from hopforge.api.bounds import bounds
     from hopforge.api.compare import Comparison, compare
     from hopforge.api.configuration import Configuration, load, loads
     from hopforge.api.cosim import CosimResult, cosim
@@ -54,6 +55,7 @@ __all__ = [
     "UserError",
     "__version__",
     "app",
+    "bounds",
     "compare",
     "cosim",
     "generate",
@@ -76,7 +78,7 @@ _PLACES = {
     **dict.fromkeys(["SimulationResult", "series", "simulate"], "api.simulate"),
     **dict.fromkeys(["CosimResult", "cosim"], "api.cosim"),
     **dict.fromkeys(["GeneratedFiles", "generate"], "api.generate"),
-    **{name: f"api.{name}" for name in ("app", "hits", "network", "route", "sweep")},
+    **{name: f"api.{name}" for name in ("app", "bounds", "hits", "network", "route", "sweep")},
     "ConfigError": "model.config.load",
     **dict.fromkeys(["DivergedError", "Mistake", "UserError"], "model.errors"),
     "DeadlockError": "model.routing.deadlock",

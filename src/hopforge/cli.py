@@ -112,6 +112,7 @@ PANELS = {
     "To networks": (
         simulate.hits,
         networks.topology,
+        networks.bounds,
         networks.route,
         simulate.net,
         simulate.series,

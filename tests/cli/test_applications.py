@@ -10,6 +10,8 @@ import pytest
 
 from hopforge import cli
 from hopforge.model.config import parse_config
+from hopforge.model.workload.goal_files import read_goal
+from hopforge.model.workload.goal_text import goal_lines
 from hopforge.model.workload.read_trace import read_trace
 from hopforge.sim.hits import replay as cache_replay
 from hopforge.sim.programs import app_setup, application
@@ -81,7 +83,7 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert "workload.ranks: CG class S runs on powers of two (1, 2, 4, " in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
     assert hopforge(monkeypatch, "app", written(tmp_path, 4), "--engine", "fluid") == 2
-    assert "--engine must be one of flow, packet, not fluid" in capsys.readouterr().err
+    assert "--engine must be one of flow, packet, loggops, not fluid" in capsys.readouterr().err
 
 
 def test_hits_and_app_tell_the_same_of_ranks_that_wait_for_each_other(
@@ -210,3 +212,28 @@ def test_mistakes_with_programs(
     assert hopforge(monkeypatch, "app", *before, config, *words[len(before) :], "-o", tmp_path / "a") == 2
     assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
     assert not (tmp_path / "a").exists()
+
+
+def test_a_program_becomes_a_schedule_and_that_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = written(tmp_path, 2)
+    assert hopforge(monkeypatch, "workload", config, "--to", "goal") in (0, None)
+    said = capsys.readouterr()
+    assert f"wrote build/{config.stem}/workload.goal" in said.out
+    assert "does not use app" not in said.err  # the speed of a rank
+    schedule = tmp_path / "build" / config.stem / "workload.goal"
+    (tmp_path / "y.yml").write_text(
+        f"name: y\ntopology: {{kind: mesh, radices: [2, 2]}}\nworkload: {{kind: trace, file: {schedule}}}\n"
+    )
+    assert hopforge(monkeypatch, "workload", "y.yml", "--to", "goal-binary", "-o", "y.bin") in (0, None)
+    again = read_goal(tmp_path / "y.bin")
+    assert "".join(goal_lines(again)) == schedule.read_text()
+    assert f"{(again.kind == 1).sum():,} send" in capsys.readouterr().out
+    assert hopforge(monkeypatch, "workload", "y.yml") == 2
+    assert "--to trace" in capsys.readouterr().err
+    assert hopforge(monkeypatch, "workload", "y.yml", "--to", "tar") == 2
+    assert "--to must be one of trace, goal, goal-binary, not tar" in capsys.readouterr().err
+    assert hopforge(monkeypatch, "hits", "y.yml") == 2
+    assert "is a schedule of GOAL, no time-independent trace" in capsys.readouterr().err

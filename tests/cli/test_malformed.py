@@ -305,9 +305,9 @@ def file_cases(names: list[str], each: int, seed: int) -> Iterator[tuple[str, di
 
 #: commands with a file, and those that take a value without beginning anything long
 COMMANDS = (
-    "check", "check --quick", "topology", "route", "hits", "net", "series", "sweep", "trace", "app", "workload",
-    "gen lookup", "gen router", "gen network", "gen tables", "gen q-table", "lint", "cosim", "mutate", "synth", "demo",
-    "timing --liberty c.lib",
+    "check", "check --quick", "topology", "bounds", "route", "hits", "net", "series", "sweep", "trace", "app",
+    "workload", "gen lookup", "gen router", "gen network", "gen tables", "gen q-table", "lint", "cosim", "mutate",
+    "synth", "demo", "timing --liberty c.lib",
 )  # fmt: skip
 OPTIONS = {
     "net": ("--load", "--seed"), "series": ("--load", "--seed"), "sweep": ("--workers",),

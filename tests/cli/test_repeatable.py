@@ -52,6 +52,7 @@ COMMANDS = {
     "hits": "hits flit.yml",
     "app": "app app.yml",
     "workload": "workload app.yml",
+    "bounds": "bounds flit.yml",
     "route": "route flit.yml",
     "gen": "gen lookup flit.yml",
 }

@@ -54,6 +54,9 @@ def head_here(net: Net, n: int, p: int) -> None:
         no_decision(net, r, tables, n, p, now)
         return
     way = hops_to(r, router, there)
+    if way < 0:  # its switch has failed: the packet is dropped here
+        no_decision(net, r, tables, n, p, now)
+        return
     asks = wants_acknowledge(net, packet)
     final = escaped and r.one_hop == 0
     if passes_by(tables, rules_of(net), router, name, now, way, int64(packet.hops), final, asks, came):

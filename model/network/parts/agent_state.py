@@ -1,6 +1,6 @@
 """Agents of DQN routing in a network: their arrays, behind one address for the kernels (docs/definitions/dqn.md)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,17 +21,18 @@ from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import floats, int32s, int64s, record_reader, singles, words
+from hopforge.model.network.parts.number_order import LOW
 
 __all__ = ["AGENTS", "AgentParameters", "AgentState", "ListedWays", "agents_of", "record_of"]
 
 
 class ListedWays(NamedTuple):
-    """Minimal ways of a network that is no grid; the ports of its routers are its actions, in their order.
+    """Minimal ways of a network that is no grid, or has lost links.
 
     Attributes
     ----------
     hops : int64[router, router]
-        To each router.
+        To each router; -1: there is no way.
     nearer : int64[router, router]
         Mask of the actions that bring a packet nearer to it.
     """
@@ -57,7 +58,9 @@ class AgentParameters:
     wraps : bool
         Whether it is a torus.
     listed : ListedWays, optional
-        Of a network that is no grid.
+        Of a network that is no grid, or has lost links.
+    swapped : bool
+        The ports of actions 2i and 2i + 1 change places: it is a grid.
     home : int64[host]
         Router of each host.
     allowed : int64[router]
@@ -113,6 +116,7 @@ class AgentParameters:
     decision_interval: int = 1
     decision_queue: int = 0
     listed: ListedWays | None = None
+    swapped: bool = False
     int8: bool = False
     activation_bits: int = LEAST_ACTIVATION_BITS
     seed: int = 1
@@ -200,6 +204,16 @@ def int8_of(r: Any) -> Any:
     )
 
 
+def _forget(ring: NDArray[np.int64], ends: NDArray[np.int64], gone: NDArray[np.bool_]) -> int:
+    """Take packets out of a ring of rows that begin with input VC << 32 | packet; `ends`: its first place, its fill."""
+    first, fill = ends.tolist()
+    rows = ring[(first + np.arange(fill)) % max(len(ring), 1)]
+    kept = rows[~gone[rows[:, 0] & LOW]]
+    ring[: len(kept)] = kept
+    ends[:] = 0, len(kept)
+    return fill - len(kept)
+
+
 class AgentState:
     """The agents of a network and the record that the kernels get; it keeps the arrays alive.
 
@@ -251,13 +265,31 @@ class AgentState:
             parameters.settings.replay, later, parameters.settings.batch, len(self.agents.work), parameters.wraps,
             parameters.first_port, parameters.escapes, parameters.vcs, parameters.minimal, parameters.one_hop,
             parameters.decision_cycles, parameters.decision_interval, parameters.decision_queue,
-            len(self._arrays["flight"]) // FLIGHT_FIELDS, parameters.listed is not None, parameters.listed is None,
+            len(self._arrays["flight"]) // FLIGHT_FIELDS, parameters.listed is not None, parameters.swapped,
             parameters.int8,
             *(self._arrays[name].shape[1] for name in ("int8_weights", "int8_biases", "int8_work")),
         )  # fmt: skip
         for name, value in zip(_SIZES, sizes, strict=True):
             self.record[name] = value
         self.record["unit"] = parameters.rules.reward_unit_cycles
+
+    def install(self, parameters: AgentParameters) -> None:
+        """Take the ways and the allowed actions of the same network, but with other links (docs/definitions/dqn.md)."""
+        listed = parameters.listed or ListedWays(*[np.zeros((1, 1), np.int64)] * 2)
+        for name, array in (("ways", listed.hops), ("nearer", listed.nearer), ("allowed", parameters.allowed)):
+            self._arrays[name] = np.ascontiguousarray(array, np.int64)
+            self.record[name] = self._arrays[name].ctypes.data
+        self.record["listed"] = parameters.listed is not None
+        self.parameters = replace(self.parameters, listed=parameters.listed, allowed=parameters.allowed)
+
+    def forget(self, gone: NDArray[np.bool_]) -> int:
+        """Take packets that are no more (bool[pool]) out of the queues and decisions; return how many were there."""
+        found, depth = 0, self.parameters.decision_queue
+        for agent in range(self.parameters.count):
+            waiting = self._arrays["waiting"][QUEUE_FIELDS * agent : QUEUE_FIELDS * (agent + 1)]
+            queue = self._arrays["queue"][2 * agent * depth : 2 * (agent + 1) * depth].reshape(-1, 2)
+            found += _forget(queue, waiting[FIRST : FILL + 1], gone)
+        return found + _forget(self._arrays["flight"].reshape(-1, FLIGHT_FIELDS), self._arrays["flight_ends"], gone)
 
     def _decisions(self, ports: int) -> dict[str, NDArray[np.int64]]:
         """Return what holds the requests of a cycle, the agents' queues and the decisions under way."""

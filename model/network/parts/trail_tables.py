@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.dqn.dense import part
 from hopforge.model.dqn.rules import RoutingRules, Rules
-from hopforge.model.dqn.tables import COUNTERS, FIELDS, NONE, Tables, new_tables
+from hopforge.model.dqn.tables import COUNTERS, FIELDS, NEVER, NONE, Tables, new_tables
 from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.memory import int64s, singles
 from hopforge.model.network.core.records import Net, input_vc
@@ -83,6 +83,15 @@ def put_trail(state: NetState, acknowledges: Acknowledges) -> None:
     s["ack_queue"], s["ack_own"] = rules.queue_depth, rules.own_depth
     s["reward_unit"], s["reward_offset"] = rules.unit, rules.offset
     s["reward_by_time"] = rules.by_time
+
+
+def flush_tables(state: NetState) -> None:
+    """Empty the tables of a network in which nothing is under way; episodes end without a sample."""
+    counts = state["trail_counts"]
+    counts[COUNTERS.index("flushed_entries")] += int(state["trail_fill"].sum())
+    counts[COUNTERS.index("flushed_episodes")] += int(state["trail_active"].sum())
+    state["trail_fill"][:], state["trail_active"][:] = 0, 0
+    state["trail_episode_numbers"][:], state["trail_oldest"][:] = NONE, NEVER
 
 
 def trail_counts(state: NetState) -> dict[str, int]:

@@ -28,7 +28,7 @@ def app(
     ] = None,
     *,
     engine: Annotated[
-        str | None, typer.Option(metavar="ENGINE", help="flow or packet (default: app.engine of the file).")
+        str | None, typer.Option(metavar="ENGINE", help="flow, packet or loggops (default: app.engine of the file).")
     ] = None,
     backend: Annotated[
         str | None,
@@ -48,8 +48,9 @@ def app(
     """Run the program of section `workload` on the network: makespan and the times of its ranks.
 
     Engine flow shares the bandwidth of links among messages, by hopforge itself or by SimGrid (backend simgrid); engine
-    packet simulates the routers cycle by cycle. All take times from the sections `timing` and `app`
-    (docs/guides/applications.md). With --program a compiled MPI program runs on the network, and what it calls is
+    packet simulates the routers cycle by cycle. Both take times from the sections `timing` and `app`
+    (docs/guides/applications.md). Engine loggops has no network but the parameters of LogGOPS (app.loggops,
+    docs/definitions/goal.md). With --program a compiled MPI program runs on the network, and what it calls is
     written as a trace; the word `run` may stand before CONFIG.
 
     Example:
@@ -111,26 +112,45 @@ def _run_program(config: "Config", program: Path, ranks: int | None, arguments: 
 
 def workload(
     config: ConfigPath,
+    to: Annotated[
+        str, typer.Option(metavar="FORM", help="trace (a folder), goal or goal-binary (a file).")
+    ] = "trace",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="New folder of the trace (default: build/NAME/workload).")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="New folder of the trace (default: build/NAME/workload); new file of a schedule "
+            "(default: build/NAME/workload.goal or .bin).",
+        ),
     ] = None,
 ) -> None:
-    """Write the program of section `workload` as a time-independent trace, a text for each rank.
+    """Write the program of section `workload` as a time-independent trace, or as a schedule of GOAL.
 
-    SimGrid replays it, and `workload.kind: trace` reads it.
+    A trace is a text for each rank; SimGrid replays it. A schedule is a graph of computations, sends and receives, with
+    times in nanoseconds by app.host_gflops (docs/definitions/goal.md). `workload.kind: trace` reads both.
 
     Example:
 
-    hopforge workload configs/app_mg_torus.yml
+    hopforge workload configs/app_mg_torus.yml --to goal
     """
+    from hopforge.model.workload.goal_files import WRITERS, write_goal
     from hopforge.model.workload.read_trace import write_trace
+    from hopforge.model.workload.schedule import Schedule
     from hopforge.sim.programs.application import trace_rows
     from hopforge.sim.start.preparation import prepare
 
+    forms = ("trace", *WRITERS)
+    if to not in forms:
+        raise typer.BadParameter(f"--to must be one of {', '.join(forms)}, not {to}")
     checked = read(config, "workload")
     target = output_folder(output, "workload", config)
-    trace = prepare("workload", checked)
-    write_trace(trace, target)
-    show_rows(trace_rows(trace))
-    say_unused(checked, "workload")
+    program = prepare("workload", checked, form=to)
+    if isinstance(program, Schedule):
+        if to == "trace":
+            raise typer.BadParameter(f"--to trace: {program.file} is a schedule; goal and goal-binary write one")
+        target = target if output is not None else target.with_suffix(WRITERS[to][0])
+        write_goal(program, target, to)
+    else:
+        write_trace(program, target)
+    show_rows(trace_rows(program))
+    say_unused(checked, "workload", () if to == "trace" else ("app",))
     say_written(target)

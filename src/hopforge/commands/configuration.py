@@ -23,7 +23,8 @@ def read(path: Path, command: str) -> "Config":
     return for_command(command, load_config(path, keys=False))
 
 
-def say_unused(config: "Config", command: str) -> None:
-    """Print which sections of the file the command did not use, on stderr."""
-    if config.unused:
-        complain(f"hopforge {command} does not use {', '.join(config.unused)}")
+def say_unused(config: "Config", command: str, used: tuple[str, ...] = ()) -> None:
+    """Print which sections of the file the command did not use, on stderr; `used`: those that an option used."""
+    unused = [section for section in config.unused if section not in used]
+    if unused:
+        complain(f"hopforge {command} does not use {', '.join(unused)}")

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from hopforge.commands.configuration import read, say_unused
-from hopforge.commands.terminal import ConfigPath, output_folder, progress_bar, say_written, show_rows
+from hopforge.commands.terminal import (
+    ConfigPath,
+    complain,
+    output_folder,
+    progress_bar,
+    say_written,
+    show_rows,
+    show_table,
+)
 
 
 def topology(
@@ -44,6 +52,40 @@ def topology(
     say_unused(checked, "topology")
     if path is not None:
         say_written(path)
+
+
+def bounds(
+    config: ConfigPath,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/bounds).")
+    ] = None,
+) -> None:
+    """Compute what a network can carry, without a simulation: channel loads, worst permutations, ideal throughput.
+
+    For uniform traffic and the pattern of section `traffic`: the busiest channel of minimal routing (three ways to
+    share shortest ways) and Valiant's. For minimal routing the permutation of hosts that loads a channel most, exactly;
+    for any routing the best throughput, by a linear program. What is too large is named before it begins.
+
+    Example:
+
+    hopforge bounds configs/sweep_slim_fly.yml
+    """
+    from hopforge.api.bounds import BoundsFound
+    from hopforge.model.output.results import check_writable
+
+    checked = read(config, "bounds")
+    target = output_folder(output, "bounds", config)
+    check_writable(target)
+    found = BoundsFound(checked)
+    for line in found.left_out:
+        complain(line)
+    with progress_bar(found.unit) as advance:
+        found.run(advance)
+    found.write(target)
+    show_rows(found.rows())
+    show_table(found.lines())
+    say_unused(checked, "bounds")
+    say_written(target)
 
 
 def route(

@@ -1,16 +1,21 @@
 """Failures in the middle of a run: conservation of flits, packets and credits, losses by cause, new tables."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hopforge.model.config import Config, ConfigError, parse_config
-from hopforge.model.network.core.records import ACTIVE, HEAD, HOST_VC_BITS, IDLE, TAIL
+from hopforge.model.network.core.records import ACTIVE, HEAD, IDLE
 from hopforge.model.routing import RoutingError
 from hopforge.model.topology.failed import FailureError
-from hopforge.sim.failures.purge import buffered_flits, credit_targets, current_packets, flying_flits
+from hopforge.sim.failures.purge import buffered_flits, current_packets, flying_flits
 from hopforge.sim.run.simulation import Simulation
+
+sys.path.insert(0, str(Path(__file__).parent))
+from accounts import check_state
 
 BASE = """
 name: test
@@ -32,43 +37,6 @@ def configure(
         f"traffic: {{packet_flits: {flits}}}\n"
         f"simulation: {{warmup_cycles: 500, max_cycles: 3000, failures: [{failures}]}}\n"
     )
-
-
-def check_state(run: Simulation) -> None:
-    """Flits, packet records and credits are all accounted for, from their definitions."""
-    run.check_conservation()
-    state, failures = run.state, run.reconfiguration
-    assert failures is not None
-    number, flit = buffered_flits(state)
-    target, flying, _ = flying_flits(state)
-    packets = [*(flit >> 2).tolist(), *(flying >> 2).tolist()]
-    host = state["host"]["packet"]
-    held = [p for kept in failures.network.resend.values() for p in kept]
-    inside = {*packets, *host[host >= 0].tolist(), *failures.network.aside}
-    assert not inside & set(held)
-    free = state["free_packet"][: int(state["free_packets"])].tolist()
-    assert sorted([*free, *inside, *held]) == list(range(len(state["packet"])))
-    # every credit is at its output VC, on its way back, or stands for a flit
-    outs, vcs = state["output_vc"], state["input_vc"]
-    total = outs["credits"].astype(np.int64)
-    capacity = int(state["event_capacity"])
-    for slot, count in enumerate(state["credit_events"].tolist()):
-        event = state["credit_event"][slot * capacity : slot * capacity + count]
-        np.add.at(total, event[event < len(outs)], 1)
-    back = credit_targets(state, target)
-    np.add.at(total, back[back < len(outs)], 1)
-    between = (vcs["credit_to"] >= 0) & (vcs["credit_to"] < len(outs))
-    np.add.at(total, vcs["credit_to"][between], vcs["flits"][between].astype(np.int64))
-    # a VC whose tail is sent and whose credits are all back is free (vc_release: credits)
-    assert not ((outs["tail_sent"] != 0) & (outs["credits"] == outs["depth"])).any()
-    depth = np.repeat(state["host"]["depth"], 1 << HOST_VC_BITS)
-    assert not ((state["host_tail_sent"] != 0) & (state["host_credits"] == depth)).any()
-    assert (total == outs["depth"])[np.repeat(state["output_port"]["connected"], int(state["vcs"])) == 1].all()
-    # a packet stands in a buffer in one piece: heads begin, tails end
-    same = number[1:] == number[:-1]
-    after = same & ((flit[:-1] & TAIL) == 0)
-    assert (flit[1:][after] >> 2 == flit[:-1][after] >> 2).all()
-    assert ((flit[1:][same & ((flit[:-1] & TAIL) != 0)] & HEAD) != 0).all()
 
 
 @pytest.mark.parametrize("failures", [FAILURE, SWITCH], ids=["links", "switch"])

@@ -187,10 +187,6 @@ def test_service_ports_are_free() -> None:
         ("router: {route_computation: lookup}", "acknowledge: needs router.route_computation=table, not lookup"),
         ("router: {vcs: 1}", "router.vcs: must be at least 2 for traffic.acknowledge.vcs=own, not 1"),
         ("router: {switching: vct, buffer_flits: 2}", "flits: must be at most router.buffer_flits=2 with"),
-        (
-            "simulation: {failures: [{cycle: 100, links: [[0, 1]]}]}",
-            "simulation.failures: need traffic.acknowledge=null: tables do not learn that a packet is lost",
-        ),
     ],
 )
 def test_what_does_not_go_together(text: str, message: str) -> None:
