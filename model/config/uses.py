@@ -128,7 +128,10 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         _ALL_BUT_SWEEP,
     ),
     "app.loggops": (
-        lambda config: config.app.engine != "loggops" and "loggops" in config.app.model_fields_set, set(),
+        # a trace may be a schedule, of which engine flow reads it, too
+        lambda config: config.app.engine != "loggops" and "loggops" in config.app.model_fields_set
+        and not (config.app.engine == "flow" and getattr(config.workload, "kind", "") == "trace"),
+        set(),
     ),
     **{
         f"app.{key}": (_beside_loggops(key), set())

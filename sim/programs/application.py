@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hopforge.model.config import Config
+from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
@@ -27,6 +28,7 @@ from hopforge.sim.programs.loggops_run import LoggopsRun, ScheduleSetup, run_sch
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.traffic.program_traffic import switch_visits
+from hopforge.sim.traffic.scheduled import is_schedule
 
 Progress = Callable[[int, int], None]
 
@@ -116,6 +118,8 @@ def run_app(
 
 
 def _run_flow(setup: AppSetup, progress: Progress | None) -> AppRun:
+    if setup.schedule is not None:
+        return _run_schedule_flow(setup, setup.schedule, progress)
     return (_run_simgrid if setup.backend == "simgrid" else _run_embedded)(setup, progress)
 
 
@@ -163,6 +167,19 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
     return _result(
         setup, backend="embedded", latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
         computing=rank["computed"], miss_share=run.cache_use.miss_share, visits=_visits(setup),
+    )
+
+
+def _run_schedule_flow(setup: AppSetup, schedule: Schedule, progress: Progress | None) -> AppRun:
+    from hopforge.sim.programs.cache_delays import cache_use  # noqa: PLC0415  as above
+    from hopforge.sim.programs.schedule_flow import ScheduleFlow  # noqa: PLC0415
+
+    use = cache_use(setup.config, setup.topology, setup.placed)
+    run = ScheduleFlow(setup.config, setup.topology, setup.placed, schedule, use, setup.routes)
+    times = run.run_schedule(progress)
+    return _result(
+        setup, backend="embedded", latency=run.latency, cpu=times.cpu_seconds, finish=times.finish,
+        waiting=times.finish - times.busy, computing=times.computed, miss_share=use.miss_share, visits=_visits(setup),
     )
 
 
@@ -236,6 +253,7 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
     return [
         ("program", f"{found.program}, {found.ranks} ranks"),
         ("engine", found.engine + (f" ({found.backend})" if found.backend else "")),
+        *_overheads(run.config),
         ("makespan", f"{found.makespan_s:.6g} s"),
         ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
@@ -244,6 +262,15 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
         ("energy", f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
     ]
+
+
+def _overheads(config: Config) -> list[tuple[str, str]]:
+    """Say what a message costs its ranks, where a schedule runs on the network."""
+    if not (isinstance(config.workload, ProgramWorkload) and is_schedule(config.workload)):
+        return []
+    _, o, g, _, per_byte, eager = config.app.loggops.settings
+    unit = config.app.loggops.unit_ns
+    return [("a message", f"o {o:.10g} g {g:.10g} O {per_byte:.10g} S {eager} in units of {unit:.10g} ns")]
 
 
 def _lookups_text(run: AppRun) -> str:

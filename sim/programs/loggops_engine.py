@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hopforge.model.workload.schedule import ANY, CALC, NAMED, RECV, SEND, GoalError, Schedule, in_degrees
 from hopforge.sim.programs.loggops_kernel import (
     COMPLETE,
-    DISAGREE,
     DONE,
     EVENT,
     MEETING,
@@ -20,6 +19,7 @@ from hopforge.sim.programs.loggops_kernel import (
     OPERATION,
     OTHER,
     PLACE,
+    RANK,
     SLICE,
     WAITING,
     LoggopsState,
@@ -66,8 +66,8 @@ class LoggopsTimes:
         Of each operation.
     finish : ndarray, float64[rank]
         Latest end of its operations; 0 without any.
-    computed : ndarray, float64[rank]
-        Sum of its computations.
+    computed, busy : ndarray, float64[rank]
+        Sum of its computations; how long any of its cpus was busy.
     cpu_seconds : float
         Processor time of the run.
     """
@@ -76,6 +76,7 @@ class LoggopsTimes:
     end: NDArray[np.float64]
     finish: NDArray[np.float64]
     computed: NDArray[np.float64]
+    busy: NDArray[np.float64]
     cpu_seconds: float
 
 
@@ -99,7 +100,7 @@ def run_loggops(
         Operations that never run, messages that nobody receives, a message and its receive with different sizes, times
         that float64 cannot count.
     """
-    state = _state(schedule, settings)
+    state = rank_state(schedule, settings)
     begin(state)
     code = advance(state, 0)  # compiles, which is no part of a run's processor time
     started = process_time()
@@ -107,9 +108,23 @@ def run_loggops(
         code = advance(state, SLICE_EVENTS)
         if progress is not None:
             progress(int(state.numbers[COMPLETE]), schedule.operations)
-    cpu = process_time() - started
+    times = found_times(schedule, state, process_time() - started)
+    longest = float(times.finish.max(initial=0.0))
+    if longest > LARGEST_TIME:
+        raise GoalError(f"{schedule.file or schedule.name}: ends at {longest:.6g}; times beyond 2^53 are not exact")
+    return times
+
+
+def found_times(schedule: Schedule, state: LoggopsState, cpu_seconds: float) -> LoggopsTimes:
+    """Return the times of a run that nothing is left of.
+
+    Raises
+    ------
+    GoalError
+        As `run_loggops`: what cannot end, and sizes that disagree.
+    """
     operation = state.operation
-    if code == DISAGREE:
+    if state.numbers[ONE] >= 0:
         message, receive = int(state.numbers[ONE]), int(state.numbers[OTHER])
         raise GoalError(
             f"{schedule.where(receive)}: rank {schedule.rank_of(receive)} receives {schedule.size[receive]} bytes"
@@ -119,21 +134,22 @@ def run_loggops(
     _check_end(schedule, state)
     finish = np.zeros(schedule.ranks)
     np.maximum.at(finish, operation["rank"], operation["end"])
-    if float(finish.max(initial=0.0)) > LARGEST_TIME:
-        raise GoalError(
-            f"{schedule.file or schedule.name}: ends at {finish.max():.6g}; times beyond 2^53 are not exact"
-        )
-    return LoggopsTimes(operation["start"].copy(), operation["end"].copy(), finish, state.computed, cpu)
+    rank = state.rank
+    return LoggopsTimes(
+        operation["start"].copy(), operation["end"].copy(), finish, rank["computed"].copy(), rank["busy"].copy(),
+        cpu_seconds,
+    )  # fmt: skip
 
 
-def _state(schedule: Schedule, settings: LoggopsSettings) -> LoggopsState:
+def rank_state(schedule: Schedule, settings: LoggopsSettings, unit: float = 1.0) -> LoggopsState:
+    """Return a run at its begin; `unit`: how long a unit of the schedule's computations is in that of the settings."""
     count, ranks, rank = schedule.operations, schedule.ranks, schedule.rank
     cpus, nics = int(schedule.cpu.max(initial=0)) + 1, int(schedule.nic.max(initial=0)) + 1
     message = schedule.kind != CALC
     operation = np.zeros(count, OPERATION)
     operation["kind"], operation["rank"], operation["tag"] = schedule.kind, rank, schedule.tag
     operation["peer"] = np.where(schedule.peer == ANY, -1, schedule.peer.astype(np.int64))
-    operation["size"] = np.where(message, np.maximum(schedule.size, 1), schedule.size)
+    operation["size"] = np.where(message, np.maximum(schedule.size, 1), schedule.size * unit)
     operation["cpu"] = rank.astype(np.int64) * cpus + schedule.cpu
     operation["nic"] = rank.astype(np.int64) * nics + schedule.nic
     operation["waits"] = in_degrees(schedule)
@@ -155,7 +171,7 @@ def _state(schedule: Schedule, settings: LoggopsSettings) -> LoggopsState:
         end_first=schedule.at_end.first, end_next=schedule.at_end.next,
         start_first=schedule.at_start.first, start_next=schedule.at_start.next,
         event=np.zeros(2 * count + len(place) + 1, EVENT), numbers=numbers,
-        settings=np.array(settings[:5], np.float64), computed=np.zeros(ranks), clock=np.zeros(1),
+        settings=np.array(settings[:5], np.float64), rank=np.zeros(ranks, RANK), clock=np.zeros(1),
         nics=np.array([ranks * cpus, ranks * nics], np.int64),
     )  # fmt: skip
 

@@ -28,7 +28,7 @@ EVENTS, COMPLETE, ONE, OTHER = range(4)
 # places in `settings`: L, o, g, G, O
 LATENCY, OVERHEAD, GAP, GAP_PER_BYTE, OVERHEAD_PER_BYTE = range(5)
 #: of an event: messages go before operations that have been ready as long
-_FREED_CLASS, _MESSAGE_CLASS, _OPERATION_CLASS = range(3)
+_FREED_CLASS, MESSAGE_CLASS, _OPERATION_CLASS = range(3)
 
 EVENT = np.dtype([("time", "f8"), ("ready", "f8"), ("order", "i8"), ("who", "i4"), ("what", "i4")], align=True)
 """Something that happens: when; since when it is ready; class and number, by which equals go; operation or place; which
@@ -45,6 +45,8 @@ or nic; tag; kind; state; whether it is eager."""
 PLACE = np.dtype([("free", "f8"), ("root", "i4"), ("awake", "?")], align=True)
 """A cpu, or a nic for sending or receiving: when it is free; first of its queue (−1: none); whether an event of its
 freedom waits."""
+RANK = np.dtype([("computed", "f8"), ("busy", "f8"), ("until", "f8")], align=True)
+"""A rank: time in computations, of all cpus together; time in which any cpu was busy; until when one is."""
 MEETING = np.dtype([("posted", "i4"), ("posted_last", "i4"), ("come", "i4"), ("come_last", "i4")], align=True)
 """Where messages meet receives: oldest and youngest receive that is posted, oldest and youngest message that has
 come."""
@@ -65,8 +67,8 @@ class LoggopsState(NamedTuple):
         Events; operations that are complete; two operations whose sizes disagree.
     settings : ndarray, float64[5]
         L, o, g, G, O.
-    computed : ndarray, float64[rank]
-        Time in computations.
+    rank : ndarray
+        Records `RANK`.
     clock : ndarray, float64[1]
         Now.
     nics : ndarray, int64[2]
@@ -83,7 +85,7 @@ class LoggopsState(NamedTuple):
     event: NDArray[np.void]
     numbers: NDArray[np.int64]
     settings: NDArray[np.float64]
-    computed: NDArray[np.float64]
+    rank: NDArray[np.void]
     clock: NDArray[np.float64]
     nics: NDArray[np.int64]
 
@@ -105,7 +107,8 @@ def _before(a, b):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def _push(s, time, ready, rank_of_kind, who, what):  # type: ignore[no-untyped-def]
+def push(s, time, ready, rank_of_kind, who, what):  # type: ignore[no-untyped-def]
+    """Let something happen at a time, ready since another."""
     at = s.numbers[EVENTS]
     s.numbers[EVENTS] += 1
     order = np.int64(rank_of_kind) << 40 | who
@@ -121,7 +124,8 @@ def _push(s, time, ready, rank_of_kind, who, what):  # type: ignore[no-untyped-d
 
 
 @_inline
-def _drop_first(s):  # type: ignore[no-untyped-def]
+def drop_first(s):  # type: ignore[no-untyped-def]
+    """Take the next event out of the heap."""
     s.numbers[EVENTS] -= 1
     size = s.numbers[EVENTS]
     if size == 0:
@@ -165,7 +169,7 @@ def _wait_for(s, place, n):  # type: ignore[no-untyped-def]
     s.place[place].root = _merge(s, s.place[place].root, n)
     if not s.place[place].awake:
         s.place[place].awake = True
-        _push(s, s.place[place].free, -1.0, _FREED_CLASS, place, FREED)
+        push(s, s.place[place].free, -1.0, _FREED_CLASS, place, FREED)
 
 
 @_inline
@@ -200,11 +204,11 @@ def _wake(s, place, now):  # type: ignore[no-untyped-def]
     n = _take_waiting(s, place)
     one = s.operation[n]
     if one.kind == RECV:
-        _push(s, now, one.ready, _OPERATION_CLASS, n, CARRY)
+        push(s, now, one.ready, _OPERATION_CLASS, n, CARRY)
     elif one.state == WAITING:
-        _push(s, now, one.ready, _OPERATION_CLASS, n, START)
+        push(s, now, one.ready, _OPERATION_CLASS, n, START)
     else:
-        _push(s, now, one.ready, _MESSAGE_CLASS, n, INTAKE)
+        push(s, now, one.ready, MESSAGE_CLASS, n, INTAKE)
 
 
 @_inline
@@ -215,7 +219,17 @@ def _occupy(s, place, until, now):  # type: ignore[no-untyped-def]
         _wake(s, place, now)
     elif s.place[place].root >= 0 and not s.place[place].awake:
         s.place[place].awake = True
-        _push(s, until, -1.0, _FREED_CLASS, place, FREED)
+        push(s, until, -1.0, _FREED_CLASS, place, FREED)
+
+
+@_inline
+def _work(s, n, until, now):  # type: ignore[no-untyped-def]
+    """Let the cpu of operation n, which is free, be busy."""
+    rank = s.rank[s.operation[n].rank]
+    if until > rank.until:  # cpus begin in the order of time
+        rank.busy += until - max(now, rank.until)
+        rank.until = until
+    _occupy(s, s.operation[n].cpu, until, now)
 
 
 # ---- dependencies ---------------------------------------------------------------------------------------------------
@@ -227,7 +241,7 @@ def _release(s, n, time):  # type: ignore[no-untyped-def]
     one.waits -= 1
     one.ready = max(one.ready, time)
     if one.waits == 0:
-        _push(s, one.ready, one.ready, _OPERATION_CLASS, n, START)
+        push(s, one.ready, one.ready, _OPERATION_CLASS, n, START)
 
 
 @_inline
@@ -263,7 +277,7 @@ def _meet(s, receive, message, now):  # type: ignore[no-untyped-def]
     if r.size != m.size and s.numbers[ONE] < 0:
         s.numbers[ONE], s.numbers[OTHER] = message, receive
     r.ready = now
-    _push(s, now, now, _OPERATION_CLASS, receive, CARRY)
+    push(s, now, now, _OPERATION_CLASS, receive, CARRY)
 
 
 @_inline
@@ -323,10 +337,10 @@ def _try_calc(s, n, now):  # type: ignore[no-untyped-def]
     if s.place[one.cpu].free > now:
         _wait_for(s, one.cpu, n)
         return
-    s.computed[one.rank] += one.size
+    s.rank[one.rank].computed += one.size
     _started(s, n, now)
     _completed(s, n, now + one.size)
-    _occupy(s, one.cpu, now + one.size, now)
+    _work(s, n, now + one.size, now)
 
 
 @_inline
@@ -348,10 +362,10 @@ def _try_send(s, n, now):  # type: ignore[no-untyped-def]
     end = now + s.settings[OVERHEAD] + (one.size - 1) * s.settings[OVERHEAD_PER_BYTE]
     _started(s, n, now)
     one.ready = end + s.settings[LATENCY]
-    _push(s, one.ready, one.ready, _MESSAGE_CLASS, n, INTAKE)
+    push(s, one.ready, one.ready, MESSAGE_CLASS, n, INTAKE)
     if one.eager:
         _completed(s, n, end)
-    _occupy(s, cpu, end, now)
+    _work(s, n, end, now)
     _occupy(s, nic, now + s.settings[GAP] + wire, now)
 
 
@@ -364,7 +378,7 @@ def _try_intake(s, n, now):  # type: ignore[no-untyped-def]
         _wait_for(s, nic, n)
         return
     wire = np.floor((one.size - 1) * s.settings[GAP_PER_BYTE])
-    _push(s, now + wire, now + wire, _MESSAGE_CLASS, n, ARRIVE)
+    push(s, now + wire, now + wire, MESSAGE_CLASS, n, ARRIVE)
     _occupy(s, nic, now + s.settings[GAP] + wire, now)
 
 
@@ -379,7 +393,7 @@ def _try_carry(s, n, now):  # type: ignore[no-untyped-def]
     _completed(s, n, end)
     if not s.operation[one.partner].eager:
         _completed(s, one.partner, end)
-    _occupy(s, one.cpu, end, now)
+    _work(s, n, end, now)
 
 
 @_jit
@@ -387,7 +401,31 @@ def begin(s):  # type: ignore[no-untyped-def]
     """Make everything ready that waits for nothing."""
     for n in range(len(s.operation)):
         if s.operation[n].waits == 0:
-            _push(s, 0.0, 0.0, _OPERATION_CLASS, n, START)
+            push(s, 0.0, 0.0, _OPERATION_CLASS, n, START)
+
+
+@_inline
+def happen(s, now, n, what):  # type: ignore[no-untyped-def]
+    """Let an event happen that has been taken from the heap."""
+    if what == FREED:
+        if s.place[n].free > now:  # somebody was faster
+            push(s, s.place[n].free, -1.0, _FREED_CLASS, n, FREED)
+        else:
+            s.place[n].awake = False
+            _wake(s, n, now)
+    elif what == CARRY:
+        _try_carry(s, n, now)
+    elif what == INTAKE:
+        _try_intake(s, n, now)
+    elif what == ARRIVE:
+        _come(s, n, now)
+    elif s.operation[n].kind == RECV:
+        _started(s, n, now)
+        _post(s, n, now)
+    elif s.operation[n].kind == SEND:
+        _try_send(s, n, now)
+    else:
+        _try_calc(s, n, now)
 
 
 @_jit
@@ -397,27 +435,9 @@ def advance(s, most):  # type: ignore[no-untyped-def]
         if s.numbers[EVENTS] == 0:
             return FINISHED
         now, n, what = s.event[0].time, s.event[0].who, s.event[0].what
-        _drop_first(s)
+        drop_first(s)
         s.clock[0] = now
-        if what == FREED:
-            if s.place[n].free > now:  # somebody was faster
-                _push(s, s.place[n].free, -1.0, _FREED_CLASS, n, FREED)
-            else:
-                s.place[n].awake = False
-                _wake(s, n, now)
-        elif what == CARRY:
-            _try_carry(s, n, now)
-        elif what == INTAKE:
-            _try_intake(s, n, now)
-        elif what == ARRIVE:
-            _come(s, n, now)
-        elif s.operation[n].kind == RECV:
-            _started(s, n, now)
-            _post(s, n, now)
-        elif s.operation[n].kind == SEND:
-            _try_send(s, n, now)
-        else:
-            _try_calc(s, n, now)
+        happen(s, now, n, what)
         if s.numbers[ONE] >= 0:
             return DISAGREE
     return SLICE

@@ -14,7 +14,7 @@ from hopforge.model.output.results import MEASURED, run_metadata, staged, write_
 from hopforge.model.topology import build
 from hopforge.model.workload.schedule import SEND, Schedule
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, run_loggops
-from hopforge.sim.programs.rank_times import ProgramMeasurement
+from hopforge.sim.programs.rank_times import ProgramMeasurement, mean_share
 from hopforge.sim.traffic.placed import map_ranks
 from hopforge.sim.traffic.scheduled import workload_schedule
 
@@ -48,6 +48,8 @@ class LoggopsMeasurement(ProgramMeasurement):
         When the last rank was at its end, in the unit of the schedule.
     operations, messages, payload_bytes : int
         All of it; what is sent.
+    waiting_share : float
+        Mean share of the makespan, until its own end, in which no cpu of a rank is busy.
     computing_share : float
         Mean share of the makespan that a rank computes, all its cpus together: up to their number.
     cpu_seconds : float
@@ -58,6 +60,7 @@ class LoggopsMeasurement(ProgramMeasurement):
     operations: int
     messages: int
     payload_bytes: int
+    waiting_share: float
     computing_share: float
     cpu_seconds: float
 
@@ -73,7 +76,8 @@ class LoggopsRun:
     found : LoggopsMeasurement
         The whole schedule.
     ranks : DataFrame
-        Of each rank: rank, host, finish (in the unit of the schedule), finish_s, compute_s, sent_messages, sent_bytes.
+        Of each rank: rank, host, finish (in the unit of the schedule), finish_s, waiting_s, compute_s, sent_messages,
+        sent_bytes.
     """
 
     config: Config
@@ -88,7 +92,7 @@ class LoggopsRun:
             ("program", f"{found.program}, {found.ranks} ranks"),
             ("engine", f"loggops: {values}"),
             ("makespan", f"{found.makespan:.12g} units, {found.makespan_s:.6g} s"),
-            ("a rank", f"computes {found.computing_share:.1%} of it"),
+            ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
             ("operations", f"{found.operations:,}; {found.messages:,} messages with {found.payload_bytes:,} bytes"),
             ("processor time", f"{found.cpu_seconds:.2f} s"),
         ]
@@ -130,13 +134,14 @@ def run_schedule(setup: ScheduleSetup, progress: Callable[[int, int], None] | No
     makespan = float(times.finish.max(initial=0.0))
     ranks = pd.DataFrame({
         "rank": np.arange(schedule.ranks), "host": setup.host, "finish": times.finish,
-        "finish_s": times.finish * seconds, "compute_s": times.computed * seconds,
+        "finish_s": times.finish * seconds,
+        "waiting_s": (times.finish - times.busy) * seconds, "compute_s": times.computed * seconds,
         "sent_messages": np.bincount(rank[sends], minlength=schedule.ranks), "sent_bytes": sent,
     })
     found = LoggopsMeasurement(
         program=schedule.name, engine="loggops", backend="", seed=config.seed, ranks=schedule.ranks,
         makespan_s=makespan * seconds, makespan=makespan, operations=schedule.operations, messages=int(sends.sum()),
-        payload_bytes=int(sent.sum()), computing_share=float(times.computed.mean()) / makespan if makespan else 0.0,
-        cpu_seconds=times.cpu_seconds,
+        payload_bytes=int(sent.sum()), waiting_share=mean_share(times.finish - times.busy, times.finish),
+        computing_share=mean_share(times.computed, times.finish), cpu_seconds=times.cpu_seconds,
     )  # fmt: skip
     return LoggopsRun(config, found, ranks)

@@ -320,7 +320,7 @@ def test_other_programs_run_too_and_are_swept(tmp_path: Path) -> None:
     )
     runs = APP_SWEEP.run(parse_config(text), tmp_path, lambda done, total: None, workers=1)
     assert runs["makespan"].tolist() == [200, 1800]  # two rounds of a binomial tree
-    assert APP_SWEEP.table(parse_config(text), runs)[0] == ["variant", "makespan", "gain", "computing"]
+    assert APP_SWEEP.table(parse_config(text), runs)[0] == ["variant", "makespan", "gain", "waiting", "computing"]
     APP_SWEEP.write(parse_config(text), runs, tmp_path / "out")
     assert pd.read_csv(tmp_path / "out" / "variants.csv")["gain"].tolist() == [1, pytest.approx(1 / 9)]
 
@@ -343,8 +343,7 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert pd.read_csv(out / "ranks.csv")["finish"].tolist() == [1600, 6194]
     columns = json.loads((out / "metadata.json").read_text())["columns"]
     assert columns["ranks"]["finish"]["unit"] == "unit of the schedule"
-    config.write_text(text_of(tmp_path, "{loggops: {L: 5}, backend: embedded}"))
-    assert run_cli(monkeypatch, "app", config) == 2
+    assert run_cli(monkeypatch, "hits", config, "-o", tmp_path / "hits") == 2
     assert "is a schedule of GOAL, no time-independent trace; hopforge app" in capsys.readouterr().err
     config.write_text(text_of(tmp_path, "{engine: loggops}", hosts="[1]"))
     assert run_cli(monkeypatch, "app", config) == 2
