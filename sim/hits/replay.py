@@ -30,6 +30,7 @@ from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, prefix_rows, route_rows, table_prefixes
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import links_of_a_pair, parallel_ports
+from hopforge.model.topology.spread import refuse_spread
 from hopforge.sim.hits.kept_lookups import KeptLookups
 from hopforge.sim.traffic.placed import PacketStream
 
@@ -276,6 +277,7 @@ class Replay:
         self.topology = topology
         self._by_tables = table_routes(config, topology) if config.routing.algorithm == "tables" else None
         table = None if self._by_tables is None else self._by_tables.port
+        refuse_spread(config.routing.spread, "routing caches")
         self.routes = Routes(topology, config.address, config.lookup.up_choice, table, config.routing.links)
         if self._by_tables is not None and config.lookup.expression is not None:
             if self._by_tables.asked is not None:

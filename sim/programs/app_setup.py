@@ -13,6 +13,7 @@ from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.lookup.routes import Routes
+from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.topology.link_times import queued_cycle_ns
@@ -71,7 +72,7 @@ class AppSetup:
     topology: Topology
     placed: PlacedProgram
     backend: str = ""
-    routes: Routes | None = None
+    routes: Routes | SpreadRoutes | None = None
     caches: Replay | None = None
     simulation: "Simulation | None" = None
     schedule: Schedule | None = None

@@ -6,6 +6,7 @@ import numpy as np
 
 from hopforge.model.config import Config
 from hopforge.model.lookup.routes import Routes
+from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
 from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
 from hopforge.sim.programs.cache_delays import CacheUse, cache_use
@@ -61,7 +62,7 @@ class FlowRun:
         topology: Topology,
         placed: PlacedProgram,
         use: CacheUse | None = None,
-        known_routes: Routes | None = None,
+        known_routes: Routes | SpreadRoutes | None = None,
     ) -> None:
         app, program = config.app, placed.program
         source, destination = placed.host[program.source], placed.host[program.destination]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.lookup.routes import Routes
+from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
 from hopforge.model.workload.schedule import SEND, Schedule
 from hopforge.sim.programs.cache_delays import CacheUse
@@ -43,7 +44,7 @@ class ScheduleFlow(FlowRun):
 
     def __init__(
         self, config: Config, topology: Topology, placed: PlacedProgram, schedule: Schedule, use: CacheUse,
-        known_routes: Routes | None = None,
+        known_routes: Routes | SpreadRoutes | None = None,
     ) -> None:
         self._schedule = schedule
         self._ranks = rank_state(schedule, network_settings(config), config.app.loggops.unit_ns * 1e-9)
