@@ -27,6 +27,7 @@ from hopforge.sim.hits.bounds import BOUNDS, add_gap_share, bounds_of, bounds_ro
 from hopforge.sim.hits.help_figures import add_help_figures, help_rows
 from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
 from hopforge.sim.hits.replay import COUNTS, ReplayResult, cache_classes, send_all
+from hopforge.sim.hits.sizes import check_sizes, size_lines, sizes_of
 from hopforge.sim.traffic.placed import PacketStream
 
 _NEAR_ONE = 0.9  # hit rates all above this are drawn by their misses
@@ -79,6 +80,8 @@ class HitReport:
         The whole network: counts, rates, latency, forwarding rate, energy.
     no_bounds : str, optional
         Why there are no bounds, though they were asked for.
+    sizes : DataFrame, optional
+        Misses by policy, sets and ways.
     """
 
     config: Config
@@ -90,11 +93,16 @@ class HitReport:
     classes: pd.DataFrame
     totals: dict[str, Any]
     no_bounds: str | None = None
+    sizes: pd.DataFrame | None = None
+
+    def size_lines(self) -> list[list[str]]:
+        """Return headings and lines of the misses by size, for people; nothing if they were not asked for."""
+        return [] if self.sizes is None else size_lines(self.sizes, self.config.lookup.cache.ways)
 
 
 def run_hits(
     config: Config, progress: Callable[[int, int], None] | None = None, setup: HitsSetup | None = None, *,
-    bounds: bool = False, wanted: Help | None = None,
+    bounds: bool = False, sizes: bool = False, wanted: Help | None = None,
 ) -> HitReport:
     """Replay the workload of a configuration through the caches of its network.
 
@@ -108,6 +116,8 @@ def run_hits(
         What `prepare_hits` has made of the configuration.
     bounds : bool
         Also count the misses of LRU and of the best choices, where they are defined.
+    sizes : bool
+        Also count the misses of caches of other sizes.
     wanted : Help, optional
         Prefetch and refill.
 
@@ -117,16 +127,19 @@ def run_hits(
         A user's mistake.
     """
     ready = prepare_hits(config) if setup is None else setup
+    if sizes:
+        check_sizes(config, ready.caches.lacks_rows, helped=wanted is not None and wanted.any)
     if wanted is not None and wanted.any:
         helped = run_help(ready.caches, config, ready.workload, wanted, bounds=bounds)
         return report(config, ready.topology, ready.workload, helped.result, helped.bounds, (wanted, helped))
     none = why_no_bounds(config) if bounds else None
-    if bounds and none is None:
+    if sizes or (bounds and none is None):
         ready.caches.keep_lookups()
     result = send_all(ready.caches, ready.workload, progress)
     none = why_no_bounds(config, int(result.unmatched.sum())) if bounds else None
     least = bounds_of(ready.caches, config) if bounds and none is None else None
-    return replace(report(config, ready.topology, ready.workload, result, least), no_bounds=none)
+    found = report(config, ready.topology, ready.workload, result, least)
+    return replace(found, no_bounds=none, sizes=sizes_of(ready.caches, config, bounds=bounds) if sizes else None)
 
 
 def report(
@@ -314,7 +327,8 @@ def write_report(found: HitReport, folder: Path) -> None:
         The folder cannot be written.
     """
     with staged(folder) as scratch:
-        write_tables(scratch, {"ports": found.ports, "switches": found.switches, "classes": found.classes})
+        tables = {"ports": found.ports, "switches": found.switches, "classes": found.classes}
+        write_tables(scratch, tables | ({} if found.sizes is None else {"sizes": found.sizes}))
         metadata = run_metadata(found.config)
         metadata |= {
             "topology": {"name": found.topology.name, **found.topology.params},

@@ -30,6 +30,9 @@ def hits(
     no_bounds: Annotated[
         bool, typer.Option("--no-bounds", help="Do not count what LRU and the best choices of lines would miss.")
     ] = False,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="Count the misses of caches of other sizes: table sizes.")
+    ] = False,
     prefetch: Annotated[
         int | None, typer.Option(metavar="N", help="Hosts send empty packets N messages ahead.")
     ] = None,
@@ -64,11 +67,13 @@ def hits(
     checked = read(config, "hits")
     target = output_folder(output, "hits", config)
     check_writable(target)
-    found = HitsFound(checked, bounds=not no_bounds, wanted=wanted)
+    found = HitsFound(checked, bounds=not no_bounds, sizes=sizes, wanted=wanted)
     with progress_bar(found.unit) as advance:
         found.run(advance)
     found.write(target)
     show_rows(found.rows())
+    if sizes:
+        show_table(found.lines())
     say_unused(checked, "hits")
     say_written(target)
 
