@@ -102,7 +102,7 @@ def _draw(data: pd.DataFrame, options: Options) -> Figure:
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         name="lookup.help",
-        title="Prefetch by hosts and refill by switches, by the size of the cache",
+        title="Prefetch and refill by the size of the cache",
         source="seed 004, 6.1.1 and 6.1.2, which have no figures",
         assumptions=(
             "8x8 torus, a rank at every switch; three all-to-alls one after the other; uniform traffic of 500 packets"
