@@ -25,7 +25,6 @@ ROUTINGS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "Q-adaptive": ("q_adaptive", 5, {}),
     "DQN, minimal ways": ("dqn", 3, {"ways": "minimal", "escape": "hop"}),
     "DQN, all ways": ("dqn", 3, {"ways": "all", "escape": "hop"}),
-    "DQN, all ways, 5 VCs": ("dqn", 5, {"ways": "all", "escape": "hop"}),
 }
 #: traffic → keys of section `traffic`, load
 CASES: dict[str, tuple[dict[str, Any], float]] = {
@@ -83,8 +82,8 @@ def _points(options: Options) -> list[Point]:
     times = 4 if options.full else 1
     return [
         {
-            "case": case, "routing": name, "seed": seed, "h": _SHAPE["h"], "warmup": 10_000 * times,
-            "cycles": 15_000 * times, "train": 40_000 * times if algorithm == "dqn" else 0,
+            "case": case, "routing": name, "seed": seed, "h": _SHAPE["h"], "warmup": 5000 * times,
+            "cycles": 10_000 * times, "train": 30_000 * times if algorithm == "dqn" else 0,
         }
         for case in CASES
         for name, (algorithm, _, _) in ROUTINGS.items()
