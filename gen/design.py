@@ -9,7 +9,7 @@ from hopforge.hw.acknowledge_port import AcknowledgeSetup
 from hopforge.hw.network_interface import NetworkInterface
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
-from hopforge.model.irregular.table_routes import configured_routes
+from hopforge.model.irregular.table_routes import known_routes
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_validity import check_expression
 from hopforge.model.lookup.params import LookupParams
@@ -56,7 +56,7 @@ def engine_parameters(config: Config) -> LookupParams:
     """
     if config.lookup.expression is not None:
         topology = routing_network(build(config.topology, config.address))
-        check_expression(config, configured_reduction(config, topology), configured_routes(config, topology))
+        check_expression(config, configured_reduction(config, topology), known_routes(config, topology))
     return _engine_parameters(config)
 
 

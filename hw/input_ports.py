@@ -55,6 +55,7 @@ class InputPorts(wiring.Component):
     nonzero: Signal
     va_request: Signal
     va_port: Signal
+    va_wanted_port: Signal
     va_granted: Signal
     va_granted_vc: Signal
     out_port: Signal
@@ -120,6 +121,8 @@ class InputPorts(wiring.Component):
                 "out_port": In(p.vcs * p.ports),
                 "out_vc": In(p.vcs * p.vcs),
             }
+        if p.va == "input_first":
+            members["va_wanted_port"] = Out(p.vcs * p.ports)
         if p.speculation:
             members |= {"guess_request": Out(p.vcs * p.ports), "guess_confirmed": Out(p.vcs)}
         if self.looks_up and p.lookup is not None:

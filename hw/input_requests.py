@@ -21,7 +21,7 @@ __all__ = ["InputRequests"]
 class InputRequests(InputRoutes):
     """State ACTIVE: which VCs have an output VC, and what they ask the switch for."""
 
-    def _allocated(self, m: Module, va: Value, ended: Value) -> None:
+    def _allocated(self, m: Module, requests: list[VcRequest], va: Value, ended: Value) -> None:
         """Remember which VCs have an output VC, and ask for the switch."""
         p = self.params
         nonzero = [self.nonzero[o * p.vcs : (o + 1) * p.vcs] for o in range(p.ports)]
@@ -39,7 +39,7 @@ class InputRequests(InputRoutes):
             ]
             if p.speculation:
                 new_port, new_vc = self._of(self.va_port, v, p.ports), self._of(self.va_granted_vc, v, p.vcs)
-                asked = self._pairs(self.va_request, v)
+                asked = requests[v].request
                 m.d.comb += [
                     self._of(self.guess_request, v, p.ports).eq(
                         Cat(self._leaves(v, asked[o * p.vcs : (o + 1) * p.vcs].any()) for o in range(p.ports))

@@ -66,9 +66,11 @@ class InputUnit(InputRequests):
             m.d.comb += request.valid.eq(va[v])
             if p.va != "free_queue":
                 m.d.comb += [
-                    self._pairs(self.va_request, v).eq(request.request),
+                    self._pairs(self.va_request, v).eq(request.wanted if p.va == "input_first" else request.request),
                     self._of(self.va_port, v, p.ports).eq(request.asked_port),
                 ]
+                if p.va == "input_first":
+                    m.d.comb += self._of(self.va_wanted_port, v, p.ports).eq(request.wanted_port)
             if p.switching == "vct":
                 m.d.comb += request.length.eq(self.front[v].length)
 
@@ -95,6 +97,6 @@ class InputUnit(InputRequests):
         elif p.va == "free_queue":
             self._queued(m, requests, ended)
         else:
-            self._allocated(m, va, ended)
+            self._allocated(m, requests, va, ended)
         self._leaving(m, pop)
         return m

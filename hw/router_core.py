@@ -158,6 +158,7 @@ class RouterCore(wiring.Component):
             m.d.comb += [
                 va.requests[i].eq(unit.va_request),
                 va.asked_port[i].eq(unit.va_port),
+                *([va.wanted_port[i].eq(unit.va_wanted_port)] if p.va == "input_first" else []),
                 unit.va_granted.eq(va.granted[i]),
                 unit.va_granted_vc.eq(va.granted_vc[i]),
                 unit.out_port.eq(va.out_port[i]),

@@ -21,7 +21,9 @@ class VcAllocator(wiring.Component):
 
     Input VC n = i·vcs + v, output VC m = o·vcs + w; bit v·ports·vcs + m of ``requests[i]`` is their pair.
     An input VC requests VCs of one output port only: ``asked_port[i]`` (one-hot, bit v·ports + o), which may stand
-    there without a request. Combinational; one allocation per cycle; every grant is used.
+    there without a request. With ``input_first`` requests may stand there without ``asked_port``: they count for
+    nothing, and ``wanted_port[i]`` is the port of both kinds of requests. So the first arbiters need not wait for who
+    asks at all. Combinational; one allocation per cycle; every grant is used.
     Reset: all pointers 0, nobody granted.
 
     The separable kinds are built port by port (`VcInput`, `VcOutput`): between an input and an output port lie vcs²
@@ -54,6 +56,7 @@ class VcAllocator(wiring.Component):
 
     requests: Sequence[Signal]
     asked_port: Sequence[Signal]
+    wanted_port: Sequence[Signal]
     granted: Sequence[Signal]
     granted_vc: Sequence[Signal]
     given: Sequence[Signal]
@@ -73,10 +76,12 @@ class VcAllocator(wiring.Component):
         self.vcs = vcs
         self.kind = kind
         self.arbiter = arbiter
+        wanted = {"wanted_port": In(vcs * ports).array(ports)} if kind == "input_first" else {}
         super().__init__(
             {
                 "requests": In(vcs * ports * vcs).array(ports),
                 "asked_port": In(vcs * ports).array(ports),
+                **wanted,
                 "granted": Out(vcs).array(ports),
                 "granted_vc": Out(vcs * vcs).array(ports),
                 "given": Out(vcs).array(ports),
@@ -106,7 +111,8 @@ class VcAllocator(wiring.Component):
             offers = {f"picked__{o}": output.picked[of_input] for o, output in enumerate(outputs)}
             if not unit.outputs_first:
                 offers["requests"] = self.requests[i]
-            place(m, f"input{i}", unit, platform, *kind, asked_port=self.asked_port[i], **offers)
+            port = self.asked_port[i] if unit.outputs_first else self.wanted_port[i]
+            place(m, f"input{i}", unit, platform, *kind, asked_port=port, **offers)
             m.d.comb += [
                 self.granted[i].eq(unit.granted),
                 self.granted_vc[i].eq(unit.accepted),
@@ -141,7 +147,8 @@ class VcAllocator(wiring.Component):
 class VcInput(wiring.Component):
     """Arbiters of the VCs of an input port, and what was granted to them last. Combinational from input to output.
 
-    ``requests`` and ``asked_port`` as in `VcAllocator`, the same for ``granted``, ``out_port``, ``out_vc``.
+    ``requests`` and ``asked_port`` (input_first: ``wanted_port``) as in `VcAllocator`, the same for ``granted``,
+    ``out_port``, ``out_vc``.
     ``picked[o]`` says which VCs of output port o have picked the VCs of this port, ``accepted`` which of the candidates
     each VC takes, both with bit v·vcs + w.
 

@@ -28,7 +28,9 @@ class VcRequest(wiring.Component):
     Combinational. Of the ports in ``ports`` that have an available VC the one with the most credits is chosen (sum
     over the VCs that the packet may take), the lowest of several; ``escape`` counts if none of them has one.
     ``asked_port`` is the port of the request, one-hot; where there is only one candidate also without an available VC.
-    Bit o·vcs + w of ``free`` and ``request`` stands for VC w of output o.
+    Bit o·vcs + w of ``free``, ``request`` and ``wanted`` stands for VC w of output o. ``wanted`` and ``wanted_port``
+    (``va`` input_first) are request and port as they were if ``valid`` were 1; beside them ``request`` is there for
+    speculation only.
 
     Parameters
     ----------
@@ -46,6 +48,8 @@ class VcRequest(wiring.Component):
     free: Signal
     credits: Signal
     request: Signal
+    wanted: Signal
+    wanted_port: Signal
     asked_port: Signal
     viable: Signal
 
@@ -62,11 +66,19 @@ class VcRequest(wiring.Component):
                 "length": In(p.length_bits),
                 "free": In(p.ports * p.vcs),
                 "credits": In(p.ports * p.vcs * credit_bits(p)),
-                "request": Out(p.ports * p.vcs),
+                **{name: Out(p.ports * p.vcs) for name in self._outputs},
+                **({"wanted_port": Out(p.ports)} if "wanted" in self._outputs else {}),
                 "asked_port": Out(p.ports),
                 "viable": Out(1),
             }
         )
+
+    @property
+    def _outputs(self) -> tuple[str, ...]:
+        """Return the names of the requests that there are."""
+        if self.params.va != "input_first":
+            return ("request",)
+        return ("request", "wanted") if self.params.speculation else ("wanted",)
 
     @staticmethod
     def rules_of(params: RouterParams, port: int, vc: int) -> tuple[tuple[int, ...], ...]:
@@ -108,8 +120,11 @@ class VcRequest(wiring.Component):
                 chosen | (self.escape & stuck.replicate(p.ports)) if p.adaptive else (Mux(stuck, self.escape, chosen))
             )
             viable = viable | Cat(self.escape[o] & escape_masks[o].any() for o in range(p.ports)).any()
+        if "wanted" in self._outputs:
+            m.d.comb += [self.wanted.eq(Cat(*request)), self.wanted_port.eq(port)]
+        if "request" in self._outputs:
+            m.d.comb += self.request.eq(Cat(*request) & self.valid.replicate(p.ports * p.vcs))
         m.d.comb += [
-            self.request.eq(Cat(*request) & self.valid.replicate(p.ports * p.vcs)),
             self.asked_port.eq(port & self.valid.replicate(p.ports)),
             self.viable.eq(viable),
         ]

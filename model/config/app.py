@@ -13,11 +13,53 @@ BACKENDS: tuple[str, ...] = get_args(Backend)
 SIMGRID_ENVELOPE_BYTES = 16
 
 
+#: machine → L, o, g, G, O, S: LogGOPSim without options, ATLAHS for AI and for HPC (docs/definitions/goal.md)
+LOGGOPS_MACHINES: dict[str, tuple[float, float, float, float, float, int]] = {
+    "default": (2500, 1500, 1000, 6, 0, 65535),
+    "ai": (3700, 200, 5, 0.04, 0, 0),
+    "hpc": (3000, 8000, 0, 0.18, 0, 256000),
+}
+_Time = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)] | None
+
+
+class LoggopsConfig(Section):
+    """The machine of engine loggops, in units of the schedule; keys that are left out are those of `machine`."""
+
+    machine: Literal["default", "ai", "hpc"] = "default"
+    """What the others are where they are left out: LogGOPSim without options, ATLAHS for AI, ATLAHS for HPC."""
+    L: _Time = None
+    """Latency of the network (2500, 3700, 3000)."""
+    o: _Time = None
+    """Time of the cpu for a message, at either end (1500, 200, 8000)."""
+    g: _Time = None
+    """Least time between two messages of a nic (1000, 5, 0)."""
+    G: _Time = None
+    """Time of a byte on a nic (6, 0.04, 0.18)."""
+    O: _Time = None  # noqa: E741  the letter of the literature
+    """Time of the cpu for a byte, at either end (0, 0, 0)."""
+    S: Annotated[int, Field(ge=0, le=1 << 62)] | None = None
+    """Largest message that its sender does not wait for, in bytes (65535, 0, 256000)."""
+    unit_ns: Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)] = 1.0
+    """Nanoseconds of a unit of the schedule, for results in seconds."""
+
+    @property
+    def settings(self) -> tuple[float, float, float, float, float, int]:
+        """L, o, g, G, O, S."""
+        L, o, g, G, O, S = (  # noqa: E741
+            known if own is None else own
+            for own, known in zip(
+                (self.L, self.o, self.g, self.G, self.O, self.S), LOGGOPS_MACHINES[self.machine], strict=True
+            )
+        )
+        return L, o, g, G, O, int(S)
+
+
 class AppConfig(Section):
     """A program on the network, timed."""
 
-    engine: Literal["flow", "packet"] = "flow"
-    """Messages that share the bandwidth of links (`flow`), or the router simulator, cycle by cycle (`packet`)."""
+    engine: Literal["flow", "packet", "loggops"] = "flow"
+    """Messages that share the bandwidth of links (`flow`), the router simulator, cycle by cycle (`packet`), or the
+    model LogGOPS, which has no network (`loggops`)."""
     backend: Backend = "auto"
     """`flow`: SimGrid's replay (`smpirun` must be installed), hopforge's own engine with the same model (`embedded`),
     or SimGrid where it is installed and can do what is asked, else hopforge's own (`auto`)."""
@@ -54,6 +96,8 @@ class AppConfig(Section):
     `traffic.flit_bytes`)."""
     tcp_window_bytes: Annotated[int, Field(ge=1)] | None = 4194304
     """`flow`: no message is faster than this per two latencies of its route (SimGrid's TCP gamma; null: no limit)."""
+    loggops: LoggopsConfig = LoggopsConfig()
+    """`loggops`: its parameters."""
 
     @property
     def embedded_only(self) -> tuple[str, ...]:

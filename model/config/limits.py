@@ -6,7 +6,14 @@ from typing import get_args
 
 from hopforge.model.config.base import Problem
 from hopforge.model.config.key_expression import expression_problems
-from hopforge.model.config.lookup import KEY_MODE_BITS, MAX_WIDTH_BITS, AddressConfig, ChunkBits, LookupConfig
+from hopforge.model.config.lookup import (
+    KEY_MODE_BITS,
+    MAX_WIDTH_BITS,
+    POLICIES,
+    AddressConfig,
+    ChunkBits,
+    LookupConfig,
+)
 from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import (
     TABLE_KINDS,
@@ -167,6 +174,11 @@ def hardware_problems(address: AddressConfig, lookup: LookupConfig) -> Iterator[
         yield from _chunk_width_problems(address, lookup)
     if not lookup.cache.enabled:
         yield Problem("lookup.cache.enabled", "must be true for a lookup engine in hardware, not false")
+    caches = {"lookup.cache": lookup.cache, "lookup.cache.second_level": lookup.cache.second_level}
+    for key, cache in caches.items():
+        if cache is not None and cache.policy not in POLICIES:
+            engines = f"must be {', '.join(POLICIES[:-1])} or {POLICIES[-1]} in a lookup engine"
+            yield Problem(f"{key}.policy", f"{engines}, not {cache.policy}; `hopforge hits` and `app` take it")
     if lookup.cache.skewed and lookup.cache.policy != "random":
         yield Problem(
             "lookup.cache.policy", f"must be random with skewed association in hardware, not {lookup.cache.policy}"

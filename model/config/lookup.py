@@ -10,7 +10,9 @@ from hopforge.model.config.key_expression import KeyExpressionConfig
 from hopforge.model.numbers.crc_catalogue import CRC
 
 Policy = Literal["lru", "plru", "fifo", "random"]
-POLICIES: tuple[Policy, ...] = get_args(Policy)  # kernels call them by their place
+POLICIES: tuple[Policy, ...] = get_args(Policy)  # of the lookup engine; kernels call them by their place
+ReplayedPolicy = Literal["lru", "plru", "fifo", "random", "srrip"]
+REPLAYED_POLICIES: tuple[ReplayedPolicy, ...] = get_args(ReplayedPolicy)  # of `hits` and `app`
 KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
 ChunkBits = Literal[2, 3, 4, 6, 8]
 MAX_WIDTH_BITS = 48
@@ -54,7 +56,7 @@ class CrcConfig(Section):
                 yield Problem(key, f"must be less than 2^{self.width} (width={self.width}), not {value:#x}")
 
 
-def _geometry(entries: int, ways: int, policy: Policy) -> Iterator[Problem]:
+def _geometry(entries: int, ways: int, policy: ReplayedPolicy) -> Iterator[Problem]:
     if entries % ways:
         yield Problem("ways", f"must divide entries={entries}, not {ways}")
     elif (sets := entries // ways) & (sets - 1):
@@ -70,8 +72,8 @@ class SecondLevelConfig(Section):
     """Lines in all."""
     ways: Annotated[int, Field(ge=1, le=64)] = 4
     """Lines of a set; must divide `entries` into a power of two of sets."""
-    policy: Policy = "lru"
-    """Replacement policy."""
+    policy: ReplayedPolicy = "lru"
+    """Replacement policy; `srrip` only in `hits` and `app`."""
     latency_cycles: Annotated[int, Field(ge=SECOND_LEVEL_LATENCY[0], le=SECOND_LEVEL_LATENCY[1])] = (
         SECOND_LEVEL_LATENCY[0]
     )
@@ -95,8 +97,8 @@ class CacheConfig(Section):
     """Lines in all."""
     ways: Annotated[int, Field(ge=1, le=64)] = 4
     """Lines of a set; must divide `entries` into a power of two of sets."""
-    policy: Policy = "lru"
-    """Replacement policy; `plru` needs a power of two of ways."""
+    policy: ReplayedPolicy = "lru"
+    """Replacement policy; `plru` needs a power of two of ways, `srrip` runs only in `hits` and `app`."""
     skewed: bool = False
     """Each way has an index function of its own; the hardware then needs `policy: random`."""
     tag_bits: Annotated[int, Field(ge=16, le=64)] = 64
@@ -121,8 +123,9 @@ class CacheConfig(Section):
     def problems(self) -> Iterator[Problem]:
         """Check sets, ways, policy and hash."""
         yield from _geometry(self.entries, self.ways, self.policy)
-        if self.skewed and self.policy == "plru":
-            yield Problem("policy", "plru is not defined for skewed association; take random, lru or fifo")
+        if self.skewed and self.policy in ("plru", "srrip"):
+            words = f"{self.policy} is not defined for skewed association; take random, lru or fifo"
+            yield Problem("policy", words)
         if isinstance(self.crc, str) and self.crc not in CRC:
             yield Problem("crc", f"unknown {self.crc!r}; {suggestion(self.crc, CRC)}")
             return

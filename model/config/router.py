@@ -212,6 +212,9 @@ class RoutingConfig(Section):
     ways: Literal["all", "one", "tables"] | None = None
     """minimal, valiant, ugal, ugal_global: all shortest paths (default), one for each pair (dimension order on grids
     and HyperX), or those of section `tables`."""
+    spread: Literal["packet", "flow"] | None = None
+    """minimal, valiant: of several ports of shortest paths (`ways: all`) every router draws one for each packet; or
+    (minimal) takes one by a hash of source and destination (default: VC allocation chooses)."""
     classes: Literal["phases", "turns", "hops"] | None = None
     """minimal, valiant, ugal, ugal_global: what raises the class of a packet's virtual channel (default: the scheme
     with the fewest classes)."""
@@ -221,6 +224,9 @@ class RoutingConfig(Section):
     """valiant, ugal, ugal_global: detours go over a router, or (dragonfly, dragonfly_plus, slim_fly) into a group."""
     rule: Literal["product", "double", "three_halves"] = "product"
     """ugal: compares links times queue of both ways; or the queue of the minimal one with 2 or 1.5 times the other."""
+    decision: Literal["router", "host"] = "router"
+    """ugal and its kin: decided in the router of the source, when the packet is routed there; or by the queues of that
+    router when its head leaves the host, as BookSim does with `routing_delay` 0 (`input_queued`)."""
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.2
     """q_adaptive, q_routing: learning rate; q_adaptive: towards shorter times."""
     beta: Annotated[float, Field(ge=0, le=1)] = 0.04
@@ -260,10 +266,23 @@ class RoutingConfig(Section):
             yield Problem("file", f"is for algorithm=file only, not algorithm={self.algorithm}")
         if self.algorithm == "file" and self.links != "own_first":
             yield Problem("links", f"is for algorithms other than file, which names the ports itself, not {self.links}")
+        if self.decision == "host" and self.algorithm not in DECIDE_AT_SOURCE:
+            yield Problem("decision", f"host is for {', '.join(DECIDE_AT_SOURCE)} only, not algorithm={self.algorithm}")
+        if self.spread is not None and self.algorithm not in (spread := _SPREAD[self.spread]):
+            yield Problem("spread", f"{self.spread} is for {', '.join(spread)} only, not algorithm={self.algorithm}")
+        if self.spread is not None and self.ways not in (None, "all"):
+            yield Problem("spread", f"is for ways=all only, not ways={self.ways}")
         if self.links == "adaptive" and self.algorithm not in _OVER_ALL_LINKS:
             yield Problem("links", f"adaptive is for {', '.join(_OVER_ALL_LINKS)} only, not algorithm={self.algorithm}")
 
 
+#: algorithms that decide once, at the source, by queues
+DECIDE_AT_SOURCE = (
+    "ugal", "ugal_global", "ugal_compact", "ugal_group", "ugal_node", "booksim_adaptive_xy_yx", "booksim_ugal",
+    "booksim_ugal_xy_yx", "booksim_ugal_four", "booksim_ugal_four_by_hop",
+)  # fmt: skip
+#: value of `spread` → the algorithms that it is for
+_SPREAD = {"packet": ("minimal", "valiant"), "flow": ("minimal",)}
 #: algorithms that can give all parallel links as candidates
 _OVER_ALL_LINKS = ("dragonfly_min", "shortest", "up_down", "shortest_escape", "tables")
 _WITH_LIMIT = ("loren", "cowen", "thorup_zwick")

@@ -7,6 +7,7 @@ that it reads changes one.
 from collections.abc import Iterable
 
 from hopforge.model.config.root import Config
+from hopforge.model.config.router import DECIDE_AT_SOURCE
 
 _LEARNING = {"q_adaptive", "q_routing"}
 _UGAL = {"ugal", "ugal_global"}
@@ -19,10 +20,12 @@ ROUTING_KEYS: dict[str, set[str]] = {
     "bias": {"ugal_group", "ugal_node", "par", *_UGAL, "dimwar", "omniwar", "dal"},
     "deroutes": {"omniwar"},
     "ways": _DETOURS,
+    "spread": {"minimal", "valiant"},
     "classes": _DETOURS,
     "candidates": _UGAL,
     "over": {"valiant", *_UGAL},
     "rule": {"ugal"},
+    "decision": set(DECIDE_AT_SOURCE),
     "alpha": _LEARNING,
     "beta": {"q_adaptive"},
     "epsilon": _LEARNING,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from hopforge.model.config.app import AppConfig
 from hopforge.model.config.root import Config
 from hopforge.model.config.routing_keys import unread_routing_keys
 from hopforge.model.config.topology import TABLE_KINDS
@@ -29,6 +30,8 @@ def _network(config: Config) -> Sections:
 
 
 def _app(config: Config) -> Sections:
+    if config.app.engine == "loggops":
+        return {"workload", "app"}
     sections = {"workload", "app", "timing", "energy", "router", "traffic", "failed", "lookup", *_routing(config)}
     if config.app.engine == "packet":
         sections |= {"simulation", *_engines(config)}
@@ -106,6 +109,11 @@ def _no_loads(config: Config) -> bool:
     return "app" in config.written
 
 
+def _beside_loggops(key: str) -> Callable[[Config], bool]:
+    """Tell whether a file has a key of `app` that engine loggops does not read."""
+    return lambda config: config.app.engine == "loggops" and key in config.app.model_fields_set
+
+
 _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "lookup.cache.protection": (lambda config: config.lookup.cache.protection != "none", _ENGINE_HARDWARE),
     "router.protection": (lambda config: config.router.protection != "none", _ROUTER_HARDWARE),
@@ -119,6 +127,17 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         lambda config: _no_loads(config) and config.simulation.knee_percent is not None,
         _ALL_BUT_SWEEP,
     ),
+    "app.loggops": (
+        # a trace may be a schedule, of which engine flow reads it, too
+        lambda config: config.app.engine != "loggops" and "loggops" in config.app.model_fields_set
+        and not (config.app.engine == "flow" and getattr(config.workload, "kind", "") == "trace"),
+        set(),
+    ),
+    **{
+        f"app.{key}": (_beside_loggops(key), set())
+        for key in AppConfig.model_fields
+        if key not in ("engine", "loggops", "host_gflops")
+    },
 }
 """Keys that not all commands use that use their section → whether a file asks for it, and the commands that use it."""
 

@@ -12,9 +12,11 @@ from hopforge.model.irregular.landmarks import LandmarkTables
 from hopforge.model.irregular.loren import LorenTables, loren_chosen
 from hopforge.model.irregular.tables import RoutingTables, next_ports
 from hopforge.model.lookup.routes import Routes
+from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
+from hopforge.model.topology.spread import refuse_spread
 
-__all__ = ["TableRoutes", "chosen_entries", "configured_routes", "table_routes"]
+__all__ = ["TableRoutes", "chosen_entries", "configured_routes", "known_routes", "table_routes"]
 
 
 class TableRoutes(NamedTuple):
@@ -82,13 +84,25 @@ def table_routes(config: Config, topology: Topology) -> TableRoutes:
     return TableRoutes(tables, port, first[chosen_entries(tables)])
 
 
-def configured_routes(config: Config, topology: Topology) -> Routes:
+def configured_routes(config: Config, topology: Topology) -> Routes | SpreadRoutes:
+    """Return the routes of programs: `known_routes`, or a hash of source and destination among all shortest ways.
+
+    Raises
+    ------
+    UserError
+        As `known_routes`, but for ``routing.spread: flow``.
+    """
+    return SpreadRoutes(topology) if config.routing.spread == "flow" else known_routes(config, topology)
+
+
+def known_routes(config: Config, topology: Topology) -> Routes:
     """Return the routes of `hopforge hits`: those of `tables` (``routing.algorithm: tables``) or the network's own.
 
     Raises
     ------
     UserError
-        As `table_routes`; a graph too large for a shortest-path table; ``routing.links: adaptive``.
+        As `table_routes`; a graph too large for a shortest-path table; ``links: adaptive``, any ``spread``.
     """
+    refuse_spread(config.routing.spread, "routes that are known beforehand")
     table = table_routes(config, topology).port if config.routing.algorithm == "tables" else None
     return Routes(topology, config.address, config.lookup.up_choice, table, config.routing.links)

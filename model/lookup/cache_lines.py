@@ -14,6 +14,7 @@ from hopforge.model.lookup.replacement import (
     LRU,
     PLRU,
     RANDOM,
+    SRRIP,
     choose_victim,
     next_random,
     note_fill,
@@ -39,7 +40,7 @@ class CacheTables(NamedTuple):
     payload_mask : int
         Bits of a key that are hashed.
     ways, policy : int
-        Ways, and index in (lru, plru, fifo, random).
+        Ways, and index in `REPLAYED_POLICIES`.
     """
 
     rows: NDArray[np.uint64]
@@ -100,6 +101,8 @@ def touch_line(policy, ways, order, line, now):  # type: ignore[no-untyped-def]
     elif policy == PLRU:
         way = line & (ways - 1)  # the ways are a power of two; a division would take longer than the rest
         note_use(PLRU, ways, order, line - way, 1, way, now)
+    elif policy == SRRIP:
+        note_use(SRRIP, ways, order, line, 1, 0, now)  # so does a prediction
 
 
 @kernel(inline="always")

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.kernel.compile import kernel
 
-__all__ = ["CAUSES", "miss_causes"]
+__all__ = ["CAUSES", "full_lru", "miss_causes"]
 
 CAUSES = ("hit", "compulsory", "capacity", "conflict")
 """Meaning of the values that `miss_causes` returns."""
@@ -44,7 +44,7 @@ def _number_keys(keys, numbers):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _full_lru(numbers, entries, seen, newer, older, causes):  # type: ignore[no-untyped-def]
+def full_lru(numbers, entries, seen, newer, older, causes):  # type: ignore[no-untyped-def]
     """Write what a fully associative LRU cache of `entries` lines makes of `numbers`: 0 hit, 1 compulsory, 2 capacity.
 
     ``seen``: 0 never, 1 gone, 2 held; zeros at the start. ``newer`` and ``older`` link the numbers that are held.
@@ -141,5 +141,5 @@ def _ideal_causes(words: NDArray[np.int64], entries: int) -> NDArray[np.uint8]:
     count = _number_keys(words, numbers)
     causes = np.empty(len(words), dtype=np.uint8)
     seen, newer, older = np.zeros(count, np.uint8), np.empty(count, np.int64), np.empty(count, np.int64)
-    _full_lru(numbers, entries, seen, newer, older, causes)
+    full_lru(numbers, entries, seen, newer, older, causes)
     return causes

@@ -5,7 +5,7 @@ The hardware and the golden engine are both built from them.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Literal, Self, cast
 
 from hopforge.model.config import Config, CrcConfig
 from hopforge.model.config.limits import KEY_KIND_BITS, hardware_problems
@@ -148,7 +148,7 @@ class LookupParams:
             comparators=lookup.comparators,
             entries=cache.entries,
             ways=cache.ways,
-            policy=cache.policy,
+            policy=cast("Policy", cache.policy),  # `hardware_problems` has refused others
             skewed=cache.skewed,
             tag_bits=cache.tag_bits,
             output_bits=cache.output_bits,

@@ -72,6 +72,13 @@ class ReferenceStacks:
         self._make_room()
         return result
 
+    def slot_keys(self) -> NDArray[np.int64]:
+        """Return the key of each slot, int64[slot]."""
+        used = self._caches != _EMPTY
+        keys = np.empty(self.slots, np.int64)
+        keys[self._numbers[used]] = self._keys[used]
+        return keys
+
     def _grow(self) -> None:
         used = self._caches != _EMPTY
         old = self._caches[used], self._keys[used], self._numbers[used]

@@ -3,7 +3,7 @@
 Every set has a row of words, one per way, in an array (or behind a pointer) of any type of at least 32 bits; the set's
 words begin at `first` and lie `step` apart. All zeros is the state after reset. LRU: time of the last use, by way.
 Pseudo-LRU: nodes of the tree, node n (its children are 2n and 2n + 1) at bit n % 32 of word n // 32. FIFO: the pointer,
-word 0. Random: one shift register for the whole cache, which the caller keeps.
+word 0. Random: one shift register for the whole cache, which the caller keeps. SRRIP: prediction, by way.
 
 Times come from a clock that moves on with every use. They are compared by age, modulo what a word holds: in words of
 32 bits a line would seem new after 2³² uses of others.
@@ -16,11 +16,15 @@ from typing import Any
 
 from numba import int64, njit
 
-from hopforge.model.config.lookup import POLICIES
+from hopforge.model.config.lookup import REPLAYED_POLICIES
 
-__all__ = ["FIFO", "LRU", "PLRU", "RANDOM", "choose_victim", "next_random", "note_fill", "note_use", "random_way"]
+__all__ = [
+    "FIFO", "LRU", "PLRU", "RANDOM", "SRRIP", "choose_victim", "next_random", "note_fill", "note_use", "random_way",
+]  # fmt: skip
 
-LRU, PLRU, FIFO, RANDOM = (POLICIES.index(name) for name in ("lru", "plru", "fifo", "random"))
+LRU, PLRU, FIFO, RANDOM, SRRIP = (REPLAYED_POLICIES.index(name) for name in ("lru", "plru", "fifo", "random", "srrip"))
+
+_LONG, _DISTANT = 2, 3  # predictions of SRRIP: used again in a long time, in a very long one
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _inlined = njit(forceinline=True, **_OPTIONS)
@@ -46,6 +50,8 @@ def note_use(policy, ways, order, first, step, way, now):  # type: ignore[no-unt
         order[first] = tree & 0xFFFFFFFF
         if ways > 32:
             order[first + step] = tree >> 32 & 0xFFFFFFFF
+    elif policy == SRRIP:
+        order[first + step * way] = 0
 
 
 @_inlined
@@ -54,8 +60,23 @@ def note_fill(policy, ways, order, first, step, way, now):  # type: ignore[no-un
     if policy == FIFO:
         if order[first] == way:
             order[first] = way + 1 if way + 1 < ways else 0
+    elif policy == SRRIP:
+        order[first + step * way] = _LONG
     else:
         note_use(policy, ways, order, first, step, way, now)
+
+
+@_inlined
+def _age_to_victim(ways, order, first, step):  # type: ignore[no-untyped-def]
+    """Return the lowest way with the highest prediction; all of the set rise as far as that one does to `_DISTANT`."""
+    oldest = 0
+    for way in range(1, ways):
+        if order[first + step * way] > order[first + step * oldest]:
+            oldest = way
+    rise = _DISTANT - order[first + step * oldest]
+    for way in range(ways):
+        order[first + step * way] += rise
+    return oldest
 
 
 @_inlined
@@ -65,7 +86,7 @@ def choose_victim(policy, ways, order, first, step, now, age_mask, register):  #
     Parameters
     ----------
     policy, ways : int
-        `LRU` … `RANDOM`; ways of the set, a power of two for `PLRU`.
+        `LRU` … `SRRIP`; ways of the set, a power of two for `PLRU`.
     order : array or pointer
         The words.
     first, step : int
@@ -87,6 +108,8 @@ def choose_victim(policy, ways, order, first, step, now, age_mask, register):  #
         while node < ways:
             node = 2 * node + (tree >> node & 1)
         return node - ways
+    if policy == SRRIP:
+        return _age_to_victim(ways, order, first, step)
     oldest, longest = 0, (now - int64(order[first])) & age_mask
     for way in range(1, ways):
         age = (now - int64(order[first + step * way])) & age_mask

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.config import Config
-from hopforge.model.config.lookup import KEY_MODE_BITS, POLICIES, Policy
+from hopforge.model.config.lookup import KEY_MODE_BITS, REPLAYED_POLICIES, ReplayedPolicy
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.cache_line import RESERVED_BITS, Line
 from hopforge.model.lookup.cache_lines import (
@@ -108,11 +108,11 @@ class RoutingCache:
     ----------
     entries, ways : int
         Lines in all and per set; the number of sets is a power of two.
-    policy : {"lru", "plru", "fifo", "random"}
+    policy : {"lru", "plru", "fifo", "random", "srrip"}
         Replacement policy.
     skewed : bool
-        Every way has an index function of its own (`skew_matrices`); lru and fifo then go by time stamps, plru is not
-        defined.
+        Every way has an index function of its own (`skew_matrices`); lru and fifo then go by time stamps, plru and
+        srrip are not defined.
     address_bits : int
         Width of the payload of a key; a key has 4 bits more.
     crc : str or parameters
@@ -148,7 +148,7 @@ class RoutingCache:
         *,
         entries: int = 2048,
         ways: int = 4,
-        policy: Policy = "lru",
+        policy: ReplayedPolicy = "lru",
         skewed: bool = False,
         address_bits: int = 24,
         crc: Crc = DEFAULT_CRC,
@@ -170,7 +170,7 @@ class RoutingCache:
         self.tables = CacheTables(
             rows=np.array([affine_tables(row, address_bits) for row in rows]),
             payload_mask=(1 << address_bits) - 1, ways=ways,
-            policy=POLICIES.index(policy),
+            policy=REPLAYED_POLICIES.index(policy),
         )  # fmt: skip
         self.state = CacheState(
             tags=np.empty(entries, dtype=np.int64), outputs=np.zeros(entries, dtype=np.int64),
@@ -188,8 +188,10 @@ class RoutingCache:
         if self.sets & (self.sets - 1):
             geometry = f"{self.entries}/{self.ways} = {self.sets}"
             raise ValueError(f"entries must give a power of two of sets, not {geometry}")
-        if self.policy not in POLICIES:
-            raise ValueError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
+        if self.policy not in REPLAYED_POLICIES:
+            raise ValueError(f"policy must be one of {', '.join(REPLAYED_POLICIES)}, not {self.policy!r}")
+        if self.policy == "srrip" and self.skewed:
+            raise ValueError("policy srrip needs no skewed association")
         if self.policy == "plru" and (self.ways & (self.ways - 1) or self.skewed):
             what = "no skewed association" if self.skewed else f"a power of two of ways, not {self.ways}"
             raise ValueError(f"policy plru needs {what}")

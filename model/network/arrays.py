@@ -55,7 +55,7 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "awake": H,
         "packet": pool_size(H),
         "unanswered": NI if router.lookahead else 1,
-        "candidate": tables.max_candidates * (NI if lists else 1),
+        "candidate": tables.max_candidates * (NI + tables.decides if lists else 1),
         "active": words,
         "waiting": R * vc_words if lists else 1,
         "wanted": 1 if lists else port_words,

@@ -172,6 +172,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["router_words"], s["vc_words"] = (R + 63) // 64, (P * V + 63) // 64
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
+    s["decides"] = tables.decides
 
 
 def _set_strides(state: NetState) -> None:

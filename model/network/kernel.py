@@ -64,7 +64,7 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
             call_hook(net.replies, net, REPLY, now, now)
         if net.acks != 0:
             call_hook(net.acks, net, KEEP_TABLES, now, now)
-        inject(net, pattern, now)
+        inject(net, route, pattern, now)
         net.cycle = now + 1
         reason = stop_reason(net, now)
         if reason != DONE:

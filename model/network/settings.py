@@ -148,7 +148,7 @@ class SourceParameters:
 
 @dataclass
 class Tables:
-    """Data of a routing algorithm and of a traffic pattern for the kernel."""
+    """Data of a routing algorithm and of a traffic pattern for the kernel; `decides`: it is asked at hosts, too."""
 
     routing: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, np.int32))
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
@@ -159,6 +159,7 @@ class Tables:
     ack_mask: Any = None
     feedback: Feedback | None = None
     agents: AgentParameters | None = None
+    decides: bool = False
 
 
 def router_parameters(config: Config, topology: Topology) -> RouterParameters:

@@ -38,13 +38,16 @@ from hopforge.model.routing.ways_table import (
     ROUTERS,
     RULE,
     add_arrival,
+    add_one_way,
     add_way,
+    count_ways,
     is_at,
     links_between,
     way_ports,
     ways_table,
 )
 from hopforge.model.topology import Topology
+from hopforge.model.topology.spread import flow_place
 
 #: what has been decided: nothing, a detour, the way to the destination
 _UNDECIDED, _DETOUR, _HOMEWARD = range(3)
@@ -57,6 +60,35 @@ def _minimal(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
     if home == router:
         return add_arrival(table, out, packet.dst)
     return add_way(table, out, 0, router, in_port, in_vc, home, packet.dst, True)
+
+
+def _minimal_by_packet(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    return _add_drawn(net, table, out, router, in_port, in_vc, home, True)
+
+
+def _minimal_by_flow(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    place = flow_place(int64(packet.src), int64(packet.dst), router, count_ways(table, router, home))
+    return add_one_way(table, out, router, in_port, in_vc, home, place, True)
+
+
+@njit
+def _add_drawn(
+    net: Net, table: Any, out: Any, router: int, in_port: int, in_vc: int, goal: int, homeward: bool
+) -> int:
+    """Add a random one of the ports towards a goal."""
+    ports = count_ways(table, router, goal)
+    place = draw_below(net, router, ports) if ports > 1 else 0
+    return add_one_way(table, out, router, in_port, in_vc, goal, place, homeward)
 
 
 # --- the decision in the source router
@@ -226,6 +258,23 @@ def _detour(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table:
     home = table[table[HOME] + packet.dst]
     if home == router:
         return add_arrival(table, out, packet.dst)
+    goal = _next_goal(net, table, memory, router, packet, home)
+    return add_way(table, out, 0, router, in_port, in_vc, goal, packet.dst, packet.phase == _HOMEWARD)
+
+
+def _detour_by_packet(
+    router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
+) -> int:
+    home = table[table[HOME] + packet.dst]
+    if home == router:
+        return add_arrival(table, out, packet.dst)
+    goal = _next_goal(net, table, memory, router, packet, home)
+    return _add_drawn(net, table, out, router, in_port, in_vc, goal, packet.phase == _HOMEWARD)
+
+
+@njit
+def _next_goal(net: Net, table: Any, memory: Any, router: int, packet: Any, home: int) -> int:
+    """Where a packet goes from this router, after what has to be decided here."""
     if packet.phase == _UNDECIDED:
         via = _choose(net, table, memory, router, home)
         packet.phase = _HOMEWARD
@@ -233,9 +282,14 @@ def _detour(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table:
             packet.phase, packet.via, packet.user1 = _DETOUR, via, 1
     if packet.phase == _DETOUR and is_at(table, router, packet.via):
         packet.phase = _HOMEWARD
-    homeward = packet.phase == _HOMEWARD
-    goal = home if homeward else packet.via
-    return add_way(table, out, 0, router, in_port, in_vc, goal, packet.dst, homeward)
+    return home if packet.phase == _HOMEWARD else packet.via
+
+
+#: with detours, value of `routing.spread` → relation
+_RELATIONS = {
+    (False, None): _minimal, (False, "packet"): _minimal_by_packet, (False, "flow"): _minimal_by_flow,
+    (True, None): _detour, (True, "packet"): _detour_by_packet,
+}  # fmt: skip
 
 
 def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how: int) -> RoutingPlan:
@@ -256,14 +310,20 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         topology, vcs, ways, classes, draws=int(options.get("candidates", 4)),
         rule=RULES.index(options.get("rule", "product")), groups=groups, how=how,
     )  # fmt: skip
+    spread = options.get("spread") if how in (_MINIMAL, _VALIANT) else None
     plan = RoutingPlan(
-        relation(_detour if detours else _minimal),
+        relation(_RELATIONS[detours, spread]),
         table,
-        max_candidates=ways.most_ports,
+        max_candidates=ways.most_ports if spread is None else 1,
         memory=np.array([float(options.get("bias", 0.0))]),
         one_per_router=True,
         words=classes.words,
     )
+    if not detours and spread is not None:  # whatever is drawn, it is one of all shortest ways
+        return replace(
+            plan, random=spread == "packet", by_source=spread == "flow", every=relation(_minimal),
+            every_candidates=ways.most_ports,
+        )  # fmt: skip
     if not detours:
         return plan
     every = relation(EVERY[classes.scheme])

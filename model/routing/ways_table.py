@@ -84,10 +84,7 @@ def add_way(
     table: Any, out: Any, count: int, router: int, in_port: int, in_vc: int, goal: int, first: int, homeward: bool
 ) -> int:
     """Add the ports towards a router; the packet's number `first` says which of them stands in front."""
-    mask, ports = way_ports(table, router, goal), 0
-    while mask != uint64(0):
-        mask &= mask - uint64(1)
-        ports += 1
+    ports = count_ways(table, router, goal)
     mask = way_ports(table, router, goal)
     place = first % ports if ports > 1 else 0
     while mask != uint64(0):
@@ -97,6 +94,29 @@ def add_way(
         out[count + place] = candidate(port, table[table[MASK] + klass])
         place = place + 1 if place + 1 < ports else 0
     return count + ports
+
+
+@njit
+def count_ways(table: Any, router: int, goal: int) -> int:
+    """Count the ports towards a goal."""
+    mask, ports = way_ports(table, router, goal), 0
+    while mask != uint64(0):
+        mask &= mask - uint64(1)
+        ports += 1
+    return ports
+
+
+@njit
+def add_one_way(
+    table: Any, out: Any, router: int, in_port: int, in_vc: int, goal: int, place: int, homeward: bool
+) -> int:
+    """Add one of the ports towards a goal: that of this place among them, the lowest first."""
+    mask = way_ports(table, router, goal)
+    for _ in range(place):
+        mask &= mask - uint64(1)
+    port = trailing_zeros(mask)
+    out[0] = candidate(port, table[table[MASK] + class_after(table, router, in_port, in_vc, port, homeward)])
+    return 1
 
 
 @njit

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hopforge.model.config.router import DECIDE_AT_SOURCE
 from hopforge.sim.booksim import graphs
 from hopforge.sim.booksim.anynet import read_network
 from hopforge.sim.booksim.graphs import Graph
@@ -60,7 +61,10 @@ def translate_network(settings: Settings, beside: Supplement) -> Network:
         if beside.vc_by_hop:
             settings.refuse("topology", "virtual channels by hop (--vc-by-hop) are for anynet")
         settings.no_effect(f"topology {kind} reads no network file", "network_file")
-    return _TOPOLOGIES[kind](settings, beside)
+    network = _TOPOLOGIES[kind](settings, beside)
+    if network.routing["algorithm"] in DECIDE_AT_SOURCE and settings.whole("routing_delay") == 0:
+        network.routing["decision"] = "host"  # routes are looked up one hop ahead
+    return network
 
 
 def _routing(settings: Settings, kind: str, known: dict[str, dict[str, Any]], lacks: dict[str, str]) -> dict[str, Any]:
@@ -122,8 +126,6 @@ def _mesh(settings: Settings, beside: Supplement) -> Network:
         },
     )  # fmt: skip
     _even_vcs(settings, _CLASSES.get(routing["algorithm"], 1))
-    if routing["algorithm"] == "booksim_adaptive_xy_yx":
-        _routed_on_arrival(settings, "adaptive_xy_yx")
     if routing["algorithm"] != "dor" and k < 2:
         settings.refuse("k", "must be at least 2 for this routing")
     settings.no_effect("links of a mesh take 1 cycle either way", "use_noc_latency")
@@ -210,8 +212,6 @@ def _flatfly(settings: Settings, beside: Supplement) -> Network:
         {"ugal_pni": _NO_NI},
     )  # fmt: skip
     _even_vcs(settings, _CLASSES.get(routing["algorithm"], 1))
-    if routing["algorithm"] == "booksim_adaptive_xy_yx":
-        _routed_on_arrival(settings, "adaptive_xyyx")
     columns, across, home = _tiles(settings, k**n)
     far = settings.whole("use_noc_latency") == 1
     if far and across > 2:

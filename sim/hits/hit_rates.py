@@ -4,13 +4,14 @@ Definitions of every column: docs/guides/hit-rates.md.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.config.root import TimingConfig
@@ -21,8 +22,12 @@ from hopforge.model.output.results import run_metadata, staged, write_metadata, 
 from hopforge.model.topology import Topology
 from hopforge.model.topology.port_class import port_classes
 from hopforge.sim.hits.analytic import LatencySet, LookupPowers, line_rate_gbps, lookup_energy, packet_rate
+from hopforge.sim.hits.assisted import HELP_COUNTS, Assisted, Help, run_help
+from hopforge.sim.hits.bounds import BOUNDS, add_gap_share, bounds_of, bounds_row, why_no_bounds
+from hopforge.sim.hits.help_figures import add_help_figures, help_rows
 from hopforge.sim.hits.prepared import HitsSetup, prepare_hits
 from hopforge.sim.hits.replay import COUNTS, ReplayResult, cache_classes, send_all
+from hopforge.sim.hits.sizes import check_sizes, size_lines, sizes_of
 from hopforge.sim.traffic.placed import PacketStream
 
 _NEAR_ONE = 0.9  # hit rates all above this are drawn by their misses
@@ -31,7 +36,7 @@ PORT_LOAD_GBPS = 200.0
 
 
 def add_figures(table: pd.DataFrame, timing: TimingConfig, cached: bool, second_level: bool) -> pd.DataFrame:
-    """Append hit rate, times, rate and energy to a table with the columns of `COUNTS`.
+    """Append hit rate, times, rate and energy to a table with the columns of `COUNTS`, and `gap_share` to bounds.
 
     Rates of inputs without lookups are NaN (an empty field of the CSV).
     """
@@ -50,6 +55,8 @@ def add_figures(table: pd.DataFrame, timing: TimingConfig, cached: bool, second_
     table["forwarding_gbps"] = table["forwarding_mpps"] * timing.slot_bytes * 8e-3
     energy = (timing.cache_energy_nj if cached else 0.0) + timing.tcam_energy_nj * last
     table["energy_nj_per_lookup"] = energy
+    if "min_bypass" in table:
+        add_gap_share(table)
     return table
 
 
@@ -71,6 +78,10 @@ class HitReport:
         One row per input port (and link-aggregation member), per switch, per class of port.
     totals : dict
         The whole network: counts, rates, latency, forwarding rate, energy.
+    no_bounds : str, optional
+        Why there are no bounds, though they were asked for.
+    sizes : DataFrame, optional
+        Misses by policy, sets and ways.
     """
 
     config: Config
@@ -81,10 +92,17 @@ class HitReport:
     switches: pd.DataFrame
     classes: pd.DataFrame
     totals: dict[str, Any]
+    no_bounds: str | None = None
+    sizes: pd.DataFrame | None = None
+
+    def size_lines(self) -> list[list[str]]:
+        """Return headings and lines of the misses by size, for people; nothing if they were not asked for."""
+        return [] if self.sizes is None else size_lines(self.sizes, self.config.lookup.cache.ways)
 
 
 def run_hits(
-    config: Config, progress: Callable[[int, int], None] | None = None, setup: HitsSetup | None = None
+    config: Config, progress: Callable[[int, int], None] | None = None, setup: HitsSetup | None = None, *,
+    bounds: bool = False, sizes: bool = False, wanted: Help | None = None,
 ) -> HitReport:
     """Replay the workload of a configuration through the caches of its network.
 
@@ -96,6 +114,12 @@ def run_hits(
         Called with (packets done, packets in all) now and then.
     setup : HitsSetup, optional
         What `prepare_hits` has made of the configuration.
+    bounds : bool
+        Also count the misses of LRU and of the best choices, where they are defined.
+    sizes : bool
+        Also count the misses of caches of other sizes.
+    wanted : Help, optional
+        Prefetch and refill.
 
     Raises
     ------
@@ -103,12 +127,26 @@ def run_hits(
         A user's mistake.
     """
     ready = prepare_hits(config) if setup is None else setup
+    if sizes:
+        check_sizes(config, ready.caches.lacks_rows, helped=wanted is not None and wanted.any)
+    if wanted is not None and wanted.any:
+        helped = run_help(ready.caches, config, ready.workload, wanted, bounds=bounds)
+        return report(config, ready.topology, ready.workload, helped.result, helped.bounds, (wanted, helped))
+    none = why_no_bounds(config) if bounds else None
+    if sizes or (bounds and none is None):
+        ready.caches.keep_lookups()
     result = send_all(ready.caches, ready.workload, progress)
-    return report(config, ready.topology, ready.workload, result)
+    none = why_no_bounds(config, int(result.unmatched.sum())) if bounds else None
+    least = bounds_of(ready.caches, config) if bounds and none is None else None
+    found = report(config, ready.topology, ready.workload, result, least)
+    return replace(found, no_bounds=none, sizes=sizes_of(ready.caches, config, bounds=bounds) if sizes else None)
 
 
-def report(config: Config, topology: Topology, workload: PacketStream, result: ReplayResult) -> HitReport:
-    """Make tables and figures of the counts of a replay."""
+def report(
+    config: Config, topology: Topology, workload: PacketStream, result: ReplayResult,
+    bounds: NDArray[np.int64] | None = None, helped: tuple[Help, Assisted] | None = None,
+) -> HitReport:
+    """Make tables and figures of the counts of a replay, and of the misses of LRU and the best choices [cache, 3]."""
     cached, two = config.lookup.cache.enabled, config.lookup.cache.second_level is not None
     classes = port_classes(topology)
     inputs = result.inputs
@@ -122,9 +160,19 @@ def report(config: Config, topology: Topology, workload: PacketStream, result: R
         }
     )
     names = list(COUNTS)
+    if bounds is not None:
+        counts[list(BOUNDS)] = bounds
+        names += BOUNDS
+    if helped is not None:
+        names += HELP_COUNTS
+        counts[list(HELP_COUNTS)] = pd.DataFrame(helped[1].help)
 
     def figures(table: pd.DataFrame) -> pd.DataFrame:
-        return add_figures(table, config.timing, cached, two)
+        table = add_figures(table, config.timing, cached, two)
+        if helped is not None:
+            add_help_figures(table, config.timing, helped[0].tcam_cycles)
+            table = table.drop(columns="gap_share", errors="ignore")  # neither choice bounds caches that are helped
+        return table
 
     switches = figures(counts.groupby("router", sort=True)[names].sum().reset_index())
     by_class = figures(counts.groupby("port_class", sort=False)[names].sum().reset_index())
@@ -137,32 +185,38 @@ def report(config: Config, topology: Topology, workload: PacketStream, result: R
         ports=figures(counts),
         switches=switches,
         classes=by_class,
-        totals=_totals(config, workload, result, {str(name): value for name, value in whole.items()}),
+        totals=_totals(config, workload, result, {str(name): value for name, value in whole.items()}, helped),
     )
 
 
-def _totals(config: Config, workload: PacketStream, result: ReplayResult, whole: dict[str, Any]) -> dict[str, Any]:
+def _totals(
+    config: Config, workload: PacketStream, result: ReplayResult, whole: dict[str, Any],
+    helped: tuple[Help, Assisted] | None,
+) -> dict[str, Any]:
     timing = config.timing
     ports = result.inputs.ports_of_a_switch
     load_gbps = PORT_LOAD_GBPS * ports
     powers = LookupPowers(timing.cache_energy_nj, timing.cache_power_mw, timing.tcam_energy_nj, timing.tcam_power_mw)
     lookups = whole["lookups"]
-    miss = whole["tcam_lookups"] / lookups if lookups else 0.0
+    asked = lookups + (whole["issued"] if helped is not None else 0)
+    miss = whole["tcam_lookups"] / asked if asked else 0.0
     rate = packet_rate(load_gbps=load_gbps, slot_bytes=timing.slot_bytes)
     cached = config.lookup.cache.enabled
     totals: dict[str, Any] = {
         "workload": workload.name, "packets": result.packets, "delivered": result.delivered,
         "not_sent": workload.packets - result.packets,
     }  # fmt: skip
+    if helped is not None:
+        totals |= {"help": asdict(helped[0]), "empty_packets": helped[1].empty_packets}
     for key, value in whole.items():
-        totals[key] = int(value) if key in (*COUNTS, "misses", "tcam_lookups") else float(value)
+        totals[key] = int(value) if key in (*COUNTS, *BOUNDS, *HELP_COUNTS, "misses", "tcam_lookups") else float(value)
     totals |= {
         "mean_switches_per_packet": lookups / result.packets if result.packets else 0.0,
         "conventional_lookup_ns": timing.tcam_ns,
         "conventional_forwarding_gbps": line_rate_gbps(lookup_ns=timing.tcam_ns, slot_bytes=timing.slot_bytes),
         "switch_load_gbps": load_gbps,
         "switch_power_w": lookup_energy(
-            packets_per_second=rate,
+            packets_per_second=rate * asked / lookups if lookups else rate,
             miss_ratio=miss,
             ports=result.inputs.caches_of_a_switch,
             powers=powers,
@@ -273,7 +327,8 @@ def write_report(found: HitReport, folder: Path) -> None:
         The folder cannot be written.
     """
     with staged(folder) as scratch:
-        write_tables(scratch, {"ports": found.ports, "switches": found.switches, "classes": found.classes})
+        tables = {"ports": found.ports, "switches": found.switches, "classes": found.classes}
+        write_tables(scratch, tables | ({} if found.sizes is None else {"sizes": found.sizes}))
         metadata = run_metadata(found.config)
         metadata |= {
             "topology": {"name": found.topology.name, **found.topology.params},
@@ -319,6 +374,10 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
         ),
         ("evictions", f"{t['evictions']:,}"),
     ]
+    if "min_bypass" in t or found.no_bounds is not None:
+        rows.append(("bounds", found.no_bounds or bounds_row(t)))
+    if "help" in t:
+        rows += help_rows(t)
     if found.config.lookup.cache.second_level is not None:
         rows.append(("second level", f"{share('second_level_hits')} hits, {share('tcam_lookups')} ask the TCAM"))
     if t["unmatched"]:

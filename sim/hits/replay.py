@@ -7,6 +7,7 @@ the next lookup. Definitions: docs/guides/hit-rates.md.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from hopforge.model.errors import UserError
 from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import TableRoutes, table_routes
 from hopforge.model.kernel.compile import kernel
+from hopforge.model.lookup.belady import KeyStreams
 from hopforge.model.lookup.cache_lines import CacheState, CacheTables, claim_line, find_line, hash_row, touch_line
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_ports import KeyPorts
@@ -28,7 +30,11 @@ from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, prefix_rows, route_rows, table_prefixes
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import links_of_a_pair, parallel_ports
+from hopforge.model.topology.spread import refuse_spread
+from hopforge.sim.hits.kept_lookups import KeptLookups
 from hopforge.sim.traffic.placed import PacketStream
+
+Hosts: TypeAlias = NDArray[Any]  # whole numbers of any width
 
 #: what is counted for each cache, in the order of `ReplayResult`
 COUNTS = ("lookups", "hits", "second_level_hits", "compulsory", "capacity", "conflict", "evictions", "unmatched")
@@ -145,6 +151,34 @@ class ReplayResult:
     unmatched: NDArray[np.int64]
 
 
+class Ways(NamedTuple):
+    """Lookups of packets; packets between the same hosts share a way.
+
+    Attributes
+    ----------
+    of_packet : ndarray, int64[packet]
+        Way of each packet.
+    source, target : ndarray, int64[way]
+        Its hosts.
+    first : ndarray, int64[way + 1]
+        Where the lookups of a way begin in the arrays below.
+    router, destination : ndarray [hop]
+        Switch, and host that the packet goes to.
+    caches, keys, slots : ndarray [hop]
+        Cache, key, and number of this (cache, key).
+    """
+
+    of_packet: NDArray[np.int64]
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    first: NDArray[np.int64]
+    router: NDArray[np.int32]
+    destination: NDArray[np.int64]
+    caches: NDArray[np.int32]
+    keys: NDArray[np.int64]
+    slots: NDArray[np.int32]
+
+
 class _Level:
     """The same kind of cache many times: state of all of them in long arrays."""
 
@@ -243,6 +277,7 @@ class Replay:
         self.topology = topology
         self._by_tables = table_routes(config, topology) if config.routing.algorithm == "tables" else None
         table = None if self._by_tables is None else self._by_tables.port
+        refuse_spread(config.routing.spread, "routing caches")
         self.routes = Routes(topology, config.address, config.lookup.up_choice, table, config.routing.links)
         if self._by_tables is not None and config.lookup.expression is not None:
             if self._by_tables.asked is not None:
@@ -279,37 +314,93 @@ class Replay:
         alone: NDArray[np.bool_] = np.asarray((topology.peer_router < 0).all(axis=1))
         self._silent = alone[topology.host_router] if alone.any() and topology.routers > 1 else None
         self._now = 0
+        self.kept: KeptLookups | None = None
         self.packets = 0
         self.delivered = 0
 
-    def send(self, sources: NDArray[np.integer], destinations: NDArray[np.integer]) -> None:
-        """Send packets from source hosts to destination hosts (int[packet]), one after the other.
+    def keep_lookups(self) -> None:
+        """Keep the lookups from now on, for what needs the future of each (`kept_streams`)."""
+        self.kept = KeptLookups(self.inputs.caches)
 
-        Those from and to hosts of switches without a link, which have failed, are left out.
+    def kept_streams(self) -> KeyStreams:
+        """Return the lookups of each cache since `keep_lookups`, as if every packet had arrived.
+
+        Raises
+        ------
+        UserError
+            They do not fit in memory.
         """
+        assert self.kept is not None, "nothing was kept"
+        return self.kept.streams(self.slot_keys())
+
+    def set_numbers(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the set of each key in a first-level cache that is not skewed."""
+        rows = np.empty((len(keys), 1), np.int64)
+        one = self._first.tables._replace(ways=1)
+        _lines(one, 0, np.zeros(len(keys), np.int32), keys, rows)
+        return rows.reshape(-1)
+
+    def that_work(self, sources: Hosts, destinations: Hosts) -> tuple[Hosts, Hosts]:
+        """Leave out packets from and to hosts of switches without a link, which have failed."""
+        if self._silent is None:
+            return sources, destinations
+        working = ~(self._silent[sources] | self._silent[destinations])
+        return sources[working], destinations[working]
+
+    def ways(self, sources: Hosts, destinations: Hosts) -> Ways:
+        """Return the lookups of packets from source hosts to destination hosts (int[packet])."""
         hosts = self.topology.hosts
-        if self._silent is not None:
-            working = ~(self._silent[sources] | self._silent[destinations])
-            sources, destinations = sources[working], destinations[working]
         pair, of_packet = np.unique(np.asarray(sources, np.int64) * hosts + destinations, return_inverse=True)
         source, target = pair // hosts, pair % hosts
         paths = self.routes.paths(source, target)
         per_hop = np.repeat(target, paths.lengths)
-        address = self.topology.host_address[per_hop]
-        asked = address if self._by_tables is None else self._by_tables.addresses(paths.router, per_hop)
-        keys = self.reduction.keys(paths.router, asked)
-        if self._link_shift >= 0:
-            keys |= self.routes.link_keys(paths.router, np.repeat(source, paths.lengths), per_hop) << self._link_shift
-        caches = self._caches(paths, address)
+        keys = self._keys(paths.router, np.repeat(source, paths.lengths), per_hop)
+        caches = self._caches(paths, self.topology.host_address[per_hop])
         slots = self._stacks.slots_of(caches, keys)
-        matched = np.ones(1, np.bool_) if self._matched is None else self._matched[paths.router, per_hop]
+        return Ways(of_packet.reshape(-1), source, target, paths.first, paths.router, per_hop, caches, keys, slots)
+
+    def _keys(self, routers: Hosts, sources: Hosts, targets: Hosts) -> NDArray[np.int64]:
+        """Return what switches ask their caches with, for packets between hosts."""
+        if self._by_tables is None:
+            asked = self.topology.host_address[targets]
+        else:
+            asked = self._by_tables.addresses(routers, targets)
+        keys = self.reduction.keys(routers, asked)
+        if self._link_shift >= 0:
+            keys |= self.routes.link_keys(routers, sources, targets) << self._link_shift
+        return keys
+
+    def slots_towards(self, caches: NDArray[np.int64], sources: Hosts, targets: Hosts) -> NDArray[np.int32]:
+        """Return the slots of the keys that packets between hosts would have in caches."""
+        keys = self._keys(self.inputs.router[caches], sources, targets)
+        return self._stacks.slots_of(caches.astype(np.int32), keys)
+
+    @property
+    def lacks_rows(self) -> bool:
+        """Whether a TCAM in a switch has no row for some host."""
+        return self._matched is not None
+
+    def slot_keys(self) -> NDArray[np.int64]:
+        """Return the key of each slot, int64[slot]."""
+        return self._stacks.slot_keys()
+
+    def send(self, sources: Hosts, destinations: Hosts) -> None:
+        """Send packets from source hosts to destination hosts (int[packet]), one after the other.
+
+        Those from and to hosts of switches without a link, which have failed, are left out.
+        """
+        w = self.ways(*self.that_work(sources, destinations))
+        of_packet, caches, keys = w.of_packet, w.caches, w.keys
+        if self.kept is not None:
+            self.kept.add(of_packet, w.first, caches, w.slots)
+        matched = np.ones(1, np.bool_) if self._matched is None else self._matched[w.router, w.destination]
         lines = np.empty((len(keys), len(self._first.tables.rows)), np.int64)
         if self.enabled:
             _lines(self._first.tables, self._first.sets, caches, keys, lines)
         delivered, lookups = _send(
             self._first.tables, self._first.state, self._second.tables, self._second.state,
             (self.enabled, self._two, self._first.sets, self._second.sets), self._stacks.arrays,
-            self._stacks.entries, of_packet.reshape(-1), matched, paths.first, caches, keys, slots,
+            self._stacks.entries, of_packet, matched, w.first, caches, keys, w.slots,
             lines, self._now, self._counts,
         )  # fmt: skip
         self._now += lookups

@@ -13,6 +13,7 @@ from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.lookup.routes import Routes
+from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.topology.link_times import queued_cycle_ns
@@ -20,12 +21,13 @@ from hopforge.model.workload.schedule import Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.programs.flow_network import switch_ns
+from hopforge.sim.programs.loggops_run import ScheduleSetup, prepare_loggops
 from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
 from hopforge.sim.programs.smpi_command import check_simgrid
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.router_models import router_model
 from hopforge.sim.traffic.placed import PlacedProgram, place_program, program_trace
-from hopforge.sim.traffic.scheduled import is_schedule, workload_schedule
+from hopforge.sim.traffic.scheduled import is_schedule, place_schedule, workload_schedule
 
 if TYPE_CHECKING:  # each engine loads its own kernel
     from hopforge.sim.run.simulation import Simulation
@@ -62,18 +64,21 @@ class AppSetup:
         Of engine flow with ``app.lookup: cache``: empty ones.
     simulation : Simulation, optional
         Of engine packet, at cycle 0.
+    schedule : Schedule, optional
+        What the ranks do, if that is a graph; `placed` then has its messages.
     """
 
     config: Config
     topology: Topology
     placed: PlacedProgram
     backend: str = ""
-    routes: Routes | None = None
+    routes: Routes | SpreadRoutes | None = None
     caches: Replay | None = None
     simulation: "Simulation | None" = None
+    schedule: Schedule | None = None
 
 
-def prepare_app(config: Config) -> AppSetup:
+def prepare_app(config: Config) -> AppSetup | ScheduleSetup:
     """Make the program of section `workload` ready for the engine of section `app`.
 
     Raises
@@ -96,6 +101,13 @@ def prepare_programs(jobs: Sequence[Job]) -> None:
 def _prepare_flow(config: Config) -> AppSetup:
     refuse_failed(config.failed, "engine: flow")
     topology = build(config.topology, config.address)
+    workload = program_workload(config)
+    if is_schedule(workload):
+        _check_schedule(config)
+        schedule = workload_schedule(workload, topology.hosts, config.seed, None)
+        placed = place_schedule(schedule, workload, topology, config.seed)
+        routes = configured_routes(config, topology)
+        return AppSetup(config, topology, placed, "embedded", routes, schedule=schedule)
     placed = place_program(program_workload(config), topology, config.seed)
     used = len(np.unique(placed.host))
     backend = flow_backend(config, used)
@@ -104,6 +116,22 @@ def _prepare_flow(config: Config) -> AppSetup:
     caches = Replay(config, topology) if config.app.lookup == "cache" else None
     routes = configured_routes(config, topology) if caches is None else caches.routes
     return AppSetup(config, topology, placed, backend, routes, caches)
+
+
+def _check_schedule(config: Config) -> None:
+    """Refuse keys of `app` that a schedule on the network has no use for, by name."""
+    written = config.app.model_fields_set
+    for key, instead in (
+        ("eager_bytes", "app.loggops.S says which messages a sender waits for"),
+        ("buffered_bytes", "messages start when the cpu is done with them (app.loggops.o)"),
+        ("host_gflops", "it has times, in units of app.loggops.unit_ns"),
+    ):
+        if key in written:
+            raise ApplicationError(f"app.{key}: is not for a schedule of GOAL: {instead}")
+    if config.app.backend == "simgrid":
+        raise ApplicationError("app.backend: must be embedded or auto with a schedule of GOAL, not simgrid")
+    if config.app.lookup == "cache":
+        raise ApplicationError("app.lookup: must be hit, miss or conventional with a schedule of GOAL, not cache")
 
 
 def _prepare_packet(config: Config) -> AppSetup:
@@ -115,7 +143,13 @@ def _prepare_packet(config: Config) -> AppSetup:
     return AppSetup(config, run.topology, run.placed, simulation=run)
 
 
-ENGINES: dict[str, Callable[[Config], AppSetup]] = {"flow": _prepare_flow, "packet": _prepare_packet}
+def _prepare_loggops(config: Config) -> ScheduleSetup:
+    return prepare_loggops(config, program_workload(config))
+
+
+ENGINES: dict[str, Callable[[Config], AppSetup | ScheduleSetup]] = {
+    "flow": _prepare_flow, "packet": _prepare_packet, "loggops": _prepare_loggops,
+}  # fmt: skip
 
 
 def checked_program(config: Config, form: str = "trace") -> Trace | Schedule:

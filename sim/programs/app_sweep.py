@@ -42,7 +42,8 @@ class AppSweep(Sweep):
 
     def summarise(self, runs: pd.DataFrame) -> pd.DataFrame:
         """One row per variant: means over seeds, and `gain`, the makespan of the first variant over its own."""
-        table = runs.groupby("variant", sort=False)[MEANS].mean().reset_index()
+        means = [name for name in MEANS if name in runs]  # engine loggops knows neither switches nor energy
+        table = runs.groupby("variant", sort=False)[means].mean().reset_index()
         table.insert(1, "seeds", runs.groupby("variant", sort=False)["seed"].count().to_numpy())
         table.insert(3, "gain", table["makespan_s"][0] / table["makespan_s"])
         return table
@@ -59,13 +60,23 @@ class AppSweep(Sweep):
 
     def table(self, config: Config, runs: pd.DataFrame) -> list[list[str]]:
         """Headings, and a row per variant."""
-        rows = [["variant", "makespan", "gain", "waiting", "computing", "misses", "energy"]]
-        for row in self.summarise(runs).itertuples():
-            rows.append([
-                str(row.variant), f"{row.makespan_s:.6g} s", f"{row.gain:.4f}", f"{row.waiting_share:.1%}",
-                f"{row.computing_share:.1%}", f"{row.miss_share:.3%}", f"{row.energy_j:.4g} J",
-            ])  # fmt: skip
+        table = self.summarise(runs)
+        shown = [column for column in _COLUMNS if column in table]
+        rows = [["variant", *(_COLUMNS[column][0] for column in shown)]]
+        for row in table.to_dict("records"):
+            rows.append([str(row["variant"]), *(_words(row[column], _COLUMNS[column][1]) for column in shown)])
         return rows
+
+
+#: column of the means → its heading, and how its values are written; engine loggops knows neither switches nor energy
+_COLUMNS = {
+    "makespan_s": ("makespan", "{:.6g} s"), "gain": ("gain", "{:.4f}"), "waiting_share": ("waiting", "{:.1%}"),
+    "computing_share": ("computing", "{:.1%}"), "miss_share": ("misses", "{:.3%}"), "energy_j": ("energy", "{:.4g} J"),
+}  # fmt: skip
+
+
+def _words(value: float, form: str) -> str:
+    return "–" if pd.isna(value) else form.format(value)
 
 
 APP_SWEEP = AppSweep()

@@ -1,4 +1,4 @@
-"""`hopforge app`: a program on the network, timed by the flow engine, by SimGrid or by the router simulator."""
+"""`hopforge app`: a program on the network, timed by the flow engine, SimGrid, the router simulator or LogGOPS."""
 
 import resource
 import time
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hopforge.model.config import Config
+from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
@@ -23,9 +24,11 @@ from hopforge.sim.programs.app_setup import (
     cycle_ns,
     prepare_app,
 )
+from hopforge.sim.programs.loggops_run import LoggopsRun, ScheduleSetup, run_schedule
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.traffic.program_traffic import switch_visits
+from hopforge.sim.traffic.scheduled import is_schedule
 
 Progress = Callable[[int, int], None]
 
@@ -85,7 +88,9 @@ class AppRun:
     energy: pd.DataFrame
 
 
-def run_app(config: Config, progress: Progress | None = None, setup: AppSetup | None = None) -> AppRun:
+def run_app(
+    config: Config, progress: Progress | None = None, setup: AppSetup | ScheduleSetup | None = None
+) -> AppRun | LoggopsRun:
     """Run the program of section `workload` by the engine of section `app`.
 
     Parameters
@@ -94,7 +99,7 @@ def run_app(config: Config, progress: Progress | None = None, setup: AppSetup | 
         Checked configuration.
     progress : callable, optional
         Called with the messages that have arrived, and all.
-    setup : AppSetup, optional
+    setup : AppSetup or ScheduleSetup, optional
         What `prepare_app` has made of the configuration.
 
     Raises
@@ -107,10 +112,14 @@ def run_app(config: Config, progress: Progress | None = None, setup: AppSetup | 
         The program does not fit the network.
     """
     ready = prepare_app(config) if setup is None else setup
+    if isinstance(ready, ScheduleSetup):
+        return run_schedule(ready, progress)
     return (_run_flow if ready.simulation is None else _run_packet)(ready, progress)
 
 
 def _run_flow(setup: AppSetup, progress: Progress | None) -> AppRun:
+    if setup.schedule is not None:
+        return _run_schedule_flow(setup, setup.schedule, progress)
     return (_run_simgrid if setup.backend == "simgrid" else _run_embedded)(setup, progress)
 
 
@@ -158,6 +167,19 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
     return _result(
         setup, backend="embedded", latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
         computing=rank["computed"], miss_share=run.cache_use.miss_share, visits=_visits(setup),
+    )
+
+
+def _run_schedule_flow(setup: AppSetup, schedule: Schedule, progress: Progress | None) -> AppRun:
+    from hopforge.sim.programs.cache_delays import cache_use  # noqa: PLC0415  as above
+    from hopforge.sim.programs.schedule_flow import ScheduleFlow  # noqa: PLC0415
+
+    use = cache_use(setup.config, setup.topology, setup.placed)
+    run = ScheduleFlow(setup.config, setup.topology, setup.placed, schedule, use, setup.routes)
+    times = run.run_schedule(progress)
+    return _result(
+        setup, backend="embedded", latency=run.latency, cpu=times.cpu_seconds, finish=times.finish,
+        waiting=times.finish - times.busy, computing=times.computed, miss_share=use.miss_share, visits=_visits(setup),
     )
 
 
@@ -219,8 +241,10 @@ def _result(
     return AppRun(config, found, table, energy)
 
 
-def app_rows(run: AppRun) -> list[tuple[str, str]]:
+def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
     """Say what `hopforge app` shows: subject and words."""
+    if isinstance(run, LoggopsRun):
+        return run.rows()
     found = run.found
     latency = []
     if found.message_latency_s is not None:
@@ -229,6 +253,7 @@ def app_rows(run: AppRun) -> list[tuple[str, str]]:
     return [
         ("program", f"{found.program}, {found.ranks} ranks"),
         ("engine", found.engine + (f" ({found.backend})" if found.backend else "")),
+        *_overheads(run.config),
         ("makespan", f"{found.makespan_s:.6g} s"),
         ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
@@ -237,6 +262,15 @@ def app_rows(run: AppRun) -> list[tuple[str, str]]:
         ("energy", f"{found.energy_j:.4g} J in all switches; without caches {found.conventional_energy_j:.4g} J"),
         ("processor time", f"{found.cpu_seconds:.2f} s"),
     ]
+
+
+def _overheads(config: Config) -> list[tuple[str, str]]:
+    """Say what a message costs its ranks, where a schedule runs on the network."""
+    if not (isinstance(config.workload, ProgramWorkload) and is_schedule(config.workload)):
+        return []
+    _, o, g, _, per_byte, eager = config.app.loggops.settings
+    unit = config.app.loggops.unit_ns
+    return [("a message", f"o {o:.10g} g {g:.10g} O {per_byte:.10g} S {eager} in units of {unit:.10g} ns")]
 
 
 def _lookups_text(run: AppRun) -> str:
@@ -285,8 +319,11 @@ def schedule_rows(schedule: Schedule) -> list[tuple[str, str]]:
     ]
 
 
-def write_app(run: AppRun, folder: Path) -> None:
+def write_app(run: AppRun | LoggopsRun, folder: Path) -> None:
     """Write the measurement and the times of the ranks (CSV, Parquet), and the metadata to repeat it (JSON)."""
+    if isinstance(run, LoggopsRun):
+        run.write(folder)
+        return
     with staged(folder) as scratch:
         write_tables(scratch, {
             "app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks, "energy": run.energy,

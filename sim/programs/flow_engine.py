@@ -6,6 +6,7 @@ import numpy as np
 
 from hopforge.model.config import Config
 from hopforge.model.lookup.routes import Routes
+from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
 from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
 from hopforge.sim.programs.cache_delays import CacheUse, cache_use
@@ -61,7 +62,7 @@ class FlowRun:
         topology: Topology,
         placed: PlacedProgram,
         use: CacheUse | None = None,
-        known_routes: Routes | None = None,
+        known_routes: Routes | SpreadRoutes | None = None,
     ) -> None:
         app, program = config.app, placed.program
         source, destination = placed.host[program.source], placed.host[program.destination]
@@ -144,7 +145,10 @@ class FlowRun:
         self.remote = remote
         #: switches on the way of each message through the network
         self.switches = network.switches[number]
-        advance(self.state, self.hops, 0)  # compiles, which is no part of a run's processor time
+        self._compile()  # which is no part of a run's processor time
+
+    def _compile(self) -> None:
+        advance(self.state, self.hops, 0)
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Run to the end.

@@ -178,7 +178,8 @@ def _at(s, item, time):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def _take_first(s):  # type: ignore[no-untyped-def]
+def take_first(s):  # type: ignore[no-untyped-def]
+    """Take the item whose event is next."""
     item = s.heap[0]
     s.item[item].place = -1
     s.numbers[EVENTS] -= 1
@@ -210,7 +211,8 @@ def _wake(s, rank):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def _arrive(s, m, hops):  # type: ignore[no-untyped-def]
+def arrive(s, m, hops):  # type: ignore[no-untyped-def]
+    """Let a message be there, and leave its links."""
     if s.message[m].slot >= 0:
         slot = s.message[m].slot
         base = s.route[s.message[m].route].first
@@ -236,10 +238,10 @@ def _arrive(s, m, hops):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def _move(s, m, hops):  # type: ignore[no-untyped-def]
+def move(s, m, hops):  # type: ignore[no-untyped-def]
     """Let a message whose latency is over take its share of the links."""
     if s.message[m].remaining <= 0:
-        _arrive(s, m, hops)
+        arrive(s, m, hops)
         return
     s.numbers[FREE] -= 1
     slot = s.free[s.numbers[FREE]]
@@ -258,7 +260,8 @@ def _move(s, m, hops):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def _start(s, m):  # type: ignore[no-untyped-def]
+def start_message(s, m):  # type: ignore[no-untyped-def]
+    """Let a message wait for the latency of its route, or for its turn on the link of its host."""
     s.message[m].phase = LATENCY
     if len(s.host) == 0:
         _at(s, m, s.clock[0] + s.route[s.message[m].route].latency)
@@ -292,7 +295,7 @@ def _inject(s, m, host):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def _let_host_go(s, m, total):  # type: ignore[no-untyped-def]
+def let_host_go(s, m, total):  # type: ignore[no-untyped-def]
     """Note that the rest of a message fits into the network; it has left its host not before its link could do it."""
     host = s.route[s.message[m].route].host
     s.message[m].remaining -= s.message[m].rate * (s.clock[0] - s.message[m].touched)
@@ -303,7 +306,8 @@ def _let_host_go(s, m, total):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def _next_of_host(s, host):  # type: ignore[no-untyped-def]
+def next_of_host(s, host):  # type: ignore[no-untyped-def]
+    """Let the next message of a host take its link."""
     m = s.host[host].first
     s.host[host].sends = -1
     if m >= 0:
@@ -323,15 +327,15 @@ def _run_rank(s, rank, hops):  # type: ignore[no-untyped-def]
             s.message[m].began = s.clock[0]
             s.rank[rank].at += 1
             if s.message[m].route < 0:
-                _arrive(s, m, hops)
+                arrive(s, m, hops)
             elif s.message[m].early or s.message[m].phase == POSTED:
-                _start(s, m)
+                start_message(s, m)
             else:
                 s.message[m].phase = SENT
         elif kind == POST:
             s.rank[rank].at += 1
             if s.message[m].phase == SENT:
-                _start(s, m)
+                start_message(s, m)
             elif s.message[m].phase == IDLE:
                 s.message[m].phase = POSTED
         elif kind in (RECEIVE, WAIT_SENT):
@@ -410,7 +414,7 @@ def _fix(s, m, level, hops):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def _share(s, hops):  # type: ignore[no-untyped-def]
+def share(s, hops):  # type: ignore[no-untyped-def]
     """Give every flow of the changed part of the network its max-min fair rate."""
     flows, links, bounded = _collect(s, hops)
     epoch = s.numbers[EPOCH]
@@ -490,22 +494,22 @@ def advance(s, hops, events):  # type: ignore[no-untyped-def]
         while s.numbers[EVENTS] > 0 and s.item[s.heap[0]].key <= now + SAME_TIME:
             if s.numbers[FREE] == 0 and s.heap[0] < messages and s.message[s.heap[0]].phase == LATENCY:
                 return FULL
-            item = _take_first(s)
+            item = take_first(s)
             if item >= messages + len(s.rank):
-                _next_of_host(s, item - messages - len(s.rank))
+                next_of_host(s, item - messages - len(s.rank))
             elif item >= messages:
                 s.ready[s.numbers[READY]] = item - messages
                 s.numbers[READY] += 1
             elif s.message[item].phase == LATENCY:
-                _move(s, item, hops)
+                move(s, item, hops)
             elif s.message[item].held > 0:
-                _let_host_go(s, item, s.size[item])
+                let_host_go(s, item, s.size[item])
             else:
-                _arrive(s, item, hops)
+                arrive(s, item, hops)
             if s.numbers[EVENTS] == 0 or s.item[s.heap[0]].key > now + SAME_TIME:
                 _run_ready(s, hops)
             if s.numbers[CHANGED] + 2 * hops > len(s.changed):
-                _share(s, hops)
+                share(s, hops)
         if s.numbers[CHANGED] > 0:
-            _share(s, hops)
+            share(s, hops)
     return SLICE

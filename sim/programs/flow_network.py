@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.lookup.routes import Routes
+from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
 
 
@@ -59,7 +60,7 @@ def flow_network(
     sources: NDArray[np.integer],
     destinations: NDArray[np.integer],
     miss: NDArray[np.float64],
-    routes: Routes | None = None,
+    routes: Routes | SpreadRoutes | None = None,
 ) -> FlowNetwork:
     """Return all links, and the routes of `hopforge hits` (section `lookup`) between the given pairs of hosts.
 

@@ -12,10 +12,12 @@ import numpy as np
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.kernel.compile import kernel
+from hopforge.model.lookup.belady import KeyStreams, optimal_misses
 from hopforge.model.lookup.cache_replay import replay
 from hopforge.model.lookup.node_reduction import NodeReduction
 from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.numbers.address import AddressFormat
+from hopforge.model.numbers.crc import crc_addresses
 from hopforge.model.topology import build
 from hopforge.model.workload.program import compile_program, interleave
 from hopforge.model.workload.read_trace import read_trace
@@ -24,6 +26,7 @@ from hopforge.sim.traffic.placed import build_workload
 
 CLOCK = "process time of one process"
 LOOKUPS = 1 << 22
+BOUND_LOOKUPS = 10_000_000
 SLOW_LOOKUPS = 1 << 12
 YARDSTICK_STEPS = 1 << 26
 
@@ -77,6 +80,13 @@ def _one_at_a_time(reduction: NodeReduction, addresses: np.ndarray) -> Callable[
                 cache.fill(key, 0)
 
     return run
+
+
+def _best_choice() -> Callable[[], Any]:
+    """Uniform keys in a cache that holds a quarter of them: misses of LRU, min and min_bypass."""
+    streams = KeyStreams.of_keys(np.random.default_rng(1).integers(0, 4096, BOUND_LOOKUPS))
+    sets = crc_addresses("CRC-32C", streams.keys) % np.uint64(256)
+    return lambda: optimal_misses(streams, sets, ways=4, set_count=256)
 
 
 def _config(file: str, reduction: bool) -> Config:
@@ -139,6 +149,7 @@ def lookup_cases(trace: Path | None = None) -> Iterator[Case]:
     yield Case("address keys, CRC, 4-way LRU", "lookup", LOOKUPS, partial(_hot, whole, np.arange(1024)))
     yield Case("address keys, CRC, 4-way PLRU", "lookup", LOOKUPS, partial(_hot, whole, np.arange(1024), "plru"))
     yield Case("torus keys, one call a lookup", "lookup", SLOW_LOOKUPS, partial(_one_at_a_time, torus, places))
+    yield Case("best choices and LRU, 4-way, 1024 lines", "lookup", BOUND_LOOKUPS, _best_choice)
     files = ["shipped:is.A.64", "shipped:ft.A.64"] + ([str(trace)] if trace is not None else [])
     for file in files:
         name = file.removeprefix("shipped:") if file.startswith("shipped:") else Path(file).name

@@ -6,11 +6,14 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.lookup.routes import Routes
+from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
 from hopforge.sim.traffic.placed import PlacedProgram
 
 
-def switch_visits(config: Config, topology: Topology, placed: PlacedProgram, routes: Routes) -> tuple[int, int]:
+def switch_visits(
+    config: Config, topology: Topology, placed: PlacedProgram, routes: Routes | SpreadRoutes
+) -> tuple[int, int]:
     """Return visits of packets and of flits on `routes`.
 
     Packets have `workload.mtu_bytes`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit.

@@ -1,12 +1,17 @@
 """Programs as graphs: a schedule of GOAL that is read, or any other program written as one."""
 
+import numpy as np
+
 from hopforge.model.config.workload import ProgramWorkload, TraceWorkload
 from hopforge.model.shared import once
+from hopforge.model.topology import Topology
 from hopforge.model.workload.goal_files import is_goal, read_goal
-from hopforge.model.workload.program import compile_program
+from hopforge.model.workload.program import Program, compile_program
 from hopforge.model.workload.program_schedule import program_schedule
-from hopforge.model.workload.schedule import Schedule
-from hopforge.sim.traffic.placed import program_trace
+from hopforge.model.workload.schedule import SEND, Schedule
+from hopforge.model.workload.trace import Trace
+from hopforge.model.workload.trace_line import MAX_COUNT
+from hopforge.sim.traffic.placed import PlacedProgram, WorkloadError, map_ranks, program_trace
 
 
 def workload_schedule(config: ProgramWorkload, hosts: int, seed: int, host_gflops: float | None) -> Schedule:
@@ -33,6 +38,31 @@ def workload_schedule(config: ProgramWorkload, hosts: int, seed: int, host_gflop
         return once(("goal", config.file), lambda: read_goal(config.file))
     trace = program_trace(config, hosts, seed)
     return program_schedule(trace.name, compile_program(trace, config.collectives), host_gflops)
+
+
+def place_schedule(schedule: Schedule, config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
+    """Place the ranks of a schedule on hosts; its program has the messages of the sends, and no calls.
+
+    Raises
+    ------
+    WorkloadError
+        More ranks than hosts, a bad file, or a message of more than 2⁴⁸ bytes.
+    """
+    sends = np.flatnonzero(schedule.kind == SEND)
+    size = np.maximum(schedule.size[sends], 1)
+    largest = int(size.max(initial=0))
+    if largest > MAX_COUNT:
+        at = schedule.where(int(sends[size.argmax()]))
+        raise WorkloadError(f"{at}: a message of {largest} bytes is larger than {MAX_COUNT}")
+    ranks, nothing = schedule.ranks, np.empty(0, np.int64)
+    program = Program(
+        ranks=ranks, first=np.zeros(ranks + 1, np.int64), kind=nothing.astype(np.int8), operand=nothing,
+        action=nothing.astype(np.int32), amount=nothing.astype(np.float64), source=schedule.rank[sends],
+        destination=schedule.peer[sends].astype(np.int32), size_bytes=size.astype(np.int64),
+    )
+    empty = (nothing.astype(np.int32),) * ranks
+    trace = Trace(schedule.name, (), empty, (schedule.file,) * ranks, empty)
+    return PlacedProgram(trace, program, map_ranks(config.mapping, ranks, topology, seed))
 
 
 def is_schedule(config: ProgramWorkload) -> bool:

@@ -83,7 +83,7 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert "workload.ranks: CG class S runs on powers of two (1, 2, 4, " in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
     assert hopforge(monkeypatch, "app", written(tmp_path, 4), "--engine", "fluid") == 2
-    assert "--engine must be one of flow, packet, not fluid" in capsys.readouterr().err
+    assert "--engine must be one of flow, packet, loggops, not fluid" in capsys.readouterr().err
 
 
 def test_hits_and_app_tell_the_same_of_ranks_that_wait_for_each_other(

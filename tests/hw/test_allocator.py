@@ -108,13 +108,19 @@ def test_vc_allocator_equals_golden(kind: str, arbiter: str, ports: int, vcs: in
     async def bench(ctx):
         for _ in range(100):
             requests = {}
-            asked = 0
+            asked = wanted = shown = 0
             for n in range(size):
                 port = int(rng.integers(ports))
-                asked |= 1 << n * ports + port
-                requests[n] = {port * vcs + w for w in range(vcs) if rng.random() < 0.6}
-            ctx.set(all_requests, sum(1 << n * size + m for n, chosen in requests.items() for m in chosen))
+                chosen = {port * vcs + w for w in range(vcs) if rng.random() < 0.6}
+                silent = kind == "input_first" and rng.random() < 0.3  # its requests count for nothing
+                wanted |= 1 << n * ports + port
+                asked |= 0 if silent else 1 << n * ports + port
+                shown |= sum(1 << n * size + m for m in chosen)
+                requests[n] = set() if silent else chosen
+            ctx.set(all_requests, shown)
             ctx.set(all_asked, asked)
+            if kind == "input_first":
+                ctx.set(Cat(*dut.wanted_port), wanted)
             want = golden.match(requests)
             assert ctx.get(Cat(*dut.granted)) == sum(1 << n for n in want)
             assert ctx.get(Cat(*dut.given)) == sum(1 << m for m in want.values())

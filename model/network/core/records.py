@@ -56,7 +56,7 @@ FIXED = frozenset({
     "router", "host", "router_rng",
     "credit_to", "port", "number", "vc", "target", "depth", "first", "connected", "cycles_per_flit",
     "flit_time", "return_time", "inject_mask", "reply_mask", "unusual", "port_share", "vc_bytes", "fifo_bytes", "far",
-    "candidate_bytes",
+    "candidate_bytes", "decides",
 })  # fmt: skip
 
 INPUT_VC = np.dtype(
@@ -348,6 +348,7 @@ _SETTINGS = [
     ("far", "i8"),  # the state is larger than what stays near the processor: load more ahead of time
     ("candidate_bytes", "i8"),  # from the candidates of an input VC to those of the next
     ("port_share", "i8"),  # VC number · port_share >> PORT_SHARE_BITS is its port
+    ("decides", "i8"),  # the relation is asked when a head leaves its host, too (routing.decision: host)
     ("choices", "i8"),  # address of int64[]: what the proof lets `routing.plan.draw_below` draw; 0: random numbers
 ]
 

@@ -9,6 +9,7 @@ from hopforge.model.kernel.bits import first_at_or_after, trailing_zeros
 from hopforge.model.kernel.compile import entry, inlined, inner
 from hopforge.model.kernel.memory import floats, int8s, int32s, int64s, prefetch, words
 from hopforge.model.kernel.rng import next_below, next_float, next_geometric
+from hopforge.model.network.core.candidates import blank_candidates
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.events import HOST_BYTES, put_flit
 from hopforge.model.network.core.hooks import CREATED, DEPARTED, call_hook
@@ -27,6 +28,8 @@ from hopforge.model.network.core.records import (
     WORMHOLE,
     Net,
     host_at,
+    input_port,
+    input_vc,
     packet_at,
 )
 
@@ -165,8 +168,27 @@ def put_on_link(net: Net, h: int, v: int, p: int, kind: int, now: int) -> None:
         call_log(net.log_event, net, SENT, now, h, v, (p << 2) | kind)
 
 
+@inner
+def decide_at_host(net: Net, route: Callable[..., int], h: int, v: int, p: int) -> None:
+    """Let packet `p`, which leaves host `h` on VC `v`, decide with the present queues; its candidates are not kept."""
+    n = int64(host_at(net, h).input_vc) + v
+    vc = input_vc(net, n)
+    place = net.candidate + net.input_vcs * net.candidate_bytes
+    blank_candidates(net, (net.input_vcs * net.candidate_bytes) >> 3)
+    route(
+        int64(vc.router),
+        int64(input_port(net, int64(vc.port)).port),
+        int64(v),
+        packet_at(net, p),
+        net,
+        int32s(net.table),
+        floats(net.memory),
+        int64s(place),
+    )
+
+
 @inlined
-def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
+def inject(net: Net, route: Callable[..., int], pattern: Callable[..., int], now: int) -> None:
     """Every host sends at most one flit in cycle `now`."""
     vcs = net.vcs
     awake = int32s(net.awake)
@@ -198,6 +220,8 @@ def inject(net: Net, pattern: Callable[..., int], now: int) -> None:
             host.pointer = v + 1 if v + 1 < vcs else 0
             host.free_mask = host.free_mask & ~(uint32(1) << uint32(v))
             packet_at(net, p).sent = now
+            if net.decides != 0:
+                decide_at_host(net, route, h, int64(v), p)
         else:
             v = int64(host.vc)
             if int32s(net.host_credits)[(h << HOST_VC_BITS) + v] == 0:

@@ -10,6 +10,7 @@ from hopforge.api.progress import Progress, shown
 from hopforge.api.result import Result, called
 from hopforge.model.config import Config
 from hopforge.sim.programs.application import AppRun, app_rows, run_app, write_app
+from hopforge.sim.programs.loggops_run import LoggopsRun
 from hopforge.sim.run.model_runs import Progress as Advance
 from hopforge.sim.start.preparation import prepare
 
@@ -23,7 +24,7 @@ class AppFound:
 
     def __init__(self, config: Config) -> None:
         self._config, self._setup = config, prepare("app", config)
-        self._found: AppRun
+        self._found: AppRun | LoggopsRun
 
     def run(self, progress: Advance) -> None:
         """Run it to its end."""
@@ -45,7 +46,7 @@ class AppFound:
 def app(config: Configuration | str | os.PathLike[str], *, progress: Progress = True) -> Result:
     """Run the program of section `workload` on the network, as ``hopforge app``.
 
-    Key ``app.engine`` of the configuration chooses between flows and the cycle-accurate simulator.
+    Key ``app.engine`` of the configuration chooses between flows, the cycle-accurate simulator and LogGOPS.
 
     Parameters
     ----------
@@ -57,7 +58,8 @@ def app(config: Configuration | str | os.PathLike[str], *, progress: Progress = 
     Returns
     -------
     Result
-        `table` has one row, ``tables["ranks"]`` one for each rank, ``tables["energy"]`` one for each part of a switch.
+        `table` has one row, ``tables["ranks"]`` one for each rank, ``tables["energy"]`` one for each part of a switch
+        (LogGOPS has none).
 
     Raises
     ------

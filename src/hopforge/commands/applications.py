@@ -28,7 +28,7 @@ def app(
     ] = None,
     *,
     engine: Annotated[
-        str | None, typer.Option(metavar="ENGINE", help="flow or packet (default: app.engine of the file).")
+        str | None, typer.Option(metavar="ENGINE", help="flow, packet or loggops (default: app.engine of the file).")
     ] = None,
     backend: Annotated[
         str | None,
@@ -48,8 +48,9 @@ def app(
     """Run the program of section `workload` on the network: makespan and the times of its ranks.
 
     Engine flow shares the bandwidth of links among messages, by hopforge itself or by SimGrid (backend simgrid); engine
-    packet simulates the routers cycle by cycle. All take times from the sections `timing` and `app`
-    (docs/guides/applications.md). With --program a compiled MPI program runs on the network, and what it calls is
+    packet simulates the routers cycle by cycle. Both take times from the sections `timing` and `app`
+    (docs/guides/applications.md). Engine loggops has no network but the parameters of LogGOPS (app.loggops,
+    docs/definitions/goal.md). With --program a compiled MPI program runs on the network, and what it calls is
     written as a trace; the word `run` may stand before CONFIG.
 
     Example:

@@ -27,11 +27,33 @@ def hits(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/hits).")
     ] = None,
+    no_bounds: Annotated[
+        bool, typer.Option("--no-bounds", help="Do not count what LRU and the best choices of lines would miss.")
+    ] = False,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="Count the misses of caches of other sizes: table sizes.")
+    ] = False,
+    prefetch: Annotated[
+        int | None, typer.Option(metavar="N", help="Hosts send empty packets N messages ahead.")
+    ] = None,
+    prefetch_cycles: Annotated[
+        int | None, typer.Option(metavar="N", help="Instead: they come N cycles ahead to every cache.")
+    ] = None,
+    refill: Annotated[
+        int | None, typer.Option(metavar="N", help="Switches see sequences of destinations, read N ahead (0: none).")
+    ] = None,
+    eject: Annotated[
+        str | None, typer.Option(metavar="hard|soft", help="They also eject the key that a sender has left.")
+    ] = None,
+    tcam_cycles: Annotated[int, typer.Option(metavar="N", help="Cycles of a TCAM read, for the options above.")] = 0,
 ) -> None:
     """Replay the workload through a routing cache at every input port of the network.
 
     Shows hits, misses by cause, and the lookup time, forwarding rate, power and latency that follow. Writes them per
     port, switch and class of port as CSV and Parquet, with two plots and the metadata to repeat the run.
+
+    Bounds are the least misses that any replacement policy could have (docs/definitions/replacement.md). Prefetch and
+    refill have lines in the cache before their packets come (docs/definitions/prefetch.md).
 
     Example:
 
@@ -39,15 +61,19 @@ def hits(
     """
     from hopforge.api.hits import HitsFound
     from hopforge.model.output.results import check_writable
+    from hopforge.sim.hits.assisted import Help
 
+    wanted = Help(prefetch, prefetch_cycles, refill, eject, tcam_cycles)
     checked = read(config, "hits")
     target = output_folder(output, "hits", config)
     check_writable(target)
-    found = HitsFound(checked)
+    found = HitsFound(checked, bounds=not no_bounds, sizes=sizes, wanted=wanted)
     with progress_bar(found.unit) as advance:
         found.run(advance)
     found.write(target)
     show_rows(found.rows())
+    if sizes:
+        show_table(found.lines())
     say_unused(checked, "hits")
     say_written(target)
 

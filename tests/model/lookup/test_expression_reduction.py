@@ -9,7 +9,7 @@ from hopforge.model.config import Config, parse_config
 from hopforge.model.config.load import ConfigError
 from hopforge.model.errors import UserError
 from hopforge.model.expression.shipped import SHIPPED_EXPRESSIONS
-from hopforge.model.irregular.table_routes import configured_routes
+from hopforge.model.irregular.table_routes import known_routes
 from hopforge.model.lookup.cache_replay import replay
 from hopforge.model.lookup.expression_reduction import ExpressionReduction, configured_reduction
 from hopforge.model.lookup.key_ports import KeyPorts
@@ -51,7 +51,7 @@ def dragonfly_plus(groups: int, leaves: int, spines: int, hosts: int) -> str:
 
 def deliver(config: Config, topology: Topology) -> int:
     """Follow keys hop by hop, all pairs; a key means the port of the first destination with it. Return most keys."""
-    reduction, routes = configured_reduction(config, topology), configured_routes(config, topology)
+    reduction, routes = configured_reduction(config, topology), known_routes(config, topology)
     hosts = np.arange(topology.hosts)
     port = np.empty((topology.routers, topology.hosts), np.int32)
     most = 0
@@ -91,7 +91,7 @@ NUMBERED = [
 def test_delivery(network: str, name: str, keys: int) -> None:
     config = configured(network, f"{{name: {name}}}")
     topology = build(config.topology, config.address)
-    check_expression(config, configured_reduction(config, topology), configured_routes(config, topology))
+    check_expression(config, configured_reduction(config, topology), known_routes(config, topology))
     assert deliver(config, topology) == keys
 
 
@@ -111,7 +111,7 @@ def test_delivery_in_edge_lists(
     config = configured("{kind: edge_list, file: graph.anynet}", f"{{name: {name}, constants: {constants}}}",
                         folder=tmp_path)  # fmt: skip
     topology = build(config.topology, config.address)
-    check_expression(config, configured_reduction(config, topology), configured_routes(config, topology))
+    check_expression(config, configured_reduction(config, topology), known_routes(config, topology))
     assert deliver(config, topology) == keys
 
 
@@ -188,7 +188,7 @@ def test_wrong_expressions(network: str, text: str, words: str) -> None:
     config = configured(network, f"{{expression: '{text}'}}")
     topology = build(config.topology, config.address)
     with pytest.raises(UserError, match=words):
-        check_expression(config, configured_reduction(config, topology), configured_routes(config, topology))
+        check_expression(config, configured_reduction(config, topology), known_routes(config, topology))
 
 
 def test_wide_keys_are_checked_too() -> None:
@@ -197,7 +197,7 @@ def test_wide_keys_are_checked_too() -> None:
         each = configured(network, f"{{expression: '{text}'}}", address)
         topology = build(each.topology, each.address)
         with pytest.raises(UserError, match=r"in router 0 hosts 0 and 4 have the same key"):
-            check_expression(each, configured_reduction(each, topology), configured_routes(each, topology))
+            check_expression(each, configured_reduction(each, topology), known_routes(each, topology))
 
 
 @pytest.mark.parametrize(
@@ -246,4 +246,4 @@ def test_links_by_the_source_are_refused() -> None:
     config = configured("{kind: dragonfly, p: 2, a: 4, h: 2, g: 3}", "{name: dragonfly}", "routing: {links: hash}\n")
     topology = build(config.topology, config.address)
     with pytest.raises(UserError, match=r"keys know nothing of the source, which routing\.links: hash takes links by"):
-        check_expression(config, configured_reduction(config, topology), configured_routes(config, topology))
+        check_expression(config, configured_reduction(config, topology), known_routes(config, topology))

@@ -278,7 +278,7 @@ def test_from_config() -> None:
         ({"ways": 3}, "ways must divide entries=2048, not 3"),
         ({"ways": 0}, "ways must be 1 to 64, not 0"),
         ({"entries": 24, "ways": 4}, "entries must give a power of two of sets, not 24/4 = 6"),
-        ({"policy": "mru"}, "policy must be one of lru, plru, fifo, random, not 'mru'"),
+        ({"policy": "mru"}, "policy must be one of lru, plru, fifo, random, srrip, not 'mru'"),
         ({"policy": "plru", "ways": 3, "entries": 24}, "policy plru needs a power of two of ways, not 3"),
         ({"policy": "plru", "skewed": True}, "policy plru needs no skewed association"),
         ({"address_bits": 60}, "address_bits must be 1 to 59, not 60"),

@@ -113,9 +113,10 @@ def test_what_hopforge_cannot_do_is_refused_by_name(tmp_path: Path, parameter: s
     assert str(caught.value).startswith(f"parameter {parameter}: ")
 
 
-def test_adaptive_orders_need_routes_that_are_computed_on_arrival(tmp_path: Path) -> None:
-    with pytest.raises(BooksimError, match="routing_delay = 0: BookSim's adaptive_xy_yx then reads"):
-        sections(tmp_path, MESH, "routing_function=adaptive_xy_yx")
+def test_adaptive_orders_are_decided_where_booksim_does(tmp_path: Path) -> None:
+    """Routes that are looked up one hop ahead are decided at the host."""
+    found = sections(tmp_path, MESH, "routing_function=adaptive_xy_yx")
+    assert found["routing"] == {"algorithm": "booksim_adaptive_xy_yx", "decision": "host"}
     found = sections(tmp_path, MESH, "routing_function=adaptive_xy_yx", "routing_delay=1")
     assert found["routing"] == {"algorithm": "booksim_adaptive_xy_yx"}
 

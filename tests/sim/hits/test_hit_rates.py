@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from hopforge.cli import main
+from hopforge.cli import app, main
 from hopforge.model.config import ConfigError, load_config, parse_config
 from hopforge.sim.hits.hit_rates import run_hits, summary_rows, write_report
 
@@ -267,3 +268,60 @@ def test_bad_export(tmp_path, refuse):
     (tmp_path / "t.yml").write_text(BASE)
     told = refuse("topology", "t.yml", "--export", "dot")
     assert "--export: the format must be one of graphml, anynet, edges, simgrid, simgrid-full, png, not 'dot'" in told
+
+
+POLICIES = ["fifo", "plru", "random"]
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        "topology: {kind: torus, radices: [4, 4]}\nlookup: {reduction: false, cache: {entries: 8, ways: 2}}\n",
+        "topology: {kind: torus, radices: [3, 3]}\nlookup: {lag: {members: 2, max_members: 2}, reduction: false,"
+        " cache: {entries: 2, ways: 2}}\n",
+        "topology: {kind: fat_tree, k: 2, n: 3}\nlookup: {ports_per_engine: 2, cache: {entries: 2, ways: 1}}\n",
+        "topology: {kind: dragonfly, p: 2, a: 4, h: 2}\nlookup: {cache: {entries: 4, ways: 2, second_level: {}}}\n",
+    ],
+)
+def test_lru_of_the_bounds_is_the_replay_in_every_cache(network):
+    text = f"name: t\n{network}workload: {{kind: uniform, packets_per_host: 60}}\n"
+    found = run_hits(parse_config(text), bounds=True)
+    ports = found.ports
+    assert ports["lru"].tolist() == ports["misses"].tolist()
+    assert (ports["min_bypass"] <= ports["min"]).all() and (ports["min"] <= ports["lru"]).all()
+    assert 0 < found.totals["min_bypass"] < found.totals["lru"]
+    assert (found.ports["min_bypass"] >= found.ports["compulsory"]).all()
+    for name in ("lru", "min", "min_bypass"):
+        assert found.classes[name].sum() == found.switches[name].sum() == found.totals[name]
+    assert set(ports["gap_share"].dropna()) == {0.0}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_policies_lie_above_the_bound_and_say_how_far(policy):
+    found = run_hits(parse_config(BASE.replace("ways: 4", f"ways: 4, policy: {policy}")), bounds=True)
+    t = found.totals
+    assert (found.ports["min"] <= found.ports["misses"]).all()
+    assert t["gap_share"] == pytest.approx((t["lru"] - t["misses"]) / (t["lru"] - t["min_bypass"]))
+    assert dict(summary_rows(found))["bounds"].startswith(f"LRU has {t['lru']:,} misses, the best choice {t['min']:,}")
+
+
+@pytest.mark.parametrize(
+    ("cache", "words"),
+    [
+        ("enabled: false, entries: 4", "none, for the cache is off"),
+        ("skewed: true, policy: random, entries: 4", "none, for with skewed association"),
+        ("entries: 4, ways: 4}, tcam: {kind: flops, rows: 3", "none, for the TCAM lacks rows"),
+    ],
+)
+def test_where_there_is_no_bound_the_reason_is_said(cache, words):
+    found = run_hits(parse_config(BASE.replace("entries: 4, ways: 4", cache)), bounds=True)
+    assert dict(summary_rows(found))["bounds"].startswith(words)
+    assert "min_bypass" not in found.ports.columns and "gap_share" not in found.totals
+
+
+def test_bounds_can_be_left_out(tmp_path):
+    (tmp_path / "c.yml").write_text(BASE)
+    for options, there in (([], True), (["--no-bounds"], False)):
+        words = ["hits", str(tmp_path / "c.yml"), "-o", str(tmp_path / "out"), *options]
+        assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+        assert ("gap_share" in pd.read_csv(tmp_path / "out" / "ports.csv").columns) is there

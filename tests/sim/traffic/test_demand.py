@@ -42,8 +42,8 @@ def test_rates_are_those_of_a_run(pattern: str) -> None:
     share = demand.rate / demand.rate.sum()
     far = np.abs(counts - len(packets) * share) / np.sqrt(len(packets) * np.maximum(share, 1e-12))
     assert far.max() < 6
-    into = np.bincount(packets["dst"], minlength=topology.hosts) / len(packets)
-    assert into == pytest.approx(demand.received / topology.hosts, abs=0.01)
+    into, wanted_into = np.bincount(packets["dst"], minlength=topology.hosts), demand.received / topology.hosts
+    assert (np.abs(into - len(packets) * wanted_into) <= 6 * np.sqrt(len(packets) * wanted_into)).all()
 
 
 def test_the_sender_itself() -> None:

@@ -1,0 +1,98 @@
+"""A schedule of GOAL on the flow engine: ranks by their graph, messages on the links of the network."""
+
+from collections.abc import Callable
+from time import process_time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.lookup.routes import Routes
+from hopforge.model.lookup.spread_routes import SpreadRoutes
+from hopforge.model.topology import Topology
+from hopforge.model.workload.schedule import SEND, Schedule
+from hopforge.sim.programs.cache_delays import CacheUse
+from hopforge.sim.programs.flow_engine import FlowRun
+from hopforge.sim.programs.flow_graph import FULL, SLICE, advance_graph
+from hopforge.sim.programs.flow_kernel import DONE
+from hopforge.sim.programs.loggops_engine import LoggopsSettings, LoggopsTimes, found_times, rank_state
+from hopforge.sim.programs.loggops_kernel import begin
+from hopforge.sim.traffic.placed import PlacedProgram
+
+#: points in time between two looks at the keyboard
+SLICE_EVENTS = 20_000
+
+
+class ScheduleFlow(FlowRun):
+    """A schedule on a network, at the flow level.
+
+    Parameters
+    ----------
+    config : Config
+        Sections `app` (with `loggops`: o, g, O, S and the unit), `timing` and `lookup` are used.
+    topology : Topology
+        The network.
+    placed : PlacedProgram
+        The messages of the schedule, on the hosts of its ranks.
+    schedule : Schedule
+        What the ranks do.
+    use : CacheUse
+        What lookups find.
+    known_routes : Routes, optional
+        Those of the configuration, if they are known already.
+    """
+
+    def __init__(
+        self, config: Config, topology: Topology, placed: PlacedProgram, schedule: Schedule, use: CacheUse,
+        known_routes: Routes | SpreadRoutes | None = None,
+    ) -> None:
+        self._schedule = schedule
+        self._ranks = rank_state(schedule, network_settings(config), config.app.loggops.unit_ns * 1e-9)
+        self._send = np.flatnonzero(schedule.kind == SEND).astype(np.int32)
+        self._message = np.full(schedule.operations, -1, np.int32)
+        self._message[self._send] = np.arange(len(self._send))
+        super().__init__(config, topology, placed, use, known_routes)
+
+    def _compile(self) -> None:
+        self._advance(0)
+
+    def _advance(self, most: int) -> int:
+        return int(advance_graph(self._ranks, self.state, self.hops, self._message, self._send, most))
+
+    def run_schedule(self, progress: Callable[[int, int], None] | None = None) -> LoggopsTimes:
+        """Run to the end; times are seconds.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the messages that have arrived, and all.
+
+        Raises
+        ------
+        GoalError
+            The schedule cannot end, or a message and its receive have different sizes.
+        """
+        started = process_time()
+        begin(self._ranks)
+        code = SLICE
+        while code in (SLICE, FULL):
+            code = self._advance(SLICE_EVENTS)
+            if code == FULL:
+                self._add_slots()
+            if progress is not None:
+                progress(int(self.state.numbers[DONE]), len(self.state.message))
+        return found_times(self._schedule, self._ranks, process_time() - started)
+
+    @property
+    def latency(self) -> NDArray[np.float64]:
+        """Seconds from the end of o to the last byte, float64[message through the network]."""
+        message = self.state.message
+        found: NDArray[np.float64] = (message["arrived"] - message["began"])[self.remote]
+        return found
+
+
+def network_settings(config: Config) -> LoggopsSettings:
+    """Return o, g and O of `app.loggops` in seconds, and S; the network takes the place of L and G."""
+    unit = config.app.loggops.unit_ns * 1e-9
+    _, o, g, _, per_byte, eager = config.app.loggops.settings
+    return LoggopsSettings(0.0, o * unit, g * unit, 0.0, per_byte * unit, eager)

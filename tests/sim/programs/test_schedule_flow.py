@@ -1,0 +1,140 @@
+"""Schedules on the flow engine: by hand, against programs without a graph, and what is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hopforge.model.config import Config, parse_config
+from hopforge.model.errors import UserError
+from hopforge.model.workload.goal_files import write_goal
+from hopforge.model.workload.schedule import GoalError
+from hopforge.sim.programs.app_setup import prepare_app
+from hopforge.sim.programs.application import AppRun, app_rows, run_app, write_app
+from hopforge.sim.traffic.scheduled import workload_schedule
+
+TIMING = "timing: {link_gbps: 8, switch_base_ns: 51, cable_ns: 50}\n"
+ONE_SWITCH = "{kind: mesh, radices: [1], hosts_per_router: 4}"
+LATENCY, ENVELOPE = 51 + 2 * 50, 16  # ns through one switch; a byte takes 1 ns
+
+
+def config_of(folder: Path, ranks: list[str], loggops: str, app: str = "", mapping: str = "") -> Config:
+    blocks = "".join(f"rank {n} {{\n{lines}\n}}\n" for n, lines in enumerate(ranks))
+    (folder / "a.goal").write_text(f"num_ranks {len(ranks)}\n{blocks}")
+    return parse_config(
+        f"name: x\ntopology: {ONE_SWITCH}\nworkload: {{kind: trace, file: {folder / 'a.goal'}{mapping}}}\n{TIMING}"
+        f"app: {{loggops: {{{loggops}}}{app}}}\n"
+    )
+
+
+def finish(folder: Path, ranks: list[str], loggops: str = "o: 10, g: 0, O: 0", mapping: str = "") -> list[float]:
+    run = run_app(config_of(folder, ranks, loggops, mapping=mapping))
+    return [pytest.approx(seconds * 1e9, rel=1e-9) for seconds in run.ranks["finish_s"]]
+
+
+def test_a_message_is_handed_over_at_the_end_of_o_and_counts_when_its_last_byte_is_there(tmp_path: Path) -> None:
+    there = 200 + LATENCY + 100 + ENVELOPE
+    ping = ["send 100b to 1", "recv 100b from 0"]
+    assert [200, there + 200] == finish(tmp_path, ping, "o: 200")
+    # O of all bytes but the first, at both ends
+    assert finish(tmp_path, ping, "o: 200, O: 3") == [200 + 99 * 3, 200 + 2 * 99 * 3 + LATENCY + 116 + 200]
+    # the sender of a long message waits for its receive; a late receive finds the message there
+    late = ["send 100b to 1", "a: calc 5000\nb: recv 100b from 0\nb requires a"]
+    assert finish(tmp_path, late, "o: 200, S: 99") == [5200, 5200]
+    assert finish(tmp_path, late, "o: 200, S: 100") == [200, 5200]
+    assert finish(tmp_path, late, "o: 200, S: 100, unit_ns: 2") == [400, 10400]
+
+
+def test_two_senders_share_the_link_of_the_receiver(tmp_path: Path) -> None:
+    both = 10 + LATENCY + 2 * (1000 + ENVELOPE)
+    receive = "recv 1000b from 1\nrecv 1000b from 2"
+    assert [both + 20, 10, 10] == finish(tmp_path, [receive, *["send 1000b to 0"] * 2])
+    assert [both + 10, 10, 10] == finish(tmp_path, [receive + " cpu 1", *["send 1000b to 0"] * 2])
+
+
+def test_a_nic_waits_g_between_messages(tmp_path: Path) -> None:
+    sends = "send 1b to 1\nsend 1b to 1 tag 1"
+    receive = "recv 1b from 0\nrecv 1b from 0 tag 1"
+    last = 1000 + 10 + LATENCY + 17 + 10
+    assert [1010, last] == finish(tmp_path, [sends, receive], "o: 10, g: 1000")
+    # handed over 10 ns apart, they share a link from the time at which the first has 7 bytes left: 14 ns, then 10
+    shared = 20 + LATENCY + 14 + 10
+    assert [20, shared + 10] == finish(tmp_path, [sends + " nic 1", receive], "o: 10, g: 1000")
+
+
+def test_streams_compute_beside_a_message_and_waiting_is_what_no_cpu_covers(tmp_path: Path) -> None:
+    ranks = ["send 1000b to 1", "a: recv 1000b from 0\nb: calc 500 cpu 1\nc: calc 7\nc requires a\nd: calc 9 cpu 1\n"
+             "d irequires c"]
+    run = run_app(config_of(tmp_path, ranks, "o: 10, g: 0"))
+    there = 10 + LATENCY + 1016
+    assert run.ranks["finish_s"][1] * 1e9 == pytest.approx(there + 10 + 9)
+    assert run.ranks["compute_s"][1] * 1e9 == pytest.approx(516)
+    assert run.ranks["waiting_s"][1] * 1e9 == pytest.approx(there - 500)
+    assert run.found.message_latency_s == pytest.approx((LATENCY + 1016) * 1e-9)
+    rows = dict(app_rows(run))
+    assert rows["a message"] == "o 10 g 0 O 0 S 65535 in units of 1 ns"
+    write_app(run, tmp_path / "out")
+    assert {item.stem for item in (tmp_path / "out").glob("*.csv")} >= {"app", "ranks", "energy"}
+
+
+def test_ranks_of_one_host_and_of_one_rank_need_no_network(tmp_path: Path) -> None:
+    (tmp_path / "m.txt").write_text("2\n2\n")
+    mapping = f", mapping: {{kind: file, file: {tmp_path / 'm.txt'}}}"
+    assert finish(tmp_path, ["send 9000b to 1", "recv 9000b from 0"], mapping=mapping) == [10, 20]
+    assert finish(tmp_path, ["send 9000b to 0\nrecv 9000b from 0"]) == [20]
+
+
+PROGRAMS = [
+    ("{kind: npb, benchmark: cg, class: S, ranks: 8}", "{kind: torus, radices: [2, 4]}", ""),
+    ("{kind: npb, benchmark: mg, class: S, ranks: 16}", "{kind: torus, radices: [4, 4]}", ", injection: queued"),
+    ("{kind: collective, operation: alltoall, bytes: 3000, ranks: 16}", "{kind: dragonfly, p: 2, a: 4, h: 2}",
+     ", sharing: equal"),
+    ("{kind: npb, benchmark: lu, class: S, ranks: 8, iterations: 5}", "{kind: dragonfly, p: 2, a: 4, h: 2}", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("workload", "topology", "app"), PROGRAMS)
+def test_a_program_as_a_schedule_takes_the_times_of_the_program(
+    tmp_path: Path, workload: str, topology: str, app: str
+) -> None:
+    """Without o and g, where all messages start at once, every rank is at its end at the same time, to the bit."""
+    text = f"name: x\ntopology: {topology}\n{TIMING}"
+    early = "backend: embedded, buffered_bytes: 1000000000, eager_bytes: 1000000000"
+    linear = parse_config(f"{text}workload: {workload}\napp: {{{early}{app}}}\n")
+    ready = prepare_app(linear)
+    program = ready.placed.program
+    sizes = replace(program, size_bytes=np.maximum(program.size_bytes, 1))  # as a schedule counts them
+    expected = run_app(linear, setup=replace(ready, placed=replace(ready.placed, program=sizes)))
+    write_goal(workload_schedule(linear.workload, 72, 1, None), tmp_path / "a.goal")
+    graph = parse_config(
+        f"{text}workload: {{kind: trace, file: {tmp_path / 'a.goal'}}}\n"
+        f"app: {{loggops: {{o: 0, g: 0, O: 0, S: 1000000000}}{app}}}\n"
+    )
+    found = run_app(graph)
+    assert isinstance(found, AppRun)
+    assert found.found.messages == expected.found.messages > 100
+    assert found.ranks["finish_s"].tolist() == expected.ranks["finish_s"].tolist()
+    assert found.found.energy_j == expected.found.energy_j
+
+
+@pytest.mark.parametrize(("app", "words"), [
+    (", eager_bytes: 5", "app.eager_bytes: is not for a schedule of GOAL: app.loggops.S says"),
+    (", buffered_bytes: 5", "app.buffered_bytes: is not for a schedule of GOAL"),
+    (", host_gflops: 5", "app.host_gflops: is not for a schedule of GOAL: it has times"),
+    (", backend: simgrid", "app.backend: must be embedded or auto with a schedule of GOAL, not simgrid"),
+    (", lookup: cache", "app.lookup: must be hit, miss or conventional with a schedule of GOAL, not cache"),
+    (", engine: packet", "is a schedule of GOAL, no time-independent trace"),
+])  # fmt: skip
+def test_what_a_schedule_does_not_take_is_refused(tmp_path: Path, app: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        prepare_app(config_of(tmp_path, ["calc 1"], "o: 1", app))
+
+
+def test_what_cannot_end_is_named(tmp_path: Path) -> None:
+    with pytest.raises(GoalError, match=r"1 message is never received: rank 0 send 5b to 1 tag 3 \(.*a\.goal:3\)$"):
+        run_app(config_of(tmp_path, ["send 5b to 1 tag 3", "calc 4"], "o: 1"))
+    with pytest.raises(UserError, match="5 ranks are more than the 4 hosts"):
+        prepare_app(config_of(tmp_path, ["calc 1"] * 5, "o: 1"))
+    with pytest.raises(UserError, match=r"a\.goal:3: a message of 281474976710657 bytes is larger"):
+        prepare_app(config_of(tmp_path, [f"send {(1 << 48) + 1}b to 0"], "o: 1"))
