@@ -220,8 +220,9 @@ class RoutingConfig(Section):
     with the fewest classes)."""
     candidates: Annotated[int, Field(ge=1, le=16)] = 4
     """ugal, ugal_global: intermediate routers that are drawn for each packet."""
-    over: Literal["routers", "groups"] = "routers"
-    """valiant, ugal, ugal_global: detours go over a router, or (dragonfly, dragonfly_plus, slim_fly) into a group."""
+    over: Literal["routers", "neighbours", "groups"] = "routers"
+    """valiant, ugal, ugal_global: detours go over any router, over a neighbour of the source, or (dragonfly,
+    dragonfly_plus, slim_fly) into a group."""
     rule: Literal["product", "double", "three_halves"] = "product"
     """ugal: compares links times queue of both ways; or the queue of the minimal one with 2 or 1.5 times the other."""
     decision: Literal["router", "host"] = "router"

@@ -128,9 +128,9 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         _ALL_BUT_SWEEP,
     ),
     "app.loggops": (
-        # a trace may be a schedule, of which engine flow reads it, too
+        # a trace may be a schedule, of which all engines read it
         lambda config: config.app.engine != "loggops" and "loggops" in config.app.model_fields_set
-        and not (config.app.engine == "flow" and getattr(config.workload, "kind", "") == "trace"),
+        and getattr(config.workload, "kind", "") != "trace",
         set(),
     ),
     **{

@@ -32,6 +32,7 @@ from hopforge.model.routing.ways_table import (
     HOMES,
     HOW,
     LIST,
+    NEIGHBOURS,
     PEER,
     PLACE,
     PORTS,
@@ -113,6 +114,8 @@ def _draw_other(net: Net, table: Any, router: int, home: int) -> int:
     """Random router with hosts, neither this one nor the destination's, or such a group; −1: there is none."""
     if table[GROUPS] > 0:
         return _draw_group(net, table, router, home)
+    if table[GROUPS] == NEIGHBOURS:
+        return _draw_neighbour(net, table, router, router, home)
     homes = table[HOMES]
     if homes < 3:
         return -1
@@ -299,9 +302,13 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
         raise RoutingError(f"routing.links: {options['links']} is not for routing.algorithm {name}")
     rule = options.get("ways") or "all"
     ways = find_ways(topology, rule, name, options)
-    groups = groups_of(topology, name) if detours and options.get("over") == "groups" else None
+    over = options.get("over") if detours else None
+    groups = groups_of(topology, name) if over == "groups" else None
     if groups is not None and rule != "all":
         raise RoutingError(f"routing.over: groups needs routing.ways: all, not {rule}")
+    bare = np.flatnonzero(~(topology.host_at >= 0).any(axis=1))
+    if over == "neighbours" and len(bare):
+        raise RoutingError(f"routing.over: neighbours needs hosts at every router; router {int(bare[0])} has none")
     classes = find_classes(
         topology, ways, vcs, detours=detours, groups=groups is not None, wanted=options.get("classes"),
         root=int(options.get("root", 0)), name=name,
@@ -309,6 +316,7 @@ def _plan(topology: Topology, vcs: int, options: dict[str, Any], name: str, how:
     table = ways_table(
         topology, vcs, ways, classes, draws=int(options.get("candidates", 4)),
         rule=RULES.index(options.get("rule", "product")), groups=groups, how=how,
+        neighbours=over == "neighbours",
     )  # fmt: skip
     spread = options.get("spread") if how in (_MINIMAL, _VALIANT) else None
     plan = RoutingPlan(

@@ -26,6 +26,8 @@ from hopforge.model.topology import Topology
     GOALS, PORTS, ALL, CLASSES, SCHEME, DRAWS, RULE, HOMES, ROUTERS, GROUPS, HOME, HOST_PORT, PEER, KIND, WAYS, LEFT,
     MASK, CLASS, LIST, PLACE, AFTER, GROUP, HOW, FIRST,
 ) = range(24)  # fmt: skip
+#: value of `GROUPS`: detours go over neighbours of the source
+NEIGHBOURS = -1
 #: kinds of an output port: its channel goes down, up, or to a host
 DOWN, UP, TO_HOST = range(3)
 #: bits of the length of a way, and of the rises that are left
@@ -205,6 +207,7 @@ def ways_table(
     rule: int = 0,
     groups: NDArray[np.int64] | None = None,
     how: int = 0,
+    neighbours: bool = False,
 ) -> NDArray[np.int32]:
     """Return the table of a network; `groups` of the routers are goals, too, if detours go over them."""
     R, P = topology.routers, topology.max_ports
@@ -225,7 +228,8 @@ def ways_table(
         np.zeros(R, np.int64) if groups is None else groups,
     ]  # fmt: skip
     starts = np.cumsum([FIRST, *(part.size for part in parts[:-1])])
-    header = [R + count, P, all_vcs(vcs), classes.count, classes.scheme, draws, rule, len(homes), R, count, *starts]
+    over = NEIGHBOURS if neighbours else count
+    header = [R + count, P, all_vcs(vcs), classes.count, classes.scheme, draws, rule, len(homes), R, over, *starts]
     return np.concatenate([np.array([*header, how]), *(part.reshape(-1) for part in parts)]).astype(np.int32)
 
 

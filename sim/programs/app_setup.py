@@ -138,6 +138,18 @@ def _prepare_packet(config: Config) -> AppSetup:
     from hopforge.sim.run.simulation import Simulation  # noqa: PLC0415 - each engine loads its own kernel
 
     router_model(config, "app")
+    workload = program_workload(config)
+    if is_schedule(workload):
+        from hopforge.sim.programs.schedule_packet import sending_program  # noqa: PLC0415  as above
+
+        _check_schedule(config)
+        topology = build(config.topology, config.address)
+        schedule = workload_schedule(workload, topology.hosts, config.seed, None)
+        placed = place_schedule(schedule, workload, topology, config.seed)
+        run = Simulation(
+            packet_config(config), config.simulation.load, config.seed, placed=sending_program(placed)
+        )
+        return AppSetup(config, run.topology, placed, simulation=run, schedule=schedule)
     run = Simulation(packet_config(config), config.simulation.load, config.seed)
     assert run.placed is not None, "traffic.source is program"
     return AppSetup(config, run.topology, run.placed, simulation=run)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,9 @@ from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_
 from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.traffic.program_traffic import switch_visits
 from hopforge.sim.traffic.scheduled import is_schedule
+
+if TYPE_CHECKING:  # each engine loads its own kernel
+    from hopforge.sim.run.simulation import Simulation
 
 Progress = Callable[[int, int], None]
 
@@ -193,6 +196,8 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
 
     config, run, placed = setup.config, setup.simulation, setup.placed
     assert run is not None, "made by prepare_app"
+    if setup.schedule is not None:
+        return _run_schedule_packet(setup, run, setup.schedule, progress)
     done = run_program(run, progress)
     second = cycle_ns(config) * 1e-9
     ranks = run.state["rank"][: placed.program.ranks]
@@ -204,6 +209,24 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
         latency=(message["arrived"] - message["started"])[remote] * second,
         finish=ranks["finished"] * second, waiting=ranks["waited"] * second, computing=ranks["computed"] * second,
         miss_share=1 - lookups["hit_rate"] if lookups["lookups"] else float(config.app.lookup != "hit"),
+        visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
+    )
+
+
+def _run_schedule_packet(
+    setup: AppSetup, run: "Simulation", schedule: Schedule, progress: Progress | None
+) -> AppRun:
+    from hopforge.sim.programs.schedule_packet import SchedulePacket  # noqa: PLC0415  as above
+
+    cycle = cycle_ns(setup.config)
+    times = SchedulePacket(setup.config, run, setup.placed, schedule, cycle).run_schedule(progress)
+    program, host = setup.placed.program, setup.placed.host
+    message = run.state["message"][: program.messages]
+    remote = host[program.source] != host[program.destination]
+    return _result(
+        setup, cpu=times.cpu_seconds, latency=(message["arrived"] - message["started"])[remote] * cycle * 1e-9,
+        finish=times.finish, waiting=times.finish - times.busy, computing=times.computed,
+        miss_share=float(setup.config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
 

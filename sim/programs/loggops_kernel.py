@@ -441,3 +441,46 @@ def advance(s, most):  # type: ignore[no-untyped-def]
         if s.numbers[ONE] >= 0:
             return DISAGREE
     return SLICE
+
+
+@_jit
+def run_until(s, limit, local, handed):  # type: ignore[no-untyped-def]
+    """Let everything happen that is before a time, but what a network does.
+
+    Parameters
+    ----------
+    s : LoggopsState
+        Without latency and time per byte.
+    limit : float
+        That time.
+    local : ndarray, bool[operation]
+        Sends whose messages need no network.
+    handed : ndarray, int32[...]
+        Filled with the sends whose message the network gets, in order.
+
+    Returns
+    -------
+    int
+        How many these are; −1: two sizes disagree.
+    """
+    count = 0
+    while s.numbers[EVENTS] > 0 and s.event[0].time < limit:
+        now, n, what = s.event[0].time, s.event[0].who, s.event[0].what
+        drop_first(s)
+        s.clock[0] = now
+        if what != INTAKE:
+            happen(s, now, n, what)
+        elif local[n]:
+            push(s, now, now, MESSAGE_CLASS, n, ARRIVE)
+        else:
+            handed[count] = n
+            count += 1
+        if s.numbers[ONE] >= 0:
+            return -1
+    return count
+
+
+@_jit
+def come_in(s, time, n):  # type: ignore[no-untyped-def]
+    """Let the message of send n arrive from the network."""
+    push(s, time, time, MESSAGE_CLASS, n, ARRIVE)

@@ -78,6 +78,8 @@ class Simulation:
         Listed packets (host, time, destination, length) in place of section `traffic`.
     plan : RoutingPlan, optional
         Section `routing`, if already prepared for this network (`routing_plan`).
+    placed : PlacedProgram, optional
+        The program on its hosts, in place of that of section `workload`.
 
     Raises
     ------
@@ -96,6 +98,7 @@ class Simulation:
         script: Script | None = None,
         check: bool = True,
         plan: RoutingPlan | None = None,
+        placed: PlacedProgram | None = None,
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
         check_has_flits(config)
@@ -122,7 +125,7 @@ class Simulation:
             )
         elif traffic.source == "program":
             assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
-            self.placed = place_program(config.workload, self.topology, seed)
+            self.placed = place_program(config.workload, self.topology, seed) if placed is None else placed
             program = program_source(config, self.placed)
             source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
         else:

@@ -218,7 +218,7 @@ def _program_trace(config: ProgramWorkload, hosts: int, seed: int) -> Trace:
         if is_goal(config.file):
             raise WorkloadError(
                 f"workload.file: {config.file} is a schedule of GOAL, no time-independent trace; hopforge app"
-                " --engine flow or loggops runs it"
+                " runs it"
             )
         return kept_trace(config.file)
     if isinstance(config, CollectiveWorkload):

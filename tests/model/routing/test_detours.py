@@ -87,7 +87,8 @@ def test_fewest_classes_are_proved_and_one_less_is_refused(
     ("network", "routing", "vcs"),
     [
         (POLARFLY, "ugal", 3), (POLARFLY, "ugal_compact", 4), (POLARFLY, "valiant_compact, classes: hops", 4),
-        (CLOS, "ugal_global", 2),
+        (CLOS, "ugal_global", 2), (SLIM_FLY, "ugal, over: neighbours", 3),
+        (HYPERX, "ugal, over: neighbours, ways: one", 2),
         (PLUS, "valiant, over: groups", 3), (HYPERX, "dimwar", 2), (HYPERX, "omniwar", 4), (HYPERX, "dal", 4),
         (RANDOM, "ugal, ways: tables", 6), (RANDOM, "valiant, ways: one", 6), (HYPERX, "ugal, ways: one", 2),
     ],
@@ -183,6 +184,7 @@ def test_mean_hops_of_valiant_are_those_of_the_definition() -> None:
         (POLARFLY, "algorithm: ugal, links: hash", "routing.links: hash is not for routing.algorithm ugal"),
         (POLARFLY, "algorithm: ugal, over: groups", "routing.over: groups needs a topology of kind dragonfly,"),
         (SLIM_FLY, "algorithm: ugal, over: groups, ways: one", "routing.over: groups needs routing.ways: all, not one"),
+        (CLOS, "algorithm: ugal, over: neighbours", "routing.over: neighbours needs hosts at every router; router "),
         (POLARFLY, "algorithm: ugal, root: 99", "routing.root must be a router from 0 to 12, not 99"),
         (HYPERX, "algorithm: omniwar, deroutes: 3", "router.vcs must be at least 5 .* 2 dimensions and 3 deroutes"),
     ],
@@ -205,3 +207,21 @@ def test_a_way_of_more_than_255_links_is_refused() -> None:
     config = config_of(mesh, "algorithm: minimal, ways: one", 2, "address: {chunk_bits: 8}")
     with pytest.raises(RoutingError, match="minimal takes ways of at most 255 links, not 256"):
         made(config)
+
+
+@pytest.mark.parametrize(("network", "algorithm"), [(SLIM_FLY, "ugal"), (HYPERX, "valiant"), (POLARFLY, "ugal_global")])
+def test_detours_over_neighbours_begin_next_to_the_source(network: str, algorithm: str) -> None:
+    """With diameter 2 no packet has more than three links; every intermediate router is a neighbour of the source."""
+    run = Simulation(config_of(network, f"algorithm: {algorithm}, over: neighbours", 4), 0.9, 3)
+    detours, longest = 0, 0
+    for _ in range(300):
+        run.advance(5)
+        packets = run.state["packet"]
+        longest = max(longest, int(packets["hops"].max()))
+        for packet in packets[(packets["user1"] == 1) & (packets["via"] >= 0)]:
+            home, there = run.topology.host_router[packet["src"]], run.topology.host_router[packet["dst"]]
+            assert packet["via"] in run.topology.peer_router[home] and packet["via"] not in (home, there)
+            detours += 1
+    assert detours > 100
+    assert longest == 4  # routers
+    run.check_conservation()

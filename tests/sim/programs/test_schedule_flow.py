@@ -124,7 +124,7 @@ def test_a_program_as_a_schedule_takes_the_times_of_the_program(
     (", host_gflops: 5", "app.host_gflops: is not for a schedule of GOAL: it has times"),
     (", backend: simgrid", "app.backend: must be embedded or auto with a schedule of GOAL, not simgrid"),
     (", lookup: cache", "app.lookup: must be hit, miss or conventional with a schedule of GOAL, not cache"),
-    (", engine: packet", "is a schedule of GOAL, no time-independent trace"),
+    (", engine: packet, eager_bytes: 5", "app.eager_bytes: is not for a schedule of GOAL: app.loggops.S says"),
 ])  # fmt: skip
 def test_what_a_schedule_does_not_take_is_refused(tmp_path: Path, app: str, words: str) -> None:
     with pytest.raises(UserError, match=words):

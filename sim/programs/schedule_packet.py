@@ -1,0 +1,161 @@
+"""A schedule of GOAL on the router simulator: ranks by their graph, messages as packets, cycle by cycle.
+
+The simulator runs a program of one operation for each message: to send it. It is told to do so in the first cycle after
+the end of o, and tells in which cycle the last packet was there.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import floor
+from time import process_time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.config import Config
+from hopforge.model.network.core.records import FINISHED, RANK_BITS, STUCK
+from hopforge.model.workload import operations as op
+from hopforge.model.workload.program import Program
+from hopforge.model.workload.schedule import SEND, GoalError, Schedule
+from hopforge.sim.programs.loggops_engine import LoggopsTimes, found_times, rank_state
+from hopforge.sim.programs.loggops_kernel import EVENTS, begin, come_in, run_until
+from hopforge.sim.programs.schedule_flow import network_settings
+from hopforge.sim.run.simulation import Simulation
+from hopforge.sim.traffic.placed import PlacedProgram
+
+#: messages and ranks together that the simulator has numbers for
+MOST = (1 << RANK_BITS) - 1
+#: cycles between two looks at the progress
+SLICE_CYCLES = 2000
+
+
+def sending_program(placed: PlacedProgram) -> PlacedProgram:
+    """Return a program in which every message has a rank of its own, on the host of its sender, that sends it.
+
+    Raises
+    ------
+    GoalError
+        Too many messages.
+    """
+    program, messages = placed.program, placed.program.messages
+    total = program.ranks + messages
+    if total > MOST:
+        raise GoalError(
+            f"{placed.trace.name}: {messages} messages of {program.ranks} ranks are more than engine packet has numbers"
+            f" for ({MOST} together; app.engine: flow)"
+        )
+    numbers = np.arange(messages, dtype=np.int64)
+    first = np.concatenate([np.zeros(program.ranks, np.int64), np.arange(messages + 1)])
+    sending = Program(
+        ranks=total, first=first, kind=np.full(messages, op.SEND, np.int8), operand=numbers,
+        action=np.zeros(messages, np.int32), amount=np.empty(0), source=(program.ranks + numbers).astype(np.int32),
+        destination=program.destination, size_bytes=program.size_bytes,
+    )
+    host = np.concatenate([placed.host, placed.host[program.source]]).astype(np.int32)
+    return replace(placed, program=sending, host=host)
+
+
+class SchedulePacket:
+    """A schedule on the router simulator.
+
+    Parameters
+    ----------
+    config : Config
+        `app.loggops` is used: o, g, O, S and the unit.
+    run : Simulation
+        At cycle 0, with the program of `sending_program`.
+    placed : PlacedProgram
+        The messages, by rank.
+    schedule : Schedule
+        What the ranks do.
+    cycle_ns : float
+        Length of a cycle.
+    """
+
+    def __init__(
+        self, config: Config, run: Simulation, placed: PlacedProgram, schedule: Schedule, cycle_ns: float
+    ) -> None:
+        program = placed.program
+        self._run, self._schedule, self._cycle_s, self._senders = run, schedule, cycle_ns * 1e-9, program.ranks
+        self._send = np.flatnonzero(schedule.kind == SEND)
+        self._message = np.full(schedule.operations, -1, np.int64)
+        self._message[self._send] = np.arange(program.messages)
+        self._local = np.zeros(schedule.operations, np.bool_)
+        self._local[self._send] = placed.host[program.source] == placed.host[program.destination]
+        seconds = network_settings(config)
+        cycles = seconds._replace(**{key: getattr(seconds, key) / self._cycle_s for key in ("o", "g", "O")})
+        self._ranks = rank_state(schedule, cycles, config.app.loggops.unit_ns / cycle_ns)
+        run.state.record["timers"] = 0  # nothing is sent before its time
+        self._handed = np.zeros(len(self._send) + 1, np.int32)
+        run_until(self._ranks, 0.0, self._local, self._handed)  # compiles: nothing is ready before 0
+
+    def run_schedule(self, progress: Callable[[int, int], None] | None = None) -> LoggopsTimes:
+        """Run to the end; times are seconds.
+
+        Raises
+        ------
+        GoalError
+            The schedule cannot end, a message and its receive have different sizes, or messages were lost.
+        DeadlockError
+            The network is in a deadlock.
+        """
+        started, ranks, state = process_time(), self._ranks, self._run.state
+        under_way = np.empty(0, np.int64)
+        events, event_time = ranks.numbers, ranks.event["time"]
+        cycle, looked, known = 0, 0, 0  # the next cycle; when somebody looked; messages that are known to have come
+        begin(ranks)
+        while True:
+            count = 0
+            if events[EVENTS] and event_time[0] < cycle:
+                count = run_until(ranks, float(cycle), self._local, self._handed)
+            if count < 0:
+                break
+            if count:
+                under_way = np.concatenate([under_way, self._hand_over(cycle, self._handed[:count])])
+            if not len(under_way):
+                if not events[EVENTS]:
+                    break
+                cycle = floor(event_time[0]) + 1
+                continue
+            if int(state["cycle"]) < cycle:  # it has stood still while nothing was under way
+                self._run.advance(cycle - int(state["cycle"]))
+            code = self._run.advance(1)
+            arrived = int(state["messages_arrived"])
+            if arrived > known:
+                known = arrived
+                came = state["message"]["arrived"][under_way] >= 0
+                for m in under_way[came].tolist():
+                    come_in(ranks, float(cycle), int(self._send[m]))
+                under_way = under_way[~came]
+            elif code in (STUCK, FINISHED):
+                self._lost(under_way)
+            cycle += 1
+            if cycle - looked >= SLICE_CYCLES:
+                looked = cycle
+                self._look(progress)
+        self._run.check_conservation()
+        times = found_times(self._schedule, ranks, process_time() - started)
+        scaled = {key: getattr(times, key) * self._cycle_s for key in ("start", "end", "finish", "computed", "busy")}
+        return replace(times, **scaled)
+
+    def _hand_over(self, cycle: int, sends: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Let messages be sent in a cycle; return their numbers."""
+        messages = np.sort(self._message[sends])
+        state = self._run.state
+        state["timer"][: len(messages)] = np.int64(cycle) << RANK_BITS | (self._senders + messages)  # sorted: a heap
+        state.record["timers"] = len(messages)
+        return messages
+
+    def _look(self, progress: Callable[[int, int], None] | None) -> None:
+        if self._run.agents is not None:
+            self._run.agents.note()
+        if progress is not None:
+            progress(int(self._run.state["messages_arrived"]), int((~self._local[self._send]).sum()))
+
+    def _lost(self, messages: NDArray[np.int64]) -> None:
+        send = int(self._send[messages[0]])
+        dropped = int(self._run.state["packets_dropped"])
+        raise GoalError(
+            f"{self._schedule.where(send)}: {len(messages)} messages do not arrive, of rank"
+            f" {self._schedule.rank_of(send)} {self._schedule.words(send)} first; {dropped} packets were unroutable"
+        )
