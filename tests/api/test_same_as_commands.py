@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from amaranth.hdl import UnusedElaboratable
 from typer.testing import CliRunner
 
 import hopforge as hf
@@ -93,6 +94,7 @@ def test_the_same_as_the_command(
     shown, said, written = commanded(words, text, tmp_path / "command")
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", UnusedElaboratable)  # what other tests left, whenever Python clears it away
         found = getattr(hf, function)(hf.load(tmp_path / "command" / "c.yml"), progress=False, **options)
         assert files(found.write(tmp_path / "python", plots=True)) == written
     assert [f"hopforge: {one.message}\n" for one in warned] == said.splitlines(keepends=True)

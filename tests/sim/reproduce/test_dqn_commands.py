@@ -29,6 +29,20 @@ POINTS: dict[str, tuple[list[dict[str, Any]], int]] = {
         ],
         8,
     ),
+    "dqn.dragonfly": (
+        [
+            {"case": "ADV+1 at 0.25", "routing": name, "h": 1, "train": 1000 if name.startswith("DQN") else 0, **SHORT}
+            for name in ("minimal", "Q-adaptive", "DQN, all ways")
+        ],
+        3,
+    ),
+    "dqn.failures": (
+        [
+            {"routing": name, "links": links, "train": 1000, "seed": 1, "warmup": 3000, "cycles": 2000}
+            for name, links in (("shortest, up*/down* as escape", 2), ("DQN, nearer", 2), ("DQN, nearer", 0))
+        ],
+        3,
+    ),
     "dqn.decision_delay": (
         [
             {"algorithm": "DOR", **SHORT},

@@ -96,6 +96,18 @@ def test_processes_do_not_change_results(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(without_times(one), without_times(two))
 
 
+def test_agents_learn_the_same_in_any_number_of_processes(tmp_path: Path) -> None:
+    config = parse_config(
+        "name: test\ntopology: {kind: torus, radices: [4, 4]}\nrouter: {vcs: 3, buffer_flits: 20, switching: vct}\n"
+        "routing: {algorithm: dqn, dqn: {first: 6, second: 5, head: 4, batch: 4, learning_starts: 20}}\n"
+        "traffic: {include_self: false, packet_flits: 4, acknowledge: {}}\n"
+        "simulation: {loads: [0.2, 0.4], warmup_cycles: 500, min_cycles: 1000, max_cycles: 1000}\n"
+    )
+    one, two = (FLIT_SWEEP.run(config, tmp_path / str(n), silent, workers=n) for n in (1, 2))
+    pd.testing.assert_frame_equal(without_times(one), without_times(two))
+    assert one["packets"].min() > 50
+
+
 def test_the_kernel_is_compiled_once_before_the_processes_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(vars(run_cycles), "compiled", raising=False)
     FLIT_SWEEP.prepare(FLIT_SWEEP.jobs(small()))
