@@ -1,12 +1,11 @@
 """Files that hold a schedule of GOAL, as text or binary: telling, reading, writing."""
 
-import os
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hopforge.model.config.base import SHIPPED
 from hopforge.model.input_file import open_input, read_input
+from hopforge.model.output.destination import is_special, one_file
 from hopforge.model.workload.goal_binary import goal_bytes, is_binary_goal, parse_binary_goal
 from hopforge.model.workload.goal_text import goal_lines, parse_goal
 from hopforge.model.workload.schedule import GoalError, Schedule
@@ -88,19 +87,11 @@ def write_goal(schedule: Schedule, target: str | Path, form: str = "goal") -> No
         The file exists, or cannot be written.
     """
     path = Path(target)
-    if path.exists():
+    if path.exists() and not is_special(path):
         raise GoalError(f"{path}: exists already")
-    name = ""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
+        with one_file(path) as part, part.open("wb") as file:
             for piece in WRITERS[form][1](schedule):
                 file.write(piece)
-        Path(name).chmod(0o644)
-        Path(name).rename(path)
     except OSError as error:
         raise GoalError(f"{path}: {error.strerror}") from error
-    finally:
-        if name:
-            Path(name).unlink(missing_ok=True)

@@ -94,7 +94,7 @@ def test_good_file_and_its_defaults() -> None:
         (
             "ways: 4",
             "policy: mru",
-            "x.yml:9: lookup.cache.policy: must be 'lru', 'plru', 'fifo' or 'random', not 'mru'",
+            "x.yml:9: lookup.cache.policy: must be 'lru', 'plru', 'fifo', 'random' or 'srrip', not 'mru'",
         ),
         (
             "ways: 4",

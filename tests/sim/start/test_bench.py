@@ -29,9 +29,10 @@ def test_the_first_run_does_not_count():
 def test_every_case_runs_and_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "LOOKUPS", 1 << 12)
     monkeypatch.setattr(bench, "SLOW_LOOKUPS", 1 << 6)
+    monkeypatch.setattr(bench, "BOUND_LOOKUPS", 1 << 12)
     monkeypatch.setattr(bench, "YARDSTICK_STEPS", 1 << 16)
     rows = list(bench.measure(bench.lookup_cases(), 1))
-    assert len(rows) == 4 + 2 * 3
+    assert len(rows) == 5 + 2 * 3
     assert all(row["million_per_s"] > 0 for row in rows)
     work = {row["case"]: row["work"] for row in rows}
     assert work["is.A.64: replay on 4x4x4"] == work["is.A.64: from file to counts"]
