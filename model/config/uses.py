@@ -6,6 +6,7 @@ from hopforge.model.config.app import AppConfig
 from hopforge.model.config.root import Config
 from hopforge.model.config.routing_keys import unread_routing_keys
 from hopforge.model.config.topology import TABLE_KINDS
+from hopforge.model.config.workload import ProgramWorkload
 
 Sections = set[str]
 
@@ -121,6 +122,10 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "traffic.acknowledge": (
         lambda config: config.traffic.acknowledge is not None and config.app.engine != "packet",
         {"net", "series", "sweep", "trace", "demo", "gen network", "cosim network", "cosim service_host", "synth"},
+    ),
+    "workload.computing": (
+        lambda config: isinstance(config.workload, ProgramWorkload) and not config.workload.computing.is_even,
+        {"app", "net", "series", "sweep", "trace"},  # and `workload --to goal`
     ),
     "simulation.loads": (lambda config: _no_loads(config) and config.simulation.loads is not None, _ALL_BUT_SWEEP),
     "simulation.knee_percent": (

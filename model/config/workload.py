@@ -71,6 +71,23 @@ class SyntheticWorkload(Section):
     """Repetitions (`all_to_all`)."""
 
 
+class ComputingConfig(Section):
+    """Ranks that compute more slowly than others (`hopforge app`, `net` of programs)."""
+
+    stragglers: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    """So many ranks, drawn with `seed`, take `slowdown` times as long for every computation."""
+    slowdown: Annotated[float, Field(ge=1, le=1e6)] = 2.0
+    """How much longer stragglers compute."""
+    noise: Annotated[float, Field(ge=0, le=10)] = 0.0
+    """Every computation of every rank takes a random multiple of its time: log-normal, mean 1, with this coefficient of
+    variation."""
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all ranks compute as the program says."""
+        return self.noise == 0 and (self.stragglers == 0 or self.slowdown == 1)
+
+
 class ProgramWorkload(Section):
     """What all programs have."""
 
@@ -80,6 +97,8 @@ class ProgramWorkload(Section):
     """Ranks on hosts."""
     collectives: CollectivesConfig = CollectivesConfig()
     """Algorithms of the collectives."""
+    computing: ComputingConfig = ComputingConfig()
+    """Stragglers, and noise of computations."""
 
 
 class TraceWorkload(ProgramWorkload):

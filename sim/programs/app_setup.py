@@ -26,7 +26,7 @@ from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
 from hopforge.sim.programs.smpi_command import check_simgrid
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.router_models import router_model
-from hopforge.sim.traffic.placed import PlacedProgram, place_program, program_trace
+from hopforge.sim.traffic.placed import PlacedProgram, check_computing, place_program, program_trace
 from hopforge.sim.traffic.scheduled import is_schedule, place_schedule, workload_schedule
 
 if TYPE_CHECKING:  # each engine loads its own kernel
@@ -108,10 +108,15 @@ def _prepare_flow(config: Config) -> AppSetup:
         placed = place_schedule(schedule, workload, topology, config.seed)
         routes = configured_routes(config, topology)
         return AppSetup(config, topology, placed, "embedded", routes, schedule=schedule)
-    placed = place_program(program_workload(config), topology, config.seed)
+    check_computing(workload, config.app.host_gflops, "app.host_gflops")
+    placed = place_program(workload, topology, config.seed)
     used = len(np.unique(placed.host))
     backend = flow_backend(config, used)
     if backend == "simgrid":
+        if not workload.computing.is_even:
+            raise ApplicationError(
+                "workload.computing: SimGrid replays what was recorded; app.backend: embedded has it"
+            )
         check_simgrid(config, used)
     caches = Replay(config, topology) if config.app.lookup == "cache" else None
     routes = configured_routes(config, topology) if caches is None else caches.routes
@@ -207,7 +212,8 @@ def flow_backend(config: Config, hosts: int) -> str:
     """Return what runs engine flow on so many hosts: ``app.backend``, or what ``auto`` means on this machine."""
     if config.app.backend != "auto":
         return config.app.backend
-    can = not config.app.embedded_only and hosts <= MAX_FULL_HOSTS and shutil.which("smpirun") is not None
+    even = not isinstance(config.workload, ProgramWorkload) or config.workload.computing.is_even
+    can = even and not config.app.embedded_only and hosts <= MAX_FULL_HOSTS and shutil.which("smpirun") is not None
     return "simgrid" if can else "embedded"
 
 

@@ -15,7 +15,8 @@ from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.network.settings import SourceParameters
 from hopforge.sim.queued.build import IntervalSource
 from hopforge.sim.traffic import TrafficError
-from hopforge.sim.traffic.placed import PlacedProgram
+from hopforge.sim.traffic.placed import PlacedProgram, check_computing
+from hopforge.sim.traffic.scheduled import is_schedule
 
 
 def source_parameters(config: Config, load: float, round_packets: tuple[int, int]) -> SourceParameters:
@@ -89,6 +90,9 @@ def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:
     """Section `traffic` for the program of section `workload`."""
     traffic, workload = config.traffic, config.workload
     assert isinstance(workload, ProgramWorkload), "checked by model.config"
+    if not is_schedule(workload):
+        speed = "app.host_gflops" if config.app.engine == "packet" else "traffic.cycles_per_flop"
+        check_computing(workload, traffic.cycles_per_flop, speed)
     return ProgramSource(
         program=placed.program,
         host=placed.host,

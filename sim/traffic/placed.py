@@ -25,6 +25,7 @@ from hopforge.model.topology import Topology
 from hopforge.model.workload.goal_files import is_goal
 from hopforge.model.workload.kept_traces import kept_trace
 from hopforge.model.workload.program import Program, compile_program, interleave
+from hopforge.model.workload.slow_ranks import slowed_program
 from hopforge.model.workload.trace import Action, Trace
 
 CHUNK_PACKETS = 1 << 20
@@ -190,7 +191,42 @@ def place_program(config: ProgramWorkload, topology: Topology, seed: int) -> Pla
 def _placed(config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
     trace = program_trace(config, topology.hosts, seed)
     host = map_ranks(config.mapping, trace.ranks, topology, seed)
-    return PlacedProgram(trace, compile_program(trace, config.collectives), host)
+    return PlacedProgram(trace, slowed(compile_program(trace, config.collectives), config, seed), host)
+
+
+def slowed(program: Program, config: ProgramWorkload, seed: int) -> Program:
+    """Return a program with the stragglers and the noise of its section.
+
+    Raises
+    ------
+    WorkloadError
+        More stragglers than ranks.
+    """
+    try:
+        return slowed_program(program, config.computing, seed)
+    except ValueError as error:
+        raise WorkloadError(str(error)) from error
+
+
+def check_computing(config: ProgramWorkload, speed: float | None, key: str) -> None:
+    """Refuse stragglers and noise where computing takes no time.
+
+    Parameters
+    ----------
+    config : ProgramWorkload
+        Section `workload`.
+    speed : float, optional
+        What `key` is; None or 0: no time.
+    key : str
+        Which key gives computations their time.
+
+    Raises
+    ------
+    WorkloadError
+        They would have no effect.
+    """
+    if not speed and not config.computing.is_even:
+        raise WorkloadError(f"workload.computing: has no effect, for computing takes no time without {key}")
 
 
 def program_trace(config: ProgramWorkload, hosts: int, seed: int) -> Trace:

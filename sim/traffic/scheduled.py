@@ -9,9 +9,10 @@ from hopforge.model.workload.goal_files import is_goal, read_goal
 from hopforge.model.workload.program import Program, compile_program
 from hopforge.model.workload.program_schedule import program_schedule
 from hopforge.model.workload.schedule import SEND, Schedule
+from hopforge.model.workload.slow_ranks import slowed_schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.model.workload.trace_line import MAX_COUNT
-from hopforge.sim.traffic.placed import PlacedProgram, WorkloadError, map_ranks, program_trace
+from hopforge.sim.traffic.placed import PlacedProgram, WorkloadError, check_computing, map_ranks, program_trace, slowed
 
 
 def workload_schedule(config: ProgramWorkload, hosts: int, seed: int, host_gflops: float | None) -> Schedule:
@@ -35,9 +36,12 @@ def workload_schedule(config: ProgramWorkload, hosts: int, seed: int, host_gflop
     """
     if is_schedule(config):
         assert isinstance(config, TraceWorkload), "only those are read"
-        return once(("goal", config.file), lambda: read_goal(config.file))
+        read = once(("goal", config.file), lambda: read_goal(config.file))
+        return slowed_schedule(read, config.computing, seed)
+    check_computing(config, host_gflops, "app.host_gflops")
     trace = program_trace(config, hosts, seed)
-    return program_schedule(trace.name, compile_program(trace, config.collectives), host_gflops)
+    program = slowed(compile_program(trace, config.collectives), config, seed)
+    return program_schedule(trace.name, program, host_gflops)
 
 
 def place_schedule(schedule: Schedule, config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:

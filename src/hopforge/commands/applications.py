@@ -152,5 +152,5 @@ def workload(
     else:
         write_trace(program, target)
     show_rows(trace_rows(program))
-    say_unused(checked, "workload", () if to == "trace" else ("app",))
+    say_unused(checked, "workload", () if to == "trace" else ("app", "workload.computing"))
     say_written(target)
