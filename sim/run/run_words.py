@@ -8,10 +8,24 @@ from hopforge.model.config.uses import key_words
 __all__ = ["run_rows"]
 
 
-def run_rows(variants: Mapping[str, Config]) -> list[tuple[str, str]]:
-    """Say which traffic and routing a run has, or each variant of a sweep by its name: subject and words."""
-    rows = [("traffic", _by_variant(variants, _traffic)), ("routing", _by_variant(variants, _routing))]
-    looked_up = {name: each for name, each in variants.items() if each.router.route_computation == "lookup"}
+_PROGRAM = "the program of section workload"
+
+
+def run_rows(variants: Mapping[str, Config], *, programs: bool = False) -> list[tuple[str, str]]:
+    """Say which traffic and routing a run has, or each variant of a sweep by its name: subject and words.
+
+    Parameters
+    ----------
+    variants : mapping
+        Name → configuration; one without a name: a run.
+    programs : bool
+        They run programs by the engine of section `app`, which may know no routing.
+    """
+    rows = [("traffic", _PROGRAM if programs else _by_variant(variants, _traffic))]
+    routed = {name: each for name, each in variants.items() if not (programs and each.app.engine == "loggops")}
+    if routed:
+        rows.append(("routing", _by_variant(routed, _routing)))
+    looked_up = {name: each for name, each in routed.items() if each.router.route_computation == "lookup"}
     return rows + ([("keys", _by_variant(looked_up, key_words))] if looked_up else [])
 
 
@@ -27,7 +41,7 @@ def _by_variant(variants: Mapping[str, Config], words: Callable[[Config], str]) 
 def _traffic(config: Config) -> str:
     traffic = config.traffic
     if traffic.source == "program":
-        return "the program of section workload"
+        return _PROGRAM
     pattern = traffic.file.name if traffic.file is not None else traffic.pattern
     if config.router.model == "packet":
         return f"{pattern}, {_count(traffic.message_packets, 'packet')} of {config.packet.packet_bytes} bytes a message"

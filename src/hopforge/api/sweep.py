@@ -13,7 +13,7 @@ from hopforge.api.result import Result, called, check_folder, html_lines
 from hopforge.model.config import Config
 from hopforge.sim.run.knee import knee_words
 from hopforge.sim.run.model_runs import Progress as Advance
-from hopforge.sim.run.model_runs import configured_sweep
+from hopforge.sim.run.model_runs import configured_sweep, runs_programs
 from hopforge.sim.run.run_words import run_rows
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SweepFound:
             (f"{name} saturates" if self._config.variants else "saturates", ": ".join(knee_words(knee)))
             for name, knee in knees.items()
         ]
-        return run_rows(self._config.variants or {"": self._config}) + said
+        return run_rows(self._config.variants or {"": self._config}, programs=runs_programs(self._config)) + said
 
     def lines(self) -> list[list[str]]:
         """Return headings, and a row for each variant and load."""
