@@ -4,15 +4,14 @@ Definition: docs/definitions/jobs.md. Nodes are numbered with dimension 0 fastes
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import product
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PLACEMENTS", "Place", "Placement", "boxes"]
+__all__ = ["PLACEMENTS", "Place", "Placement"]
 
 Free = NDArray[np.bool_]
 Nodes = NDArray[np.int64]
@@ -109,55 +108,61 @@ class Block:
 
     def __init__(self, dims: Sequence[int], generator: np.random.Generator) -> None:
         self._dims = tuple(dims)
-        self._state = b""
-        self._counts: NDArray[np.int32]
-        self._found: dict[tuple[int, ...], int | None] = {}
+        self._known: dict[bytes, _Holes] = {}
 
     def fits(self, free: Free, count: int) -> bool:
         """As `Placement.fits`."""
-        return self._box(free, count) is not None
+        return self._holes(free).first(count) is not None
 
     def place(self, free: Free, count: int) -> Place | None:
         """As `Placement.place`."""
-        box = self._box(free, count)
-        if box is None:
+        found = self._holes(free).first(count)
+        if found is None:
             return None
-        origin, sides = box
-        steps = np.zeros(1, np.int64)
-        stride = 1
-        for side, length in zip(sides, self._dims, strict=True):
-            steps = (steps + stride * np.arange(side)[:, None]).reshape(-1)
-            stride *= length
-        taken = origin + steps
+        taken = found[0] + _nodes_of_box(self._dims, found[1])
         return Place(taken[:count], taken)
 
-    def _box(self, free: Free, count: int) -> tuple[int, tuple[int, ...]] | None:
-        available = int(np.count_nonzero(free))
-        if available < count:
-            return None
-        self._look_at(free)
-        for volume, sides in boxes(self._dims, count):
-            if volume > available:
-                return None
-            if sides not in self._found:
-                self._found[sides] = self._origin(sides)
-            origin = self._found[sides]
-            if origin is not None:
-                return origin, sides
-        return None
-
-    def _look_at(self, free: Free) -> None:
-        """Count the free nodes below and left of every corner, unless `free` is what was looked at before."""
+    def _holes(self, free: Free) -> "_Holes":
+        """Return what is known of a state; the last two are kept."""
         state = np.packbits(free).tobytes()
-        if state == self._state:
-            return
-        self._state, self._found = state, {}
-        counts = free.reshape(self._dims[::-1]).astype(np.int32)  # the last axis is dimension 0
+        if state not in self._known:
+            self._known = {key: self._known[key] for key in [*self._known][-1:]}
+            self._known[state] = _Holes(self._dims, free)
+        return self._known[state]
+
+
+class _Holes:
+    """Free boxes of one state of a machine; a box that holds one which is nowhere free is not looked for."""
+
+    def __init__(self, dims: tuple[int, ...], free: Free) -> None:
+        self._dims, self._available = dims, int(np.count_nonzero(free))
+        counts = free.reshape(dims[::-1]).astype(np.int32)  # the last axis is dimension 0
         for axis in range(counts.ndim):
             counts = np.cumsum(counts, axis=axis, dtype=np.int32)
+        #: free nodes of the box from node 0 up to every corner
         self._counts = np.pad(counts, [(1, 0)] * counts.ndim)
+        self._nowhere = np.zeros(dims, bool)  # by sides, less 1
+        self._found: dict[tuple[int, ...], int] = {}
+
+    def first(self, count: int) -> tuple[int, tuple[int, ...]] | None:
+        """Return origin and sides of the box for a job of `count` nodes."""
+        boxes = _boxes(self._dims)
+        low, high = np.searchsorted(boxes.volume, [count, min(2 * count, self._available + 1)]).tolist()
+        while low < high:
+            hopeful = np.flatnonzero(~self._nowhere.reshape(-1)[boxes.shape[low:high]])
+            if not len(hopeful):
+                return None
+            low += int(hopeful[0])
+            sides = tuple(int(one) + 1 for one in np.unravel_index(int(boxes.shape[low]), self._dims))
+            origin = self._origin(sides)
+            if origin is not None:
+                return origin, sides
+            self._nowhere[tuple(slice(side - 1, None) for side in sides)] = True
+        return None
 
     def _origin(self, sides: tuple[int, ...]) -> int | None:
+        if sides in self._found:
+            return self._found[sides]
         counts = self._counts
         for axis, side in enumerate(sides[::-1]):
             lead = (slice(None),) * axis
@@ -166,28 +171,41 @@ class Block:
         if not len(full):
             return None
         place = np.unravel_index(int(full[0]), counts.shape)
-        return int(np.ravel_multi_index(place, self._dims[::-1]))
+        self._found[sides] = int(np.ravel_multi_index(place, self._dims[::-1]))
+        return self._found[sides]
 
 
-def boxes(dims: tuple[int, ...], count: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Give (volume, sides) of the boxes of a job of `count` nodes, in the order in which they are tried.
+def _nodes_of_box(dims: tuple[int, ...], sides: tuple[int, ...]) -> Nodes:
+    """Return the nodes of a box at the origin, ascending."""
+    found = np.zeros(1, np.int64)
+    stride = 1
+    for side, length in zip(sides, dims, strict=True):
+        found = (found + stride * np.arange(side)[:, None]).reshape(-1)
+        stride *= length
+    return found
 
-    Examples
-    --------
-    >>> [*boxes((4, 4), 3)]
-    [(3, (1, 3)), (3, (3, 1)), (4, (2, 2)), (4, (1, 4)), (4, (4, 1))]
+
+class _Boxes(NamedTuple):
+    """All boxes of a machine in the order in which they are tried.
+
+    Attributes
+    ----------
+    volume : ndarray
+        int64[box].
+    shape : ndarray
+        int64[box], number of (sides - 1) in an array of the machine's dimensions.
     """
-    known, volumes = _sides(dims)
-    low, high = np.searchsorted(volumes, [count, 2 * count]).tolist()
-    for index in range(low, high):
-        yield known[index][0], known[index][2]
+
+    volume: Nodes
+    shape: Nodes
 
 
-@lru_cache(maxsize=16)
-def _sides(dims: tuple[int, ...]) -> tuple[list[tuple[int, int, tuple[int, ...]]], NDArray[np.int64]]:
-    found = product(*(range(1, length + 1) for length in dims))
-    known = sorted((math.prod(sides), sum(sides), sides) for sides in found)
-    return known, np.array([volume for volume, _, _ in known])
+@lru_cache(maxsize=4)
+def _boxes(dims: tuple[int, ...]) -> _Boxes:
+    sides = np.indices(dims).reshape(len(dims), -1) + 1
+    volume = np.prod(sides, axis=0, dtype=np.int64)
+    order = np.lexsort((*sides[::-1], sides.sum(axis=0), volume))
+    return _Boxes(volume[order], order)
 
 
 PLACEMENTS: dict[str, Callable[[Sequence[int], np.random.Generator], Placement]] = {
