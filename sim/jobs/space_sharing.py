@@ -35,13 +35,13 @@ class Schedule:
     start : ndarray
         float64[job] in seconds.
     used : list of ndarray
-        Of each job int64[rank]: its nodes.
+        Of each job int32[rank]: its nodes.
     """
 
     jobs: Jobs
     dims: tuple[int, ...]
     start: NDArray[np.float64]
-    used: list[NDArray[np.int64]]
+    used: list[NDArray[np.int32]]
 
     @property
     def wait(self) -> NDArray[np.float64]:
@@ -140,7 +140,7 @@ class _Machine:
         self.running: list[tuple[float, int]] = []  # a heap of (end, job)
         self.taken: dict[int, NDArray[np.int64]] = {}
         self.start = np.full(len(jobs), np.nan)
-        self.used: list[NDArray[np.int64]] = [np.zeros(0, np.int64)] * len(jobs)
+        self.used: list[NDArray[np.int32]] = [np.zeros(0, np.int32)] * len(jobs)
         self.started = 0
         self._failed: set[int] = set()  # sizes that cannot be placed until a job ends
 
@@ -176,7 +176,8 @@ class _Machine:
         """Start a job."""
         self.free[place.taken] = False
         self.free_count -= len(place.taken)
-        self.taken[job], self.used[job] = place.taken, place.used
+        self.taken[job] = place.taken
+        self.used[job] = place.used.astype(np.int32)  # a copy: what it is cut from is as long as the machine
         self.start[job] = now
         self.started += 1
         heapq.heappush(self.running, (now + float(self.jobs.run[job]), job))

@@ -77,7 +77,7 @@ def test_sizes_and_the_day_by_closed_forms(kind):
     parameters = LUBLIN[kind]
     size = draw_sizes(parameters, COUNT, np.random.default_rng(3))
     assert abs((size == 1).mean() - parameters.serial) < FAR  # log2 is above ½: no other job has one processor
-    assert 1 <= size.min() and size.max() <= 2**parameters.uhi
+    assert size.min() >= 1 and size.max() <= 2**parameters.uhi
     runs = draw_runs(parameters, size, np.random.default_rng(4))
     assert runs.max() <= 12
     weights = bucket_weights(parameters)
