@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
 from hopforge.model.input_file import largest_bytes, read_input, too_large
-from hopforge.model.output.results import write_text
 
-__all__ = ["FIELDS", "JobLog", "JobLogError", "log_text", "parse_log", "read_log", "write_log"]
+__all__ = ["FIELDS", "JobLog", "JobLogError", "log_text", "parse_log", "read_log"]
 
 FIELDS = (
     "job", "submit", "wait", "run", "processors", "cpu_time", "memory", "requested_processors", "requested_time",
@@ -178,14 +177,3 @@ def log_text(log: JobLog) -> str:
 
 def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
-
-
-def write_log(log: JobLog, path: Path) -> None:
-    """Write a log whole or not at all.
-
-    Raises
-    ------
-    ResultError
-        It cannot be written.
-    """
-    write_text(path, log_text(log))

@@ -29,7 +29,7 @@ COMMANDS = commands()
 #: of these the folder of the results is told, but is not that of the scheme, or there is none
 WITHOUT_FOLDER = {"doctor", "check", "explain", "init", "schema", "report", "view", "lint", "prove"}
 #: take no YAML file, or need none
-WITHOUT_FILE = {"compare", "demo", "reproduce"} | {name for name in COMMANDS if name.startswith("bench ")}
+WITHOUT_FILE = {"compare", "demo", "jobs", "reproduce"} | {name for name in COMMANDS if name.startswith("bench ")}
 
 
 def test_all_commands_are_looked_at() -> None:

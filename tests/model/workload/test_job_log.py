@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopforge.model.workload.job_log import FIELDS, JobLog, JobLogError, log_text, parse_log, read_log, write_log
+from hopforge.model.workload.job_log import FIELDS, JobLog, JobLogError, log_text, parse_log, read_log
 from hopforge.model.workload.jobs import REASONS, size_shares, usable_jobs
 
 _PLACES = [folder / "shared" / "beyond" / "swf.json" for folder in Path(__file__).parents]
@@ -128,9 +128,3 @@ def test_what_is_written_is_read_again(records):
     again = parse_log(log_text(log))
     assert again.header == log.header
     assert (again.records == log.records).all()
-
-
-def test_a_log_is_written_whole(tmp_path):
-    log = parse_log("; MaxNodes: 4\n1 0.5 0 5 2\n")
-    write_log(log, tmp_path / "t.swf")
-    assert (read_log(tmp_path / "t.swf").records == log.records).all()
