@@ -32,7 +32,7 @@ _WHOLE = ("job", "processors", "requested_processors", "status")
 MAX_VALUE = 1 << 53
 _MAX_WORD = 40
 _HEADER = re.compile(r";\s*([^\s:]+)\s*:\s*(.*)")
-_ODD = re.compile(r"[^0-9+\-.eE \t]")  # float() would take more: nan, inf, 1_000
+_ODD = re.compile(r"[^0-9+\-.eE\s]")  # float() would take more: nan, inf, 1_000
 
 
 class JobLogError(UserError, ValueError):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopforge.model.output.plots import Line, draw_lines, new_figure, save_figure, style_axes
-from hopforge.sim.jobs.runs import JobsReport
+from hopforge.sim.jobs.prepared import JobsReport
 
 __all__ = ["draw_jobs"]
 

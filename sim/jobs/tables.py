@@ -1,7 +1,7 @@
 """What `hopforge jobs` tells people."""
 
 from hopforge.model.workload.jobs import REASONS
-from hopforge.sim.jobs.runs import JobsReport
+from hopforge.sim.jobs.prepared import JobsReport
 
 __all__ = ["schedule_lines", "summary_rows"]
 

@@ -49,7 +49,8 @@ def jobs(
     ] = False,
     plots: Annotated[bool, typer.Option("--plots", help="Draw what the tables hold, too (PNG).")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/jobs).")
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of the results (default: build/NAME/jobs, drawn: build/jobs)."),
     ] = None,
 ) -> None:
     """Run the jobs of a log on a machine that they share: waits, slowdowns, utilisation, sizes of jobs.
@@ -64,7 +65,8 @@ def jobs(
     """
     from hopforge.model.output.results import check_writable
     from hopforge.sim.jobs.placement import PLACEMENTS
-    from hopforge.sim.jobs.runs import machine_of, prepare_jobs, run_jobs, write_jobs
+    from hopforge.sim.jobs.prepared import machine_of, prepare_jobs
+    from hopforge.sim.jobs.runs import run_jobs, write_jobs
     from hopforge.sim.jobs.space_sharing import SCHEDULERS
     from hopforge.sim.jobs.tables import schedule_lines, summary_rows
 
@@ -119,7 +121,7 @@ def _log(
 
     from hopforge.model.workload.job_log import read_log
     from hopforge.model.workload.lublin import KINDS, draw_log
-    from hopforge.sim.jobs.runs import JobsError, check_nodes
+    from hopforge.sim.jobs.prepared import JobsError, check_nodes
 
     if (log is None) == (generate is None):
         raise typer.BadParameter("name either a LOG or --generate")

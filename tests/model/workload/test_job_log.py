@@ -95,6 +95,10 @@ def test_files_that_are_no_logs(tmp_path, monkeypatch):
         read_log(path)
 
 
+def test_any_blank_separates():
+    assert parse_log("1\t0\u2003-1\x0b5  2").records[0, :5].tolist() == [1, 0, -1, 5, 2]
+
+
 def test_comments_of_old_logs_are_latin_1(tmp_path):
     path = tmp_path / "t.swf"
     path.write_bytes("; Installation: Universität\n1 0 0 5 2\n".encode("latin-1"))

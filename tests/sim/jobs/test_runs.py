@@ -15,7 +15,8 @@ from hopforge.model.output.column_notes import column_notes
 from hopforge.model.workload.job_log import parse_log, read_log
 from hopforge.model.workload.jobs import usable_jobs
 from hopforge.sim.jobs import runs
-from hopforge.sim.jobs.runs import JobsError, Machine, busiest_instant, machine_of, prepare_jobs, run_jobs
+from hopforge.sim.jobs.prepared import JobsError, Machine, machine_of, prepare_jobs
+from hopforge.sim.jobs.runs import busiest_instant, run_jobs
 from hopforge.sim.jobs.space_sharing import schedule
 
 LOG = """\
