@@ -1,4 +1,4 @@
-"""Programs of ranks: traces, calls, collectives, operations.
+"""Programs of ranks (traces, calls, collectives, operations), and logs of jobs.
 
 May import: model.config. Read first: `program.py`.
 """

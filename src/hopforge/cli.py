@@ -18,6 +18,7 @@ from hopforge.commands import (
     gate_energy,
     generate,
     imports,
+    jobs,
     networks,
     papers,
     report,
@@ -119,7 +120,7 @@ PANELS = {
         simulate.sweep,
         simulate.trace,
     ),
-    "To programs": (applications.app, applications.workload),
+    "To programs": (applications.app, applications.workload, jobs.jobs),
     "To read": (report.report, report.view, report.compare),
     "Against the papers": (papers.reproduce,),
 }

@@ -57,6 +57,11 @@ LIBRARY = (
 )
 
 
+JOB_LOG = "; Version: 2.2\n; MaxNodes: 8\n; MaxProcs: 16\n\n" + "".join(
+    f"{job} {9 * job}.5 -1 {7 * job} {1 + job % 9} -1 -1 -1 {8 * job} -1 1 1 1 -1 1 1 -1 -1\n" for job in range(1, 9)
+)
+
+
 class Kind(NamedTuple):
     """A file that is mutated, what is beside it, and the commands that read it."""
 
@@ -76,6 +81,7 @@ def _yaml(content: str, *commands: str) -> Kind:
 
 
 KINDS: dict[str, Kind] = {
+    "job log": Kind("x.swf", JOB_LOG, {}, (("jobs", "x.swf"), ("jobs", "x.swf", "--nodes", "4", "--interference"))),
     "yaml": _yaml(
         f"name: x\nseed: 3\n{MESH}lookup:\n  cache: {{entries: 64, ways: 4}}\naddress: {{width_bits: 24}}\n",
         "check x.yml",
@@ -317,6 +323,7 @@ OPTIONS = {
     "lint": ("--router", "--what"), "cosim": ("--part", "--simulator", "--lookups", "--load", "--cycles", "--seed"),
     "mutate": ("--count", "--block", "--seed", "--seed-from-commit"), "synth": ("--block", "--blocks", "--recipe"),
     "demo": ("--liberty",), "hits": ("-o",), "workload": ("-o",),
+    "jobs": ("--nodes", "--dims", "--ppn", "--scheduler", "--placement", "--seed", "--generate", "--count"),
 }  # fmt: skip
 
 

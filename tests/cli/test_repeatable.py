@@ -54,6 +54,7 @@ COMMANDS = {
     "workload": "workload app.yml",
     "bounds": "bounds flit.yml",
     "route": "route flit.yml",
+    "jobs": "jobs --generate typed --count 40 --nodes 64 --placement random --interference --plots",
     "gen": "gen lookup flit.yml",
 }
 #: of commands that tell how long they took
