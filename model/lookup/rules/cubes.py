@@ -1,0 +1,54 @@
+"""Cubes: sets of addresses that a value and a mask name, ``address & mask == value``."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["overlap", "prefix_mask", "residual_after"]
+
+
+def prefix_mask(length: int, width: int) -> int:
+    """Return the mask of a prefix.
+
+    Examples
+    --------
+    >>> hex(prefix_mask(20, 32))
+    '0xfffff000'
+    """
+    return ((1 << length) - 1) << (width - length)
+
+
+def overlap(value: int, mask: int, other_value: int, other_mask: int) -> bool:
+    """Tell whether two cubes share an address."""
+    return (value ^ other_value) & mask & other_mask == 0
+
+
+def residual_after(rest: NDArray[np.int64], value: int, mask: int) -> NDArray[np.int64]:
+    """Take a cube away from disjoint cubes.
+
+    Parameters
+    ----------
+    rest : ndarray, int64[cube, 2]
+        Value and mask of each.
+    value, mask : int
+        Of the cube that is taken away.
+
+    Returns
+    -------
+    ndarray, int64[cube, 2]
+        Disjoint cubes that hold what is left.
+    """
+    met = ((rest[:, 0] ^ value) & rest[:, 1] & mask) == 0
+    if not met.any():
+        return rest
+    parts = [rest[~met]]
+    for held_value, held_mask in rest[met].tolist():
+        free = mask & ~held_mask
+        pieces = []
+        while free:  # one bit of `mask` after the other: what differs there is left, what agrees goes on
+            bit = free & -free
+            free ^= bit
+            pieces.append((held_value | (~value & bit), held_mask | bit))
+            held_value, held_mask = held_value | (value & bit), held_mask | bit
+        if pieces:
+            parts.append(np.array(pieces, np.int64))
+    return np.concatenate(parts)
