@@ -21,6 +21,7 @@ from hopforge.commands import (
     networks,
     papers,
     report,
+    rules,
     simulate,
     start,
     synthesize,
@@ -111,6 +112,7 @@ PANELS = {
     ),
     "To networks": (
         simulate.hits,
+        rules.rules,
         networks.topology,
         networks.bounds,
         networks.route,

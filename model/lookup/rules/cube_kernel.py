@@ -144,7 +144,9 @@ def _candidates(tree, entry, value, length, width, how, test_all, todo, found): 
 
 
 @kernel
-def _is_stale(child, out, below, cube, cube_length, answer, value, length, how, width, open_nodes, kept):  # type: ignore[no-untyped-def]
+def _is_stale(  # type: ignore[no-untyped-def]
+    child, out, below, cube, cube_length, answer, value, length, how, width, open_nodes, kept
+):  # fmt: skip
     if how == _OVERLAP:
         shift = width - min(cube_length, length)
         return (cube >> shift) == (value >> shift)
@@ -154,12 +156,15 @@ def _is_stale(child, out, below, cube, cube_length, answer, value, length, how, 
 
 
 @kernel
-def _write_due(flight, waiting, now, tree, entry, values, state, size, width, counts, todo, found):  # type: ignore[no-untyped-def]
+def _write_due(  # type: ignore[no-untyped-def]
+    flight, waiting, now, tree, entry, values, state, size, width, counts, todo, found
+):  # fmt: skip
     """Write the fill in flight that is due, one at most, and return how many are left."""
     if waiting == 0 or flight[0, _DUE] > now:
         return waiting
     _write(
-        tree, entry, values, state, flight[0, _VALUE], flight[0, _BITS], flight[0, _ANSWER], size, width, counts, todo, found
+        tree, entry, values, state, flight[0, _VALUE], flight[0, _BITS], flight[0, _ANSWER], size, width, counts, todo,
+        found,
     )  # fmt: skip
     for place in range(waiting - 1):
         flight[place] = flight[place + 1]
@@ -190,8 +195,10 @@ def _start_fill(flight, waiting, value, length, answer, due):  # type: ignore[no
 
 
 @kernel
-def _run(addresses, before, kinds, u_values, u_lengths, u_outs, child, out, below, used, width,
-         tree, entry, values, state, size, policy, how, fill, guard, counts):  # type: ignore[no-untyped-def]  # fmt: skip
+def _run(  # type: ignore[no-untyped-def]
+    addresses, before, kinds, u_values, u_lengths, u_outs, child, out, below, used, width, tree, entry, values, state,
+    size, policy, how, fill, guard, counts,
+):  # fmt: skip
     flight, waiting = np.empty((fill + 1, 4), np.int64), 0  # the oldest first: at most one for each of `fill` lookups
     todo, found = np.empty(len(tree) + 2, np.int32), np.empty(size + 1, np.int32)
     open_nodes, kept = np.empty(2 * width + 4, np.int32), np.empty(2 * width + 4, np.int32)

@@ -40,15 +40,14 @@ def residual_after(rest: NDArray[np.int64], value: int, mask: int) -> NDArray[np
     met = ((rest[:, 0] ^ value) & rest[:, 1] & mask) == 0
     if not met.any():
         return rest
-    parts = [rest[~met]]
-    for held_value, held_mask in rest[met].tolist():
-        free = mask & ~held_mask
-        pieces = []
-        while free:  # one bit of `mask` after the other: what differs there is left, what agrees goes on
-            bit = free & -free
-            free ^= bit
-            pieces.append((held_value | (~value & bit), held_mask | bit))
-            held_value, held_mask = held_value | (value & bit), held_mask | bit
-        if pieces:
-            parts.append(np.array(pieces, np.int64))
+    parts, inside = [rest[~met]], rest[met]
+    left = mask
+    while left:  # one bit of `mask` after the other: what differs there stays, what agrees goes on
+        bit = left & -left
+        left ^= bit
+        free = (inside[:, 1] & bit) == 0
+        if free.any():
+            pieces = inside[free] + [~value & bit, bit]
+            inside[free] += [value & bit, bit]
+            parts.append(pieces)
     return np.concatenate(parts)

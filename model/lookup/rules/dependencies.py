@@ -6,7 +6,7 @@ for software-defined networks", 2016). What is found is kept until the table cha
 
 import numpy as np
 
-from hopforge.model.lookup.rules.cubes import residual_after
+from hopforge.model.lookup.rules.cubes import overlap, residual_after
 from hopforge.model.lookup.rules.rule_table import Rule, RuleTable
 
 __all__ = ["Dependencies"]
@@ -18,16 +18,22 @@ class Dependencies:
     Parameters
     ----------
     table : RuleTable
-        Its rules; call `changed` when one of them has changed.
+        Its rules; call `changed` after each change of one of them.
     """
 
     def __init__(self, table: RuleTable) -> None:
         self._table = table
         self._direct: dict[int, frozenset[int]] = {}
 
-    def changed(self) -> None:
-        """Forget what was found."""
-        self._direct.clear()
+    def changed(self, rule: Rule) -> None:
+        """Forget what a rule that came, went or changed has to do with: what overlaps it."""
+        for number in list(self._direct):
+            if number not in self._table or number == rule.id:
+                del self._direct[number]
+                continue
+            other = self._table[number]
+            if overlap(other.value, other.mask, rule.value, rule.mask):
+                del self._direct[number]
 
     def overlap(self, number: int) -> frozenset[int]:
         """Return all rules that win over a rule and overlap it: more than is needed."""

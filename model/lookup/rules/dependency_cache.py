@@ -11,7 +11,13 @@ from hopforge.model.lookup.rules.cubes import overlap
 from hopforge.model.lookup.rules.dependencies import Dependencies
 from hopforge.model.lookup.rules.rule_table import Rule, RuleTable, Update
 
-__all__ = ["DEPENDENCY_INVALIDATIONS", "DEPENDENCY_POLICIES", "DependencyCache", "DependencyCounts", "DependencySettings"]
+__all__ = [
+    "DEPENDENCY_INVALIDATIONS",
+    "DEPENDENCY_POLICIES",
+    "DependencyCache",
+    "DependencyCounts",
+    "DependencySettings",
+]
 
 DEPENDENCY_POLICIES = ("cover", "dependent")
 """``cover``: a dependency sends its packets to the TCAM; ``dependent``: it answers."""
@@ -135,7 +141,7 @@ class DependencyCache:
         """Change the table, and drop the owners that the change may have made wrong."""
         rule = self.table[update.rule.id] if update.kind != "add" else update.rule
         self.table.apply(update)
-        self.dependencies.changed()
+        self.dependencies.changed(rule)
         gone = [owner for owner in self._owners if self._is_stale(owner, rule)]
         for owner in gone:
             self._drop(owner)

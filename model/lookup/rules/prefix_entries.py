@@ -27,7 +27,8 @@ def new_entries(
     state = np.zeros(5, np.int64)
     state[NEW_NODE] = state[NEW_ENTRY] = 1
     return (
-        np.zeros((size * width + 1, 5), np.int32), np.zeros((size + 1, 5), np.int32), np.zeros(size + 1, np.int64), state
+        np.zeros((size * width + 1, 5), np.int32), np.zeros((size + 1, 5), np.int32), np.zeros(size + 1, np.int64),
+        state,
     )  # fmt: skip
 
 

@@ -161,7 +161,7 @@ def _next_hop(line: _Line, field: str, word: str, hops: NextHops) -> int:
 def _routes(lines: list[_Line], width: int | None, hops: NextHops) -> _Rules:
     width = 32 if width is None else width
     seen: dict[tuple[int, int], str] = {}
-    rules = []
+    rules: list[Rule] = []
     for line in lines:
         words = line.text.split("#")[0].replace(",", " ").split()
         if len(words) != 2:

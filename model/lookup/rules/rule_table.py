@@ -113,8 +113,9 @@ class RuleTable:
     @property
     def is_prefix_table(self) -> bool:
         """Whether all masks are those of prefixes, and all priorities their lengths."""
-        return all(rule.mask == prefix_mask(rule.priority, self.width) for rule in self.rules if rule.priority >= 0) and (
-            all(0 <= rule.priority <= self.width for rule in self.rules)
+        return all(
+            0 <= rule.priority <= self.width and rule.mask == prefix_mask(rule.priority, self.width)
+            for rule in self.rules
         )
 
     @property

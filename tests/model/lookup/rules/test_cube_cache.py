@@ -87,13 +87,16 @@ def _table(drawn):
     return RuleTable([Rule(n, *cube, priority, out) for n, (cube, priority, out) in enumerate(drawn)], 5)
 
 
+def _top(length):
+    return (31 << (5 - length)) & 31
+
+
 def _prefixes(drawn):
     """The same rules as prefixes."""
     found = []
     for number, ((value, mask), _, out) in enumerate(drawn):
         length = mask.bit_count()
-        mask = (31 << (5 - length)) & 31
-        found.append(Rule(number, value & mask, mask, length, out))
+        found.append(Rule(number, value & _top(length), _top(length), length, out))
     return RuleTable(found, 5)
 
 
@@ -153,7 +156,7 @@ def _event(event, prefix):
     kind, number, ((value, mask), priority, out) = event
     if prefix:
         priority = mask.bit_count()
-        mask = (31 << (5 - priority)) & 31
+        mask = _top(priority)
     return Update(kind, Rule(number, value & mask, mask, priority, out))
 
 
@@ -213,3 +216,8 @@ def test_bad_updates():
         RuleTable([rule], 3).apply(Update("add", rule))
     with pytest.raises(ValueError, match="del of rule 0, which is not there"):
         RuleTable([], 3).apply(Update("del", rule))
+
+
+@pytest.mark.parametrize("priority", [-1, 1, 40])
+def test_a_priority_that_is_no_length(priority):
+    assert not RuleTable([Rule(0, 0, 0, priority, 1)], 3).is_prefix_table

@@ -1,4 +1,4 @@
-"""Caches of rules with their dependencies against the golden cases (docs/definitions/rule-caches.md), and by brute force."""
+"""Caches of rules with their dependencies against golden cases and brute force (docs/definitions/rule-caches.md)."""
 
 import json
 from pathlib import Path
@@ -139,7 +139,7 @@ def test_static_choices_answer_as_the_table(drawn, how, size):
     [
         (DependencySettings("all", 4), "policy must be one of cover, dependent, not all"),
         (DependencySettings("cover", 0), "size must be at least 1, not 0"),
-        (DependencySettings("cover", 4, "none"), "invalidation must be one of overlap, flush with policy cover, not none"),
+        (DependencySettings("cover", 4, "none"), "must be one of overlap, flush with policy cover, not none"),
         (DependencySettings("dependent", 4, exact_graph=False), "exact_graph must be true with policy dependent"),
     ],
 )

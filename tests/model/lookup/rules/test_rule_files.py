@@ -33,7 +33,8 @@ def test_csv_of_values_and_masks(tmp_path):
 
 
 def test_csv_of_fields(tmp_path):
-    found = read(tmp_path, "t.csv", 'priority,nw_dst:32,tp_dst:16,out\n9,10.0.0.0/8,80,a\n9,*,0x400/0xfc00,b\n1,,,"a"\n')
+    text = 'priority,nw_dst:32,tp_dst:16,out\n9,10.0.0.0/8,80,a\n9,*,0x400/0xfc00,b\n1,,,"a"\n'
+    found = read(tmp_path, "t.csv", text)
     assert found.rules == [
         Rule(0, (10 << 24) << 16 | 80, 0xFF000000 << 16 | 0xFFFF, 9, 0), Rule(1, 0x400, 0xFC00, 9, 1),
         Rule(2, 0, 0, 1, 0),
@@ -93,7 +94,7 @@ def test_next_hops_from_the_caller(tmp_path):
 
 
 def test_a_file_that_is_none(tmp_path):
-    with pytest.raises(RuleFileError, match="no.txt: cannot read the rule table: No such file"):
+    with pytest.raises(RuleFileError, match=r"no\.txt: cannot read the rule table: No such file"):
         read_rules(tmp_path / "no.txt")
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(RuleFileError, match="cannot read the rule table: not UTF-8 text"):
