@@ -40,14 +40,11 @@ class RuleFile(NamedTuple):
         Bits of an address.
     hops : tuple of str
         Names of the next hops; `Rule.out` is a place among them.
-    lines : int
-        Lines of the file.
     """
 
     rules: list[Rule]
     width: int
     hops: tuple[str, ...]
-    lines: int
 
 
 class _Line(NamedTuple):
@@ -123,7 +120,7 @@ def read_rules(path: Path, hops: int | None = None) -> RuleFile:
     found = (_csv_rules if path.suffix.lower() == ".csv" else _routes)(kept, width, names)
     if not found.rules:
         raise RuleFileError(f"{path}: no rule in it")
-    return RuleFile(found.rules, found.width, names.names(), len(lines))
+    return RuleFile(found.rules, found.width, names.names())
 
 
 class _Rules(NamedTuple):
