@@ -22,6 +22,7 @@ from hopforge.commands import (
     networks,
     papers,
     report,
+    rules,
     simulate,
     start,
     synthesize,
@@ -112,6 +113,7 @@ PANELS = {
     ),
     "To networks": (
         simulate.hits,
+        rules.rules,
         networks.topology,
         networks.bounds,
         networks.route,

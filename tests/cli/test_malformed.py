@@ -153,6 +153,14 @@ KINDS: dict[str, Kind] = {
         '"topology": {"kind": "mesh", "radices": [2, 2]}}}', {"results/runs.csv": "a,b\n1,2\n"},
         (("report", "results"),),
     ),
+    "routes": Kind(
+        "t.txt", "width: 8\nhops: 2\n0/0 0\n0x40/2 1\n65/8 0\n", {},
+        (("rules", "t.txt", "--size", "4", "--lookups", "50", "--updates", "5"),),
+    ),
+    "acl": Kind(
+        "t.csv", "hops: a b\npriority,ip:8,port:4,out\n3,0x40/2,*,a\n9,1,3/0x3,b\n", {},
+        (("rules", "t.csv", "--size", "4", "--lookups", "50", "--updates", "5", "--policy", "cover"),),
+    ),
     "reference": Kind(
         "runs.csv", "config,sim_type,offered_flits,stable,pkt_lat,acc_flit_rate,router_hops\nm,latency,0.1,1,9,0.1,2\n",
         {"c/m.yml": f"name: m\n{MESH}"},

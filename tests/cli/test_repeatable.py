@@ -39,6 +39,7 @@ topology: {kind: torus, radices: [3, 3]}
 workload: {kind: collective, operation: alltoall, ranks: 8, bytes: 512}
 traffic: {source: program}
 """,
+    "routes.txt": "0.0.0.0/0 a\n10.0.0.0/8 b\n10.1.0.0/16 a\n",
 }
 COMMANDS = {
     "net": "net flit.yml --plots",
@@ -55,6 +56,7 @@ COMMANDS = {
     "bounds": "bounds flit.yml",
     "route": "route flit.yml",
     "jobs": "jobs --generate typed --count 40 --nodes 64 --placement random --interference --plots",
+    "rules": "rules routes.txt --size 4 --lookups 300 --updates 9",
     "gen": "gen lookup flit.yml",
 }
 #: of commands that tell how long they took

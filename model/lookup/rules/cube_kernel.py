@@ -1,0 +1,310 @@
+"""Cube caches on prefix tables as a kernel, for long runs: the same counts as `cube_cache`, the golden model.
+
+Every hit is compared with the longest match of that moment. Policies `KERNEL_POLICIES`; cubes are prefixes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.kernel.compile import kernel
+from hopforge.model.lookup.rules import prefix_entries as entries
+from hopforge.model.lookup.rules.cube_cache import INVALIDATIONS, CubeCounts, CubeSettings
+from hopforge.model.lookup.rules.prefix_entries import (
+    AFTER,
+    BEFORE,
+    ENTRIES,
+    LENGTH,
+    OUT,
+    find,
+    insert,
+    remove,
+    touch,
+    within,
+)
+from hopforge.model.lookup.rules.prefix_trie import (
+    NO_RULE,
+    change,
+    has_one_answer,
+    longest_match,
+    rules_below,
+    trie_nodes,
+)
+
+__all__ = ["KERNEL_POLICIES", "KINDS", "PrefixEvents", "PrefixRules", "run_prefixes"]
+
+KERNEL_POLICIES = ("exact", "host", "mep", "naive")
+"""Policies that the kernel has, in the order of its numbers."""
+
+KINDS = ("add", "del", "mod")
+"""Updates in the order of their numbers."""
+
+_EXACT, _HOST, _MEP, _NAIVE = range(4)
+_OVERLAP, _CHANGED, _FLUSH, _NONE = range(4)
+assert INVALIDATIONS == ("overlap", "changed", "flush", "none")
+# columns of a fill in flight
+_VALUE, _BITS, _ANSWER, _DUE = range(4)
+_ADD, _DEL, _MOD = range(3)
+_LOOKUPS, _HITS, _WRONG, _FILLS, _EVICTED, _ABSORBED, _INVALIDATED, _DROPPED, _PEAK = range(9)
+
+
+class PrefixRules(NamedTuple):
+    """A prefix table.
+
+    Attributes
+    ----------
+    values : ndarray, int64[rule]
+        Prefixes, each one once; bits behind the length are 0.
+    lengths : ndarray, int64[rule]
+        Of the prefixes, in bits.
+    outs : ndarray, int32[rule]
+        Answers, from 0.
+    width : int
+        Bits of an address.
+    """
+
+    values: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    outs: NDArray[np.int32]
+    width: int
+
+
+class PrefixEvents(NamedTuple):
+    """Lookups, and the updates among them.
+
+    Attributes
+    ----------
+    addresses : ndarray, int64[lookup]
+        In their order.
+    before : ndarray, int64[update]
+        Lookup before which an update falls, ascending; the number of lookups: after the last one.
+    kinds : ndarray, int64[update]
+        Numbers of `KINDS`.
+    values, lengths, outs : ndarray, int64, int64, int32[update]
+        The rule that is added, deleted or changed; `outs` its new answer.
+    """
+
+    addresses: NDArray[np.int64]
+    before: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    values: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    outs: NDArray[np.int32]
+
+
+@kernel
+def _cube_length(child, below, address, length, policy, width):  # type: ignore[no-untyped-def]
+    """Return the length of the prefix that is cached for an address whose rule has `length` (-1: no rule)."""
+    if policy == _EXACT or (policy == _NAIVE and length < 0):
+        return width
+    if policy == _NAIVE:
+        return length
+    shortest, own = max(length, 0), length >= 0
+    node = 0
+    for depth in range(width):
+        if depth >= shortest:
+            if below[node] - (own and depth == length) == 0:
+                return depth
+            if policy == _HOST:
+                return width
+        node = child[node, (address >> (width - 1 - depth)) & 1]
+        if node == 0:  # no rule further on
+            return depth + 1
+    return width
+
+
+@kernel
+def _write(tree, entry, values, state, value, length, out, size, width, counts, todo, found):  # type: ignore[no-untyped-def]
+    inside = within(tree, value, length, width, todo, found, False)
+    for place in range(inside):
+        remove(tree, entry, state, found[place])
+    counts[_ABSORBED] += inside
+    if state[ENTRIES] == size:
+        remove(tree, entry, state, entry[0, BEFORE])
+        counts[_EVICTED] += 1
+    insert(tree, entry, values, state, value, length, out, width)
+    counts[_FILLS] += 1
+    counts[_PEAK] = max(counts[_PEAK], state[ENTRIES])
+
+
+@kernel
+def _candidates(tree, entry, value, length, width, how, test_all, todo, found):  # type: ignore[no-untyped-def]
+    """Write the entries that an update of a prefix may drop into `found`; return how many."""
+    if how == _NONE:
+        return 0
+    if how == _FLUSH or (how == _CHANGED and test_all):
+        count, one = 0, entry[0, AFTER]
+        while one:
+            found[count] = one
+            count += 1
+            one = entry[one, AFTER]
+        return count
+    return within(tree, value, length, width, todo, found, True)
+
+
+@kernel
+def _is_stale(  # type: ignore[no-untyped-def]
+    child, out, below, cube, cube_length, answer, value, length, how, width, open_nodes, kept
+):  # fmt: skip
+    if how == _OVERLAP:
+        shift = width - min(cube_length, length)
+        return (cube >> shift) == (value >> shift)
+    if how == _CHANGED:
+        return not has_one_answer(child, out, below, cube, cube_length, answer, width, open_nodes, kept)
+    return how == _FLUSH
+
+
+@kernel
+def _write_due(  # type: ignore[no-untyped-def]
+    flight, waiting, now, tree, entry, values, state, size, width, counts, todo, found
+):  # fmt: skip
+    """Write the fill in flight that is due, one at most, and return how many are left."""
+    if waiting == 0 or flight[0, _DUE] > now:
+        return waiting
+    _write(
+        tree, entry, values, state, flight[0, _VALUE], flight[0, _BITS], flight[0, _ANSWER], size, width, counts, todo,
+        found,
+    )  # fmt: skip
+    for place in range(waiting - 1):
+        flight[place] = flight[place + 1]
+    return waiting - 1
+
+
+@kernel
+def _drop(flight, waiting, child, out, below, value, length, how, width, open_nodes, kept):  # type: ignore[no-untyped-def]
+    """Drop the fills in flight that an update makes stale; return how many are left."""
+    left = 0
+    for place in range(waiting):
+        cube, bits, answer = flight[place, _VALUE], flight[place, _BITS], flight[place, _ANSWER]
+        if not _is_stale(child, out, below, cube, bits, answer, value, length, how, width, open_nodes, kept):
+            flight[left] = flight[place]
+            left += 1
+    return left
+
+
+@kernel
+def _start_fill(flight, waiting, value, length, answer, due):  # type: ignore[no-untyped-def]
+    """Put a fill in flight unless its prefix is in flight; return how many there are."""
+    for place in range(waiting):
+        if flight[place, _VALUE] == value and flight[place, _BITS] == length:
+            return waiting
+    flight[waiting, _VALUE], flight[waiting, _BITS] = value, length
+    flight[waiting, _ANSWER], flight[waiting, _DUE] = answer, due
+    return waiting + 1
+
+
+@kernel
+def _run(  # type: ignore[no-untyped-def]
+    addresses, before, kinds, u_values, u_lengths, u_outs, child, out, below, used, width, tree, entry, values, state,
+    size, policy, how, fill, guard, counts,
+):  # fmt: skip
+    flight, waiting = np.empty((fill + 1, 4), np.int64), 0  # the oldest first: at most one for each of `fill` lookups
+    todo, found = np.empty(len(tree) + 2, np.int32), np.empty(size + 1, np.int32)
+    open_nodes, kept = np.empty(2 * width + 4, np.int32), np.empty(2 * width + 4, np.int32)
+    test_all = policy == _NAIVE or not guard
+    u = 0
+    for t in range(len(addresses) + 1):
+        while u < len(before) and before[u] == t:
+            if fill == 1:  # before the next event of any kind
+                waiting = _write_due(flight, waiting, t, tree, entry, values, state, size, width, counts, todo, found)
+            kind, value, length = kinds[u], u_values[u], u_lengths[u]
+            answer, step = u_outs[u], 0
+            if kind == _ADD:
+                step = 1
+            elif kind == _DEL:
+                answer, step = NO_RULE, -1
+            used = change(child, out, below, used, value, length, answer, step, width)
+            u += 1
+            for place in range(_candidates(tree, entry, value, length, width, how, test_all, todo, found)):
+                one = found[place]
+                if _is_stale(child, out, below, values[one], entry[one, LENGTH], entry[one, OUT], value, length, how,
+                             width, open_nodes, kept):  # fmt: skip
+                    remove(tree, entry, state, one)
+                    counts[_INVALIDATED] += 1
+            if guard:
+                left = _drop(flight, waiting, child, out, below, value, length, how, width, open_nodes, kept)
+                counts[_DROPPED] += waiting - left
+                waiting = left
+        if t == len(addresses):
+            break
+        waiting = _write_due(flight, waiting, t, tree, entry, values, state, size, width, counts, todo, found)
+        address = addresses[t]
+        counts[_LOOKUPS] += 1
+        right, right_length = longest_match(child, out, address, width)
+        one = find(tree, address, width)
+        if one:
+            counts[_HITS] += 1
+            counts[_WRONG] += entry[one, OUT] != right
+            touch(entry, one)
+            continue
+        length = _cube_length(child, below, address, right_length, policy, width)
+        value = (address >> (width - length)) << (width - length)
+        waiting = _start_fill(flight, waiting, value, length, right, t + fill)
+
+
+def run_prefixes(rules: PrefixRules, events: PrefixEvents, settings: CubeSettings) -> CubeCounts:
+    """Run lookups and updates through a cube cache before a prefix table.
+
+    Parameters
+    ----------
+    rules : PrefixRules
+        The table at the start.
+    events : PrefixEvents
+        What comes; the rules that it deletes or changes are there, those that it adds are not.
+    settings : CubeSettings
+        The cache; its policy is one of `KERNEL_POLICIES`.
+
+    Returns
+    -------
+    CubeCounts
+        As `CubeCache.run`.
+
+    Raises
+    ------
+    ValueError
+        A setting out of range, or a prefix that is there twice.
+    """
+    settings.check()
+    if settings.policy not in KERNEL_POLICIES:
+        raise ValueError(f"policy must be one of {', '.join(KERNEL_POLICIES)}, not {settings.policy}")
+    child, out, below, used = _trie(rules, events)
+    tree, entry, values, state = entries.new_entries(settings.size, rules.width)
+    counts = np.zeros(len(CubeCounts._fields), np.int64)
+    _run(
+        *events, child, out, below, used, rules.width, tree, entry, values, state, settings.size,
+        KERNEL_POLICIES.index(settings.policy), INVALIDATIONS.index(settings.invalidation), settings.fill,
+        settings.guard, counts,
+    )  # fmt: skip
+    return CubeCounts(*counts.tolist())
+
+
+def _trie(
+    rules: PrefixRules, events: PrefixEvents
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], int]:
+    """Return the table as arrays of `prefix_trie`, with room for the rules that events add, and the nodes used."""
+    values = np.concatenate([rules.values, events.values])
+    nodes = trie_nodes(values, np.concatenate([rules.lengths, events.lengths]), rules.width)
+    child, below = np.zeros((nodes, 2), np.int32), np.zeros(nodes, np.int32)
+    out = np.full(nodes, NO_RULE, np.int32)
+    used = _build(rules.values, rules.lengths, rules.outs, child, out, below, rules.width)
+    if used < 0:
+        place = -1 - used
+        raise ValueError(f"prefix {int(rules.values[place]):#x}/{int(rules.lengths[place])} is there twice")
+    return child, out, below, used
+
+
+@kernel
+def _build(values, lengths, outs, child, out, below, width):  # type: ignore[no-untyped-def]
+    """Write all rules into an empty trie; return the nodes used, or -1 - the place of a rule that is there twice."""
+    used = 1
+    for place in range(len(values)):
+        had = rules_below(child, below, values[place], lengths[place], width)
+        if had:
+            node = 0
+            for depth in range(lengths[place]):
+                node = child[node, (values[place] >> (width - 1 - depth)) & 1]
+            if out[node] != NO_RULE:
+                return -1 - place
+        used = change(child, out, below, used, values[place], lengths[place], outs[place], 1, width)
+    return used

@@ -1,0 +1,152 @@
+"""Kernels of a cache of prefixes: a trie of the entries, a list from the most to the least recently used.
+
+Nodes and entries come from pools. ``tree`` is int32[node, 5], ``entry`` int32[entry, 5], both with the columns below,
+``value`` int64[entry] the prefix, ``state`` int64[5]. Node 0 stands for all addresses; entry numbers are from 1, and
+entry 0 is both ends of the list.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.kernel.compile import kernel
+
+__all__ = ["find", "insert", "new_entries", "remove", "touch", "within"]
+
+# columns of a node: children, parent (of a free node: the next free one), entries in the subtree, its own entry
+ZERO, ONE, PARENT, COUNT, HELD = range(5)
+# columns of an entry: neighbours in the list, node, length of the prefix, answer
+BEFORE, AFTER, NODE, LENGTH, OUT = range(5)
+# of the state: first free node, nodes never used, first free entry, entries never used, entries held
+FREE_NODE, NEW_NODE, FREE_ENTRY, NEW_ENTRY, ENTRIES = range(5)
+
+
+def new_entries(
+    size: int, width: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """Return ``tree, entry, value, state`` of an empty cache."""
+    state = np.zeros(5, np.int64)
+    state[NEW_NODE] = state[NEW_ENTRY] = 1
+    return (
+        np.zeros((size * width + 1, 5), np.int32), np.zeros((size + 1, 5), np.int32), np.zeros(size + 1, np.int64),
+        state,
+    )  # fmt: skip
+
+
+@kernel
+def _unlink(entry, one):  # type: ignore[no-untyped-def]
+    entry[entry[one, BEFORE], AFTER] = entry[one, AFTER]
+    entry[entry[one, AFTER], BEFORE] = entry[one, BEFORE]
+
+
+@kernel
+def _link_first(entry, one):  # type: ignore[no-untyped-def]
+    first = entry[0, AFTER]
+    entry[one, BEFORE], entry[one, AFTER] = 0, first
+    entry[0, AFTER] = one
+    entry[first, BEFORE] = one
+
+
+@kernel
+def touch(entry, one):  # type: ignore[no-untyped-def]
+    """Make an entry the most recently used."""
+    if entry[0, AFTER] != one:
+        _unlink(entry, one)
+        _link_first(entry, one)
+
+
+@kernel
+def find(tree, address, width):  # type: ignore[no-untyped-def]
+    """Return the entry of the longest prefix that holds the address; 0: none."""
+    node, best = 0, 0
+    for depth in range(width + 1):
+        if tree[node, HELD]:
+            best = tree[node, HELD]
+        if depth == width:
+            break
+        node = tree[node, (address >> (width - 1 - depth)) & 1]
+        if node == 0:
+            break
+    return best
+
+
+@kernel
+def remove(tree, entry, state, one):  # type: ignore[no-untyped-def]
+    """Take an entry out, and the nodes that only led to it."""
+    _unlink(entry, one)
+    node = entry[one, NODE]
+    tree[node, HELD] = 0
+    while True:
+        tree[node, COUNT] -= 1
+        if node == 0:
+            break
+        parent = tree[node, PARENT]
+        if tree[node, COUNT] == 0:
+            tree[parent, ZERO if tree[parent, ZERO] == node else ONE] = 0
+            tree[node, PARENT] = state[FREE_NODE]
+            state[FREE_NODE] = node
+        node = parent
+    entry[one, AFTER] = state[FREE_ENTRY]
+    state[FREE_ENTRY] = one
+    state[ENTRIES] -= 1
+
+
+@kernel
+def _new_node(tree, state, parent):  # type: ignore[no-untyped-def]
+    node = state[FREE_NODE]
+    if node:
+        state[FREE_NODE] = tree[node, PARENT]
+    else:
+        node = state[NEW_NODE]
+        state[NEW_NODE] += 1
+    tree[node, ZERO] = tree[node, ONE] = tree[node, COUNT] = tree[node, HELD] = 0
+    tree[node, PARENT] = parent
+    return node
+
+
+@kernel
+def insert(tree, entry, values, state, value, length, out, width):  # type: ignore[no-untyped-def]
+    """Write an entry as the most recently used; there is room, and its prefix is not held."""
+    one = state[FREE_ENTRY]
+    if one:
+        state[FREE_ENTRY] = entry[one, AFTER]
+    else:
+        one = state[NEW_ENTRY]
+        state[NEW_ENTRY] += 1
+    node = 0
+    tree[0, COUNT] += 1
+    for depth in range(length):
+        bit = (value >> (width - 1 - depth)) & 1
+        if tree[node, bit] == 0:
+            tree[node, bit] = _new_node(tree, state, node)
+        node = tree[node, bit]
+        tree[node, COUNT] += 1
+    tree[node, HELD] = one
+    entry[one, NODE], entry[one, LENGTH], entry[one, OUT] = node, length, out
+    values[one] = value
+    _link_first(entry, one)
+    state[ENTRIES] += 1
+
+
+@kernel
+def within(tree, value, length, width, todo, found, above):  # type: ignore[no-untyped-def]
+    """Write the entries inside a prefix into `found`; with `above` also those that hold it. Return how many."""
+    node, count = 0, 0
+    for depth in range(length):
+        if above and tree[node, HELD]:
+            found[count] = tree[node, HELD]
+            count += 1
+        node = tree[node, (value >> (width - 1 - depth)) & 1]
+        if node == 0:
+            return count
+    todo[0], open_ends = node, 1
+    while open_ends:
+        open_ends -= 1
+        node = todo[open_ends]
+        if tree[node, HELD]:
+            found[count] = tree[node, HELD]
+            count += 1
+        for bit in range(2):
+            if tree[node, bit]:
+                todo[open_ends] = tree[node, bit]
+                open_ends += 1
+    return count

@@ -1,0 +1,209 @@
+"""A table of rules and what a TCAM answers: the matching rule of highest priority, of equal ones the lowest id.
+
+Definition: docs/definitions/rule-caches.md. A prefix table has prefix masks, and priorities that are their lengths.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopforge.model.lookup.rules.cubes import prefix_mask, residual_after
+
+__all__ = ["MOST_WIDTH", "Rule", "RuleTable", "Update"]
+
+MOST_WIDTH = 62
+"""Bits of an address: values stand in int64."""
+
+
+class Rule(NamedTuple):
+    """A rule; it matches an address when ``address & mask == value``.
+
+    Attributes
+    ----------
+    id : int
+        Name of the rule.
+    value, mask : int
+        What it matches; ``value & ~mask`` is 0.
+    priority : int
+        The larger one wins.
+    out : int
+        The answer: the number of a next hop.
+    """
+
+    id: int
+    value: int
+    mask: int
+    priority: int
+    out: int
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sorts rules as a TCAM does: what wins comes first."""
+        return -self.priority, self.id
+
+
+class Update(NamedTuple):
+    """A change of the table between two lookups.
+
+    Attributes
+    ----------
+    kind : str
+        ``add``, ``del`` or ``mod``.
+    rule : Rule
+        The rule added, the rule deleted, or the rule with its new answer.
+    """
+
+    kind: str
+    rule: Rule
+
+
+class RuleTable:
+    """Rules in the order in which they win.
+
+    Parameters
+    ----------
+    rules : iterable of Rule
+        In any order.
+    width : int
+        Bits of an address.
+
+    Raises
+    ------
+    ValueError
+        A width, value or mask out of range, a bit of a value outside its mask, or an id that is there twice.
+    """
+
+    def __init__(self, rules: Iterable[Rule], width: int) -> None:
+        if not 1 <= width <= MOST_WIDTH:
+            raise ValueError(f"width must be 1 to {MOST_WIDTH} bits, not {width}")
+        self.width = width
+        self.rules = sorted(rules, key=lambda rule: rule.order)
+        self._orders = [rule.order for rule in self.rules]
+        self._by_id = {rule.id: rule for rule in self.rules}
+        for rule in self.rules:
+            self._check(rule)
+        if len(self._by_id) < len(self.rules):
+            raise ValueError("two rules have the same id")
+        self._columns: NDArray[np.int64] | None = None
+
+    def _check(self, rule: Rule) -> None:
+        top = 1 << self.width
+        if not (0 <= rule.value < top and 0 <= rule.mask < top):
+            raise ValueError(f"rule {rule.id}: value and mask must be below 2^{self.width}")
+        if rule.value & ~rule.mask:
+            raise ValueError(f"rule {rule.id}: value {rule.value:#x} has bits outside mask {rule.mask:#x}")
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._by_id
+
+    def __getitem__(self, number: int) -> Rule:
+        return self._by_id[number]
+
+    @property
+    def full_mask(self) -> int:
+        """The mask of a single address."""
+        return (1 << self.width) - 1
+
+    @property
+    def is_prefix_table(self) -> bool:
+        """Whether all masks are those of prefixes, and all priorities their lengths."""
+        return all(
+            0 <= rule.priority <= self.width and rule.mask == prefix_mask(rule.priority, self.width)
+            for rule in self.rules
+        )
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """Values and masks in the order of `rules`, int64[2, rule]."""
+        if self._columns is None:
+            pairs = [(rule.value, rule.mask) for rule in self.rules]
+            self._columns = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
+        return self._columns
+
+    def place(self, rule: Rule) -> int:
+        """Return how many rules win over this one."""
+        return bisect_left(self._orders, rule.order)
+
+    def match(self, address: int) -> Rule | None:
+        """Return the rule that a TCAM finds; None: no rule matches."""
+        values, masks = self.columns
+        found = (masks & address) == values
+        first = int(found.argmax()) if len(found) else 0
+        return self.rules[first] if len(found) and found[first] else None
+
+    def answer(self, address: int) -> int | None:
+        """Return what a TCAM answers; None: no rule matches, the packet is dropped."""
+        rule = self.match(address)
+        return None if rule is None else rule.out
+
+    def winners(self, rule: Rule | None, value: int, mask: int) -> list[Rule]:
+        """Return the rules that win over `rule` (None: all rules do) and overlap a cube, the best first."""
+        places = self._overlapping(value, mask, len(self) if rule is None else self.place(rule))
+        return [self.rules[place] for place in places]
+
+    def _overlapping(self, value: int, mask: int, above: int) -> list[int]:
+        values, masks = self.columns
+        found: list[int] = np.flatnonzero(((values[:above] ^ value) & masks[:above] & mask) == 0).tolist()
+        return found
+
+    def has_winner(self, rule: Rule | None, value: int, mask: int) -> bool:
+        """Tell whether a rule that wins over `rule` overlaps a cube."""
+        above = len(self) if rule is None else self.place(rule)
+        values, masks = self.columns
+        return bool((((values[:above] ^ value) & masks[:above] & mask) == 0).any())
+
+    def all_answer(self, value: int, mask: int, out: int | None) -> bool:
+        """Tell whether every address of a cube has the same, given, answer."""
+        rest = np.array([(value, mask)], np.int64)
+        for place in self._overlapping(value, mask, len(self)):
+            rule = self.rules[place]
+            left = residual_after(rest, rule.value, rule.mask)
+            if left is rest:  # nothing of the cube comes to this rule
+                continue
+            if rule.out != out:
+                return False
+            rest = left
+            if not len(rest):
+                return True
+        return out is None
+
+    def apply(self, update: Update) -> None:
+        """Change the table.
+
+        Raises
+        ------
+        ValueError
+            An id to add that is there, or one to delete or change that is not.
+        """
+        kind, rule = update
+        if (rule.id in self._by_id) == (kind == "add"):
+            raise ValueError(f"{kind} of rule {rule.id}, which is {'there' if kind == 'add' else 'not there'}")
+        if kind == "add":
+            self._check(rule)
+            self._insert(rule)
+        elif kind == "del":
+            self._remove(self._by_id[rule.id])
+        elif kind == "mod":
+            old = self._by_id[rule.id]
+            place = self.place(old)
+            self.rules[place] = self._by_id[rule.id] = old._replace(out=rule.out)
+        else:
+            raise ValueError(f"an update is add, del or mod, not {kind}")
+
+    def _insert(self, rule: Rule) -> None:
+        place = self.place(rule)
+        self.rules.insert(place, rule)
+        self._orders.insert(place, rule.order)
+        self._by_id[rule.id] = rule
+        self._columns = None
+
+    def _remove(self, rule: Rule) -> None:
+        place = self.place(rule)
+        del self.rules[place], self._orders[place], self._by_id[rule.id]
+        self._columns = None
