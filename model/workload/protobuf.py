@@ -48,6 +48,8 @@ def varint(content: bytes, at: int, end: int) -> tuple[int, int]:
     WireError
         It goes on beyond `end`, or has more than 64 bits.
     """
+    if at < end and content[at] < 128:  # most are
+        return content[at], at + 1
     value = shift = 0
     for place in range(at, min(end, at + _LONGEST)):
         byte = content[place]
@@ -105,16 +107,18 @@ def varints(content: bytes, at: int, end: int) -> NDArray[np.uint64]:
         The last one goes on beyond `end`, or one has more than 64 bits.
     """
     octets = np.frombuffer(content, np.uint8, end - at, at)
-    last = np.flatnonzero(octets < 128)
-    if not len(octets):
-        return np.empty(0, np.uint64)
+    ends = octets < 128
+    if ends.all():  # also if there is none
+        return octets.astype(np.uint64)
+    last = ends.nonzero()[0]
     if octets[-1] >= 128:
         raise WireError(f"byte {end}: truncated: the last number of a list goes on")
     first = np.concatenate([[0], last[:-1] + 1])
     length = last - first + 1
-    wrong = np.flatnonzero((length > _LONGEST) | ((length == _LONGEST) & (octets[last] > 1)))
-    if len(wrong):
-        raise WireError(f"byte {at + first[wrong[0]]}: a number of more than 64 bits")
+    if length.max() >= _LONGEST:
+        wrong = np.flatnonzero((length > _LONGEST) | ((length == _LONGEST) & (octets[last] > 1)))
+        if len(wrong):
+            raise WireError(f"byte {at + first[wrong[0]]}: a number of more than 64 bits")
     shift = (np.arange(len(octets)) - np.repeat(first, length)) * 7
     return np.bitwise_or.reduceat((octets & 127).astype(np.uint64) << shift.astype(np.uint64), first)
 
