@@ -111,6 +111,44 @@ class TraceWorkload(ProgramWorkload):
     or a shipped trace: `shipped:is.A.64`."""
 
 
+class ChakraWorkload(ProgramWorkload):
+    """Execution traces of Chakra, a file for each rank."""
+
+    kind: Literal["chakra"]
+    """Execution traces of Chakra."""
+    file: ConfigPath
+    """What the names of the files begin with: `PREFIX` of `PREFIX.0.et` (or `.et.gz`), `PREFIX.1.et`, …; relative to
+    this configuration file."""
+    process_groups: ConfigPath | None = None
+    """JSON file of process groups, `{"1": [0, 1], …}` (default: `PREFIX.json` if it is there)."""
+    dimensions: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Sizes of the network that `involved_dim` speaks of, the first one counts fastest; their product is the number of
+    ranks."""
+    all_gather_size: Literal["part", "whole"] = "part"
+    """What `comm_size` of an all-gather counts: what a rank contributes, or what it has at the end."""
+    broadcast: Literal["replay", "expand"] = "replay"
+    """A broadcast takes the time that the trace has, or is sent by the algorithm of `collectives.bcast`."""
+    honour_ctrl_deps: bool = False
+    """A node waits for its `ctrl_deps`, too."""
+    durations: Literal["replay", "roofline"] = "replay"
+    """Computations take the time that the trace has, or max(operations / `peak_gflops`,
+    bytes / `memory_gigabytes_per_s`) where it counts either."""
+    peak_gflops: Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)] | None = None
+    """For `durations: roofline`: 10⁹ operations per second of a rank."""
+    memory_gigabytes_per_s: Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)] | None = None
+    """For `durations: roofline`: 10⁹ bytes per second of its memory."""
+    unknown_nodes: Literal["refuse", "skip"] = "refuse"
+    """Nodes of unknown types: an error, or taken as nodes that take no time."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that the roofline has its numbers, and nothing else has."""
+        for key in ("peak_gflops", "memory_gigabytes_per_s"):
+            if self.durations == "roofline" and getattr(self, key) is None:
+                yield Problem(key, "missing; durations=roofline needs it")
+            if self.durations != "roofline" and getattr(self, key) is not None:
+                yield Problem(key, f"is for durations=roofline only, not durations={self.durations}")
+
+
 class CollectiveWorkload(ProgramWorkload):
     """One collective operation of MPI, again and again, by its algorithm in `collectives`."""
 
@@ -240,7 +278,7 @@ class TrainingWorkload(GeneratedWorkload):
 
 
 WorkloadConfig = Annotated[
-    SyntheticWorkload | TraceWorkload | CollectiveWorkload | NpbWorkload | MatrixProductWorkload | GraphSearchWorkload
-    | HimenoWorkload | DpsnnWorkload | TrainingWorkload,
+    SyntheticWorkload | TraceWorkload | ChakraWorkload | CollectiveWorkload | NpbWorkload | MatrixProductWorkload
+    | GraphSearchWorkload | HimenoWorkload | DpsnnWorkload | TrainingWorkload,
     Field(discriminator="kind"),
 ]

@@ -79,6 +79,8 @@ class Schedule:
         What may start when an operation is complete (`requires`), and when it has started (`irequires`).
     line : ndarray, int64[operation], optional
         Lines in a text.
+    node : ndarray, uint64[operation], optional
+        Nodes of execution traces that they come from: `file` is what the names of the traces begin with.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Schedule:
     at_end: Edges
     at_start: Edges
     line: NDArray[np.int64] | None = None
+    node: NDArray[np.uint64] | None = None
 
     @property
     def ranks(self) -> int:
@@ -118,6 +121,8 @@ class Schedule:
         if self.line is not None:
             return f"{self.file}:{self.line[operation]}"
         rank = self.rank_of(operation)
+        if self.node is not None:
+            return f"{self.file}.{rank}.et: node {self.node[operation]}"
         inside = f"rank {rank}, operation {operation - int(self.first[rank])}"
         return f"{self.file}: {inside}" if self.file else inside
 

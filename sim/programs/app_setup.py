@@ -177,7 +177,7 @@ def checked_program(config: Config, form: str = "trace") -> Trace | Schedule:
     config : Config
         The file.
     form : str
-        trace, or a form of a schedule; a file of GOAL is a schedule in any case.
+        trace, or a form of a schedule; a file of GOAL and traces of Chakra are a schedule in any case.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def program_workload(config: Config) -> ProgramWorkload:
     if not isinstance(config.workload, ProgramWorkload):
         raise ApplicationError(
             "workload: a program is needed "
-            "(kind: npb, matrix_product, bfs, himeno, dpsnn, training, collective or trace)"
+            "(kind: npb, matrix_product, bfs, himeno, dpsnn, training, collective, trace or chakra)"
         )
     return config.workload
 

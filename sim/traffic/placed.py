@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.apps.generated import generated_trace
 from hopforge.model.config.workload import (
+    ChakraWorkload,
     CollectiveWorkload,
     GeneratedWorkload,
     MappingConfig,
@@ -257,6 +258,11 @@ def _program_trace(config: ProgramWorkload, hosts: int, seed: int) -> Trace:
                 " runs it"
             )
         return kept_trace(config.file)
+    if isinstance(config, ChakraWorkload):
+        raise WorkloadError(
+            f"workload.file: {config.file} are execution traces of Chakra, no time-independent trace; hopforge app"
+            " runs them"
+        )
     if isinstance(config, CollectiveWorkload):
         return collective_trace(config, hosts)
     assert isinstance(config, GeneratedWorkload), "checked by model.config"

@@ -1,10 +1,11 @@
-"""Programs as graphs: a schedule of GOAL that is read, or any other program written as one."""
+"""Programs as graphs: a schedule of GOAL or traces of Chakra that are read, or any other program written as one."""
 
 import numpy as np
 
-from hopforge.model.config.workload import ProgramWorkload, TraceWorkload
+from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload, TraceWorkload
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
+from hopforge.model.workload.chakra_files import read_chakra
 from hopforge.model.workload.goal_files import is_goal, read_goal
 from hopforge.model.workload.program import Program, compile_program
 from hopforge.model.workload.program_schedule import program_schedule
@@ -34,6 +35,8 @@ def workload_schedule(config: ProgramWorkload, hosts: int, seed: int, host_gflop
     GoalError, WorkloadError, TraceError, AppError
         A bad file, or a program that does not run so.
     """
+    if isinstance(config, ChakraWorkload):
+        return slowed_schedule(once(("chakra", config), lambda: read_chakra(config)), config.computing, seed)
     if is_schedule(config):
         assert isinstance(config, TraceWorkload), "only those are read"
         read = once(("goal", config.file), lambda: read_goal(config.file))
@@ -70,5 +73,5 @@ def place_schedule(schedule: Schedule, config: ProgramWorkload, topology: Topolo
 
 
 def is_schedule(config: ProgramWorkload) -> bool:
-    """Tell whether a workload is a schedule already: a file of GOAL."""
-    return isinstance(config, TraceWorkload) and is_goal(config.file)
+    """Tell whether a workload is a schedule already: a file of GOAL, or traces of Chakra."""
+    return isinstance(config, ChakraWorkload) or (isinstance(config, TraceWorkload) and is_goal(config.file))

@@ -234,6 +234,36 @@ def test_a_program_becomes_a_schedule_and_that_another_one(
     assert hopforge(monkeypatch, "workload", "y.yml") == 2
     assert "--to trace" in capsys.readouterr().err
     assert hopforge(monkeypatch, "workload", "y.yml", "--to", "tar") == 2
-    assert "--to must be one of trace, goal, goal-binary, not tar" in capsys.readouterr().err
+    assert "--to must be one of trace, goal, goal-binary, chakra, not tar" in capsys.readouterr().err
     assert hopforge(monkeypatch, "hits", "y.yml") == 2
     assert "is a schedule of GOAL, no time-independent trace" in capsys.readouterr().err
+
+
+def test_a_program_becomes_traces_of_chakra_and_these_the_same_schedule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = written(tmp_path, 2)
+    assert hopforge(monkeypatch, "workload", config, "--to", "goal", "-o", "x.goal") in (0, None)
+    assert hopforge(monkeypatch, "workload", config, "--to", "chakra", "-o", "new") in (0, None)
+    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["trace.0.et", "trace.1.et"]
+    (tmp_path / "y.yml").write_text(
+        "name: y\ntopology: {kind: mesh, radices: [2, 2]}\nworkload: {kind: chakra, file: new/trace}\n"
+    )
+    assert hopforge(monkeypatch, "workload", "y.yml", "--to", "goal", "-o", "y.goal") in (0, None)
+    assert (tmp_path / "y.goal").read_text() == (tmp_path / "x.goal").read_text()
+    assert hopforge(monkeypatch, "app", "y.yml", "--engine", "loggops") in (0, None)
+    assert "trace, 2 ranks" in capsys.readouterr().out
+    assert hopforge(monkeypatch, "workload", config, "--to", "chakra", "-o", "new") == 2
+    assert "new: exists already" in capsys.readouterr().err
+    assert hopforge(monkeypatch, "hits", "y.yml") == 2
+    assert "execution traces of Chakra, no time-independent trace" in capsys.readouterr().err
+    (tmp_path / "new" / "trace.1.et").write_bytes(b"\x05\x0a\x09")
+    assert hopforge(monkeypatch, "check", "y.yml") == 2
+    assert "trace.1.et: byte 0: truncated: a message of 5 bytes" in " ".join(capsys.readouterr().out.split())
+    (tmp_path / "new" / "trace.1.et").unlink()
+    (tmp_path / "new" / "trace.0.et").unlink()
+    assert hopforge(monkeypatch, "app", "y.yml") == 2
+    said = capsys.readouterr().err
+    assert "new/trace.0.et: there is no such file" in said
+    assert said.count("\n") == 1

@@ -113,32 +113,35 @@ def _run_program(config: "Config", program: Path, ranks: int | None, arguments: 
 def workload(
     config: ConfigPath,
     to: Annotated[
-        str, typer.Option(metavar="FORM", help="trace (a folder), goal or goal-binary (a file).")
+        str, typer.Option(metavar="FORM", help="trace or chakra (a folder), goal or goal-binary (a file).")
     ] = "trace",
     output: Annotated[
         Path | None,
         typer.Option(
             "--output", "-o", help="New folder of the trace (default: build/NAME/workload); new file of a schedule "
-            "(default: build/NAME/workload.goal or .bin).",
+            "of GOAL (default: build/NAME/workload.goal or .bin).",
         ),
     ] = None,
 ) -> None:
-    """Write the program of section `workload` as a time-independent trace, or as a schedule of GOAL.
+    """Write the program of section `workload` as time-independent trace, schedule of GOAL or traces of Chakra.
 
     A trace is a text for each rank; SimGrid replays it. A schedule is a graph of computations, sends and receives, with
-    times in nanoseconds by app.host_gflops (docs/definitions/goal.md). `workload.kind: trace` reads both.
+    times in nanoseconds by app.host_gflops (docs/definitions/goal.md). `workload.kind: trace` reads both. Traces of
+    Chakra are such a graph as a file for each rank, trace.RANK.et (docs/definitions/chakra.md); `kind: chakra` reads
+    them.
 
     Example:
 
     hopforge workload configs/app_mg_torus.yml --to goal
     """
+    from hopforge.model.workload.chakra_files import write_chakra
     from hopforge.model.workload.goal_files import WRITERS, write_goal
     from hopforge.model.workload.read_trace import write_trace
     from hopforge.model.workload.schedule import Schedule
     from hopforge.sim.programs.application import trace_rows
     from hopforge.sim.start.preparation import prepare
 
-    forms = ("trace", *WRITERS)
+    forms = ("trace", *WRITERS, "chakra")
     if to not in forms:
         raise typer.BadParameter(f"--to must be one of {', '.join(forms)}, not {to}")
     checked = read(config, "workload")
@@ -146,9 +149,12 @@ def workload(
     program = prepare("workload", checked, form=to)
     if isinstance(program, Schedule):
         if to == "trace":
-            raise typer.BadParameter(f"--to trace: {program.file} is a schedule; goal and goal-binary write one")
-        target = target if output is not None else target.with_suffix(WRITERS[to][0])
-        write_goal(program, target, to)
+            raise typer.BadParameter(f"--to trace: {program.file} is a schedule; {', '.join(forms[1:])} write one")
+        if to == "chakra":
+            write_chakra(program, target)
+        else:
+            target = target if output is not None else target.with_suffix(WRITERS[to][0])
+            write_goal(program, target, to)
     else:
         write_trace(program, target)
     show_rows(trace_rows(program))
