@@ -67,4 +67,13 @@ def _reads(config: Config, key: str) -> bool:
         return True
     if key in _OF_RINGS and algorithm != "nca" and config.topology.kind != "torus":
         return False
+    if algorithm == "valiant" and key in {"root", *_OF_RINGS}:
+        return (key == "root") == _is_valiant_of_ways(config)
     return algorithm in ROUTING_KEYS.get(key, {algorithm})
+
+
+def _is_valiant_of_ways(config: Config) -> bool:
+    """Tell whether `valiant` is that of any network; on meshes and tori it is that of dimension order if it can be."""
+    routing = config.routing
+    asked = routing.ways or routing.classes or routing.spread or routing.over != "routers"
+    return bool(asked) or config.topology.kind not in ("mesh", "torus")

@@ -299,10 +299,11 @@ def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table
 def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Dimension order to a random router, then to the destination; each part has VCs of its own (2 mesh, 4 torus).
 
-    On other networks, and with `ways` or `classes`: `detours`.
+    On other networks, and with `ways`, `classes`, `spread` or another `over`: `detours`.
     """
-    given = options.get("ways") or options.get("classes") or options.get("over", "routers") != "routers"
-    if topology.kind not in ("mesh", "torus") or given:
+    given = [options.get(key) for key in ("ways", "classes", "spread")]
+    asked = any(given) or options.get("over", "routers") != "routers"
+    if topology.kind not in ("mesh", "torus") or asked:
         return detours.prepare_valiant(topology, vcs, options)
     classes = 1 if topology.kind == "mesh" else 2
     need_vcs(f"valiant on a {topology.kind}", vcs, 2 * classes)

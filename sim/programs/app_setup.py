@@ -123,16 +123,24 @@ def _prepare_flow(config: Config) -> AppSetup:
     return AppSetup(config, topology, placed, backend, routes, caches)
 
 
+#: key of `app` that a schedule has no use for → why
+_HAS_TIMES = {"host_gflops": "it has times, in units of app.loggops.unit_ns"}
+_NOT_OF_SCHEDULES = {
+    "eager_bytes": "app.loggops.S says which messages a sender waits for",
+    "buffered_bytes": "messages start when the cpu is done with them (app.loggops.o)",
+    **_HAS_TIMES,
+}
+
+
+def _refuse_keys(config: Config, keys: dict[str, str]) -> None:
+    for key, instead in keys.items():
+        if key in config.app.model_fields_set:
+            raise ApplicationError(f"app.{key}: is not for a schedule of GOAL: {instead}")
+
+
 def _check_schedule(config: Config) -> None:
     """Refuse keys of `app` that a schedule on the network has no use for, by name."""
-    written = config.app.model_fields_set
-    for key, instead in (
-        ("eager_bytes", "app.loggops.S says which messages a sender waits for"),
-        ("buffered_bytes", "messages start when the cpu is done with them (app.loggops.o)"),
-        ("host_gflops", "it has times, in units of app.loggops.unit_ns"),
-    ):
-        if key in written:
-            raise ApplicationError(f"app.{key}: is not for a schedule of GOAL: {instead}")
+    _refuse_keys(config, _NOT_OF_SCHEDULES)
     if config.app.backend == "simgrid":
         raise ApplicationError("app.backend: must be embedded or auto with a schedule of GOAL, not simgrid")
     if config.app.lookup == "cache":
@@ -161,7 +169,10 @@ def _prepare_packet(config: Config) -> AppSetup:
 
 
 def _prepare_loggops(config: Config) -> ScheduleSetup:
-    return prepare_loggops(config, program_workload(config))
+    workload = program_workload(config)
+    if is_schedule(workload):
+        _refuse_keys(config, _HAS_TIMES)
+    return prepare_loggops(config, workload)
 
 
 ENGINES: dict[str, Callable[[Config], AppSetup | ScheduleSetup]] = {

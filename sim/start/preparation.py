@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from hopforge.model.config import Config
 from hopforge.model.config.load import suited
 from hopforge.model.config.uses import unused_sections, uses_keys
+from hopforge.model.config.workload import TraceWorkload
 
 __all__ = ["COMMANDS", "Command", "for_command", "prepare"]
 
@@ -79,8 +80,20 @@ def for_command(command: str, config: Config) -> Config:
     """
     entry = COMMANDS[command]
     config = suited(config, hardware=entry.hardware, keys=uses_keys(config, command)).model_copy()
-    config._unused = tuple(unused_sections(config, [command]))
+    config._unused = (*unused_sections(config, [command]), *_unread_of_program(command, config))
     return config
+
+
+def _unread_of_program(command: str, config: Config) -> list[str]:
+    """Return the keys that are not read with the program of a file; only traces have to be looked at."""
+    variants = (config, *config.variants.values())
+    if not (command == "app" or (command == "sweep" and "app" in config.written)):
+        return []
+    if not any(isinstance(each.workload, TraceWorkload) for each in variants):
+        return []
+    from hopforge.sim.programs.schedule_keys import unread_program_keys  # noqa: PLC0415 - loads kernels
+
+    return unread_program_keys(variants)
 
 
 def prepare(command: str, config: Config, **options: Any) -> Any:

@@ -98,6 +98,11 @@ def test_the_table_says_what_algorithms_read(monkeypatch) -> None:
         ("algorithm: dor, ties: random", "kind: mesh, radices: [4, 4]", ["routing.ties"]),
         ("algorithm: nca, ties: random", "kind: fat_tree, k: 2, n: 3", []),
         ("algorithm: ugal, rule: double, alpha: 0.5", "kind: slim_fly, q: 5", ["routing.alpha"]),
+        ("algorithm: valiant, root: 1, ties: key", "kind: torus, radices: [4, 4]", ["routing.root"]),
+        ("algorithm: valiant, root: 1, ties: key, spread: packet", "kind: torus, radices: [4, 4]", ["routing.ties"]),
+        ("algorithm: valiant, root: 1, vc_rule: fixed, ways: one", "kind: torus, radices: [4]", ["routing.vc_rule"]),
+        ("algorithm: valiant, root: 1", "kind: mesh, radices: [4, 4]", ["routing.root"]),
+        ("algorithm: valiant, root: 1", "kind: slim_fly, q: 5", []),
         ("algorithm: file, file: mine.py, bias: 3", "kind: mesh, radices: [4, 4]", []),
     ],
 )

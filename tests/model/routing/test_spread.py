@@ -150,3 +150,13 @@ def test_the_proof_covers_all_ways() -> None:
         config = config_of(HYPERX, f"algorithm: minimal, spread: {spread}")
         plan = routing_plan(config, build(config.topology, config.address))
         assert plan.every is not None and plan.max_candidates == 1 and plan.every_candidates == 2
+
+
+def test_valiant_spreads_on_tori_too() -> None:
+    """There it is Valiant of dimension order by default, which has one way and so does not spread."""
+    torus = "{kind: torus, radices: [4, 4]}"
+    spread, ways = (routing_plan(c, build(c.topology, c.address)) for c in (
+        config_of(torus, f"algorithm: valiant, {key}", 8) for key in ("spread: packet", "ways: all")
+    ))  # fmt: skip
+    assert np.array_equal(spread.table, ways.table)
+    assert (spread.max_candidates, ways.max_candidates) == (1, 4)  # to the opposite corner

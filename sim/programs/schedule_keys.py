@@ -1,0 +1,44 @@
+"""Keys of a file that its program does not read: a schedule of GOAL has its own messages, a trace has no cpus.
+
+Keys that an engine ignores whatever the program is are named by `model.config.uses`.
+"""
+
+from collections.abc import Iterable
+
+from hopforge.model.config import Config
+from hopforge.model.config.workload import ProgramWorkload, TraceWorkload
+from hopforge.sim.traffic.scheduled import is_schedule
+
+#: of `app.loggops`: the network takes their place where there is one
+_OF_NO_NETWORK = ("L", "G")
+
+
+def unread_program_keys(configs: Iterable[Config]) -> list[str]:
+    """Return the keys that the files give and that `hopforge app` does not read with their program, in order.
+
+    Parameters
+    ----------
+    configs : iterable of Config
+        A configuration and its variants; a key that is read in one of them is read.
+    """
+    given: dict[str, bool] = {}
+    for config in configs:
+        if isinstance(config.workload, TraceWorkload):
+            for key, read in _keys(config, config.workload):
+                given[key] = given.get(key, False) or read
+    return [key for key, read in given.items() if not read]
+
+
+def _keys(config: Config, workload: ProgramWorkload) -> Iterable[tuple[str, bool]]:
+    """Yield the keys in question that the file gives, and whether they are read."""
+    schedule, network = is_schedule(workload), config.app.engine != "loggops"
+    if "collectives" in workload.model_fields_set:
+        yield "workload.collectives", not schedule
+    if "loggops" not in config.app.model_fields_set:
+        return
+    if not schedule:
+        yield "app.loggops", not network
+        return
+    for key in _OF_NO_NETWORK:
+        if key in config.app.loggops.model_fields_set:
+            yield f"app.loggops.{key}", not network
