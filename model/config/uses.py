@@ -135,7 +135,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "app.loggops": (
         # a trace may be a schedule, of which all engines read it
         lambda config: config.app.engine != "loggops" and "loggops" in config.app.model_fields_set
-        and getattr(config.workload, "kind", "") != "trace",
+        and getattr(config.workload, "kind", "") not in ("trace", "chakra"),
         set(),
     ),
     **{

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hopforge.model.config import Config
-from hopforge.model.config.workload import ProgramWorkload
+from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.lookup.routes import Routes
@@ -135,16 +135,20 @@ _NOT_OF_SCHEDULES = {
 def _refuse_keys(config: Config, keys: dict[str, str]) -> None:
     for key, instead in keys.items():
         if key in config.app.model_fields_set:
-            raise ApplicationError(f"app.{key}: is not for a schedule of GOAL: {instead}")
+            raise ApplicationError(f"app.{key}: is not for {_named(config)}: {instead}")
+
+
+def _named(config: Config) -> str:
+    return "traces of Chakra" if isinstance(config.workload, ChakraWorkload) else "a schedule of GOAL"
 
 
 def _check_schedule(config: Config) -> None:
     """Refuse keys of `app` that a schedule on the network has no use for, by name."""
     _refuse_keys(config, _NOT_OF_SCHEDULES)
     if config.app.backend == "simgrid":
-        raise ApplicationError("app.backend: must be embedded or auto with a schedule of GOAL, not simgrid")
+        raise ApplicationError(f"app.backend: must be embedded or auto with {_named(config)}, not simgrid")
     if config.app.lookup == "cache":
-        raise ApplicationError("app.lookup: must be hit, miss or conventional with a schedule of GOAL, not cache")
+        raise ApplicationError(f"app.lookup: must be hit, miss or conventional with {_named(config)}, not cache")
 
 
 def _prepare_packet(config: Config) -> AppSetup:

@@ -56,3 +56,13 @@ def test_times_are_no_operations(tmp_path: Path, engine: str) -> None:
     config = for_command("app", parse_config(text(tmp_path, f"engine: {engine}, host_gflops: 3"), keys=False))
     with pytest.raises(UserError, match=r"app\.host_gflops: is not for a schedule of GOAL: it has times"):
         prepare("app", config)
+
+
+def test_traces_of_chakra_have_collectives_and_times(tmp_path: Path) -> None:
+    words = text(tmp_path, f"engine: flow, {LOGGOPS}", ", collectives: {allreduce: ring}").replace("trace", "chakra")
+    assert unused(words) == ("app.loggops.L", "app.loggops.G")
+    assert unused(words.replace("flow", "loggops")) == ()
+    timed = parse_config(text(tmp_path, "engine: flow, host_gflops: 3").replace("trace", "chakra"), keys=False)
+    (tmp_path / "a.goal.0.et").write_bytes(b"\x02\x18\x01")  # a node of metadata
+    with pytest.raises(UserError, match=r"app\.host_gflops: is not for traces of Chakra: it has times"):
+        prepare("app", for_command("app", timed))
