@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -176,3 +177,42 @@ def test_a_value_below_one_thousandth_keeps_its_digits() -> None:
 
     assert cells(Comparison("q", "ns", None, 0.00012345, "a"), None) == ("q", "–", "0.0001234 ns", "no value", "a")
     assert cells(Comparison("q", "%", -3.0, 12345.6, "a"), -0.04) == ("q", "−3 %", "12346 %", "−0.0 %", "a")
+
+
+def coverage() -> dict[str, list[dict[str, str]]]:
+    """Return the rows of the page of coverage: document → rows."""
+    found = {}
+    for path in sorted((RESULTS / "data").glob("coverage-*.csv")):
+        with path.open(newline="") as file:
+            found[path.stem.removeprefix("coverage-")] = list(csv.DictReader(file))
+    assert sorted(found) == ["cache", "dqn", "loren", "outflank", "qadaptive"]
+    return found
+
+
+def test_every_item_of_a_document_has_a_command_or_a_reason() -> None:
+    for document, rows in coverage().items():
+        items = [row["item"] for row in rows]
+        assert len(set(items)) == len(items) > 5, document
+        assert all(row["command"] or row["if there is none, or it differs"] for row in rows), document
+        for kind in ("figure", "table"):  # in each chapter without a gap
+            chapters: dict[str, list[int]] = {}
+            for item in items:
+                if item.startswith(kind):
+                    chapter, _, number = item.removeprefix(kind).strip().rpartition(".")
+                    chapters.setdefault(chapter, []).append(int(number))
+            for chapter, numbers in chapters.items():
+                assert numbers == list(range(1, len(numbers) + 1)), f"{document}: {kind} {chapter}"
+
+
+def test_commands_of_the_coverage_exist_and_no_figure_of_a_paper_is_left_out() -> None:
+    named = {
+        word.strip("`").removeprefix("hopforge reproduce ")
+        for rows in coverage().values()
+        for row in rows
+        for word in re.findall(r"`[^`]+`", row["command"])
+        if not word.startswith(("`hopforge topology ", "`hopforge jobs ", "`--"))
+    }
+    assert named <= set(REPRODUCTIONS)
+    papers = {name for name in REPRODUCTIONS if re.search(r"\.(fig|table)\d+(\.\d+)?$", name)}
+    assert len(papers) > 40
+    assert papers - named == set()
