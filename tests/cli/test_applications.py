@@ -222,7 +222,7 @@ def test_a_program_becomes_a_schedule_and_that_another_one(
     assert hopforge(monkeypatch, "workload", config, "--to", "goal") in (0, None)
     said = capsys.readouterr()
     assert f"wrote build/{config.stem}/workload.goal" in said.out
-    assert "does not use app" not in said.err  # the speed of a rank
+    assert "hopforge workload does not use app.backend\n" in said.err  # but the speed of a rank
     schedule = tmp_path / "build" / config.stem / "workload.goal"
     (tmp_path / "y.yml").write_text(
         f"name: y\ntopology: {{kind: mesh, radices: [2, 2]}}\nworkload: {{kind: trace, file: {schedule}}}\n"

@@ -1,5 +1,6 @@
 """How commands read a configuration, and what they say of it."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,20 @@ def read(path: Path, command: str) -> "Config":
     return for_command(command, load_config(path, keys=False))
 
 
-def say_unused(config: "Config", command: str, used: tuple[str, ...] = ()) -> None:
-    """Print which sections of the file the command did not use, on stderr; `used`: those that an option used."""
-    unused = [section for section in config.unused if section not in used]
+def say_unused(config: "Config", command: str, used: tuple[str, ...] = (), also_unused: Iterable[str] = ()) -> None:
+    """Print which sections of the file the command did not use, on stderr.
+
+    Parameters
+    ----------
+    config : Config
+        As it was read for the command.
+    command : str
+        Its name.
+    used : tuple of str
+        Sections and keys that an option used.
+    also_unused : iterable of str
+        Keys that it left out in these sections.
+    """
+    unused = [*(section for section in config.unused if section not in used), *also_unused]
     if unused:
         complain(f"hopforge {command} does not use {', '.join(unused)}")
