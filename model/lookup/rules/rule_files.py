@@ -151,7 +151,7 @@ def _next_hop(line: _Line, field: str, word: str, hops: NextHops) -> int:
         raise line.error(field, "names no next hop")
     number = hops.number(word)
     if number is None:
-        raise line.error(field, f"next hop {word!r} does not exist; there are {hops.words()}")
+        raise line.error(field, f"{word!r} does not exist; known: {hops.words()}")
     return number
 
 

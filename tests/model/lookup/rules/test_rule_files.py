@@ -49,8 +49,8 @@ BAD = [
     ("t.txt", "10.0.0.256/32 a\n", "1: prefix: 10.0.0.256 has a part above 255"),
     ("t.txt", "10.0.0.0/8\n", "1: line: must have a prefix and a next hop, not 1 words"),
     ("t.txt", "10.0.0.0/8 a\n10.0.0.0/8 a\n", "2: prefix: 10.0.0.0/8 stands in"),
-    ("t.txt", "hops: 2\n0.0.0.0/0 2\n", "2: next hop: next hop '2' does not exist; there are 0, 1"),
-    ("t.txt", "hops: a b\n0.0.0.0/0 c\n", "2: next hop: next hop 'c' does not exist; there are a, b"),
+    ("t.txt", "hops: 2\n0.0.0.0/0 2\n", "2: next hop: '2' does not exist; known: 0, 1"),
+    ("t.txt", "hops: a b\n0.0.0.0/0 c\n", "2: next hop: 'c' does not exist; known: a, b"),
     ("t.txt", "hops:\n0.0.0.0/0 c\n", "1: hops: names no next hop"),
     ("t.txt", "width: 63\n", "1: width: must be 1 to 62, not 63"),
     ("t.txt", "width: 8\n10.0.0.0/8 a\n", "2: prefix: 10.0.0.0 has 32 bits, not 8"),
@@ -89,7 +89,7 @@ def test_a_mistake_is_one_line(tmp_path, name, text, words):
 
 
 def test_next_hops_from_the_caller(tmp_path):
-    with pytest.raises(RuleFileError, match="1: next hop: next hop '3' does not exist; there are 0, 1, 2"):
+    with pytest.raises(RuleFileError, match="1: next hop: '3' does not exist; known: 0, 1, 2"):
         read(tmp_path, "t.txt", "0.0.0.0/0 3\n", hops=3)
 
 
