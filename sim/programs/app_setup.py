@@ -167,6 +167,7 @@ def _prepare_packet(config: Config) -> AppSetup:
             packet_config(config), config.simulation.load, config.seed, placed=sending_program(placed)
         )
         return AppSetup(config, run.topology, placed, simulation=run, schedule=schedule)
+    check_computing(workload, config.app.host_gflops, "app.host_gflops")
     run = Simulation(packet_config(config), config.simulation.load, config.seed)
     assert run.placed is not None, "traffic.source is program"
     return AppSetup(config, run.topology, run.placed, simulation=run)

@@ -91,8 +91,7 @@ def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:
     traffic, workload = config.traffic, config.workload
     assert isinstance(workload, ProgramWorkload), "checked by model.config"
     if not is_schedule(workload):
-        speed = "app.host_gflops" if config.app.engine == "packet" else "traffic.cycles_per_flop"
-        check_computing(workload, traffic.cycles_per_flop, speed)
+        check_computing(workload, traffic.cycles_per_flop, "traffic.cycles_per_flop")
     return ProgramSource(
         program=placed.program,
         host=placed.host,

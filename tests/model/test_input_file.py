@@ -185,6 +185,7 @@ OWN_FILES = {
     "sim/cosim/lookup_variants.py": "what finished runs of ours left",
     "gen/processor_time.py": "/proc",
     "gen/synth_cells.py": "bytes that were read before",
+    "model/workload/job_log.py": "bytes that were read before",
 }
 _READERS = {"read_text", "read_bytes", "open", "read_csv", "read_parquet", "loadtxt", "genfromtxt", "fromfile"}
 
