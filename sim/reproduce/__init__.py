@@ -40,6 +40,7 @@ from hopforge.sim.reproduce import (
     qadaptive_cost,
     qadaptive_loads,
     qadaptive_outage,
+    routing_methods,
     table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
@@ -80,6 +81,7 @@ REPRODUCTIONS = index_by_name(
     apps_study.REPRODUCTIONS,
     apps_engines.REPRODUCTIONS,
     apps_links.REPRODUCTIONS,
+    routing_methods.REPRODUCTIONS,
 )
 
 __all__ = [

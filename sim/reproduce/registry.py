@@ -38,6 +38,8 @@ class Options:
         Folder with more recorded programs than the shipped ones; None: the shipped ones only.
     reference, configs
         Other runs of BookSim (CSV), and the folder of our configurations for them; None: the shipped ones.
+    hosts
+        About how many the compared networks have; None: as `full` says.
     """
 
     full: bool = False
@@ -46,6 +48,7 @@ class Options:
     traces: Path | None = None
     reference: Path | None = None
     configs: Path | None = None
+    hosts: int | None = None
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ def page_command(patterns: Sequence[str], options: Options) -> str:
         for name in ("liberty", "traces", "reference", "configs")
         if (path := getattr(options, name))
     ]
+    flags += [f"--hosts {options.hosts}"] if options.hosts else []
     full = ["--full"] if options.full else []
     return " ".join(["hopforge reproduce", *quoted, *flags, *full, "--page FILE"])
 

@@ -59,7 +59,7 @@ def select(patterns: Sequence[str], table: Mapping[str, Reproduction]) -> list[R
 def _inputs(reproduction: Reproduction, options: Options) -> dict[str, Path]:
     """Return the files and folders that the user gave and the reproduction reads, by their options."""
     given = {name: getattr(options, name) for name in reproduction.uses}
-    return {name: path for name, path in given.items() if path is not None}
+    return {name: path for name, path in given.items() if isinstance(path, Path)}
 
 
 def wanted_point(reproduction: Reproduction, point: Point, options: Options) -> Wanted:
@@ -138,6 +138,7 @@ def _command(reproduction: Reproduction, options: Options) -> list[str]:
     """Return the command that repeats this figure alone; inputs by their bare names."""
     words = ["hopforge", "reproduce", reproduction.name, *(["--full"] if options.full else [])]
     words += ["--seed", str(options.seed)]
+    words += ["--hosts", str(options.hosts)] if options.hosts and "hosts" in reproduction.uses else []
     for name, path in _inputs(reproduction, options).items():
         words += [f"--{name}", path.name]
     return words
@@ -163,6 +164,7 @@ def _write_results(
         "assumptions": list(reproduction.assumptions),
         "variant": "full" if options.full else "quick",
         "seed": options.seed,
+        **({"hosts": options.hosts} if options.hosts and "hosts" in reproduction.uses else {}),
         "inputs": {
             name: {"name": path.name, "sha256": file_digest(path)}
             for name, path in _inputs(reproduction, options).items()

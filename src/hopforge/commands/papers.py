@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hopforge.commands.terminal import complain, output_folder
+from hopforge.model.errors import UserError
 from hopforge.model.seeds import MOST_SEED
 
 
@@ -29,6 +30,9 @@ def reproduce(
         Path | None,
         typer.Option(metavar="DIR", help="booksim: folder with a CASE.yml or CASE.cfg (BookSim's own) for each case."),
     ] = None,
+    hosts: Annotated[
+        int | None, typer.Option(help="routing.*: networks of about 100, 1000 (--full) or 10000 hosts.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Figures that draw at random: more trials.")] = False,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of every random draw.")] = 1,
     page: Annotated[Path | None, typer.Option(help="Write all comparisons to this file, as Markdown.")] = None,
@@ -47,9 +51,12 @@ def reproduce(
     from hopforge.sim.reproduce import REPRODUCTIONS, Options
     from hopforge.sim.reproduce.booksim import own_reproductions, refused_cases
     from hopforge.sim.reproduce.report import list_text, run_and_show
+    from hopforge.sim.reproduce.routing_networks import SIZES
 
     console = Console()
-    options = Options(full=full, seed=seed, liberty=liberty, traces=traces, reference=reference, configs=configs)
+    if hosts is not None and hosts not in SIZES:
+        raise UserError(f"--hosts: must be {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]}, not {hosts}")
+    options = Options(full, seed, liberty, traces, reference, configs, hosts)
     known = REPRODUCTIONS if reference is None and configs is None else own_reproductions(options)
     refused = [] if known is REPRODUCTIONS else refused_cases(options)
     if refused:
