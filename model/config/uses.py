@@ -115,6 +115,13 @@ def _beside_loggops(key: str) -> Callable[[Config], bool]:
     return lambda config: config.app.engine == "loggops" and key in config.app.model_fields_set
 
 
+def _cuts_no_messages(config: Config) -> bool:
+    """Tell whether a file says how long packets are, and its engine has none."""
+    workload = config.workload
+    given = isinstance(workload, ProgramWorkload) and "mtu_bytes" in workload.model_fields_set
+    return given and config.app.engine == "loggops"
+
+
 _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "lookup.cache.protection": (lambda config: config.lookup.cache.protection != "none", _ENGINE_HARDWARE),
     "router.protection": (lambda config: config.router.protection != "none", _ROUTER_HARDWARE),
@@ -138,6 +145,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         and getattr(config.workload, "kind", "") not in ("trace", "chakra"),
         set(),
     ),
+    "workload.mtu_bytes": (_cuts_no_messages, set(USES) - {"app", "sweep"}),
     **{
         f"app.{key}": (_beside_loggops(key), set())
         for key in AppConfig.model_fields

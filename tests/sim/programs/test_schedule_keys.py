@@ -45,6 +45,13 @@ def test_schedules_have_no_collectives(tmp_path: Path) -> None:
     assert unused(words) == ("workload.collectives",)
 
 
+def test_messages_of_loggops_are_not_cut(tmp_path: Path) -> None:
+    words = text(tmp_path, "engine: loggops", ", mtu_bytes: 512")
+    assert unused(words) == unused(words, "sweep") == ("workload.mtu_bytes",)
+    assert unused(words.replace("loggops", "flow")) == ()
+    assert "workload.mtu_bytes" not in unused(words, "hits")
+
+
 def test_traces_have_no_cpus_on_a_network(tmp_path: Path) -> None:
     words = text(tmp_path, LOGGOPS).replace("a.goal", "trace")
     assert unused(words) == ("app.loggops",)
