@@ -139,6 +139,8 @@ class Reproduction:
         What stands beside ours, the heading of its column.
     aliases
         Other names under which it is found.
+    table
+        (all rows, options) → one table for people, printed and written beside the comparison; None: it has none.
     parallel
         Points are measured on all cores; `measure` is a function of a module and takes seconds or more.
     """
@@ -154,6 +156,7 @@ class Reproduction:
     uses: tuple[str, ...] = ()
     reference: str = "paper"
     aliases: tuple[str, ...] = ()
+    table: Callable[[pd.DataFrame, Options], pd.DataFrame] | None = None
     parallel: bool = False
 
 

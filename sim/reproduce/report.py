@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -47,7 +48,17 @@ def outcome_group(outcome: Outcome) -> Group:
         f" ({outcome.resumed_points} of {outcome.points} points from an earlier run)" if outcome.resumed_points else ""
     )
     written = Text(f"written: {outcome.folder}{resumed}")
-    return Group(table, *lines, written, Text(""))
+    shown = [] if outcome.table is None else [_shown(outcome.table)]
+    return Group(*shown, table, *lines, written, Text(""))
+
+
+def _shown(data: pd.DataFrame) -> Table:
+    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    for column in data:
+        table.add_column(str(column))
+    for row in data.itertuples(index=False):
+        table.add_row(*map(str, row))
+    return table
 
 
 def page_command(patterns: Sequence[str], options: Options) -> str:

@@ -225,6 +225,21 @@ def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
     return found
 
 
+def _table(data: pd.DataFrame, options: Options) -> pd.DataFrame:
+    """One row for each method: saturation and latency at half of it for each kind of traffic, then what it costs."""
+    rows = []
+    for name in METHODS[str(data["network"].iloc[0])]:
+        part = data[data["method"] == name].set_index("pattern")
+        first = part.iloc[0]
+        row = {"method": name, "VCs needed": f"{first['vcs_needed']:.0f} of {first['vcs']:.0f}"}
+        for pattern in PATTERNS:
+            if pattern in part.index:
+                one = part.loc[pattern]
+                row[pattern] = f"{one['saturation']:.3f}, {one['latency_ns']:.0f} ns"
+        rows.append(row | {"mm² a host": f"{first['area_mm2'] / first['hosts_there']:.3f}"})
+    return pd.DataFrame(rows)
+
+
 def _draw(network: str, data: pd.DataFrame, options: Options) -> Figure:
     figure, panels = new_figure(panels=2, columns=1, width_in=12)
     hosts = int(data["hosts_there"].iloc[0])
@@ -253,7 +268,7 @@ REPRODUCTIONS: Sequence[Reproduction] = tuple(
         f"routing.{network}", f"Routing methods on one network: {title}",
         "no paper's figure: methods of literature side by side", _ASSUMPTIONS,
         partial(_points, network), _measure, _compare, partial(_draw, network),
-        uses=("hosts",), reference="bound", parallel=True,
+        uses=("hosts",), reference="bound", table=_table, parallel=True,
     )
     for network, title in TITLES.items()
 )  # fmt: skip

@@ -37,6 +37,8 @@ class Outcome:
     points: int
     resumed_points: int
     """How many of the points were taken from an earlier run."""
+    table: pd.DataFrame | None = None
+    """For people, if the reproduction has one."""
 
 
 def select(patterns: Sequence[str], table: Mapping[str, Reproduction]) -> list[Reproduction]:
@@ -98,10 +100,10 @@ def run_reproduction(
 ) -> Outcome:
     """Measure every point that an earlier run has not finished, then write the results to `folder`/`name`.
 
-    Written are ``data.csv``, ``figure.png``, ``comparison.csv`` and ``metadata.json``, and ``times.csv`` where points
-    tell how long they took. Finished points lie in ``points/`` and are taken from there when the run is repeated after
-    an interruption. `tell` is called with a line about points that are measured again, because the program or an input
-    has changed, and about a process that was killed.
+    Written are ``data.csv``, ``figure.png``, ``comparison.csv`` and ``metadata.json``, ``times.csv`` where points
+    tell how long they took, and ``table.csv`` of a reproduction that has a table. Finished points lie in ``points/``
+    and are taken from there when the run is repeated after an interruption. `tell` is called with a line about points
+    that are measured again, because the program or an input has changed, and about a process that was killed.
 
     Raises
     ------
@@ -128,10 +130,11 @@ def run_reproduction(
         )  # fmt: skip
         data = pd.DataFrame([row for rows in measured for row in rows])
         comparisons = tuple(reproduction.compare(data, options))
-        files = _write_results(reproduction, target, points, data, comparisons, options)
+        shown = None if reproduction.table is None else reproduction.table(data, options)
+        files = _write_results(reproduction, target, points, data, shown, comparisons, options)
     except OSError as error:
         raise UserError(f"{error.filename or target}: {error.strerror or error}") from error
-    return Outcome(reproduction, comparisons, target, files, len(points), first[0])
+    return Outcome(reproduction, comparisons, target, files, len(points), first[0], shown)
 
 
 def _command(reproduction: Reproduction, options: Options) -> list[str]:
@@ -149,6 +152,7 @@ def _write_results(
     target: Path,
     points: Sequence[Point],
     data: pd.DataFrame,
+    shown: pd.DataFrame | None,
     comparisons: tuple[Comparison, ...],
     options: Options,
 ) -> tuple[Path, ...]:
@@ -180,6 +184,8 @@ def _write_results(
             data[[*(key for key in points[0] if key in data), *times]].to_csv(scratch / "times.csv", index=False)
         save_figure(reproduction.draw(data, options), scratch / "figure.png")
         table.to_csv(scratch / "comparison.csv", index=False)
+        if shown is not None:
+            shown.to_csv(scratch / "table.csv", index=False)
         write_text(scratch / "metadata.json", json.dumps(metadata, indent=1, ensure_ascii=False) + "\n")
         names = sorted(path.name for path in scratch.iterdir())
     return tuple(target / name for name in names)

@@ -117,6 +117,10 @@ def test_a_network_is_measured_compared_and_drawn() -> None:
     every = pd.concat([data.assign(method=method) for method in METHODS["polarfly"]])
     compared = {one.quantity: one for one in fly.compare(every, options)}
     fly.draw(every, options)
+    assert fly.table is not None
+    table = fly.table(every, options)
+    assert table["method"].to_list() == list(METHODS["polarfly"])
+    assert {"VCs needed", "worst found", "hot spot", "mm² a host"} == {*table} - {"method"}
     worst = compared["worst found, minimal adaptive: saturation"]
     assert worst.paper == pytest.approx(1 / 6)
     assert worst.ours == pytest.approx(1 / 6, rel=0.05)
