@@ -27,7 +27,7 @@ TITLES = {
     "slim_fly": "Slim Fly",
     "polarfly": "PolarFly",
     "dragonfly": "Dragonfly",
-    "dragonfly_plus": "Dragonfly+ and Megafly, one link between two groups",
+    "dragonfly_plus": "Dragonfly+ and Megafly",
     "fat_tree": "Fat tree",
     "torus": "Torus",
     "random": "Random regular graph",
