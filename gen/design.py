@@ -123,6 +123,8 @@ def network_design(config: Config, *, service_ports: bool = False) -> NetworkDes
         config.name, config.topology, config.address, config.lookup, config.router, config.routing, config.tables,
         config.seed, config.traffic.reply, config.traffic.acknowledge,
     )  # fmt: skip
+    if config.traffic.classes:
+        raise UserError("traffic.classes: RTL of routers with classes of traffic is not generated")
     if config.traffic.acknowledge is not None and not service_ports:
         raise UserError(
             "traffic.acknowledge must be null for hardware other than a whole network (hopforge gen network): a router "

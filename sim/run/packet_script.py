@@ -74,6 +74,8 @@ def draw_packets(run: Simulation, cycles: int) -> Script:
         raise ValueError("run must be at cycle 0")
     if run.placed is not None:
         raise TrafficError("traffic.source must be bernoulli or on_off, not program: what it sends depends on the run")
+    if run.classes is not None:
+        raise TrafficError("traffic.classes: packets of classes are not listed ahead of a run")
     room = int(run.topology.hosts * cycles)
     columns = [np.zeros(room, np.int64) for _ in range(4)]
     count = _draw(run.traffic.pattern, run.state.record[0], cycles, *columns)
