@@ -48,8 +48,9 @@ def _hits(config: Config) -> Sections:
 
 
 def _routers(config: Config) -> Sections:
-    answers = config.traffic.reply is not None or config.traffic.acknowledge is not None  # virtual channels of classes
-    return {"router", *_routing(config), *_engines(config), *({"traffic"} if answers else set())}
+    traffic = config.traffic  # virtual channels of classes
+    classes = traffic.reply is not None or traffic.acknowledge is not None or traffic.classes
+    return {"router", *_routing(config), *_engines(config), *({"traffic"} if classes else set())}
 
 
 def _engine(config: Config) -> Sections:

@@ -9,7 +9,7 @@ from typing import Literal
 
 __all__ = ["ROUNDS_KEPT", "Quality", "Rounds", "SwitchQuality"]
 
-ROUNDS_KEPT = 2
+ROUNDS_KEPT = 8
 """Rounds of which a class that could not send keeps its flits, the new one included."""
 
 _MOST = {"priorities": 15, "weights": 255}

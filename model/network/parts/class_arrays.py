@@ -1,5 +1,6 @@
 """Classes of traffic as arrays for the kernel (docs/definitions/traffic-classes.md)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,8 +95,6 @@ def class_script(
 def put_classes(state: NetState, traffic: TrafficClasses, script: Any, seed: int) -> None:
     """Give the hosts of a network a source for each class, and its switches what classes are due."""
     hosts, count, s = int(state["hosts"]), len(traffic.classes), state.record
-    s["traffic_classes"], s["qos"] = count, QUALITIES[traffic.qos]
-    s["vc_class"] = sum(c << CLASS_BITS * v for c, each in enumerate(traffic.classes) for v in each.vcs)
     streams = seed_streams(seed, 2, hosts * count).reshape(count, -1)
     state.put("class_streams", np.ascontiguousarray(streams))
     tables = [np.ascontiguousarray(each.table, np.int32).reshape(-1) for each in traffic.classes]
@@ -112,26 +111,49 @@ def put_classes(state: NetState, traffic: TrafficClasses, script: Any, seed: int
         kind["pattern"][c], kind["flits"][c] = pattern.address, each.flits
         kind["table"][c] = state["class_tables"].ctypes.data + 4 * int(begins[c])
         kind["streams"][c] = state["class_streams"].ctypes.data + 8 * c * hosts
-        kind["priority"][c], kind["weight"][c] = each.priority, each.weight
         source["mask"][:, c] = each.inject_mask
-    state.put("traffic_class", kind)
+    of_vc = [c for c, each in enumerate(traffic.classes) for _ in each.vcs]
+    priorities, weights = ([getattr(each, name) for each in traffic.classes] for name in ("priority", "weight"))
+    put_quality(state, kind, traffic.qos, of_vc, priorities, weights)
     state.put("class_source", source.reshape(-1))
-    ports = int(state["routers"]) * int(state["ports"])
-    state.put("quota", np.tile(kind["weight"].astype(np.int32), ports))
     state.put("host_quota", np.tile(kind["weight"].astype(np.int32), max(hosts, 1)))
-    state.put("best_level", np.zeros(int(state["ports"]), np.int64))
     state.put("class_count", np.zeros(count, CLASS_COUNT))
     state.put("class_histogram", np.zeros(count * HISTOGRAM_BINS, np.int64))
     state.put_function("sources", send_classes)
     state.put_function("messages", count_classes)
-    if traffic.qos != "none":
-        state.put_function("switch_match", class_match)
     if script is not None:
         assert traffic.script_class is not None, "listed packets have classes"
         for name, array in class_script(script, traffic.script_class, hosts, count).items():
             state.put(name, array)
     state["host"]["next_time"] = NEVER  # of the one source that there is without classes
     schedule_classes(s[0])
+
+
+def put_quality(
+    state: NetState, kind: NDArray[Any], qos: str, of_vc: Sequence[int], priorities: Sequence[int], weights: Sequence[int]
+) -> None:
+    """Say what classes are due at the switches of a network.
+
+    Parameters
+    ----------
+    kind : ndarray, TRAFFIC_CLASS[classes]
+        The classes, completed and kept here.
+    qos : str
+        As `TrafficClasses.qos`.
+    of_vc : sequence of int
+        Class of every VC; empty: all classes share them.
+    priorities, weights : sequence of int
+        Of the classes.
+    """
+    s = state.record
+    s["traffic_classes"], s["qos"] = len(kind), QUALITIES[qos]
+    s["vc_class"] = sum(c << CLASS_BITS * v for v, c in enumerate(of_vc))
+    kind["priority"], kind["weight"] = priorities, weights
+    state.put("traffic_class", kind)
+    state.put("quota", np.tile(kind["weight"].astype(np.int32), int(state["routers"]) * int(state["ports"])))
+    state.put("best_level", np.zeros(int(state["ports"]), np.int64))
+    if qos != "none":
+        state.put_function("switch_match", class_match)
 
 
 def silence_class(state: NetState, c: int, hosts: NDArray[np.bool_]) -> None:

@@ -6,7 +6,7 @@ from hopforge.model.kernel.compile import inlined
 from hopforge.model.network.core.records import Net, traffic_class_at
 
 #: a class that could not send keeps flits of so many rounds, with those of the new one
-ROUNDS_KEPT = 2
+ROUNDS_KEPT = 8
 
 
 @inlined
