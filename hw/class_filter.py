@@ -86,7 +86,9 @@ class ClassFilter(wiring.Component):
         at_output = Signal(ports * vcs * ports)
         # whether a request of a higher priority asks for the output
         beaten = {
-            (o, k): Cat(self._bit(self.requests, i, w, o) for i in range(ports) for w in range(vcs) if level[w] > k).any()
+            (o, k): Cat(
+                self._bit(self.requests, i, w, o) for i in range(ports) for w in range(vcs) if level[w] > k
+            ).any()
             if k < levels[-1]
             else Const(0, 1)
             for o in range(ports)
@@ -108,7 +110,8 @@ class ClassFilter(wiring.Component):
         ]
         m.d.comb += self.due.eq(
             Cat(
-                self._bit(at_output, i, v, o) & ~(Cat(asks[i][w] for w in better[v]).any() if better[v] else Const(0, 1))
+                self._bit(at_output, i, v, o)
+                & ~(Cat(asks[i][w] for w in better[v]).any() if better[v] else Const(0, 1))
                 for i in range(ports)
                 for v in range(vcs)
                 for o in range(ports)

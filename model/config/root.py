@@ -17,11 +17,11 @@ from hopforge.model.config.limits import (
     router_model_problems,
 )
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
+from hopforge.model.config.quality import quality_problems
 from hopforge.model.config.router import PacketConfig, RouterConfig, RoutingConfig, TablesConfig
 from hopforge.model.config.simulation import FailedConfig, SimulationConfig, failure_problems
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
-from hopforge.model.config.traffic_classes import quality_problems
 from hopforge.model.config.workload import ProgramWorkload, WorkloadConfig
 from hopforge.model.seeds import MOST_SEED
 

@@ -1,15 +1,13 @@
-"""Classes of traffic and what they are due in routers: `traffic.classes`, `router.qos` (docs/definitions/traffic-classes.md)."""
+"""Section `traffic.classes` (docs/definitions/traffic-classes.md)."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from hopforge.model.config.base import Problem, Section
 
-if TYPE_CHECKING:
-    from hopforge.model.config.router import RouterConfig
-    from hopforge.model.config.traffic import TrafficConfig
+_OTHER_COLUMNS = ("acknowledge", "message", "network", "reply", "request", "round_trip")
 
 CLASSES_MAX = 8
 """Classes of traffic of a network."""
@@ -41,8 +39,8 @@ class TrafficClassConfig(Section):
             yield Problem("share", f"or load must be given, not {'both' if self.share is not None else 'none of them'}")
 
 
-def class_problems(traffic: "TrafficConfig") -> Iterator[Problem]:
-    """Return what is wrong with the classes of section `traffic`; keys are from that section."""
+def class_problems(traffic: Any) -> Iterator[Problem]:
+    """Return what is wrong with the classes of a `TrafficConfig`; keys are from that section."""
     classes = traffic.classes
     if not classes:
         return
@@ -52,6 +50,8 @@ def class_problems(traffic: "TrafficConfig") -> Iterator[Problem]:
     for number, name in enumerate(names):
         if name in names[:number]:
             yield Problem(f"classes[{number}].name", f"{name} is the name of class {names.index(name)}, too")
+        if name in _OTHER_COLUMNS:
+            yield Problem(f"classes[{number}].name", f"{name} is the beginning of other columns of results")
     shares = [each.share for each in classes if each.share is not None]
     if shares and abs(sum(shares) - 1) > 1e-6:
         yield Problem("classes", f"shares must be 1 together, not {sum(shares):.6g}")
@@ -74,40 +74,3 @@ def class_problems(traffic: "TrafficConfig") -> Iterator[Problem]:
             yield Problem(key, f"{wanted} with traffic.classes{ending}")
     if "file" in (traffic.pattern, *(each.pattern for each in classes)):
         yield Problem("classes", "pattern file is not for classes of traffic; patterns with a name are")
-
-
-def quality_problems(router: "RouterConfig", traffic: "TrafficConfig") -> Iterator[Problem]:
-    """Return what the routers cannot do for the classes of traffic; keys are from the root of the file."""
-    classes = traffic.classes
-    if router.qos != "none" and not classes:
-        yield Problem("router.qos", f"{router.qos} needs traffic.classes")
-    if not classes:
-        return
-    if router.model != "input_queued":
-        yield Problem("traffic.classes", f"needs router.model=input_queued, not {router.model}")
-        return
-    counts = [each.vcs for each in classes if each.vcs is not None]
-    if counts and sum(counts) != router.vcs:
-        together = " + ".join(map(str, counts))
-        yield Problem("router.vcs", f"must be those of traffic.classes, {together} = {sum(counts)}, not {router.vcs}")
-    longest = max(each.packet_flits or traffic.packet_flits for each in classes)
-    if router.switching != "wormhole" and longest > router.buffer_flits:
-        yield Problem(
-            "traffic.classes",
-            f"packet_flits must be at most router.buffer_flits={router.buffer_flits} with "
-            f"router.switching={router.switching}, not {longest}",
-        )
-    if router.qos == "none":
-        return
-    if not counts:
-        yield Problem("router.qos", f"{router.qos} needs classes with vcs of their own (traffic.classes.vcs)")
-    if router.qos == "strict" and len({each.priority for each in classes}) == 1:
-        yield Problem("router.qos", f"strict needs classes of different priority, not all of {classes[0].priority}")
-    for key, wrong in (
-        ("speculation", router.speculation is not False),
-        ("hold_switch", router.hold_switch),
-        ("sa", router.sa == "input_ahead"),
-    ):
-        if wrong:
-            value = str(getattr(router, key)).lower()
-            yield Problem(f"router.{key}", f"cannot be {value} with router.qos={router.qos}")

@@ -34,7 +34,9 @@ class ClassHost(HostModel):
         latency_cycles: int = 1,
     ) -> None:
         super().__init__(params, (), latency_cycles)
-        self._senders = [Sender(self._link, of_class, list(queue)) for of_class, queue in zip(vcs, packets, strict=True)]
+        self._senders = [
+            Sender(self._link, of_class, list(queue)) for of_class, queue in zip(vcs, packets, strict=True)
+        ]
         self._rounds = None if params.quality is None else Rounds(params.quality.weights)
         self._turn = 0
 

@@ -43,7 +43,7 @@ def _check(config: Config) -> None:
 
 
 def router_quality(config: Config) -> Quality | None:
-    """What classes of traffic are due at the switch, None: nothing (`router.qos`)."""
+    """Return what classes of traffic are due at the switch, None: nothing (`router.qos`)."""
     kind, classes = config.router.qos, config.traffic.classes
     if kind == "none":
         return None

@@ -190,8 +190,9 @@ class RouterModel:
         if not self._queued:
             self._va.take(allocated)
         self._sa.take({i: o for i, (o, _) in sends.items()})
-        for o, v in sends.values() if self._quality is not None else ():
-            self._quality.sent(v, o)
+        if self._quality is not None:
+            for o, v in sends.values():
+                self._quality.sent(v, o)
         self._speculative_sa.take({i: o for i, (o, _) in late.items()})
         before = [[vc.state for vc in of_port] for of_port in self.inputs]
         for output in (output for of_port in self.outputs for output in of_port if output.released):

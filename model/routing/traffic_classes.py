@@ -1,4 +1,4 @@
-"""Any routing algorithm for classes of traffic on virtual channels of their own (docs/definitions/traffic-classes.md)."""
+"""Any routing algorithm for classes of traffic on VCs of their own (docs/definitions/traffic-classes.md)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

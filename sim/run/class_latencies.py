@@ -82,7 +82,8 @@ def class_latencies(state: NetState) -> tuple[ClassLatency, ...]:
     if "class_count" not in state.arrays or int(state["traffic_classes"]):
         return ()
     if int(state["acks"]):
-        return (_class_latency(state, ACKNOWLEDGES, _mean(state["class_count"][ACKNOWLEDGES], "network_sum"), "acknowledge"),)
+        in_network = _mean(state["class_count"][ACKNOWLEDGES], "network_sum")
+        return (_class_latency(state, ACKNOWLEDGES, in_network, NAMES[ACKNOWLEDGES]),)
     means = [_mean(state["class_count"][k], "network_sum") for k in (REQUESTS, REPLIES)]
     networks = {REQUESTS: means[REQUESTS], REPLIES: means[REPLIES], ROUND_TRIPS: sum(means)}
     return tuple(_class_latency(state, k, networks[k], NAMES[k]) for k in networks)

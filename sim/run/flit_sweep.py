@@ -103,7 +103,7 @@ TRAFFIC_CLASS_MEANS = ["_offered", "_accepted", "_latency", "_latency_p99"]
 
 def traffic_classes(runs: pd.DataFrame) -> list[str]:
     """Return the names of the classes of traffic in a table of runs or its summary, in their order."""
-    return [name.removesuffix("_offered") for name in runs if str(name).endswith("_offered")]
+    return [name.removesuffix("_offered") for name in map(str, runs) if name.endswith("_offered")]
 
 
 def _latency(mean: Any, half: Any) -> str:

@@ -46,7 +46,8 @@ def _traffic(config: Config) -> str:
     if config.router.model == "packet":
         return f"{pattern}, {_count(traffic.message_packets, 'packet')} of {config.packet.packet_bytes} bytes a message"
     if traffic.classes:
-        return f"source {traffic.source}; " + "; ".join(_class(config, number) for number in range(len(traffic.classes)))
+        classes = "; ".join(_class(config, number) for number in range(len(traffic.classes)))
+        return f"source {traffic.source}; {classes}"
     lengths = _count(traffic.packet_flits, "flit")
     if traffic.packet_lengths:
         lengths = f"{', '.join(map(str, traffic.packet_lengths))} flits"

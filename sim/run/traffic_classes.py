@@ -141,9 +141,9 @@ def class_traffic(
         offered.append(rate)
         silent.append(plan.silent)
         classes.append(
-            ClassTraffic(
-                rate / flits, flits, masks[c], plan.pattern, plan.table, ranges[c], each.priority, each.weight
-            )
+            ClassTraffic(rate / flits, flits, masks[c], plan.pattern, plan.table, ranges[c], each.priority, each.weight)
         )
     kernel = TrafficClasses(tuple(classes), config.router.qos, script_class)
-    return RunClasses(kernel, tuple(each.name for each in traffic.classes), tuple(offered), tuple(silent), np.zeros(len(classes)))
+    return RunClasses(
+        kernel, tuple(each.name for each in traffic.classes), tuple(offered), tuple(silent), np.zeros(len(classes))
+    )

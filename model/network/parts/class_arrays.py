@@ -85,8 +85,11 @@ def class_script(
     source = host * classes + number
     order = np.lexsort((np.arange(len(host)), time, source))
     first = np.searchsorted(source[order], np.arange(hosts * classes + 1)).astype(np.int64)
-    filled = {"script_time": time[order].copy(), "script_destination": destination[order].astype(np.int32),
-              "script_length": length[order].astype(np.int32)}  # fmt: skip
+    filled: dict[str, NDArray[Any]] = {
+        "script_time": time[order].copy(),
+        "script_destination": destination[order].astype(np.int32),
+        "script_length": length[order].astype(np.int32),
+    }
     if not len(host):
         filled = {name: np.zeros(1, column.dtype) for name, column in filled.items()}
     return filled | {"script_first": first, "script_next": first[:-1].copy()}
@@ -130,7 +133,12 @@ def put_classes(state: NetState, traffic: TrafficClasses, script: Any, seed: int
 
 
 def put_quality(
-    state: NetState, kind: NDArray[Any], qos: str, of_vc: Sequence[int], priorities: Sequence[int], weights: Sequence[int]
+    state: NetState,
+    kind: NDArray[Any],
+    qos: str,
+    of_vc: Sequence[int],
+    priorities: Sequence[int],
+    weights: Sequence[int],
 ) -> None:
     """Say what classes are due at the switches of a network.
 

@@ -107,7 +107,9 @@ def sending_vc(net: Net, h: int, c: int) -> int:
     source = class_source_at(net, h, c)
     if source.packet >= 0:
         v = int64(source.vc)
-        return v if int32s(net.host_credits)[(h << HOST_VC_BITS) + v] > 0 else int64(-1)
+        if int32s(net.host_credits)[(h << HOST_VC_BITS) + v] > 0:
+            return v
+        return -1
     need = int64(1) if net.switching_mode == WORMHOLE else next_length(net, h, c)
     usable = uint64(host_at(net, h).free_mask & source.mask)
     possible = uint64(0)
@@ -116,7 +118,9 @@ def sending_vc(net: Net, h: int, c: int) -> int:
         usable &= usable - uint64(1)
         if int32s(net.host_credits)[(h << HOST_VC_BITS) + v] >= need:
             possible |= bit_of(v)
-    return int64(-1) if possible == uint64(0) else first_at_or_after(possible, int64(source.pointer))
+    if possible == uint64(0):
+        return -1
+    return first_at_or_after(possible, int64(source.pointer))
 
 
 @inner
@@ -171,7 +175,7 @@ def send_classes(net: Net, event: int, now: int, _: int) -> int:
     for h in range(net.hosts):
         if int64s(net.host_wake)[h] > now:
             continue
-        able, wake = uint64(0), int64(NEVER)
+        able, wake = uint64(0), NEVER
         for c in range(net.traffic_classes):
             source = class_source_at(net, h, c)
             if source.packet < 0 and source.next_time > now:

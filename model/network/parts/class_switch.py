@@ -1,4 +1,4 @@
-"""SA with classes of traffic: requests of classes that are not due are dropped (docs/definitions/traffic-classes.md)."""
+"""SA with classes of traffic: requests that are not due are dropped (docs/definitions/traffic-classes.md)."""
 
 from numba import int64, uint64
 
@@ -46,7 +46,7 @@ def keep_best(net: Net, router: int, requests: int, side: int) -> int:
     for k in range(requests):
         place = match_output[k] if side == 0 else match_input[k]
         best[place] = max(best[place], level_of(net, first + match_output[k], match_vc[k]))
-    kept = int64(0)
+    kept = 0
     for k in range(requests):
         i, o, v = match_input[k], match_output[k], match_vc[k]
         if level_of(net, first + o, v) == best[o if side == 0 else i]:
