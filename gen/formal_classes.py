@@ -9,6 +9,8 @@ rounds that are kept, whatever is sent; and a class that has flits left loses on
 The mutants are faults with which the proofs must fail: (wire of the flattened proof, what it is tied to).
 """
 
+from typing import Literal
+
 from amaranth.hdl import Assert, Assume, Cat, Const, Module, Signal, Value
 
 from hopforge.gen.formal import Proof, at_most_one, prove
@@ -33,7 +35,8 @@ CLASS_MUTANTS = {
 class _ClassProof(Proof):
     def __init__(self, kind: str) -> None:
         super().__init__()
-        quality = Quality(kind="strict" if kind == "strict" else "weighted", of_vc=_OF_VC, priorities=_PRIORITIES, weights=_WEIGHTS)
+        kinds: dict[str, Literal["strict", "weighted"]] = {"strict": "strict", "weighted": "weighted"}
+        quality = Quality(kind=kinds[kind], of_vc=_OF_VC, priorities=_PRIORITIES, weights=_WEIGHTS)
         self.dut = ClassFilter(ports=_PORTS, vcs=len(_OF_VC), quality=quality)
         self.inputs += [self.dut.requests, self.dut.grants, self.dut.granted_vc]
 
