@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from hopforge.model.config.base import Problem
-from hopforge.model.config.router import RouterConfig
+from hopforge.model.config.router import RouterConfig, RoutingConfig
 from hopforge.model.config.traffic import TrafficConfig
 
 
-def quality_problems(router: RouterConfig, traffic: TrafficConfig) -> Iterator[Problem]:
+def quality_problems(router: RouterConfig, routing: RoutingConfig, traffic: TrafficConfig) -> Iterator[Problem]:
     """Return what the routers cannot do for the classes of traffic; keys are from the root of the file."""
     classes = traffic.classes
     if router.qos != "none" and not classes:
@@ -17,6 +17,8 @@ def quality_problems(router: RouterConfig, traffic: TrafficConfig) -> Iterator[P
     if router.model != "input_queued":
         yield Problem("traffic.classes", f"needs router.model=input_queued, not {router.model}")
         return
+    if routing.decision == "host":
+        yield Problem("routing.decision", "host is for traffic without classes")
     counts = [each.vcs for each in classes if each.vcs is not None]
     if counts and sum(counts) != router.vcs:
         together = " + ".join(map(str, counts))

@@ -49,8 +49,6 @@ def _plan_of_vcs(config: Config, topology: Topology, vcs: int) -> RoutingPlan:
 
 def _class_plan(config: Config, topology: Topology, counts: list[int]) -> RoutingPlan:
     algorithm = config.routing.algorithm
-    if config.routing.decision == "host":
-        raise RoutingError("routing.decision: host is for traffic without classes of its own VCs")
     plans: dict[int, RoutingPlan] = {}
     for each in config.traffic.classes:
         assert each.vcs is not None, "checked by model.config"

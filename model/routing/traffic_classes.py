@@ -69,6 +69,7 @@ def plan_for_classes(
         phases=max(plan.phases for plan in plans),
         every_candidates=max(plan.every_candidates for plan in plans),
         obligation="escape" if any(plan.obligation == "escape" for plan in plans) else first.obligation,
+        words="; ".join(f"class {c}: {plan.words}" for c, plan in enumerate(plans) if plan.words),
         inject_mask=np.bitwise_or.reduce([np.asarray(mask) for mask in masks]),
         escape_mask=None,
     )

@@ -8,6 +8,7 @@ import pytest
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.config.load import ConfigError
+from hopforge.model.config.uses import unused_sections
 from hopforge.model.routing import RoutingError
 from hopforge.sim.run.flit_sweep import FLIT_SWEEP, summarise
 from hopforge.sim.run.measurement import Measurement, measurement_rows
@@ -229,6 +230,8 @@ A, B = "{name: a, share: 0.5, vcs: 1, priority: 1}", "{name: b, share: 0.5, vcs:
      r"packet_flits must be at most router.buffer_flits=4 with router.switching=vct, not 5"),
     ("vcs: 2", f"{{classes: [{A}, {{name: message, share: 0.5, vcs: 1}}]}}",
      r"traffic.classes\[1\].name: message is the beginning of other columns of results"),
+    ("vcs: 2}\nrouting: {algorithm: ugal, decision: host", f"{{classes: [{A}, {B}]}}",
+     r"routing.decision: host is for traffic without classes"),
     ("model: input_output_queued, vcs: 2", f"{{classes: [{A}, {B}]}}",
      r"traffic.classes: needs router.model=input_queued, not input_output_queued"),
 ])  # fmt: skip
@@ -244,3 +247,20 @@ def test_more_than_a_link_is_refused() -> None:
         Simulation(checked, 1.5, 1)
     with pytest.raises(TrafficError, match=r"^simulation.load_steps are for traffic without classes$"):
         Simulation(checked, 0.5, 1).set_load(0.6)
+
+
+def test_keys_that_nothing_reads_are_told() -> None:
+    first, second = "name: a, load: 0.1, vcs: 1, priority: 1, pattern: tornado", "name: b, load: 0.2, vcs: 1, weight: 2"
+    classes = f"classes: [{{{first}}}, {{{second}}}]"
+
+    def unused(qos: str, more: str) -> list[str]:
+        text = f"name: x\n{MESH}\nrouter: {{vcs: 2, qos: {qos}}}\ntraffic: {{{more}{classes}}}\n"
+        return unused_sections(parse_config(f"{text}simulation: {{load: 0.3}}\n"), ["net"])
+
+    assert unused("strict", "pattern: uniform, ") == ["traffic.classes.weight", "simulation.load"]
+    assert unused("weighted", "") == ["traffic.classes.priority", "simulation.load"]
+    assert unused("none", "") == ["traffic.classes.priority", "traffic.classes.weight", "simulation.load"]
+    whole = classes.replace("vcs: 1, weight", "vcs: 1, pattern: shuffle, weight")
+    text = f"name: x\n{MESH}\nrouter: {{vcs: 2}}\ntraffic: {{pattern: uniform, {whole}}}\n"
+    assert "traffic.pattern" in unused_sections(parse_config(text), ["net"])
+    assert unused_sections(parse_config(f"name: x\n{MESH}\nsimulation: {{load: 0.3}}\n"), ["net"]) == []
