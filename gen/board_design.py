@@ -121,6 +121,8 @@ def network_on_board_design(config: Config) -> NetworkDesign:
     """
     if config.router.route_computation != "table":
         raise UserError(f"router.route_computation must be table on a board, not {config.router.route_computation}")
+    if config.traffic.classes:
+        raise UserError("traffic.classes must be empty for a network on a board, whose hosts have one source")
     if config.traffic.reply is not None:
         raise UserError("traffic.reply must be null for a network on a board, whose hosts do not answer")
     if config.router.host_ports != "flits":

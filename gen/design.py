@@ -121,7 +121,7 @@ def network_design(config: Config, *, service_ports: bool = False) -> NetworkDes
     """
     sections = (
         config.name, config.topology, config.address, config.lookup, config.router, config.routing, config.tables,
-        config.seed, config.traffic.reply, config.traffic.acknowledge,
+        config.seed, config.traffic.reply, config.traffic.acknowledge, config.traffic.classes,
     )  # fmt: skip
     if config.traffic.acknowledge is not None and not service_ports:
         raise UserError(
@@ -193,6 +193,11 @@ def network_streams(design: NetworkDesign) -> tuple[StreamParams, ...]:
 
 def _stream(design: NetworkDesign, router: int, port: int, host: int) -> StreamParams:
     """Return the adapter of a host."""
+    if design.config.traffic.classes:
+        raise UserError(
+            "traffic.classes must be empty with router.host_ports=axi_stream: an adapter does not know the class of a "
+            "packet"
+        )
     params = design.params[router]
     own = host if params.rc == "table" else int(design.topology.host_address[host])
     try:

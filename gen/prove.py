@@ -13,6 +13,7 @@ from hopforge.gen.formal_allocators import (
     prove_arbiter,
     prove_switch_allocator,
 )
+from hopforge.gen.formal_classes import CLASS_MUTANTS, prove_classes
 from hopforge.gen.formal_deep_lookup import DEEP_MUTANTS
 from hopforge.gen.formal_engines import prove_lookup
 from hopforge.gen.formal_expression import configured_proof, shipped_proofs
@@ -120,6 +121,11 @@ def _allocators(wide: bool) -> Iterator[Task]:
         yield Task("allocators", f"{ports} ports share a lookup engine fairly, no loss", partial(prove_sharing, ports))
     for mutant in SHARING_MUTANTS:
         yield Task("allocators", f"no proof if {mutant}", partial(_fails, partial(prove_sharing, 4, mutant=mutant)))
+    for due in ("strict", "weighted"):
+        yield Task("allocators", f"{due} classes of traffic at the switch", partial(prove_classes, due))
+    for mutant, fault in CLASS_MUTANTS.items():
+        attempt = partial(prove_classes, fault[0], mutant=mutant)
+        yield Task("allocators", f"no proof if {mutant}", partial(_fails, attempt))
     for mutant, fault in ARBITER_MUTANTS.items():
         attempt = partial(prove_arbiter, fault[0], mutant=mutant)
         yield Task("allocators", f"no proof if {mutant}", partial(_fails, attempt))

@@ -11,6 +11,7 @@ from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hopforge.hw.class_filter import ClassFilter
 from hopforge.hw.crossbar import Crossbar
 from hopforge.hw.engine_ports import control_signature
 from hopforge.hw.input_ports import DROP_BITS, flit_layout, label_bits
@@ -115,7 +116,7 @@ class RouterCore(wiring.Component):
         )
         m.submodules.sa = shared(sa, platform, p.structure)
         m.d.comb += [
-            sa.requests.eq(Cat(unit.sa_request for unit in self.inputs)),
+            sa.requests.eq(self._due(m, platform, sa)),
             sa.labels.eq(Cat(unit.label for unit in self.inputs)),
         ]
         if p.sa == "input_ahead":
@@ -148,6 +149,17 @@ class RouterCore(wiring.Component):
             self._allocate_vcs(m, platform)
         self._transfer(m, platform, sa.grants)
         return m
+
+    def _due(self, m: Module, platform: object, sa: SwitchAllocator) -> Value:
+        """Return the requests for the switch that count."""
+        p = self.params
+        asked = Cat(unit.sa_request for unit in self.inputs)
+        if p.quality is None:
+            return asked
+        due = ClassFilter(ports=p.ports, vcs=p.vcs, quality=p.quality)
+        m.submodules.due = shared(due, platform, p.structure)
+        m.d.comb += [due.requests.eq(asked), due.grants.eq(sa.grants), due.granted_vc.eq(sa.granted_vc)]
+        return due.due
 
     def _allocate_vcs(self, m: Module, platform: object) -> None:
         """Give VCs to those that ask for them, before they ask for the switch."""

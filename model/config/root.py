@@ -17,6 +17,7 @@ from hopforge.model.config.limits import (
     router_model_problems,
 )
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
+from hopforge.model.config.quality import quality_problems
 from hopforge.model.config.router import PacketConfig, RouterConfig, RoutingConfig, TablesConfig
 from hopforge.model.config.simulation import FailedConfig, SimulationConfig, failure_problems
 from hopforge.model.config.topology import TopologyConfig
@@ -143,6 +144,7 @@ class Config(Section):
         yield from route_computation_problems(self.router, self.address, self.lookup)
         yield from ahead_problems(self.router, self.topology, self.lookup)
         yield from router_model_problems(self.router, self.traffic)
+        yield from quality_problems(self.router, self.routing, self.traffic)
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)
         if self.traffic.source == "program" and not isinstance(self.workload, ProgramWorkload):

@@ -12,8 +12,8 @@ Allocator = Literal["input_first", "output_first", "islip", "wavefront"]
 
 #: what only the router of docs/definitions/router.md has
 INPUT_QUEUED_KEYS = {
-    "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "speculation", "hold_switch",
-    "vc_release",
+    "switching", "route_computation", "rc_cycles", "lookahead", "va", "sa", "arbiter", "qos", "speculation",
+    "hold_switch", "vc_release",
     "credit_delay_cycles", "link_latency_cycles", "global_latency_cycles", "host_latency_cycles", "cycles_per_flit",
     "flit_bits", "tag_bits", "length_bits", "flit_buffers", "protection", "host_ports", "stream_beats",
 }  # fmt: skip
@@ -84,6 +84,9 @@ class RouterConfig(Section):
     `input_first`, but inputs choose a cycle ahead, before it is known which output virtual channels are free."""
     arbiter: Literal["round_robin", "matrix"] = "round_robin"
     """Arbiters of the separable allocators; `matrix` = least recently granted."""
+    qos: Literal["none", "strict", "weighted"] = "none"
+    """What `traffic.classes` are due at the switch and at hosts: nothing; the higher `priority` goes first; or where
+    several wait each sends by its `weight`."""
     speculation: bool | Literal["shared"] = False
     """Head flits ask for the switch while they ask for a virtual channel, in an allocator of their own after all
     others; or, `shared`, in the same one (`sa: islip`, not in hardware), as in BookSim by default."""

@@ -80,6 +80,8 @@ def failure_problems(
         yield Problem("simulation.failures", "need router.lookahead=false: heads on links bring routes of before along")
     if traffic.reply is not None:
         yield Problem("simulation.failures", "need traffic.reply=null: a lost request has no reply")
+    if traffic.classes:
+        yield Problem("simulation.failures", "need traffic without classes: what is lost is sent again by one source")
     if traffic.source == "program":
         yield Problem("simulation.failures", "need a source with a load: a program waits for ever for a lost message")
     for number, failure in enumerate(failures):

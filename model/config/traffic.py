@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from hopforge.model.config.base import ConfigPath, Problem, Section
+from hopforge.model.config.traffic_classes import TrafficClassConfig, class_problems
 
 Count = Annotated[int, Field(ge=1, le=65535)]
 
@@ -96,6 +97,8 @@ class TrafficConfig(Section):
     """Every packet is a request, and its destination sends a reply (default: none does)."""
     acknowledge: AcknowledgeConfig | None = None
     """Routers acknowledge packets over the routers that these have visited (default: none does)."""
+    classes: tuple[TrafficClassConfig, ...] = ()
+    """Classes of traffic, each with a source at every host (default: one for all)."""
     packet_flits: Count = 1
     """Length of packets."""
     packet_range: Annotated[tuple[Count, ...], Field(min_length=2, max_length=2)] | None = None
@@ -149,6 +152,7 @@ class TrafficConfig(Section):
         if len(self.packet_lengths) != len(self.packet_weights):
             reason = f"must be as many as packet_lengths={len(self.packet_lengths)}, not {len(self.packet_weights)}"
             yield Problem("packet_weights", reason)
+        yield from class_problems(self)
 
     def mean_flits(self) -> float:
         """Mean length of a message in flits."""
@@ -156,6 +160,8 @@ class TrafficConfig(Section):
 
     def longest_flits(self) -> int:
         """Length of the longest packet of a source in flits."""
+        if self.classes:
+            return max(each.packet_flits or self.packet_flits for each in self.classes)
         return max(self.packet_lengths or (self.packet_range or (self.packet_flits,))[-1:])
 
     @property
@@ -163,6 +169,8 @@ class TrafficConfig(Section):
         """Flits of the shortest packet that a host can send."""
         if self.source == "program":
             return 1
+        if self.classes:
+            return min(each.packet_flits or self.packet_flits for each in self.classes)
         return min(self.packet_lengths or (self.packet_range or (self.packet_flits,))[:1])
 
     def _mean_packet_flits(self) -> float:

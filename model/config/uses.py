@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from hopforge.model.config.app import AppConfig
+from hopforge.model.config.class_keys import unread_class_keys
 from hopforge.model.config.root import Config
 from hopforge.model.config.routing_keys import unread_routing_keys
 from hopforge.model.config.topology import TABLE_KINDS
@@ -48,8 +49,9 @@ def _hits(config: Config) -> Sections:
 
 
 def _routers(config: Config) -> Sections:
-    answers = config.traffic.reply is not None or config.traffic.acknowledge is not None  # virtual channels of classes
-    return {"router", *_routing(config), *_engines(config), *({"traffic"} if answers else set())}
+    traffic = config.traffic  # virtual channels of classes
+    classes = traffic.reply is not None or traffic.acknowledge is not None or traffic.classes
+    return {"router", *_routing(config), *_engines(config), *({"traffic"} if classes else set())}
 
 
 def _engine(config: Config) -> Sections:
@@ -195,6 +197,8 @@ def unused_sections(config: Config, commands: Iterable[str]) -> list[str]:
     ]
     if "routing" in used:
         keys += unread_routing_keys(variants)
+    if "traffic" in used:
+        keys += unread_class_keys(variants, loads="simulation" in used)
     return [key for key in written if key not in used] + keys
 
 

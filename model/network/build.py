@@ -31,6 +31,7 @@ from hopforge.model.network.core.state import NetState, NetworkError
 from hopforge.model.network.parts.acknowledge_arrays import put_acknowledges
 from hopforge.model.network.parts.agent_build import put_agents
 from hopforge.model.network.parts.chosen_ahead import match_chosen
+from hopforge.model.network.parts.class_arrays import put_classes
 from hopforge.model.network.parts.feedback import put_feedback
 from hopforge.model.network.parts.free_queue import ask_with_heads, give_vcs
 from hopforge.model.network.parts.held_switch import held_match
@@ -126,7 +127,10 @@ def build_net(
     if router.lookup is not None:
         attach_lookup(state, topology.routers, topology.max_ports, router.vcs, router.lookup)
     state.record["unusual"] = is_unusual(state)
-    schedule_first(state.record[0])
+    if source.classes is not None:
+        put_classes(state, source.classes, source.script, seed)
+    else:
+        schedule_first(state.record[0])
     return state
 
 

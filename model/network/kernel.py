@@ -64,7 +64,10 @@ def run_cycles(route: Callable[..., int], pattern: Callable[..., int], net: Net,
             call_hook(net.replies, net, REPLY, now, now)
         if net.acks != 0:
             call_hook(net.acks, net, KEEP_TABLES, now, now)
-        inject(net, route, pattern, now)
+        if net.sources != 0:
+            call_hook(net.sources, net, now, now, now)
+        else:
+            inject(net, route, pattern, now)
         net.cycle = now + 1
         reason = stop_reason(net, now)
         if reason != DONE:

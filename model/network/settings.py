@@ -11,6 +11,7 @@ from hopforge.model.config import Config
 from hopforge.model.network.core.records import FREE_QUEUE, INPUT_FIRST, OUTPUT_FIRST, WAVEFRONT
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.agent_state import AgentParameters
+from hopforge.model.network.parts.class_arrays import TrafficClasses
 from hopforge.model.network.parts.feedback import Feedback
 from hopforge.model.network.parts.lookup_build import RouteLookup
 from hopforge.model.network.parts.program_arrays import ProgramSource
@@ -118,6 +119,8 @@ class SourceParameters:
         What hosts send back.
     acknowledges : Acknowledges, optional
         What routers send back; their last port must be free (`service_ports`).
+    classes : TrafficClasses, optional
+        Classes of traffic, each with a source of its own in place of all but `script` (BERNOULLI, SCRIPT).
     """
 
     kind: int = 0
@@ -130,6 +133,7 @@ class SourceParameters:
     program: ProgramSource | None = None
     replies: Replies | None = None
     acknowledges: Acknowledges | None = None
+    classes: TrafficClasses | None = None
 
     @property
     def longest(self) -> int:
@@ -143,6 +147,8 @@ class SourceParameters:
             return self.program.full_flits
         if self.script is not None:
             return int(self.script[3].max(initial=1))
+        if self.classes is not None:
+            return max(each.flits for each in self.classes.classes)
         return len(self.lengths) if isinstance(self.lengths, np.ndarray) else int(self.lengths[1])
 
 

@@ -15,6 +15,8 @@ __all__ = ["ANY_TABLE", "ColumnNote", "all_notes", "column_notes"]
 #: in place of the name of a table: any
 ANY_TABLE = "*"
 _SHARES = re.compile(r"(?P<of>.+)_(?P<what>median|p95|p99|max|std)")
+#: columns of a class of traffic begin with its name
+_OF_CLASS = re.compile(r"[a-z][a-z0-9_]*_(offered|accepted|saturated|latency)")
 _WORDS = {
     "median": "median", "p95": "smallest value that 95 % do not exceed", "p99": "the same for 99 %",
     "max": "largest value", "std": "standard deviation",
@@ -54,6 +56,9 @@ def _note(table: str, column: str) -> ColumnNote | None:
             return known[place, column]
     if re.fullmatch(r"frame_\d+", column) and (table, "frame_N") in known:
         return known[table, "frame_N"]
+    of_class = _OF_CLASS.fullmatch(column)
+    if of_class and (table, f"CLASS_{of_class[1]}") in known:
+        return known[table, f"CLASS_{of_class[1]}"]
     share = _SHARES.fullmatch(column)
     of = _note(table, share["of"]) if share else None
     return None if share is None or of is None else ColumnNote(of.unit, f"{_WORDS[share['what']]} of {share['of']}")

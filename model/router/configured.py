@@ -12,6 +12,7 @@ from hopforge.model.network.settings import router_parameters
 from hopforge.model.router.links import Link, topology_links
 from hopforge.model.router.next_routes import with_next_routes
 from hopforge.model.router.params import RouterParams, Rule
+from hopforge.model.router.quality import Quality
 from hopforge.model.router.tables import RouterTables
 from hopforge.model.topology import Topology
 
@@ -39,6 +40,18 @@ def _check(config: Config) -> None:
         raise UserError("router.switching must be wormhole or vct in hardware, not saf")
     if router.speculation == "shared":
         raise UserError("router.speculation must be false or true in hardware, not shared")
+
+
+def router_quality(config: Config) -> Quality | None:
+    """Return what classes of traffic are due at the switch, None: nothing (`router.qos`)."""
+    kind, classes = config.router.qos, config.traffic.classes
+    if kind == "none":
+        return None
+    of_vc = [c for c, each in enumerate(classes) for _ in range(each.vcs or 0)]
+    return Quality(
+        kind=kind, of_vc=tuple(of_vc), priorities=tuple(each.priority for each in classes),
+        weights=tuple(each.weight for each in classes),
+    )  # fmt: skip
 
 
 def network_params(
@@ -101,6 +114,7 @@ def network_params(
                     lookup=lookup,
                     ports_per_engine=config.lookup.ports_per_engine if lookup is not None else 1,
                     output_kind="port_set" if lookup is not None and tables.port_sets else "port",
+                    quality=router_quality(config),
                     protection=None if router.protection == "none" else router.protection,
                     **given,
                     **kinds,

@@ -13,6 +13,7 @@ from hopforge.model.lookup.golden.build import golden_engine
 from hopforge.model.lookup.golden.ports import LookupInputs, LookupOutputs
 from hopforge.model.router.allocators import allocation, first_at_or_after
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, RouterParams
+from hopforge.model.router.quality import SwitchQuality
 
 __all__ = ["BODY", "HEAD", "SINGLE", "TAIL", "Flit", "PortInputs", "PortOutputs", "RouterModel"]
 
@@ -119,6 +120,7 @@ class RouterModel:
         self._next_vc = [0] * p.ports  # f
         self._sa = allocation(p.sa, p.ports, p.arbiter)
         self._speculative_sa = allocation(p.sa, p.ports, p.arbiter)
+        self._quality = None if p.quality is None else SwitchQuality(p.quality, p.ports)
         self._vc_pointer = [0] * p.ports  # q
         self._crossing: list[Flit | None] = [None] * p.ports  # per output
         self._visible: list[Flit | None] = [None] * p.ports
@@ -174,6 +176,8 @@ class RouterModel:
                 if self._may_leave(self.inputs[n // p.vcs][n % p.vcs]):
                     asked[n // p.vcs][n % p.vcs] = min(members) // p.vcs
         passed = self._choose_ahead(asked) if p.sa == "input_ahead" else {}
+        if self._quality is not None:
+            asked = self._quality.due(asked)
         sends = self._switch(self._sa, asked)
         if self._queued:
             allocated = self._next_vcs(requests, sends)
@@ -186,6 +190,9 @@ class RouterModel:
         if not self._queued:
             self._va.take(allocated)
         self._sa.take({i: o for i, (o, _) in sends.items()})
+        if self._quality is not None:
+            for o, v in sends.values():
+                self._quality.sent(v, o)
         self._speculative_sa.take({i: o for i, (o, _) in late.items()})
         before = [[vc.state for vc in of_port] for of_port in self.inputs]
         for output in (output for of_port in self.outputs for output in of_port if output.released):

@@ -208,14 +208,23 @@ class Sender:
         self._vc = 0
         self._pointer = 0
 
+    def _open_vcs(self, cycle: int) -> list[int]:
+        """Return the VCs that the packet at the head of the queue can take in this cycle."""
+        link = self._link
+        if not self.queue or self.queue[0].created > cycle:
+            return []
+        need = self.queue[0].flits if link.params.switching == "vct" else 1
+        return [w for w in self._vcs if link.free[w] and link.credits[w] >= need]
+
+    def can_send(self, cycle: int) -> bool:
+        """Whether `send` will send a flit in this cycle."""
+        return bool(self._link.credits[self._vc] if self._left else self._open_vcs(cycle))
+
     def send(self, cycle: int) -> Flit | None:
         """Send a flit if there is one that can leave in this cycle."""
         link, p = self._link, self._link.params
         if not self._left:
-            if not self.queue or self.queue[0].created > cycle:
-                return None
-            need = self.queue[0].flits if p.switching == "vct" else 1
-            open_vcs = [w for w in self._vcs if link.free[w] and link.credits[w] >= need]
+            open_vcs = self._open_vcs(cycle)
             if not open_vcs:
                 return None
             self._vc = first_at_or_after(self._pointer, open_vcs, p.vcs)

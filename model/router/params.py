@@ -8,6 +8,7 @@ from hopforge.model.config.limits import AHEAD_ASKERS_MAX, asker_bits
 from hopforge.model.config.router import choice_ahead_problem, hidden_cycles_problem
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.numbers.code_word import PROTECTIONS, Protection
+from hopforge.model.router.quality import Quality
 
 __all__ = ["CLASS_BITS", "INPUT_VCS_MAX", "PORT_BITS", "LookAhead", "Route", "RouterParams", "check_input_vcs"]
 
@@ -161,6 +162,8 @@ class RouterParams:
         ``memory`` (macros, or flip-flops), ``latches`` or ``flip_flops`` (standard cells).
     protection : str, optional
         Check bits of the flits in the buffers: ``parity`` or ``secded``.
+    quality : Quality, optional
+        What classes of traffic are due at the switch.
 
     Raises
     ------
@@ -194,6 +197,7 @@ class RouterParams:
     ports_per_engine: Literal[1, 2, 4] = 1
     flit_buffers: Literal["memory", "latches", "flip_flops"] = "memory"
     protection: Protection | None = None
+    quality: Quality | None = None
 
     def __post_init__(self) -> None:
         for problem in self._problems():
@@ -308,6 +312,11 @@ class RouterParams:
             if value not in known:
                 yield f"{name} must be one of {', '.join(map(str, known))}, not {value!r}"
         yield from self._lookahead_problems()
+        if self.quality is not None:
+            yield from self.quality.problems(self.vcs)
+            for name, refused in (("speculation", True), ("sa", "input_ahead")):
+                if getattr(self, name) == refused:
+                    yield f"{name} cannot be {refused} with quality.kind={self.quality.kind}"
         if self.sa == "input_ahead":
             problem = choice_ahead_problem(self.va, self.rc, self.rc_cycles, self.switching)
             if problem:

@@ -1,12 +1,15 @@
 """The routing of the network that a configuration describes, over its aggregated links."""
 
+from typing import Any
+
 from hopforge.model.config import Config
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.routing import prepare_routing
 from hopforge.model.routing.aggregation import aggregated_plan
 from hopforge.model.routing.lookahead import refuse_unknown_next
 from hopforge.model.routing.message_classes import plan_for_acknowledges, plan_for_replies
-from hopforge.model.routing.plan import RoutingError, RoutingPlan
+from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs
+from hopforge.model.routing.traffic_classes import class_masks, plan_for_classes
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 
@@ -15,12 +18,52 @@ def routing_plan(config: Config, topology: Topology) -> RoutingPlan:
     """Section `routing`, made ready for the network."""
     sections = (
         config.routing, config.tables, config.router, config.address, config.lookup, config.seed, config.traffic.reply,
-        config.traffic.acknowledge,
+        config.traffic.acknowledge, config.traffic.classes,
     )  # fmt: skip
     return once(("routing", topology, *sections), lambda: _routing_plan(config, topology))
 
 
+def class_inject_masks(config: Config, topology: Topology) -> list[Any]:
+    """VCs on which hosts send packets of each class of `traffic.classes`."""
+    counts = class_vcs(config)
+    if not counts:
+        plan = routing_plan(config, topology)
+        mask = all_vcs(config.router.vcs) if plan.inject_mask is None else plan.inject_mask
+        return [mask] * len(config.traffic.classes)
+    plans = {count: _plan_of_vcs(config, topology, count) for count in counts}
+    return class_masks([plans[count] for count in counts], counts)
+
+
+def class_vcs(config: Config) -> list[int]:
+    """Virtual channels of each class of `traffic.classes`; empty: all classes share them."""
+    return [each.vcs for each in config.traffic.classes if each.vcs is not None]
+
+
+def _plan_of_vcs(config: Config, topology: Topology, vcs: int) -> RoutingPlan:
+    """Routing of the network with so many VCs, of one class."""
+    classes = ("classes",) if config.traffic.classes else ()
+    others = config.model_copy(update={"traffic": config.traffic.model_copy(update=dict.fromkeys(classes, ()))})
+    routers = others.model_copy(update={"router": config.router.model_copy(update={"vcs": vcs})})
+    return routing_plan(routers, topology)
+
+
+def _class_plan(config: Config, topology: Topology, counts: list[int]) -> RoutingPlan:
+    algorithm = config.routing.algorithm
+    plans: dict[int, RoutingPlan] = {}
+    for each in config.traffic.classes:
+        assert each.vcs is not None, "checked by model.config"
+        try:
+            plans[each.vcs] = plans.get(each.vcs) or _plan_of_vcs(config, topology, each.vcs)
+        except RoutingError as problem:
+            own = f"traffic.classes: {each.name} has {each.vcs} of router.vcs={config.router.vcs}"
+            raise RoutingError(f"{problem} ({own})") from None
+    return plan_for_classes([plans[count] for count in counts], counts, topology, algorithm=algorithm)
+
+
 def _routing_plan(config: Config, topology: Topology) -> RoutingPlan:
+    counts = class_vcs(config)
+    if counts:
+        return _class_plan(config, topology, counts)
     routing = config.routing
     algorithm = str(routing.file) if routing.file is not None else routing.algorithm
     options = routing.model_dump(exclude={"algorithm", "file", "check"})

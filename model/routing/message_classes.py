@@ -33,7 +33,7 @@ def plan_for_replies(plan: RoutingPlan, topology: Topology, vcs: int, *, own: bo
     mask = all_vcs(vcs // 2 if own else vcs) if plan.inject_mask is None else plan.inject_mask
     if not own:
         return replace(plan, reply_mask=mask)
-    _refuse_named_vcs(plan, topology, algorithm, "reply")
+    refuse_named_vcs(plan, topology, algorithm, "traffic.reply.vcs must be shared", "reply")
     return replace(_in_halves(plan, vcs // 2), inject_mask=mask, reply_mask=np.asarray(mask) << (vcs // 2))
 
 
@@ -60,7 +60,7 @@ def plan_for_acknowledges(plan: RoutingPlan, topology: Topology, vcs: int, *, ow
         )
     if not own:
         return replace(plan, ack_mask=plan.escape_mask)
-    _refuse_named_vcs(plan, topology, algorithm, "acknowledge")
+    refuse_named_vcs(plan, topology, algorithm, "traffic.acknowledge.vcs must be shared", "acknowledge")
     mask = all_vcs(vcs - 1) if plan.inject_mask is None else plan.inject_mask
     return replace(plan, inject_mask=mask, ack_mask=1 << (vcs - 1))
 
@@ -70,13 +70,26 @@ def acknowledge_mask(plan: RoutingPlan, vcs: int) -> int:
     return all_vcs(vcs) if plan.ack_mask is None else int(plan.ack_mask)
 
 
-def _refuse_named_vcs(plan: RoutingPlan, topology: Topology, algorithm: str, key: str) -> None:
+def refuse_named_vcs(plan: RoutingPlan, topology: Topology, algorithm: str, limit: str, kind: str) -> None:
+    """Refuse an algorithm that learns, or compares the queues of VCs that it names by number.
+
+    Parameters
+    ----------
+    limit : str
+        What must be instead.
+    kind : str
+        ``reply``, or ``acknowledge``: from which agents learn.
+
+    Raises
+    ------
+    RoutingError
+        It does.
+    """
     names_vcs = topology.kind == "dragonfly" or plan.unguarded is not None
-    learns = plan.feedback is not None or (plan.agents is not None and key == "reply")
+    learns = plan.feedback is not None or (plan.agents is not None and kind == "reply")
     if learns or (names_vcs and fields_read((plan.unguarded or plan).route).changing):
         raise RoutingError(
-            f"traffic.{key}.vcs must be shared with routing.algorithm {algorithm}, which compares the queues of "
-            "virtual channels, not own"
+            f"{limit} with routing.algorithm {algorithm}, which compares the queues of virtual channels, not own"
         )
 
 

@@ -291,6 +291,8 @@ def _source_lengths(state: NetState) -> NDArray[np.int64]:
     record = state.record[0]
     if int(record["source_kind"]) == SCRIPT:
         return np.unique(state["script_length"]).astype(np.int64)
+    if int(record["traffic_classes"]):
+        return np.unique(state["traffic_class"]["flits"]).astype(np.int64)
     if int(record["source_kind"]) == PROGRAM:
         return np.arange(1, int(record["full_flits"]) + 1)
     if int(record["length_kind"]) == TABLE_LENGTH:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.records import RECEIVED, TAIL
+from hopforge.model.network.parts.class_sources import CLASS_NUMBER_BITS
 from hopforge.model.network.parts.replies import REPLY_NUMBER
 from hopforge.model.network.settings import Script
 
@@ -22,6 +23,8 @@ class LoggedPackets:
         The log.
     reply_flits : int
         Length of the reply to each, 0: none.
+    script_class : ndarray, optional
+        Class of traffic of each listed packet; the list then is by host and class.
 
     Attributes
     ----------
@@ -33,10 +36,20 @@ class LoggedPackets:
         Flits of all packets before.
     """
 
-    def __init__(self, script: Script, rows: NDArray[np.int64], reply_flits: int) -> None:
+    def __init__(
+        self,
+        script: Script,
+        rows: NDArray[np.int64],
+        reply_flits: int,
+        script_class: NDArray[np.int64] | None = None,
+    ) -> None:
         self.script = script
+        self._classes = 0 if script_class is None else int(script_class.max()) + 1
         hosts = np.arange(int(max(script[0].max(), script[2].max())) + 2)
         self._before = np.searchsorted(script[0], hosts)
+        if script_class is not None:
+            sources = np.arange(len(hosts) * self._classes)
+            self._before = np.searchsorted(script[0] * self._classes + script_class, sources)
         self.asked = np.zeros(0, np.int64)
         if reply_flits:
             ends = (rows[:, 1] == RECEIVED) & (rows[:, 5] & TAIL != 0) & (rows[:, 4] & REPLY_NUMBER == 0)
@@ -63,4 +76,8 @@ class LoggedPackets:
         return found
 
     def _listed(self, code: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._before[code >> NUMBER_BITS] + (code & (1 << NUMBER_BITS) - 1)
+        source, number = code >> NUMBER_BITS, code & (1 << NUMBER_BITS) - 1
+        if self._classes:
+            source = source * self._classes + (number >> CLASS_NUMBER_BITS)
+            number = number & (1 << CLASS_NUMBER_BITS) - 1
+        return self._before[source] + number

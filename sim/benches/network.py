@@ -21,7 +21,6 @@ from hopforge.model.errors import UserError
 from hopforge.model.lookup.csr import csr_map
 from hopforge.model.lookup.golden.tcam import SRAM_WRITE_CYCLES
 from hopforge.model.network.core.records import DRAINED, FINISHED, GRANTED, RECEIVED, SENT
-from hopforge.model.network.settings import Script
 from hopforge.model.router.csr import PORT_COUNTERS, ROUTER_CSR_ADDR_BITS, engine_address
 from hopforge.model.router.params import RouterParams
 from hopforge.model.router.program import BusOperation
@@ -129,9 +128,10 @@ def record_network(config: Config, traffic: NetworkTraffic, setup: NetworkSetup 
     design, script = ready.design, ready.script
     topology, params = design.topology, design.params
     component = network_component(design)
-    run, rows = _run(config, design.plain_topology, script, traffic)
+    run, rows = _run(config, design.plain_topology, ready, traffic)
     own, acknowledges = _of_hosts(rows, topology.hosts)
-    packets = LoggedPackets(script, own, 0 if config.traffic.reply is None else config.traffic.reply.flits)
+    packets = LoggedPackets(script, own, 0 if config.traffic.reply is None else config.traffic.reply.flits,
+                            ready.script_class)  # fmt: skip
     logs = {kind: _of_kind(own, kind, packets) for kind in (SENT, RECEIVED, GRANTED, DRAINED)}
     logs[GRANTED] = _with_moves(logs[GRANTED], acknowledges)
     data = _payload(params[0], topology, packets, np.random.default_rng((traffic.seed, 4)))
@@ -172,15 +172,16 @@ def setup_writes(
 
 
 def _run(
-    config: Config, topology: Topology | None, script: Script, traffic: NetworkTraffic
+    config: Config, topology: Topology | None, ready: NetworkSetup, traffic: NetworkTraffic
 ) -> tuple[Simulation, NDArray[np.int64]]:
     """Run until everything has arrived; returns the log's rows."""
-    reply = config.traffic.reply
+    reply, script = config.traffic.reply, ready.script
     flits = int(script[3].sum()) + (0 if reply is None else len(script[0]) * reply.flits)
     capacity = _EVENTS_PER_FLIT * flits
     while True:
         run = Simulation(
-            config, traffic.load, traffic.seed, topology, script=script, log_events=capacity, check=False
+            config, traffic.load, traffic.seed, topology, script=script, log_events=capacity, check=False,
+            script_class=ready.script_class,
         )  # fmt: skip
         # At least one flit moves in every cycle or so: a deadlock is found earlier.
         code = run.advance(traffic.cycles + 1000 * flits)

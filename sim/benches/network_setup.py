@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hopforge.gen.design import NetworkDesign, check_interfaces, network_design
 from hopforge.model.config import Config
 from hopforge.model.errors import UserError
 from hopforge.model.network.settings import Script
-from hopforge.sim.run.packet_script import draw_packets
+from hopforge.sim.run.packet_script import draw_class_packets, draw_packets
 from hopforge.sim.run.simulation import Simulation
 
 __all__ = ["NetworkSetup", "network_setup"]
@@ -22,10 +25,13 @@ class NetworkSetup:
         The routers.
     script : Script
         The packets.
+    script_class : ndarray, optional
+        Class of traffic of each.
     """
 
     design: NetworkDesign
     script: Script
+    script_class: NDArray[np.int64] | None = None
 
 
 def network_setup(config: Config, load: float, seed: int, cycles: int) -> NetworkSetup:
@@ -42,7 +48,11 @@ def network_setup(config: Config, load: float, seed: int, cycles: int) -> Networ
     if lookup is not None and lookup.tcam_kind == "external":
         raise UserError("lookup.tcam.kind must be flops or sram for the co-simulation of a network, not external")
     _ = design.programs  # keys that do not fit the routes are found here
-    script = draw_packets(Simulation(config, load, seed, design.plain_topology), cycles)
+    run, number = Simulation(config, load, seed, design.plain_topology), None
+    if run.classes is None:
+        script = draw_packets(run, cycles)
+    else:
+        script, number = draw_class_packets(run, cycles)
     if not len(script[0]):
         raise UserError(f"no packet in {cycles} cycles at a load of {load:g}: there is nothing to compare")
-    return NetworkSetup(design, script)
+    return NetworkSetup(design, script, number)

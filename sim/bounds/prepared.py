@@ -54,8 +54,10 @@ def prepare_bounds(config: Config) -> BoundsSetup:
     """
     refuse_failed(config.failed, "hopforge bounds")
     traffic = config.traffic
-    for key, value in (("source: program", traffic.source == "program"), ("reply", traffic.reply is not None),
-                       ("acknowledge", traffic.acknowledge is not None)):  # fmt: skip
+    for key, value in (
+        ("source: program", traffic.source == "program"), ("reply", traffic.reply is not None),
+        ("acknowledge", traffic.acknowledge is not None), ("classes", bool(traffic.classes)),
+    ):  # fmt: skip
         if value:
             raise ConfigError(f"traffic.{key}: bounds are of patterns, whose rates are known; remove it")
     topology = build(config.topology, config.address)

@@ -8,11 +8,13 @@ import numpy as np
 from hopforge.model.config.limits import asker_bits
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.router.params import CLASS_BITS, PORT_BITS, LookAhead, Route, RouterParams, Rule
+from hopforge.model.router.quality import Quality
 
 __all__ = ["draw_routes", "draw_rule", "router_variant"]
 
 _ADDRESS_BITS = 12
 _FREE_QUEUES = 0.25
+_QUALITIES = 0.3
 _ENGINES_AHEAD = 0.3
 _AHEAD_BITS = 40  # of a head that brings its route along
 _KINDS = ("input_first", "output_first", "wavefront")
@@ -117,6 +119,8 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
         drawn["ports_per_engine"] = sharing = given.get("ports_per_engine", 1 if ahead else sharing)
         tag_bits = asker_bits(ports * vcs, 1) if ahead else max(1, asker_bits(vcs, sharing))
         drawn["lookup"] = _engine(rng, max(ports, PORT_BITS + CLASS_BITS), tag_bits)
+    if not (drawn | given)["speculation"] and (drawn | given)["sa"] != "input_ahead":
+        drawn["quality"] = _quality(np.random.default_rng((seed, 17)), (drawn | given)["vcs"])  # as above
     if not ahead:
         return RouterParams(**(drawn | given))
     if rc == "lookup":
@@ -127,6 +131,19 @@ def router_variant(seed: int, **given: Any) -> RouterParams:
     params = RouterParams(**(drawn | given))
     fields = rng.integers(0, 1 << params.route_bits, int(rng.integers(6, 12)))
     return replace(params, lookahead=LookAhead(int(rng.integers(1, 1 << params.ports)), tuple(fields.tolist())))
+
+
+def _quality(rng: np.random.Generator, vcs: int) -> Quality | None:
+    """Draw what classes of traffic are due; in most routers nothing."""
+    if rng.random() >= _QUALITIES:
+        return None
+    count = int(rng.integers(1, vcs + 1))
+    return Quality(
+        kind=("strict", "weighted")[int(rng.integers(2))],  # type: ignore[arg-type]
+        of_vc=tuple(rng.integers(0, count, vcs).tolist()),
+        priorities=tuple(rng.integers(0, 4, count).tolist()),
+        weights=tuple(rng.integers(1, 5, count).tolist()),
+    )
 
 
 def _engine(rng: np.random.Generator, output_bits: int, request_tag_bits: int) -> LookupParams:

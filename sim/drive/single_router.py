@@ -22,11 +22,13 @@ from hopforge.model.network.core.records import (
     PACKET,
     PATTERN_SIGNATURE,
     ROUTE_SIGNATURE,
+    TRAFFIC_CLASS,
     Net,
     input_port,
     input_vc,
 )
 from hopforge.model.network.core.state import NetState
+from hopforge.model.network.parts.class_arrays import put_quality
 from hopforge.model.network.settings import RouterParameters, SourceParameters, Tables
 from hopforge.model.router.params import RouterParams
 from hopforge.model.topology import Topology
@@ -85,6 +87,9 @@ def single_router(params: RouterParams) -> NetState:
         Tables(routing=_table(p), max_candidates=p.ports + 1),
         seed=0,
     )  # fmt: skip
+    if p.quality is not None:
+        q = p.quality
+        put_quality(state, np.zeros(q.classes, TRAFFIC_CLASS), q.kind, q.of_vc, q.priorities, q.weights)
     vcs = np.arange(p.ports * p.vcs)
     depth = np.repeat([p.credits(o) for o in range(p.ports)], p.vcs)
     state["input_vc"]["credit_to"] = state["output_vc"]["target"] = len(vcs) + vcs

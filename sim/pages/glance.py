@@ -72,7 +72,12 @@ def _traffic(result: ResultSet) -> Iterator[Fact]:
     elif isinstance(traffic, Mapping):
         routing = result.config.get("routing", {})
         note = f"packets of {_lengths(traffic)} flits, routing {routing.get('algorithm', '?')}"
-        yield Fact("traffic", str(traffic.get("file") or traffic.get("pattern", "?")), note)
+        pattern = str(traffic.get("file") or traffic.get("pattern", "?"))
+        classes = traffic.get("classes")
+        if classes:
+            pattern = ", ".join(str(each.get("pattern") or pattern) for each in classes)
+            note = f"classes {', '.join(str(each.get('name')) for each in classes)}, {note.partition(', ')[2]}"
+        yield Fact("traffic", pattern, note)
 
 
 def _lengths(traffic: Mapping[str, Any]) -> str:

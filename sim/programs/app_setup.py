@@ -275,6 +275,8 @@ def packet_config(config: Config) -> Config:
         raise ApplicationError(f"app.lookup: must be hit with router.model=input_output_queued, not {app.lookup}")
     if config.traffic.reply is not None:
         raise ApplicationError("traffic.reply: must be null with app.engine=packet: programs send all that they need")
+    if config.traffic.classes:
+        raise ApplicationError("traffic.classes: must be empty with app.engine=packet: a program is one source")
     in_caches = app.lookup == "cache"
     cycles_of_hit = config.lookup.hit_cycles
     route = cycles_of_hit + 1 if in_caches else config.router.rc_cycles

@@ -41,6 +41,7 @@ from hopforge.sim.reproduce import (
     qadaptive_loads,
     qadaptive_outage,
     routing_methods,
+    routing_qos,
     table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
@@ -76,6 +77,7 @@ REPRODUCTIONS = index_by_name(
     qadaptive_loads.REPRODUCTIONS,
     qadaptive_beyond.REPRODUCTIONS,
     qadaptive_outage.REPRODUCTIONS,
+    routing_qos.REPRODUCTIONS,
     table_cache.REPRODUCTIONS,
     apps_figures.REPRODUCTIONS,
     apps_study.REPRODUCTIONS,

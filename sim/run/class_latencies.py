@@ -34,7 +34,7 @@ class ClassLatency:
     Attributes
     ----------
     message : str
-        ``request``, ``reply``, ``round_trip`` or ``acknowledge``.
+        ``request``, ``reply``, ``round_trip`` or ``acknowledge``; or the name of a class of traffic.
     packets : int
         That arrived; of round trips: their replies.
     network_latency : float
@@ -79,26 +79,32 @@ def class_columns(classes: tuple[ClassLatency, ...]) -> Columns:
 
 def class_latencies(state: NetState) -> tuple[ClassLatency, ...]:
     """Return what a measurement found of every class, and of round trips; nothing without replies and acknowledges."""
-    if "class_count" not in state.arrays:
+    if "class_count" not in state.arrays or int(state["traffic_classes"]):
         return ()
     if int(state["acks"]):
-        return (_class_latency(state, ACKNOWLEDGES, _mean(state["class_count"][ACKNOWLEDGES], "network_sum")),)
+        in_network = _mean(state["class_count"][ACKNOWLEDGES], "network_sum")
+        return (_class_latency(state, ACKNOWLEDGES, in_network, NAMES[ACKNOWLEDGES]),)
     means = [_mean(state["class_count"][k], "network_sum") for k in (REQUESTS, REPLIES)]
     networks = {REQUESTS: means[REQUESTS], REPLIES: means[REPLIES], ROUND_TRIPS: sum(means)}
-    return tuple(_class_latency(state, k, networks[k]) for k in networks)
+    return tuple(_class_latency(state, k, networks[k], NAMES[k]) for k in networks)
 
 
 def _mean(count: Any, name: str) -> float:
     return mean_of(float(count[name]), int(count["packets"]))
 
 
-def _class_latency(state: NetState, k: int, network_latency: float) -> ClassLatency:
+def _class_latency(state: NetState, k: int, network_latency: float, name: str) -> ClassLatency:
     count = state["class_count"][k]
     histogram = state["class_histogram"][k * HISTOGRAM_BINS : (k + 1) * HISTOGRAM_BINS]
     mean, largest = _mean(count, "sum"), int(count["largest"])
     spread = float(np.sqrt(np.maximum(_mean(count, "squares") - mean * mean, 0.0)))
     median, p95, p99 = (percentile(histogram, share, largest) for share in (0.5, 0.95, 0.99))
-    return ClassLatency(NAMES[k], int(count["packets"]), mean, spread, median, p95, p99, largest, network_latency)
+    return ClassLatency(name, int(count["packets"]), mean, spread, median, p95, p99, largest, network_latency)
+
+
+def latency_of(state: NetState, c: int, name: str) -> ClassLatency:
+    """Return what a measurement found of class `c` of the traffic."""
+    return _class_latency(state, c, _mean(state["class_count"][c], "network_sum"), name)
 
 
 def reset_classes(state: NetState) -> None:

@@ -64,13 +64,17 @@ class FlitSweep(Sweep):
     def table(self, config: Config, runs: pd.DataFrame) -> list[list[str]]:
         """Headings, and a row per variant and load."""
         first = ["variant"] if config.variants else []
-        rows = [[*first, "load", "latency", "99 %", "accepted", "worst host", "hops"]]
-        for row in summarise(runs).itertuples():
+        curve = summarise(runs)
+        classes = traffic_classes(curve)
+        heads = [f"{each} {kind}" for each in classes for kind in ("latency", "99 %", "accepted")]
+        rows = [[*first, "load", "latency", "99 %", "accepted", "worst host", "hops", *heads]]
+        for row in curve.itertuples():
             latency = "saturated" if row.saturated else _latency(row.latency, row.latency_interval)
             rows.append([
                 *([str(row.variant)] if config.variants else []),
                 f"{row.load:.4g}", latency, figure(row.latency_p99), f"{row.accepted:.4f}",
                 f"{row.accepted_worst:.4f}", figure(row.hops, ".3f"),
+                *(text for each in classes for text in _class_words(row, each)),
             ])  # fmt: skip
         return rows
 
@@ -93,10 +97,23 @@ MEANS = [
 ]
 #: with `traffic.reply`, or with `traffic.acknowledge`
 CLASS_MEANS = ["request_latency", "reply_latency", "round_trip_latency", "acknowledge_latency"]
+#: behind the name of a class of `traffic.classes`
+TRAFFIC_CLASS_MEANS = ["_offered", "_accepted", "_latency", "_latency_p99"]
+
+
+def traffic_classes(runs: pd.DataFrame) -> list[str]:
+    """Return the names of the classes of traffic in a table of runs or its summary, in their order."""
+    return [name.removesuffix("_offered") for name in map(str, runs) if name.endswith("_offered")]
 
 
 def _latency(mean: Any, half: Any) -> str:
     return "–" if math.isnan(mean) else f"{mean:.2f} ± {figure(half, '.2f')}"
+
+
+def _class_words(row: Any, name: str) -> tuple[str, str, str]:
+    """Return mean latency, 99 % and accepted rate of a class of traffic in a row of the summary."""
+    latency, p99 = getattr(row, f"{name}_latency"), getattr(row, f"{name}_latency_p99")
+    return figure(latency, ".2f"), figure(p99), f"{getattr(row, f'{name}_accepted'):.4f}"
 
 
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
@@ -104,7 +121,8 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for name in runs["variant"].unique():
         by_load = runs[runs["variant"] == name].groupby("load", sort=True)
-        table = by_load[[*MEANS, *(name for name in CLASS_MEANS if name in runs)]].mean().reset_index()
+        of_classes = [f"{each}{kind}" for each in traffic_classes(runs) for kind in TRAFFIC_CLASS_MEANS]
+        table = by_load[[*MEANS, *(name for name in CLASS_MEANS if name in runs), *of_classes]].mean().reset_index()
         table.insert(0, "variant", name)
         table.insert(2, "saturated", by_load["saturated"].any().to_numpy())
         table.insert(3, "seeds", by_load["seed"].count().to_numpy())

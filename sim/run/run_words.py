@@ -45,6 +45,9 @@ def _traffic(config: Config) -> str:
     pattern = traffic.file.name if traffic.file is not None else traffic.pattern
     if config.router.model == "packet":
         return f"{pattern}, {_count(traffic.message_packets, 'packet')} of {config.packet.packet_bytes} bytes a message"
+    if traffic.classes:
+        classes = "; ".join(_class(config, number) for number in range(len(traffic.classes)))
+        return f"source {traffic.source}; {classes}"
     lengths = _count(traffic.packet_flits, "flit")
     if traffic.packet_lengths:
         lengths = f"{', '.join(map(str, traffic.packet_lengths))} flits"
@@ -52,6 +55,17 @@ def _traffic(config: Config) -> str:
         lengths = f"{traffic.packet_range[0]} to {traffic.packet_range[1]} flits"
     messages = f", {traffic.message_packets} packets a message" if traffic.message_packets > 1 else ""
     return f"{pattern}, source {traffic.source}, packets of {lengths}{messages}"
+
+
+def _class(config: Config, number: int) -> str:
+    """Say what a class of traffic is, and what it is due."""
+    traffic, each = config.traffic, config.traffic.classes[number]
+    offers = f"{each.load:g} flits" if each.share is None else f"{100 * each.share:.4g} % of the load"
+    vcs = "all VCs" if each.vcs is None else _count(each.vcs, "VC")
+    due = {"none": "", "strict": f", priority {each.priority}", "weighted": f", weight {each.weight}"}
+    lengths = _count(each.packet_flits or traffic.packet_flits, "flit")
+    words = f"{each.name}: {each.pattern or traffic.pattern}, {offers}, packets of {lengths}, {vcs}"
+    return words + due[config.router.qos]
 
 
 def _routing(config: Config) -> str:

@@ -48,6 +48,7 @@ from hopforge.sim.run.network_latency import network_latencies, reset_network_la
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mean_of, mser5, percentile
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, with_skew
 from hopforge.sim.run.starvation import StarvationWatch
+from hopforge.sim.run.traffic_classes import class_traffic
 from hopforge.sim.traffic import TrafficError, prepare_traffic
 from hopforge.sim.traffic.placed import PlacedProgram, place_program
 
@@ -80,6 +81,8 @@ class Simulation:
         Section `routing`, if already prepared for this network (`routing_plan`).
     placed : PlacedProgram, optional
         The program on its hosts, in place of that of section `workload`.
+    script_class : ndarray, optional
+        Class of traffic of each listed packet.
 
     Raises
     ------
@@ -99,6 +102,7 @@ class Simulation:
         check: bool = True,
         plan: RoutingPlan | None = None,
         placed: PlacedProgram | None = None,
+        script_class: NDArray[np.int64] | None = None,
     ) -> None:
         self.config, self.load, self.seed = config, load, seed
         check_has_flits(config)
@@ -131,6 +135,9 @@ class Simulation:
         else:
             source = source_parameters(config, load, self.traffic.round_packets)
         source = with_skew(source, config, self.topology.routers, seed)
+        self.classes = class_traffic(config, self.topology, load, seed, script_class)
+        if self.classes is not None:
+            source = replace(source, classes=self.classes.kernel)
         if self.plan.agents is not None:
             assert source.acknowledges is not None, "checked by routing_plan"
             source = replace(source, acknowledges=with_agents(source.acknowledges, self.plan.agents))
@@ -161,6 +168,8 @@ class Simulation:
             self.state.senders["next_time"][self.traffic.silent] = NEVER
             self.state.senders["stopped"][self.traffic.silent] = 1
         silent = failed_hosts(self.topology, config.failed)
+        if self.classes is not None:
+            self.classes.silence(self.state, silent)
         for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0), ("reply_mask", 0)):
             self.state.senders[name][silent] = value
         if routing.check and check:
@@ -309,6 +318,8 @@ class Simulation:
         if "message_histogram" in self.state.arrays:
             self.state["message_histogram"][:] = 0
         reset_classes(self.state)
+        if self.classes is not None:
+            self.classes.reset(self.state)
         self.state["histogram"][:] = 0
         reset_network_latency(self.state)
         self.built.reset()
@@ -325,6 +336,8 @@ class Simulation:
         age = np.where(
             waiting, now - self.state["packet"]["created"][np.maximum(host["packet"], 0)], now - host["next_time"]
         )
+        if self.classes is not None:
+            return self.classes.queue_delay(self.state)
         if "replier" in self.state.arrays:
             age = np.maximum(age, reply_ages(self.state))
         delay = float(np.maximum(age, 0).mean()) if len(age) else 0.0
@@ -359,6 +372,8 @@ class Simulation:
         TrafficError
             It is none of `bernoulli`, `interval` and `rounds`, or the load is 0.
         """
+        if self.config.traffic.classes:
+            raise TrafficError("simulation.load_steps are for traffic without classes")
         if self.config.traffic.source not in ("bernoulli", "interval", "rounds"):
             raise TrafficError(
                 "simulation.load_steps need traffic.source bernoulli, interval or rounds, "
@@ -526,7 +541,7 @@ class Simulation:
             **lookup_totals(state.lookup),
             cycle_ns=self.built.cycle_ns,
             cpu_seconds=cpu,
-            classes=class_latencies(state),
+            classes=class_latencies(state) if self.classes is None else self.classes.results(state, cycles),
         )
 
     def _message_latencies(self, mean: float, median: float, p95: float, p99: float) -> dict[str, Any]:

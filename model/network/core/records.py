@@ -28,6 +28,10 @@ WORMHOLE, CUT_THROUGH, STORE_AND_FORWARD = range(3)
 BERNOULLI, ON_OFF, SCRIPT, PROGRAM = range(4)
 #: packet lengths
 FIXED_LENGTH, UNIFORM_LENGTH, TABLE_LENGTH = range(3)
+#: what classes of traffic are due (router.qos)
+NO_QUALITY, STRICT, WEIGHTED = range(3)
+#: bits of ``net.vc_class`` for each VC
+CLASS_BITS = 3
 #: events of the log
 GRANTED, DRAINED, SENT, RECEIVED = range(4)
 #: where a message is: its data, a request to send (rendezvous) on its way or waiting for the receive, or the answer
@@ -235,6 +239,35 @@ CLASS_COUNT = np.dtype(
     [("packets", "i8"), ("sum", "i8"), ("squares", "f8"), ("largest", "i8"), ("network_sum", "i8")], align=True
 )
 
+#: a class of traffic (docs/definitions/traffic-classes.md)
+TRAFFIC_CLASS = np.dtype(
+    [
+        ("log_failure", "f8"),  # log(1 − packets per cycle) of a Bernoulli source
+        ("flits", "i8"),  # length of its packets
+        ("pattern", "i8"),  # address of its pattern ...
+        ("table", "i8"),  # ... and of the table of that
+        ("streams", "i8"),  # address of the random streams of its sources: uint64[hosts]
+        ("priority", "i8"),  # qos: STRICT
+        ("weight", "i8"),  # qos: WEIGHTED
+        ("flits_created", "i8"),
+        ("flits_arrived", "i8"),
+    ],
+    align=True,
+)
+#: the source of a class at a host
+CLASS_SOURCE = np.dtype(
+    [
+        ("next_time", "i8"),  # creation of the next packet that has not begun to leave
+        ("created", "i8"),  # packets
+        ("packet", "i4"),  # being sent; -1 none
+        ("sent", "i4"),  # flits of it
+        ("mask", "u4"),  # VCs
+        ("vc", "u1"),
+        ("pointer", "u1"),  # VC to prefer for the next packet
+    ],
+    align=True,
+)
+
 #: of a packet, beside its record, in a network with acknowledges (model.network.parts.acknowledges)
 TRAIL = np.dtype(
     [
@@ -314,6 +347,10 @@ _SETTINGS = [
     ("vc_queue", "i8"),  # ... and then take their VC
     ("switch_match", "i8"),  # of SA: allocators other than output_first with round-robin arbiters
     ("messages", "i8"),
+    ("sources", "i8"),  # of classes of traffic, 0: every host has one source (core.sources)
+    ("traffic_classes", "i8"),
+    ("qos", "i8"),
+    ("vc_class", "i8"),  # class of every VC, CLASS_BITS each
     ("replies", "i8"),
     ("acks", "i8"),  # acknowledges (model.network.parts.acknowledges)
     ("agent", "i8"),  # that `acks` calls: who makes entries for them, and gets rewards
@@ -489,7 +526,14 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "outside": np.dtype("int32"),  # int32[hosts, 16, B]: flits that wait at a host for a place
     "outside_first": np.dtype("int32"),  # int32[hosts, 16]: ... the first of them
     "outside_flits": np.dtype("int32"),  # int32[hosts, 16]: ... their number
-    "class_count": CLASS_COUNT,  # CLASS_COUNT[CLASSES]
+    "traffic_class": TRAFFIC_CLASS,  # TRAFFIC_CLASS[classes of traffic]
+    "class_source": CLASS_SOURCE,  # CLASS_SOURCE[hosts, classes of traffic]
+    "class_streams": np.dtype("uint64"),  # uint64[classes, hosts]: random streams
+    "class_tables": np.dtype("int32"),  # of the patterns of all classes
+    "quota": np.dtype("int32"),  # int32[routers·P, classes]: flits left in the round of an output (qos: WEIGHTED) ...
+    "host_quota": np.dtype("int32"),  # int32[hosts, classes]: ... of a host
+    "best_level": np.dtype("int64"),  # int64[P]: of the outputs, then of the inputs of one router in SA
+    "class_count": CLASS_COUNT,  # CLASS_COUNT[CLASSES], or of the classes of traffic
     "class_histogram": np.dtype("int64"),  # int64[CLASSES, bins]
     "trail": TRAIL,  # TRAIL[pool]
     "trail_home": np.dtype("int32"),  # int32[hosts]: router of each
@@ -529,6 +573,8 @@ _read_packet = record_reader(PACKET_RECORD)
 _read_message = record_reader(numba.from_dtype(MESSAGE))
 _read_replier = record_reader(numba.from_dtype(REPLIER))
 _read_class_count = record_reader(numba.from_dtype(CLASS_COUNT))
+_read_traffic_class = record_reader(numba.from_dtype(TRAFFIC_CLASS))
+_read_class_source = record_reader(numba.from_dtype(CLASS_SOURCE))
 _read_rank = record_reader(numba.from_dtype(RANK))
 _read_trail = record_reader(numba.from_dtype(TRAIL))
 _read_note = record_reader(NOTE_RECORD)
@@ -598,6 +644,18 @@ def replier_at(net: Any, h: int) -> Any:
 def class_count_at(net: Any, k: int) -> Any:
     """Counters of a class of packets, or of round trips."""
     return _read_class_count(net.class_count, k)
+
+
+@inlined
+def traffic_class_at(net: Any, c: int) -> Any:
+    """Class number `c` of the traffic."""
+    return _read_traffic_class(net.traffic_class, c)
+
+
+@inlined
+def class_source_at(net: Any, h: int, c: int) -> Any:
+    """Source of class `c` at host `h`."""
+    return _read_class_source(net.class_source, h * net.traffic_classes + c)
 
 
 @inlined
