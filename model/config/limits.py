@@ -179,6 +179,11 @@ def hardware_problems(address: AddressConfig, lookup: LookupConfig) -> Iterator[
         if cache is not None and cache.policy not in POLICIES:
             engines = f"must be {', '.join(POLICIES[:-1])} or {POLICIES[-1]} in a lookup engine"
             yield Problem(f"{key}.policy", f"{engines}, not {cache.policy}; `hopforge hits` and `app` take it")
+    second = lookup.cache.second_level
+    for name, only in (("content", "nine"), ("per", "cache")):
+        if second is not None and (given := getattr(second, name)) != only:
+            words = f"must be {only} in a lookup engine, not {given}; `hopforge hits` and `app` take it"
+            yield Problem(f"lookup.cache.second_level.{name}", words)
     if lookup.cache.skewed and lookup.cache.policy != "random":
         yield Problem(
             "lookup.cache.policy", f"must be random with skewed association in hardware, not {lookup.cache.policy}"

@@ -13,6 +13,8 @@ Policy = Literal["lru", "plru", "fifo", "random"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)  # of the lookup engine; kernels call them by their place
 ReplayedPolicy = Literal["lru", "plru", "fifo", "random", "srrip"]
 REPLAYED_POLICIES: tuple[ReplayedPolicy, ...] = get_args(ReplayedPolicy)  # of `hits` and `app`
+SecondContent = Literal["nine", "inclusive", "exclusive"]
+SECOND_CONTENTS: tuple[SecondContent, ...] = get_args(SecondContent)  # kernels call them by their place
 KeyMode = Literal["arbitrary", "mesh", "torus", "fat_tree", "dragonfly"]
 ChunkBits = Literal[2, 3, 4, 6, 8]
 MAX_WIDTH_BITS = 48
@@ -78,6 +80,11 @@ class SecondLevelConfig(Section):
         SECOND_LEVEL_LATENCY[0]
     )
     """Cycles from the request of an engine to the answer on a hit; `hits` takes `timing.second_level_ns`."""
+    content: SecondContent = "nine"
+    """`nine`: neither inclusive nor exclusive; `inclusive`: a key that leaves it leaves the first level, too;
+    `exclusive`: it holds what the first level has given up. Only `hits` and `app` take the others."""
+    per: Literal["cache", "switch"] = "cache"
+    """One behind each first-level cache, or one for all of a switch (only in `hits` and `app`)."""
 
     def problems(self) -> Iterator[Problem]:
         """Check sets and ways."""

@@ -22,6 +22,7 @@ from hopforge.model.config.router import PacketConfig, RouterConfig, RoutingConf
 from hopforge.model.config.simulation import FailedConfig, SimulationConfig, failure_problems
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
+from hopforge.model.config.wavelengths import WavelengthsConfig
 from hopforge.model.config.workload import ProgramWorkload, WorkloadConfig
 from hopforge.model.seeds import MOST_SEED
 
@@ -106,6 +107,8 @@ class Config(Section):
     """Traffic of the network simulator."""
     simulation: SimulationConfig = SimulationConfig()
     """Runs of `hopforge net` and `hopforge sweep`."""
+    wavelengths: WavelengthsConfig = WavelengthsConfig()
+    """Links of several wavelengths."""
     app: AppConfig = AppConfig()
     """A program on the network, timed by `hopforge app`."""
     cosim: CosimConfig = CosimConfig()

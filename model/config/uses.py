@@ -48,6 +48,11 @@ def _hits(config: Config) -> Sections:
     return {"workload", "timing", "failed", *_KEYS, *_routing(config)}  # routing: the rule of parallel links
 
 
+def _wavelengths(config: Config) -> Sections:
+    sections = {"wavelengths", "timing", "energy", *_KEYS}
+    return sections if config.wavelengths.packets is not None else sections | _hits(config)
+
+
 def _routers(config: Config) -> Sections:
     traffic = config.traffic  # virtual channels of classes
     classes = traffic.reply is not None or traffic.acknowledge is not None or traffic.classes
@@ -67,6 +72,7 @@ USES: dict[str, Callable[[Config], Sections]] = {
     "bounds": lambda config: {"traffic", "failed"},
     "route": lambda config: {"tables", "failed"},
     "hits": _hits,
+    "wavelengths": _wavelengths,
     "net": _network,
     "series": _network,
     "sweep": _sweep,
@@ -176,6 +182,8 @@ def uses_keys(config: Config, command: str) -> bool:
     """Tell whether a command makes keys of the addresses of a configuration."""
     if command in ("app", "sweep") and config.app.lookup == "cache":
         return command == "app" or "app" in config.written
+    if command == "wavelengths":
+        return config.wavelengths.packets is None
     return command in _WITH_KEYS or (
         config.router.route_computation == "lookup" and {"router", *_KEYS} <= USES[command](config)
     )

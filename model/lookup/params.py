@@ -163,7 +163,7 @@ class LookupParams:
             tcam_kind=kind,
             tcam_rows=tcam.rows,
             tcam_latency_cycles=tcam.latency_cycles,
-            second_level=None if second is None else SecondLevelParams(**second.model_dump()),
+            second_level=None if second is None else SecondLevelParams(**second.model_dump(exclude={"content", "per"})),
             protection=None if cache.protection == "none" else cache.protection,
         )
 

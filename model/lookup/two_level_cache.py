@@ -41,6 +41,9 @@ class TwoLevelCache:
         section = config.lookup.cache.second_level
         if section is None:
             return None
+        if (section.content, section.per) != ("nine", "cache"):
+            words = f"{section.content}, per={section.per}"
+            raise ValueError(f"second_level must have content=nine and per=cache here, not content={words}")
         first = RoutingCache.from_config(config)
         second = RoutingCache(
             entries=section.entries, ways=section.ways, policy=section.policy, address_bits=first.address_bits,

@@ -210,6 +210,9 @@ def _totals(
         totals |= {"help": asdict(helped[0]), "empty_packets": helped[1].empty_packets}
     for key, value in whole.items():
         totals[key] = int(value) if key in (*COUNTS, *BOUNDS, *HELP_COUNTS, "misses", "tcam_lookups") else float(value)
+    second = config.lookup.cache.second_level
+    if second is not None and second.content == "inclusive":
+        totals["back_invalidations"] = result.back_invalidations
     totals |= {
         "mean_switches_per_packet": lookups / result.packets if result.packets else 0.0,
         "conventional_lookup_ns": timing.tcam_ns,
@@ -379,7 +382,10 @@ def summary_rows(found: HitReport) -> list[tuple[str, str]]:
     if "help" in t:
         rows += help_rows(t)
     if found.config.lookup.cache.second_level is not None:
-        rows.append(("second level", f"{share('second_level_hits')} hits, {share('tcam_lookups')} ask the TCAM"))
+        words = f"{share('second_level_hits')} hits, {share('tcam_lookups')} ask the TCAM"
+        if "back_invalidations" in t:
+            words += f"; took {t['back_invalidations']:,} lines from first levels"
+        rows.append(("second level", words))
     if t["unmatched"]:
         lost = t["packets"] - t["delivered"]
         rows.append(("no TCAM row", f"{t['unmatched']:,} lookups; {lost:,} packets dropped"))

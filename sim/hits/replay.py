@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.config import Config
+from hopforge.model.config.lookup import SECOND_CONTENTS
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.switch_tables import switch_tables
 from hopforge.model.irregular.table_routes import TableRoutes, table_routes
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.belady import KeyStreams
-from hopforge.model.lookup.cache_lines import CacheState, CacheTables, claim_line, find_line, hash_row, touch_line
+from hopforge.model.lookup.cache_lines import EMPTY, CacheState, CacheTables, hash_row, touch_line
 from hopforge.model.lookup.expression_reduction import configured_reduction
 from hopforge.model.lookup.key_ports import KeyPorts
 from hopforge.model.lookup.key_validity import check_expression
@@ -28,6 +29,7 @@ from hopforge.model.lookup.reference_stack import CAPACITY, COMPULSORY, Referenc
 from hopforge.model.lookup.routes import Paths, Routes
 from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import NO_MATCH, Tcam, TcamRow, prefix_rows, route_rows, table_prefixes
+from hopforge.model.lookup.two_levels import NINE, get_line, put_line, put_lines
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import links_of_a_pair, parallel_ports
 from hopforge.model.topology.spread import refuse_spread
@@ -136,6 +138,8 @@ class ReplayResult:
         Live lines of the first level that were written over.
     unmatched : ndarray
         Misses for which the TCAM has no row: neither cached nor in one of the three causes; the packet is dropped.
+    back_invalidations : int
+        Lines that left a first level because an inclusive second level gave up their key.
     """
 
     inputs: CacheInputs
@@ -149,6 +153,7 @@ class ReplayResult:
     conflict: NDArray[np.int64]
     evictions: NDArray[np.int64]
     unmatched: NDArray[np.int64]
+    back_invalidations: int = 0
 
 
 class Ways(NamedTuple):
@@ -254,6 +259,14 @@ def _address_rows(routes: Routes, router: int, width: int) -> list[TcamRow]:
     return prefix_rows(table_prefixes(outputs, width), width)
 
 
+def _second_levels(inputs: CacheInputs, *, of_switch: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the second level behind each cache, and where the caches of each begin (and all end)."""
+    if not of_switch:
+        return np.arange(inputs.caches), np.arange(inputs.caches + 1)
+    _, start, behind = np.unique(inputs.router, return_index=True, return_inverse=True)  # caches lie switch by switch
+    return behind.reshape(-1).astype(np.int64), np.append(start, inputs.caches).astype(np.int64)
+
+
 class Replay:
     """Caches of a network that packets can be sent through.
 
@@ -307,7 +320,11 @@ class Replay:
                 entries=second.entries, ways=second.ways, policy=second.policy, crc=section.crc,
                 address_bits=config.address.width_bits, random_seed=section.random_seed,
             )  # fmt: skip
-        self._second = _Level(one, self.inputs.caches if self._two else 1)
+        self._content = NINE if second is None else SECOND_CONTENTS.index(second.content)
+        of_switch = second is not None and second.per == "switch"
+        self._behind, self._ranges = _second_levels(self.inputs, of_switch=of_switch)
+        self._second = _Level(one, len(self._ranges) - 1 if self._two else 1)
+        self._back = np.zeros(len(self._ranges) - 1, np.int64)
         self._stacks = ReferenceStacks(self.inputs.caches, section.entries if section.enabled else 0)
         self._matched = _matched(config, topology, self.reduction, self.routes, self._by_tables)
         self._counts = np.zeros((len(COUNTS), self.inputs.caches), np.int64)
@@ -399,9 +416,9 @@ class Replay:
             _lines(self._first.tables, self._first.sets, caches, keys, lines)
         delivered, lookups = _send(
             self._first.tables, self._first.state, self._second.tables, self._second.state,
-            (self.enabled, self._two, self._first.sets, self._second.sets), self._stacks.arrays,
+            (self.enabled, self._two, self._content, self._first.sets, self._second.sets), self._stacks.arrays,
             self._stacks.entries, of_packet, matched, w.first, caches, keys, w.slots,
-            lines, self._now, self._counts,
+            lines, self._now, self._counts, (self._behind, self._ranges), self._back,
         )  # fmt: skip
         self._now += lookups
         self.packets += len(of_packet)
@@ -417,7 +434,8 @@ class Replay:
     @property
     def result(self) -> ReplayResult:
         """Counts up to now."""
-        return ReplayResult(self.inputs, self.packets, self.delivered, *(row.copy() for row in self._counts))
+        counts = (row.copy() for row in self._counts)
+        return ReplayResult(self.inputs, self.packets, self.delivered, *counts, int(self._back.sum()))
 
 
 def replay(
@@ -470,36 +488,13 @@ def _lines(c, sets, caches, keys, lines):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _get(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
-    """Look `key` up in one of many caches of the kind `c`; return whether it hits."""
-    first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
-    line = find_line(c.rows, len(c.rows) > 1, s.tags[first:last], c.ways, key, key & c.payload_mask)
-    if line < 0:
-        return False
-    touch_line(c.policy, c.ways, s.order[first:last], line, now)
-    return True
-
-
-@kernel
-def _put(c, sets, s, cache, key, now):  # type: ignore[no-untyped-def]
-    """Fill `key` into one of many caches of the kind `c`; return whether a live line was written over."""
-    first, last = cache * sets * c.ways, (cache + 1) * sets * c.ways
-    tags = s.tags[first:last]
-    line = claim_line(
-        c.rows, c.ways, c.policy, tags, s.order[first:last], s.shift_register[cache:cache + 1],
-        key & c.payload_mask, now,
-    )  # fmt: skip
-    evicted = tags[line] >= 0
-    tags[line] = key
-    return evicted
-
-
-@kernel
 def _send(  # type: ignore[no-untyped-def]
-    c1, s1, c2, s2, levels, stacks, entries, of_packet, matched, first, caches, keys, slots, lines, now, counts
+    c1, s1, c2, s2, levels, stacks, entries, of_packet, matched, first, caches, keys, slots, lines, now, counts,
+    behind, back,
 ):
     """Send packets; return how many were delivered and how many lookups they made."""
-    enabled, two, sets1, sets2 = levels
+    enabled, two, content, sets1, sets2 = levels
+    of_cache, ranges = behind
     head, tail, held, newer, older, status = stacks
     tags, order = s1.tags, s1.order
     ways, policy = c1.ways, c1.policy
@@ -525,16 +520,20 @@ def _send(  # type: ignore[no-untyped-def]
                 counts[_HITS, cache] += 1
                 reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
                 continue
-            found = two and _get(c2, sets2, s2, cache, key, now)
+            found = two and get_line(c2, sets2, s2, of_cache[cache], key, now)
             counts[_SECOND, cache] += found
             if not (found or all_match or matched[hop]):
                 counts[_UNMATCHED, cache] += 1
                 dropped = True
                 break
-            if two and not found:
-                _put(c2, sets2, s2, cache, key, now)
-            if enabled:
-                counts[_EVICTIONS, cache] += _put(c1, sets1, s1, cache, key, now)
+            if two:
+                gone, taken = put_lines(
+                    content, c1, sets1, s1, c2, sets2, s2, ranges, cache, of_cache[cache], key, found, now
+                )
+                counts[_EVICTIONS, cache] += gone != EMPTY
+                back[of_cache[cache]] += taken
+            elif enabled:
+                counts[_EVICTIONS, cache] += put_line(c1, sets1, s1, cache, key, now) != EMPTY
             cause = reference_lookup(head, tail, held, newer, older, status, entries, cache, slots[hop])
             if cause == COMPULSORY:
                 counts[_COMPULSORY, cache] += 1

@@ -40,6 +40,8 @@ def check_sizes(config: Config, lacks_rows: bool, *, helped: bool) -> None:
         raise SizesError("lookup.cache.enabled: must be true with --sizes, not false")
     if cache.skewed:
         raise SizesError("lookup.cache.skewed: must be false with --sizes, not true")
+    if cache.second_level is not None and cache.second_level.content == "inclusive":
+        raise SizesError("lookup.cache.second_level.content: must be nine or exclusive with --sizes, not inclusive")
     if lacks_rows:
         raise SizesError(f"lookup.tcam.rows: must hold all routes with --sizes, not {config.lookup.tcam.rows} rows")
 

@@ -1,17 +1,18 @@
-"""Where a job is placed on a machine: linear, contiguous, in a box, at random.
+"""Where a job is placed on a machine: linear, contiguous, in a box, at random, by group or subtree.
 
 Definition: docs/definitions/jobs.md. Nodes are numbered with dimension 0 fastest: node = x0 + k0 (x1 + k1 x2).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PLACEMENTS", "Place", "Placement"]
+__all__ = ["GROUPED", "PLACEMENTS", "Place", "Placement", "group_problem", "lines_of"]
 
 Free = NDArray[np.bool_]
 Nodes = NDArray[np.int64]
@@ -47,7 +48,7 @@ class Placement(Protocol):
 class Linear:
     """The free nodes of the lowest numbers."""
 
-    def __init__(self, dims: Sequence[int], generator: np.random.Generator) -> None:
+    def __init__(self, dims: Sequence[int], generator: np.random.Generator, groups: Sequence[int] = ()) -> None:
         self._generator = generator
 
     def fits(self, free: Free, count: int) -> bool:
@@ -76,7 +77,7 @@ class Random(Linear):
 class Contiguous:
     """The first run of consecutive numbers that are free."""
 
-    def __init__(self, dims: Sequence[int], generator: np.random.Generator) -> None:
+    def __init__(self, dims: Sequence[int], generator: np.random.Generator, groups: Sequence[int] = ()) -> None:
         pass
 
     def fits(self, free: Free, count: int) -> bool:
@@ -106,7 +107,7 @@ class Block:
     the order of nodes. The whole box is taken; the job uses its first nodes.
     """
 
-    def __init__(self, dims: Sequence[int], generator: np.random.Generator) -> None:
+    def __init__(self, dims: Sequence[int], generator: np.random.Generator, groups: Sequence[int] = ()) -> None:
         self._dims = tuple(dims)
         self._known: dict[bytes, _Holes] = {}
 
@@ -208,10 +209,104 @@ def _boxes(dims: tuple[int, ...]) -> _Boxes:
     return _Boxes(volume[order], order)
 
 
-PLACEMENTS: dict[str, Callable[[Sequence[int], np.random.Generator], Placement]] = {
+class Group(Linear):
+    """The group in which the job fits and which has the fewest free nodes; else the fewest groups.
+
+    Groups are nested; the smallest ones that hold the job are looked at first. What fits into none takes groups one
+    level below, those with the most free nodes first, and for the rest again the one in which it fits best.
+    """
+
+    def __init__(self, dims: Sequence[int], generator: np.random.Generator, groups: Sequence[int] = ()) -> None:
+        super().__init__(dims, generator)
+        self._sizes = (*groups, math.prod(dims))
+
+    def place(self, free: Free, count: int) -> Place | None:
+        """As `Placement.place`."""
+        if not self.fits(free, count):
+            return None
+        for level, size in enumerate(self._sizes):
+            counts = free.reshape(-1, size).sum(axis=1)
+            enough = np.flatnonzero(counts >= count)
+            if len(enough):
+                group = int(enough[np.argmin(counts[enough])])
+                inside = free[group * size : (group + 1) * size]
+                used = group * size + self._inside(inside, count, level)
+                return Place(used, used)
+        raise AssertionError("the whole machine holds what fits")
+
+    def _inside(self, free: Free, count: int, level: int) -> Nodes:
+        """Return nodes of a group of this level in which the job fits, though it fits into no group below."""
+        if level == 0:
+            return np.flatnonzero(free)[:count]
+        size = self._sizes[level - 1]
+        counts = free.reshape(-1, size).sum(axis=1)
+        parts: list[Nodes] = []
+        while count:
+            enough = np.flatnonzero(counts >= count)
+            group = int(enough[np.argmin(counts[enough])]) if len(enough) else int(np.argmax(counts))
+            here = min(count, int(counts[group]))
+            parts.append(group * size + self._inside(free[group * size : (group + 1) * size], here, level - 1))
+            counts[group] = 0
+            count -= here
+        return np.concatenate(parts)
+
+
+class Subtree:
+    """The first free group of the smallest size that holds the job; it takes the whole group."""
+
+    def __init__(self, dims: Sequence[int], generator: np.random.Generator, groups: Sequence[int] = ()) -> None:
+        self._sizes = (*groups, math.prod(dims))
+
+    def fits(self, free: Free, count: int) -> bool:
+        """As `Placement.fits`."""
+        return self._group(free, count) is not None
+
+    def place(self, free: Free, count: int) -> Place | None:
+        """As `Placement.place`."""
+        taken = self._group(free, count)
+        return None if taken is None else Place(taken[:count], taken)
+
+    def _group(self, free: Free, count: int) -> Nodes | None:
+        size = next(each for each in self._sizes if each >= count)
+        whole = np.flatnonzero(free.reshape(-1, size).all(axis=1))
+        return None if not len(whole) else np.arange(whole[0] * size, (whole[0] + 1) * size, dtype=np.int64)
+
+
+class PlacementClass(Protocol):
+    """Makes what places jobs on a machine of some dimensions, with nested groups of so many nodes each."""
+
+    def __call__(self, dims: Sequence[int], generator: np.random.Generator, groups: Sequence[int] = ()) -> Placement:
+        """Make it."""
+        ...
+
+
+PLACEMENTS: dict[str, PlacementClass] = {
     "linear": Linear,
     "contiguous": Contiguous,
     "block": Block,
     "random": Random,
+    "group": Group,
+    "subtree": Subtree,
 }
-"""Name → what places jobs on a machine of some dimensions."""
+"""Name → what makes it."""
+
+GROUPED = ("group", "subtree")
+"""Placements that need groups."""
+
+
+def lines_of(dims: Sequence[int]) -> tuple[int, ...]:
+    """Return the nested groups of a machine that names none: lines of dimension 0, planes, and so on."""
+    sizes = np.cumprod(dims)[:-1].tolist()
+    return tuple(dict.fromkeys(size for size in sizes if 1 < size < math.prod(dims)))
+
+
+def group_problem(groups: Sequence[int], nodes: int) -> str | None:
+    """Say what is wrong with nested groups of a machine; None if nothing is.
+
+    >>> group_problem([4, 6], 24)
+    'groups must divide each other and the machine of 24 nodes, not 4, 6'
+    """
+    sizes = [*groups, nodes]
+    if any(small < 1 or large % small or small >= large for small, large in pairwise(sizes)):
+        return f"groups must divide each other and the machine of {nodes} nodes, not {', '.join(map(str, groups))}"
+    return None

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from hopforge.model.errors import UserError
 from hopforge.model.workload.job_log import JobLog
 from hopforge.model.workload.jobs import Jobs, usable_jobs
+from hopforge.sim.jobs.placement import GROUPED, group_problem, lines_of
 
-__all__ = ["JobsError", "JobsReport", "JobsSetup", "Machine", "check_nodes", "machine_of", "prepare_jobs"]
+__all__ = [
+    "JobsError", "JobsReport", "JobsSetup", "Machine", "check_nodes", "groups_of", "machine_of", "prepare_jobs",
+]  # fmt: skip
 
 Table = dict[str, Any]
 
@@ -70,6 +73,8 @@ class JobsSetup:
         Of all draws.
     interference : bool
         Count the links that jobs share.
+    groups : sequence of int
+        Nodes of the nested groups of the machine, the smallest first.
     """
 
     log: JobLog
@@ -80,6 +85,7 @@ class JobsSetup:
     placements: Sequence[str]
     seed: int
     interference: bool
+    groups: Sequence[int] = ()
 
 
 @dataclass(eq=False)
@@ -119,6 +125,27 @@ def machine_of(log: JobLog, dims: Sequence[int] | None, ppn: int | None) -> Mach
         found = Machine((nodes,), ppn or -(-processors // nodes), from_header=True)
     check_nodes(found.nodes)
     return found
+
+
+def groups_of(machine: Machine, given: Sequence[int] | None, placements: Sequence[str]) -> tuple[int, ...]:
+    """Return the nested groups of a machine: those given, else its lines and planes, if a placement asks for them.
+
+    Raises
+    ------
+    JobsError
+        They do not divide each other and the machine, or none are needed or known.
+    """
+    asking = [name for name in placements if name in GROUPED]
+    if not asking:
+        if given:
+            raise JobsError(f"--group is for --placement {' and '.join(GROUPED)}")
+        return ()
+    groups = tuple(given) if given else lines_of(machine.dims)
+    if not groups:
+        raise JobsError(f"--placement {asking[0]} needs --group, or a machine of several dimensions (--dims)")
+    if problem := group_problem(groups, machine.nodes):
+        raise JobsError(f"--group: {problem}")
+    return groups
 
 
 def check_nodes(nodes: int) -> None:

@@ -42,6 +42,7 @@ def run_jobs(setup: JobsSetup, progress: Callable[[int, int], None] = lambda don
         before = number * len(setup.jobs)
         done = schedule(
             setup.jobs, setup.machine.dims, scheduler=scheduler, placement=placement, seed=setup.seed,
+            groups=setup.groups,
             progress=lambda begun, _, before=before: progress(before + begun, total),  # type: ignore[misc]
         )  # fmt: skip
         name = {"scheduler": scheduler, "placement": placement}
@@ -140,7 +141,7 @@ def _metadata(setup: JobsSetup) -> dict[str, Any]:
         "program_digest": program_digest(),
         "machine": {"dims": list(machine.dims), "nodes": machine.nodes, "ppn": machine.ppn,
                     "from_header": machine.from_header},
-        "schedulers": list(setup.schedulers), "placements": list(setup.placements),
+        "schedulers": list(setup.schedulers), "placements": list(setup.placements), "groups": list(setup.groups),
         "log": {"name": log.name, "drawn": setup.drawn, "lines": len(log.records), "jobs": len(setup.jobs),
                 "skipped": dict(setup.jobs.skipped), "header": dict(log.header)},
     }  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.workload.jobs import Jobs
-from hopforge.sim.jobs.placement import PLACEMENTS, Place, Placement
+from hopforge.sim.jobs.placement import PLACEMENTS, Place, Placement, group_problem
 
 __all__ = ["SCHEDULERS", "Schedule", "schedule"]
 
@@ -78,6 +78,7 @@ def schedule(
     scheduler: str = "easy",
     placement: str = "linear",
     seed: int = 1,
+    groups: Sequence[int] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Schedule:
     """Run jobs on a machine.
@@ -97,6 +98,8 @@ def schedule(
         A name of `hopforge.sim.jobs.placement.PLACEMENTS`.
     seed : int
         Of the random placement.
+    groups : sequence of int
+        Nodes of the nested groups of the machine, the smallest first (placements group and subtree).
     progress : callable
         Called with (jobs started, jobs in all).
 
@@ -111,7 +114,9 @@ def schedule(
     largest = int(jobs.nodes.max(initial=0))
     if largest > math.prod(dims):
         raise ValueError(f"jobs must have at most {math.prod(dims)} nodes, not {largest}")
-    placing = PLACEMENTS[placement](dims, np.random.default_rng(seed))
+    if problem := group_problem(groups, math.prod(dims)):
+        raise ValueError(problem)
+    placing = PLACEMENTS[placement](dims, np.random.default_rng(seed), groups)
     machine = _Machine(jobs, math.prod(dims), placing)
     run_pass = SCHEDULERS[scheduler]
     arrived = 0

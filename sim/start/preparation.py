@@ -44,6 +44,7 @@ COMMANDS: dict[str, Command] = {
     "sweep": Command("hopforge.sim.start.preparation:prepare_sweep"),
     "trace": Command(f"{_RUN}:prepare_trace"),
     "hits": Command("hopforge.sim.hits.prepared:prepare_hits", asked_by="workload"),
+    "wavelengths": Command("hopforge.sim.hits.wavelengths:prepare_wavelengths", asked_by="wavelengths"),
     "app": Command("hopforge.sim.programs.app_setup:prepare_app", asked_by="workload"),
     "workload": Command("hopforge.sim.programs.app_setup:checked_program", asked_by="workload"),
     "gen lookup": Command(f"{_DESIGN}:engine_parameters", hardware=True),

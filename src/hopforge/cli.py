@@ -27,6 +27,7 @@ from hopforge.commands import (
     start,
     synthesize,
     verify,
+    wavelengths,
 )
 from hopforge.commands.terminal import complain, with_force
 from hopforge.model.errors import UserError, error_words
@@ -114,6 +115,7 @@ PANELS = {
     "To networks": (
         simulate.hits,
         rules.rules,
+        wavelengths.wavelengths,
         networks.topology,
         networks.bounds,
         networks.route,

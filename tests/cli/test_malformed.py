@@ -157,6 +157,10 @@ KINDS: dict[str, Kind] = {
         "t.txt", "width: 8\nhops: 2\n0/0 0\n0x40/2 1\n65/8 0\n", {},
         (("rules", "t.txt", "--size", "4", "--lookups", "50", "--updates", "5"),),
     ),
+    "packets of a link": Kind(
+        "p.csv", "destination,bytes,source\n3,84,1\n4,1538,2\n3,84,1\n",
+        {"x.yml": f"name: x\n{MESH}wavelengths: {{packets: p.csv, lanes: [1, 2]}}\n"}, (("wavelengths", "x.yml"),),
+    ),
     "acl": Kind(
         "t.csv", "hops: a b\npriority,ip:8,port:4,out\n3,0x40/2,*,a\n9,1,3/0x3,b\n", {},
         (("rules", "t.csv", "--size", "4", "--lookups", "50", "--updates", "5", "--policy", "cover"),),
@@ -319,9 +323,9 @@ def file_cases(names: list[str], each: int, seed: int) -> Iterator[tuple[str, di
 
 #: commands with a file, and those that take a value without beginning anything long
 COMMANDS = (
-    "check", "check --quick", "topology", "bounds", "route", "hits", "net", "series", "sweep", "trace", "app",
-    "workload", "gen lookup", "gen router", "gen network", "gen tables", "gen q-table", "lint", "cosim", "mutate",
-    "synth", "demo", "timing --liberty c.lib",
+    "check", "check --quick", "topology", "bounds", "route", "hits", "wavelengths", "net", "series", "sweep", "trace",
+    "app", "workload", "gen lookup", "gen router", "gen network", "gen tables", "gen q-table", "lint", "cosim",
+    "mutate", "synth", "demo", "timing --liberty c.lib",
 )  # fmt: skip
 OPTIONS = {
     "net": ("--load", "--seed"), "series": ("--load", "--seed"), "sweep": ("--workers",),

@@ -57,6 +57,7 @@ COMMANDS = {
     "route": "route flit.yml",
     "jobs": "jobs --generate typed --count 40 --nodes 64 --placement random --interference --plots",
     "rules": "rules routes.txt --size 4 --lookups 300 --updates 9",
+    "wavelengths": "wavelengths flit.yml",
     "gen": "gen lookup flit.yml",
 }
 #: of commands that tell how long they took

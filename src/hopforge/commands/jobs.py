@@ -32,7 +32,11 @@ def jobs(
     ] = None,
     placement: Annotated[
         list[str] | None,
-        typer.Option("--placement", help="linear, contiguous, block or random (repeat; default: linear)."),
+        typer.Option("--placement", help="linear, contiguous, block, random, group or subtree (repeat)."),
+    ] = None,
+    group: Annotated[
+        list[int] | None,
+        typer.Option("--group", metavar="N", min=1, help="Nodes of a group or subtree (repeat for levels)."),
     ] = None,
     seed: Annotated[
         int, typer.Option("--seed", min=0, max=MOST_SEED, help="Of random placement and of a drawn log.")
@@ -65,7 +69,7 @@ def jobs(
     """
     from hopforge.model.output.results import check_writable
     from hopforge.sim.jobs.placement import PLACEMENTS
-    from hopforge.sim.jobs.prepared import machine_of, prepare_jobs
+    from hopforge.sim.jobs.prepared import groups_of, machine_of, prepare_jobs
     from hopforge.sim.jobs.runs import run_jobs, write_jobs
     from hopforge.sim.jobs.space_sharing import SCHEDULERS
     from hopforge.sim.jobs.tables import schedule_lines, summary_rows
@@ -78,7 +82,7 @@ def jobs(
     machine = machine_of(read, sizes, ppn)
     setup = prepare_jobs(
         read, machine, drawn=log is None, schedulers=schedulers, placements=placements, seed=seed,
-        interference=interference,
+        interference=interference, groups=groups_of(machine, sorted(group or ()), placements),
     )  # fmt: skip
     check_writable(target)
     with progress_bar("jobs") as advance:
