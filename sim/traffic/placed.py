@@ -285,7 +285,8 @@ def collective_trace(config: CollectiveWorkload, hosts: int) -> Trace:
     call = Action(name, count=config.bytes, recv_count=config.bytes, counts=counts, root=config.root)
     number = np.arange(config.repeat + 2, dtype=np.int32)
     files = tuple(f"rank {rank}, call" for rank in range(ranks))
-    name = f"{config.operation} ({getattr(config.collectives, config.operation)})"
+    by = config.collectives.named(config.operation) or f"rules of {config.collectives.rules}"
+    name = f"{config.operation} ({by})"
     program = (Action("init"), *(call,) * config.repeat, Action("finalize"))
     return Trace.of(name, (program,) * ranks, files, (number,) * ranks)
 
