@@ -18,6 +18,9 @@ class MappingConfig(Section):
     """For `kind: linear`: host of rank 0."""
     file: ConfigPath | None = None
     """For `kind: file`: text file with the host of rank 0, 1, … a line; relative to this configuration file."""
+    links: Literal["turns", "pair"] = "turns"
+    """With `topology.host_links`: the messages of a rank take its host's links in turns; or those between two hosts all
+    take the same one. A message leaves by the link of the number by which it came in."""
 
     def problems(self) -> Iterator[Problem]:
         """Check that a file is there exactly if the kind wants one."""

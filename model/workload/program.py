@@ -416,7 +416,7 @@ def numbered(key: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @kernel
-def _interleave(first, kind, operand, source, destination, packets, host, at, out_src, out_dst):  # type: ignore[no-untyped-def]
+def _interleave(first, kind, operand, source, destination, packets, local, at, out_src, out_dst):  # type: ignore[no-untyped-def]
     ranks = len(first) - 1
     left = np.zeros(ranks, np.int64)
     sent = np.zeros(len(source), np.bool_)
@@ -432,7 +432,7 @@ def _interleave(first, kind, operand, source, destination, packets, host, at, ou
                         if not sent[number]:
                             break
                     elif kind[at[rank]] == SEND:
-                        if host[source[number]] != host[destination[number]]:
+                        if not local[number]:
                             left[rank] = packets[number]
                             break
                         sent[number] = True
@@ -473,7 +473,10 @@ class RankPackets(NamedTuple):
     local_messages: int
 
 
-def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int, trace: Trace) -> RankPackets:
+def interleave(
+    program: Program, host: NDArray[np.integer], mtu_bytes: int, trace: Trace,
+    ends: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None,
+) -> RankPackets:
     """Run all ranks and record the order of their packets (see the module's text).
 
     Parameters
@@ -486,6 +489,8 @@ def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int, trac
         Payload of a packet; a message of 0 bytes is one packet.
     trace : Trace
         Where the operations stand.
+    ends : tuple of (ndarray, int32[message]), optional
+        Hosts at both ends of each message, in place of `host`; packets are then between them, not between ranks.
 
     Raises
     ------
@@ -494,15 +499,15 @@ def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int, trac
         packets.
     """
     packets = np.maximum(1, -(-program.size_bytes // mtu_bytes))
-    local = host[program.source] == host[program.destination]
+    source, destination = (program.source, program.destination) if ends is None else ends
+    local = host[source] == host[destination] if ends is None else source == destination
     total = int(packets[~local].sum())
     if total > MAX_PACKETS:
         raise TraceError(f"workload.mtu_bytes: {mtu_bytes} makes {total} packets, more than {MAX_PACKETS}")
     out_src, out_dst = np.empty(total, np.int32), np.empty(total, np.int32)
     at = program.first[:-1].copy()
     ended = _interleave(
-        program.first, program.kind, program.operand, program.source, program.destination, packets, host, at,
-        out_src, out_dst,
+        program.first, program.kind, program.operand, source, destination, packets, local, at, out_src, out_dst,
     )
     if not ended:
         waiting = np.flatnonzero(at < program.first[1:])
