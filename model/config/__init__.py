@@ -18,6 +18,7 @@ from hopforge.model.config.router import RouterConfig, RoutingConfig
 from hopforge.model.config.simulation import SimulationConfig
 from hopforge.model.config.topology import (
     ClosConfig,
+    DirectorConfig,
     DragonflyConfig,
     DragonflyPlusConfig,
     EdgeListConfig,
@@ -43,6 +44,7 @@ __all__ = [
     "ConfigError",
     "CosimConfig",
     "CrcConfig",
+    "DirectorConfig",
     "DragonflyConfig",
     "DragonflyPlusConfig",
     "EdgeListConfig",

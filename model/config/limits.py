@@ -18,6 +18,7 @@ from hopforge.model.config.router import RouterConfig
 from hopforge.model.config.topology import (
     TABLE_KINDS,
     ClosConfig,
+    DirectorConfig,
     DragonflyConfig,
     DragonflyPlusConfig,
     EdgeListConfig,
@@ -115,6 +116,9 @@ def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
         width = max(topology.hosts_per_router + topology.middles, middle, root if topology.roots else 0)
         routers = topology.pods * (topology.leaves + topology.middles) + topology.roots
         return "topology.leaves", routers, width - topology.hosts_per_router, topology.hosts_per_router
+    if isinstance(topology, DirectorConfig):
+        links = topology.most_ports - topology.hosts_per_router
+        return "topology.racks", topology.routers, links, topology.hosts_per_router
     if isinstance(topology, RandomRegularConfig):
         return "topology.routers", topology.routers, topology.degree, topology.hosts_per_router
     if isinstance(topology, LayoutRandomConfig):
@@ -226,7 +230,8 @@ def _host_numbers(topology: TopologyConfig, address: AddressConfig) -> Iterator[
     shape = graph_shape(topology)
     assert shape is not None
     key, routers, _, terminals = shape
-    hosts = topology.hosts if isinstance(topology, DragonflyPlusConfig | ClosConfig) else routers * terminals
+    own = isinstance(topology, DragonflyPlusConfig | ClosConfig | DirectorConfig)
+    hosts = topology.hosts if own else routers * terminals
     if hosts > 1 << address.width_bits:
         yield Problem(
             key,

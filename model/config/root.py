@@ -150,6 +150,9 @@ class Config(Section):
         yield from quality_problems(self.router, self.routing, self.traffic)
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)
+        program = self.workload if isinstance(self.workload, ProgramWorkload) else None
+        if program and "links" in program.mapping.model_fields_set and getattr(self.topology, "host_links", 1) == 1:
+            yield Problem("workload.mapping.links", "needs hosts with several links (topology.host_links)")
         if self.traffic.source == "program" and not isinstance(self.workload, ProgramWorkload):
             reason = "program needs a section workload that is a program (kind: npb, trace, collective, …)"
             yield Problem("traffic.source", reason)

@@ -204,6 +204,8 @@ class ClosConfig(Section):
     """Roots, which link the pods; 0 for one pod."""
     uplinks: Literal["share", "all"] = "share"
     """Every middle has its share of the roots, the same in each pod; or all of them."""
+    host_links: Annotated[int, Field(ge=1, le=64)] = 1
+    """Links of a host, to as many leaves one behind the other; each counts as one of `hosts_per_router`."""
 
     @property
     def hosts(self) -> int:
@@ -216,13 +218,73 @@ class ClosConfig(Section):
         return self.roots if self.uplinks == "all" else self.roots // self.middles
 
     def problems(self) -> Iterator[Problem]:
-        """Check that pods are linked, and roots shared evenly."""
+        """Check that pods are linked, roots shared evenly, and that hosts find leaves for all their links."""
+        yield from _host_link_problems(self.host_links, "leaves", self.leaves)
         if self.pods > 1 and self.roots == 0:
             yield Problem("roots", f"must be at least 1 for pods={self.pods}, not 0")
         elif self.pods == 1 and self.roots:
             yield Problem("roots", f"must be 0 for pods=1, not {self.roots}")
         elif self.uplinks == "share" and self.roots % self.middles:
             yield Problem("roots", f"must be a multiple of middles={self.middles} to be shared, not {self.roots}")
+
+
+def _host_link_problems(links: int, key: str, routers: int) -> Iterator[Problem]:
+    """Check that hosts with several links find routers for them."""
+    if routers % links:
+        yield Problem("host_links", f"must divide {key}={routers}, not {links}")
+
+
+class DirectorConfig(Section):
+    """Switches at the top of racks under director switches, which are folded Clos networks of cards inside."""
+
+    kind: Literal["director"]
+    """Racks under directors."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)]
+    """Hosts of a rack."""
+    racks: Annotated[int, Field(ge=1, le=65536)]
+    """Switches at the top of racks."""
+    uplinks: Annotated[int, Field(ge=1, le=256)]
+    """Links up of a rack, to all directors together."""
+    lines: Annotated[int, Field(ge=1, le=4096)]
+    """Line cards of a director, which have the links to racks."""
+    fabrics: Annotated[int, Field(ge=1, le=4096)]
+    """Fabric cards of a director, each linked to all its line cards."""
+    directors: Annotated[int, Field(ge=1, le=256)] = 1
+    """Director switches."""
+    host_links: Annotated[int, Field(ge=1, le=64)] = 1
+    """Links of a host, to as many racks one behind the other; each counts as one of `hosts_per_router`."""
+
+    @property
+    def hosts(self) -> int:
+        """Number of links of hosts."""
+        return self.racks * self.hosts_per_router
+
+    @property
+    def routers(self) -> int:
+        """Number of racks' switches and cards."""
+        return self.racks + self.directors * (self.lines + self.fabrics)
+
+    @property
+    def most_ports(self) -> int:
+        """Ports of the largest router: the switch of a rack, a line card or a fabric card."""
+        down = -(-self.racks * (self.uplinks // self.directors) // self.lines)
+        return max(self.hosts_per_router + self.uplinks, down + self.fabrics, self.lines)
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that the links of a rack go to different line cards, and those of a host to different racks."""
+        if self.uplinks % self.directors:
+            yield Problem("uplinks", f"must be a multiple of directors={self.directors}, not {self.uplinks}")
+        elif self.uplinks // self.directors > self.lines:
+            yield Problem(
+                "uplinks", f"must be at most directors·lines={self.directors * self.lines}, for the links of a rack go"
+                f" to different line cards, not {self.uplinks}",
+            )
+        elif self.racks * self.uplinks // self.directors < self.lines:
+            yield Problem(
+                "lines", f"must be at most racks·uplinks/directors={self.racks * self.uplinks // self.directors}, the"
+                f" links to a director, not {self.lines}",
+            )
+        yield from _host_link_problems(self.host_links, "racks", self.racks)
 
 
 class RandomRegularConfig(Section):
@@ -303,6 +365,7 @@ TopologyConfig = Annotated[
     | PolarFlyConfig
     | DragonflyPlusConfig
     | ClosConfig
+    | DirectorConfig
     | RandomRegularConfig
     | LayoutRandomConfig
     | EdgeListConfig,
@@ -311,6 +374,6 @@ TopologyConfig = Annotated[
 
 #: kinds whose switches find their way by tables: the whole address is the key
 TABLE_KINDS = (
-    "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "clos", "random_regular", "layout_random",
-    "edge_list",
+    "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "clos", "director", "random_regular",
+    "layout_random", "edge_list",
 )  # fmt: skip

@@ -1,9 +1,9 @@
 """Section `workload`: what is replayed through the caches, or run by the hosts of the network simulator."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from hopforge.model.config.base import ConfigPath, Problem, Section, TracePath
 
@@ -18,6 +18,9 @@ class MappingConfig(Section):
     """For `kind: linear`: host of rank 0."""
     file: ConfigPath | None = None
     """For `kind: file`: text file with the host of rank 0, 1, … a line; relative to this configuration file."""
+    links: Literal["turns", "pair"] = "turns"
+    """With `topology.host_links`: the messages of a rank take its host's links in turns; or those between two hosts all
+    take the same one. A message leaves by the link of the number by which it came in."""
 
     def problems(self) -> Iterator[Problem]:
         """Check that a file is there exactly if the kind wants one."""
@@ -32,26 +35,71 @@ class MappingConfig(Section):
 class CollectivesConfig(Section):
     """The algorithm that expands each collective into point-to-point messages."""
 
-    bcast: Literal["binomial", "linear", "ring"] = "binomial"
+    rules: Literal["named", "mpich", "open_mpi", "file"] = "named"
+    """Who decides on each operation: the keys below; or MPICH's or Open MPI's rules by bytes and ranks, or those of a
+    file (docs/definitions/collective-rules.md), for every operation that has no key here or is `by_rules`."""
+    rules_file: ConfigPath | None = None
+    """For `rules: file`: YAML file of rules; relative to this configuration file."""
+    bcast: Literal[
+        "binomial", "linear", "ring", "scatter_ring_allgather", "scatter_doubling_allgather", "knomial_4", "binary",
+        "split_binary", "binomial_doubling", "linear_by_rank", "by_rules",
+    ] = "binomial"
     """MPI_Bcast."""
-    reduce: Literal["binomial", "linear"] = "binomial"
+    reduce: Literal[
+        "binomial", "linear", "ring", "binary", "in_order_binary", "rabenseifner", "rabenseifner_halves", "by_rules"
+    ] = "binomial"
     """MPI_Reduce."""
-    allreduce: Literal["recursive_doubling", "ring", "halving_doubling", "binomial"] = "recursive_doubling"
+    allreduce: Literal[
+        "recursive_doubling", "ring", "halving_doubling", "binomial", "rabenseifner", "rabenseifner_halves", "linear",
+        "by_rules",
+    ] = "recursive_doubling"
     """MPI_Allreduce."""
-    alltoall: Literal["pairwise", "bruck", "ring", "linear"] = "pairwise"
+    alltoall: Literal[
+        "pairwise", "bruck", "ring", "linear", "scattered", "linear_backward", "linear_by_rank", "by_rules"
+    ] = "pairwise"
     """MPI_Alltoall and MPI_Alltoallv."""
-    allgather: Literal["ring", "recursive_doubling", "bruck"] = "ring"
+    allgather: Literal["ring", "recursive_doubling", "bruck", "neighbour", "by_rules"] = "ring"
     """MPI_Allgather and MPI_Allgatherv."""
-    gather: Literal["binomial", "linear"] = "binomial"
+    gather: Literal["binomial", "linear", "linear_by_rank", "linear_sync", "by_rules"] = "binomial"
     """MPI_Gather and MPI_Gatherv."""
-    scatter: Literal["binomial", "linear"] = "binomial"
+    scatter: Literal["binomial", "linear", "linear_by_rank", "by_rules"] = "binomial"
     """MPI_Scatter and MPI_Scatterv."""
-    reduce_scatter: Literal["pairwise", "recursive_halving"] = "pairwise"
+    reduce_scatter: Literal["pairwise", "recursive_halving", "ring", "butterfly", "by_rules"] = "pairwise"
     """MPI_Reduce_scatter."""
-    barrier: Literal["bruck", "recursive_doubling"] = "bruck"
+    barrier: Literal[
+        "bruck", "recursive_doubling", "recursive_doubling_upper", "binomial", "linear", "by_rules"
+    ] = "bruck"
     """MPI_Barrier."""
-    scan: Literal["linear", "recursive_doubling"] = "recursive_doubling"
+    scan: Literal["linear", "recursive_doubling", "by_rules"] = "recursive_doubling"
     """MPI_Scan."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that a file is there exactly if the rules want one."""
+        if self.rules == "file" and self.rules_file is None:
+            yield Problem("rules_file", "missing; rules=file needs it")
+        if self.rules != "file" and self.rules_file is not None:
+            yield Problem("rules_file", f"is for rules=file only, not rules={self.rules}")
+        for name in self.operations():
+            if self.rules == "named" and getattr(self, name) == "by_rules":
+                yield Problem(name, "by_rules needs rules=mpich, open_mpi or file, not named")
+
+    @model_validator(mode="after")
+    def _leave_to_rules(self) -> Self:
+        """With rules, operations without a key of their own are `by_rules`."""
+        if self.rules != "named":
+            for name in set(self.operations()) - self.model_fields_set:
+                self.__dict__[name] = "by_rules"
+        return self
+
+    @classmethod
+    def operations(cls) -> list[str]:
+        """Return the keys that name an algorithm."""
+        return [name for name in cls.model_fields if name not in ("rules", "rules_file")]
+
+    def named(self, operation: str) -> str | None:
+        """Return the algorithm of an operation; None: the rules decide by bytes and ranks."""
+        algorithm: str = getattr(self, operation)
+        return None if algorithm == "by_rules" else algorithm
 
 
 class SyntheticWorkload(Section):

@@ -13,6 +13,7 @@ from hopforge.model.shared import once
 from hopforge.model.topology.base import Channels, Topology, TopologyError
 from hopforge.model.topology.clos import build_clos
 from hopforge.model.topology.complete import build_fully_connected, build_hyperx
+from hopforge.model.topology.director import build_director
 from hopforge.model.topology.dragonfly import build_dragonfly
 from hopforge.model.topology.dragonfly_plus import build_dragonfly_plus
 from hopforge.model.topology.edge_list import build_edge_list
@@ -38,6 +39,7 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "polarfly": build_polarfly,
     "dragonfly_plus": build_dragonfly_plus,
     "clos": build_clos,
+    "director": build_director,
     "random_regular": build_random_regular,
     "layout_random": build_layout_random,
     "edge_list": build_edge_list,

@@ -128,6 +128,11 @@ class Topology:
         """Columns of the port arrays: the largest number of ports of a router."""
         return int(self.peer_router.shape[1])
 
+    @property
+    def host_links(self) -> int:
+        """Links of a host that has several: so many hosts one behind the other are the links of one machine."""
+        return int(self.params.get("host_links", 1))
+
     def channels(self) -> Channels:
         """All directed channels between routers."""
         router, port = np.nonzero(self.peer_router >= 0)

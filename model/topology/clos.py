@@ -5,7 +5,7 @@ import numpy as np
 from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import ClosConfig
 from hopforge.model.topology.base import Topology, check_size
-from hopforge.model.topology.graph import assemble_graph, equal_hosts
+from hopforge.model.topology.graph import assemble_graph, linked_hosts
 from hopforge.model.topology.limits import check_addresses
 
 
@@ -40,10 +40,11 @@ def build_clos(config: ClosConfig, address: AddressConfig) -> Topology:
         np.concatenate(edges).astype(np.int64),
         name=f"folded Clos of {levels} levels and {below} leaves",
         kind="clos",
-        host_router=equal_hosts(below, config.hosts_per_router),
+        host_router=linked_hosts(below, config.hosts_per_router, config.host_links),
         params={
             "pods": pods, "leaves": leaves, "middles": middles, "roots": roots, "uplinks": config.uplinks,
             "hosts_per_router": config.hosts_per_router,
+            **({"host_links": config.host_links} if config.host_links > 1 else {}),
         },
         key="topology.leaves",
         routers=routers,

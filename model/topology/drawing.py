@@ -65,7 +65,7 @@ def draw_places(topology: Topology) -> Drawing:
     if kind == "dragonfly_plus":
         size = params["leaves"] + params["spines"]
         return _rings(number // size, number % size, params["g"], size)
-    if kind == "clos":
+    if kind in ("clos", "director"):
         level, place = clos_levels(topology)
         return Drawing(np.stack([place, level], axis=1).astype(np.float64), none, 0.0, "levels as rows")
     if topology.position is not None:

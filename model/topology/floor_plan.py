@@ -34,7 +34,7 @@ def positions(topology: Topology) -> NDArray[np.float64]:
     if topology.kind == "dragonfly_plus":
         size = params["leaves"] + params["spines"]
         return _blocks(number // size, number % size, params["g"], size)
-    if topology.kind == "clos":
+    if topology.kind in ("clos", "director"):
         level, place = clos_levels(topology)
         return np.stack([place, level], axis=1).astype(np.float64)
     side = math.isqrt(topology.routers - 1) + 1
@@ -42,8 +42,14 @@ def positions(topology: Topology) -> NDArray[np.float64]:
 
 
 def clos_levels(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return level and place in the level of every router of a folded Clos network."""
+    """Return level and place in the level of every router of a folded Clos network, or of racks and directors."""
     params, number = topology.params, np.arange(topology.routers, dtype=np.int64)
+    if topology.kind == "director":
+        racks, lines, fabrics = (int(params[key]) for key in ("racks", "lines", "fabrics"))
+        director, card = np.divmod(number - racks, lines + fabrics)
+        level = np.where(number < racks, 0, np.where(card < lines, 1, 2))
+        card = np.where(level == 1, director * lines + card, director * fabrics + card - lines)
+        return level, np.where(level == 0, number, card)
     first = np.cumsum([0, params["pods"] * params["leaves"], params["pods"] * params["middles"]])
     level = np.searchsorted(first, number, side="right") - 1
     return level, number - first[level]

@@ -94,6 +94,16 @@ def equal_hosts(routers: int, terminals: int) -> Numbers:
     return np.arange(routers * terminals, dtype=np.int64) // terminals
 
 
+def linked_hosts(routers: int, terminals: int, links: int) -> Numbers:
+    """Router of each link of each host: host link = host · `links` + l, `terminals` of them at every router.
+
+    The `links` links of a host go to as many routers one behind the other, and `terminals` hosts have the same ones.
+    """
+    group = np.arange(routers // links, dtype=np.int64)[:, None, None] * links
+    place = np.zeros((1, terminals, 1), np.int64) + np.arange(links)
+    return (group + place).ravel()
+
+
 def components(edges: Numbers, routers: int) -> tuple[int, NDArray[np.int32]]:
     """Count the connected parts of a graph, and say in which one each router is."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import (tests/sim/start/test_start_up.py)

@@ -1,14 +1,17 @@
 """Collectives of Chakra as sends and receives of each member, by the named algorithms of `collectives`."""
 
+import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config.workload import ChakraWorkload
+from hopforge.model.config.workload import ChakraWorkload, CollectivesConfig
 from hopforge.model.workload.chakra_groups import Members
-from hopforge.model.workload.collectives import CUT_ALLREDUCE, schedule
+from hopforge.model.workload.collective_choice import Chosen, Part, choose, joined
+from hopforge.model.workload.collective_rounds import NOTHING
+from hopforge.model.workload.collective_sizes import VECTORS, Amount
 from hopforge.model.workload.protobuf import WireError
 from hopforge.model.workload.schedule import RECV, SEND
 
@@ -59,9 +62,16 @@ class Template(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def template(operation: str, algorithm: str, ranks: int, root: int) -> Template:
-    """Return an algorithm (`collectives.schedule`) as the operations of each member."""
-    parts = schedule(operation, algorithm, ranks, root)
+def template(chosen: tuple[Part, ...], ranks: int, left_out: frozenset[int] = frozenset()) -> Template:
+    """Return algorithms (`collective_choice.joined`) as the operations of each member.
+
+    Transfers `left_out`, by their number, are not sent.
+    """
+    numbers = itertools.count()
+    parts = tuple(
+        found for part in joined(chosen, ranks)
+        if (found := tuple(each for each in part if next(numbers) not in left_out))
+    )
     transfers = [each for part in parts for each in part]
     lengths = np.array([len(each.blocks) for each in transfers], np.int64)
     blocks = np.array([block for each in transfers for block in each.blocks], np.int64)
@@ -122,34 +132,57 @@ class Collective(NamedTuple):
     root: int
     members: Members
 
-    def template(self, config: ChakraWorkload) -> Template:
-        """Return the operations of its members."""
-        operation = EXPANDED[self.kind]
-        return template(operation, getattr(config.collectives, operation), len(self.members), self.root)
-
-    def sizes(self, config: ChakraWorkload) -> NDArray[np.int64]:
-        """Return int64[transfer]: bytes of each message, at least 1.
+    def messages(self, config: ChakraWorkload) -> tuple[Template, NDArray[np.int64]]:
+        """Return the operations of its members, and int64[transfer]: bytes of each message, at least 1.
 
         Raises
         ------
         WireError
             A message of 2⁶³ bytes or more.
+        RulesError
+            The file of rules cannot be read.
         """
-        found, count = self.template(config), len(self.members)
-        if not len(found.blocks):
-            return np.empty(0, np.int64)
-        pieces = self.size // count + (np.arange(count) < self.size % count)
-        match EXPANDED[self.kind]:
-            case "allgather" if config.all_gather_size == "part":
-                if self.size * count >= 1 << 63:
-                    raise WireError(f"comm_size {self.size} of {count} ranks together are 2^63 bytes or more")
-                blocks = np.full(count, self.size)
-            case "allgather" | "reduce_scatter":
-                blocks = pieces
-            case "alltoall":
-                blocks = np.tile(pieces, count)
-            case "allreduce" if config.collectives.allreduce in CUT_ALLREDUCE:
-                blocks = pieces
-            case _:
-                blocks = np.array([self.size])
-        return np.maximum(np.add.reduceat(blocks[found.blocks], found.first_block), 1)
+        return _messages(
+            self.kind, self.root, len(self.members), self.size, config.all_gather_size, config.collectives
+        )
+
+
+def _amount(operation: str, members: int, size: int, all_gather_size: str) -> Amount:
+    """Return what `comm_size` means; an element is a byte, for the trace does not tell more."""
+    if operation in VECTORS:
+        return Amount(size, 1)
+    if operation == "allgather" and all_gather_size == "part":
+        if size * members >= 1 << 63:
+            raise WireError(f"comm_size {size} of {members} ranks together are 2^63 bytes or more")
+        return Amount(size, 1, np.full(members, size))
+    pieces = size // members + (np.arange(members) < size % members)
+    return Amount(size, 1, np.tile(pieces, members) if operation == "alltoall" else pieces)
+
+
+@lru_cache(maxsize=16)
+def _messages(
+    kind: int, root: int, members: int, size: int, all_gather_size: str, collectives: CollectivesConfig
+) -> tuple[Template, NDArray[np.int64]]:
+    """Return the operations of members, and int64[transfer]: bytes of each message."""
+    operation = EXPANDED[kind]
+    amount = _amount(operation, members, size, all_gather_size)
+    chosen = choose(collectives, operation.replace("_", ""), members, root, amount)
+    found = template(chosen.parts, members)
+    if not len(found.blocks):
+        return found, np.empty(0, np.int64)
+    sizes = np.add.reduceat(chosen.sizes(members)[found.blocks], found.first_block)
+    empty = _left_out(chosen, members, sizes)
+    if empty:
+        found, sizes = template(chosen.parts, members, empty), np.delete(sizes, sorted(empty))
+    return found, np.maximum(sizes, 1)
+
+
+def _left_out(chosen: Chosen, members: int, sizes: NDArray[np.int64]) -> frozenset[int]:
+    """Return the numbers of the transfers that are not sent because they have no bytes."""
+    if sizes.all():
+        return frozenset()
+    transfers = [each for part in joined(chosen.parts, members) for each in part]
+    return frozenset(
+        number for number, (each, size) in enumerate(zip(transfers, sizes.tolist(), strict=True))
+        if not size and each.blocks[0] != NOTHING and (chosen.skip_empty or each.optional)
+    )

@@ -105,7 +105,7 @@ def matched(
             each = _agreed(file, members, places, ranks, found)
             for rank, place in zip(members, places, strict=True):
                 tags[rank][place] = tag
-            tag += each.template(config).rounds
+            tag += each.messages(config)[0].rounds
     if tag > ANY:
         raise ChakraError(f"{file}: messages and rounds of collectives need {tag} tags; there are {ANY}")
     return tags

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopforge.model.config.workload import ChakraWorkload
 from hopforge.model.workload.chakra_collectives import Collective, Template
@@ -162,12 +163,13 @@ class _RankOperations:
         config: ChakraWorkload,
     ) -> None:
         counts = np.ones(len(rows), np.int64)
-        templates: dict[int, tuple[Template, int]] = {}  # place → it, own place in it
+        templates: dict[int, tuple[Template, int, NDArray[np.int64]]] = {}  # place → it, own place in it, bytes
         for place, (_, found) in collectives.items():
-            steps, own = found.template(config), found.members.index(part.rank)
-            inside = int(steps.first[own + 1] - steps.first[own])
+            (steps, sizes), own = found.messages(config), found.members.index(part.rank)
+            first, end = int(steps.first[own]), int(steps.first[own + 1])
+            inside = end - first
             if inside:
-                templates[place] = steps, own
+                templates[place] = steps, own, sizes[steps.transfer[first:end]]
                 counts[place] = inside + 2
         self.first = np.cumsum(counts) - counts
         self.last = self.first + counts - 1
@@ -182,21 +184,21 @@ class _RankOperations:
         before, after = part.waits
         self._pairs = [(self.last[before], self.first[after])]
         self.starts: Pairs = self.first[part.starts[0]], self.first[part.starts[1]]
-        for place, (steps, own) in templates.items():
-            self._expand(place, steps, own, collectives[place][1], tags[place], config)
+        for place, (steps, own, sizes) in templates.items():
+            self._expand(place, steps, own, collectives[place][1], tags[place], sizes)
         self.ends: Pairs = (
             np.concatenate([pair[0] for pair in self._pairs]), np.concatenate([pair[1] for pair in self._pairs])
         )  # fmt: skip
 
     def _expand(
-        self, place: int, steps: Template, own: int, found: Collective, tag: int, config: ChakraWorkload
+        self, place: int, steps: Template, own: int, found: Collective, tag: int, sizes: NDArray[np.int64]
     ) -> None:
         begin, end = int(self.first[place]), int(self.last[place])
         inside = slice(int(steps.first[own]), int(steps.first[own + 1]))
         here, at = slice(begin + 1, end), begin + 1
         self.kind[here] = steps.kind[inside]
         self.peer[here] = np.array(found.members)[steps.peer[inside]]
-        self.size[here] = found.sizes(config)[steps.transfer[inside]]
+        self.size[here] = sizes
         self.tag[here] = tag + steps.round[inside]
         self.cpu[here] = MESSAGES
         heads, tails = (np.flatnonzero(which[inside]) + at for which in (steps.head, steps.tail))

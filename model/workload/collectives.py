@@ -5,8 +5,8 @@ A schedule says which *blocks* of data move; what a block is depends on the oper
 ============================  =====================================================================
 operation                     blocks
 ============================  =====================================================================
-bcast, barrier, scan          one, number 0
-reduce, allreduce             one (or one per rank, the pieces of the vector, where the algorithm cuts it)
+bcast, reduce, allreduce      one, number 0; or pieces of the vector where the algorithm cuts it (`collective_sizes`)
+barrier, scan                 one, number 0
 gather, allgather             block r = the contribution of rank r
 scatter, reduce_scatter       block r = what rank r gets
 alltoall                      block s·p + d = from rank s to rank d
@@ -15,47 +15,35 @@ alltoall                      block s·p + d = from rank s to rank d
 Transfers of one round are independent of each other: each carries what its source had before the round.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
+from hopforge.model.workload.collective_cuts import (
+    allreduce_rabenseifner,
+    allreduce_rabenseifner_halves,
+    bcast_scatter_doubling_allgather,
+    bcast_scatter_ring_allgather,
+    reduce_rabenseifner,
+    reduce_rabenseifner_halves,
+    reduce_scatter_butterfly,
+    reduce_scatter_ring,
+)
+from hopforge.model.workload.collective_rounds import NOTHING, Algorithm, Schedule, Transfer, rounds_of
+from hopforge.model.workload.collective_rounds import binomial_tree as _tree
+from hopforge.model.workload.collective_rounds import power_below as _power_below
+from hopforge.model.workload.collective_trees import (
+    bcast_binary,
+    bcast_binomial_doubling,
+    bcast_knomial_4,
+    bcast_linear_by_rank,
+    bcast_split_binary,
+    reduce_binary,
+    reduce_in_order_binary,
+    reduce_ring,
+)
 
-class Transfer(NamedTuple):
-    """`blocks` go from rank `src` to rank `dst`, which keeps them or, with `combine`, reduces them into its own."""
-
-    src: int
-    dst: int
-    blocks: tuple[int, ...]
-    combine: bool = False
-
-
-Schedule = tuple[tuple[Transfer, ...], ...]
-Algorithm = Callable[[int, int], Schedule]
-
-
-def _rounds(rounds: list[list[Transfer]]) -> Schedule:
-    return tuple(tuple(part) for part in rounds if part)
-
-
-def _power_below(p: int) -> int:
-    """Return the largest power of two that is at most p."""
-    return 1 << (p.bit_length() - 1)
-
+_rounds = rounds_of
 
 # ---- one root -------------------------------------------------------------------------------------------------------
-
-def _tree(p: int, root: int) -> list[list[tuple[int, int, int]]]:
-    """Return rounds of (parent, child, size of the child's subtree) of the binomial tree, root first."""
-    rounds = []
-    mask = 1 << max(p - 1, 0).bit_length() >> 1
-    while mask:
-        rounds.append([
-            ((rank + root) % p, (rank + mask + root) % p, min(mask, p - rank - mask))
-            for rank in range(0, p - mask, 2 * mask)
-        ])
-        mask >>= 1
-    return rounds
-
 
 def _subtree(p: int, root: int, child: int, size: int) -> tuple[int, ...]:
     start = (child - root) % p
@@ -109,6 +97,23 @@ def scatter_linear(p: int, root: int) -> Schedule:
     return _rounds([[Transfer(root, (root + i) % p, ((root + i) % p,)) for i in range(1, p)]])
 
 
+def gather_linear_by_rank(p: int, root: int) -> Schedule:
+    """Every other rank that has data sends its block to the root, one round."""
+    return _rounds([[Transfer(rank, root, (rank,), optional=True) for rank in range(p) if rank != root]])
+
+
+def gather_linear_sync(p: int, root: int) -> Schedule:
+    """Root asks one rank after the other, which sends its block; empty messages follow (Open MPI without segments)."""
+    others = [rank for rank in range(p) if rank != root]
+    asked = [part for i in others for part in ([Transfer(root, i, (NOTHING,))], [Transfer(i, root, (i,))])]
+    return _rounds([*asked, [Transfer(i, root, (NOTHING,)) for i in others]])
+
+
+def scatter_linear_by_rank(p: int, root: int) -> Schedule:
+    """Root sends every other rank its block if it has one, in the order of ranks, one round."""
+    return _rounds([[Transfer(root, rank, (rank,), optional=True) for rank in range(p) if rank != root]])
+
+
 # ---- all ranks alike ------------------------------------------------------------------------------------------------
 
 def allreduce_recursive_doubling(p: int, root: int = 0) -> Schedule:
@@ -149,6 +154,11 @@ def allreduce_binomial(p: int, root: int = 0) -> Schedule:
     return reduce_binomial(p, 0) + bcast_binomial(p, 0)
 
 
+def allreduce_linear(p: int, root: int = 0) -> Schedule:
+    """Reduce to rank 0 and broadcast, both in one round."""
+    return reduce_linear(p, 0) + bcast_linear(p, 0)
+
+
 def alltoall_pairwise(p: int, root: int = 0) -> Schedule:
     """Make p − 1 rounds; partners r xor i if p is a power of two, else to r + i and from r − i."""
     if p & (p - 1):
@@ -164,6 +174,27 @@ def alltoall_ring(p: int, root: int = 0) -> Schedule:
 def alltoall_linear(p: int, root: int = 0) -> Schedule:
     """Everything is sent at once, each rank beginning with its successor."""
     return _rounds([[Transfer(r, (r + i) % p, (r * p + (r + i) % p,)) for i in range(1, p) for r in range(p)]])
+
+
+def alltoall_linear_backward(p: int, root: int = 0) -> Schedule:
+    """Everything is sent at once, each rank beginning with its predecessor."""
+    return _rounds([[Transfer(r, (r - i) % p, (r * p + (r - i) % p,)) for r in range(p) for i in range(1, p)]])
+
+
+def alltoall_linear_by_rank(p: int, root: int = 0) -> Schedule:
+    """Everything is sent at once, to rank 0 first."""
+    return _rounds([[Transfer(r, d, (r * p + d,)) for r in range(p) for d in range(p) if r != d]])
+
+
+def alltoall_scattered(p: int, root: int = 0) -> Schedule:
+    """As `alltoall_linear_backward`, 32 partners at a time, of which the rank itself is the first (MPICH)."""
+    return _rounds([
+        [
+            Transfer(r, (r - i) % p, (r * p + (r - i) % p,))
+            for r in range(p) for i in range(max(low, 1), min(low + 32, p))
+        ]
+        for low in range(0, p, 32)
+    ])
 
 
 def alltoall_bruck(p: int, root: int = 0) -> Schedule:
@@ -217,6 +248,22 @@ def allgather_bruck(p: int, root: int = 0) -> Schedule:
     return _rounds(rounds)
 
 
+def allgather_neighbour(p: int, root: int = 0) -> Schedule:
+    """Exchange with one neighbour and the other in turn, p/2 rounds: one block, then the two that came last.
+
+    Chen and others 2005. An odd number of ranks does `allgather_ring`.
+    """
+    if p % 2:
+        return allgather_ring(p)
+    rounds = [[Transfer(r, r ^ 1, (r,)) for r in range(p)]]
+    latest = [r & ~1 for r in range(p)]  # first of the two blocks that came last; the first time its own is one of them
+    for step in range(1, p // 2):
+        partner = [(r + 1 if (r + step) % 2 == 0 else r - 1) % p for r in range(p)]
+        rounds.append([Transfer(r, partner[r], (latest[r], latest[r] + 1)) for r in range(p)])
+        latest = [latest[partner[r]] for r in range(p)]
+    return _rounds(rounds)
+
+
 def reduce_scatter_pairwise(p: int, root: int = 0) -> Schedule:
     """Make p − 1 rounds; in round i rank r sends rank r + i its contribution to that rank's block."""
     return _rounds([[Transfer(r, (r + i) % p, ((r + i) % p,), True) for r in range(p)] for i in range(1, p)])
@@ -258,6 +305,28 @@ def barrier_recursive_doubling(p: int, root: int = 0) -> Schedule:
     return allreduce_recursive_doubling(p)
 
 
+def barrier_recursive_doubling_upper(p: int, root: int = 0) -> Schedule:
+    """Recursive doubling; the ranks beyond the power of two report to a lower one first and hear from it at the end."""
+    core = _power_below(p)
+    rounds = [[Transfer(r + core, r, (0,), True) for r in range(p - core)]]
+    mask = 1
+    while mask < core:
+        rounds.append([Transfer(r, r ^ mask, (0,), True) for r in range(core)])
+        mask *= 2
+    rounds.append([Transfer(r, r + core, (0,), True) for r in range(p - core)])
+    return _rounds(rounds)
+
+
+def barrier_linear(p: int, root: int = 0) -> Schedule:
+    """All report to rank 0, which then tells all."""
+    return allreduce_linear(p)
+
+
+def barrier_binomial(p: int, root: int = 0) -> Schedule:
+    """Up a binomial tree to rank 0 and down again."""
+    return allreduce_binomial(p)
+
+
 def scan_linear(p: int, root: int = 0) -> Schedule:
     """Rank r waits for r − 1 and passes the sum on to r + 1."""
     return _rounds([[Transfer(r, r + 1, (0,), True)] for r in range(p - 1)])
@@ -273,28 +342,51 @@ def scan_recursive_doubling(p: int, root: int = 0) -> Schedule:
     return _rounds(rounds)
 
 
-#: algorithms of allreduce that cut the vector in one piece per rank
-CUT_ALLREDUCE = frozenset({"ring", "halving_doubling"})
 #: operation → name of the algorithm in the configuration → schedule(ranks, root)
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
-    "bcast": {"binomial": bcast_binomial, "linear": bcast_linear, "ring": bcast_ring},
-    "reduce": {"binomial": reduce_binomial, "linear": reduce_linear},
+    "bcast": {
+        "binomial": bcast_binomial, "linear": bcast_linear, "ring": bcast_ring,
+        "scatter_ring_allgather": bcast_scatter_ring_allgather,
+        "scatter_doubling_allgather": bcast_scatter_doubling_allgather, "knomial_4": bcast_knomial_4,
+        "binary": bcast_binary, "split_binary": bcast_split_binary, "binomial_doubling": bcast_binomial_doubling,
+        "linear_by_rank": bcast_linear_by_rank,
+    },
+    "reduce": {
+        "binomial": reduce_binomial, "linear": reduce_linear, "ring": reduce_ring, "binary": reduce_binary,
+        "in_order_binary": reduce_in_order_binary, "rabenseifner": reduce_rabenseifner,
+        "rabenseifner_halves": reduce_rabenseifner_halves,
+    },
     "allreduce": {
         "recursive_doubling": allreduce_recursive_doubling, "ring": allreduce_ring,
         "halving_doubling": allreduce_halving_doubling, "binomial": allreduce_binomial,
+        "rabenseifner": allreduce_rabenseifner, "rabenseifner_halves": allreduce_rabenseifner_halves,
+        "linear": allreduce_linear,
     },
     "alltoall": {
         "pairwise": alltoall_pairwise, "bruck": alltoall_bruck, "ring": alltoall_ring, "linear": alltoall_linear,
+        "scattered": alltoall_scattered, "linear_backward": alltoall_linear_backward,
+        "linear_by_rank": alltoall_linear_by_rank,
     },
     "allgather": {
         "ring": allgather_ring, "recursive_doubling": allgather_recursive_doubling, "bruck": allgather_bruck,
+        "neighbour": allgather_neighbour,
     },
-    "gather": {"binomial": gather_binomial, "linear": gather_linear},
-    "scatter": {"binomial": scatter_binomial, "linear": scatter_linear},
+    "gather": {
+        "binomial": gather_binomial, "linear": gather_linear, "linear_by_rank": gather_linear_by_rank,
+        "linear_sync": gather_linear_sync,
+    },
+    "scatter": {
+        "binomial": scatter_binomial, "linear": scatter_linear, "linear_by_rank": scatter_linear_by_rank,
+    },
     "reduce_scatter": {
         "pairwise": reduce_scatter_pairwise, "recursive_halving": reduce_scatter_recursive_halving,
+        "ring": reduce_scatter_ring, "butterfly": reduce_scatter_butterfly,
     },
-    "barrier": {"bruck": barrier_bruck, "recursive_doubling": barrier_recursive_doubling},
+    "barrier": {
+        "bruck": barrier_bruck, "recursive_doubling": barrier_recursive_doubling,
+        "recursive_doubling_upper": barrier_recursive_doubling_upper, "binomial": barrier_binomial,
+        "linear": barrier_linear,
+    },
     "scan": {"linear": scan_linear, "recursive_doubling": scan_recursive_doubling},
 }
 

@@ -6,7 +6,6 @@ increasing number, sends one packet of the message it is at; a rank that waits f
 that message have been sent, and sends nothing until then. Sending never waits. Computation takes no time.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,7 +17,9 @@ from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.workload.agreement import ROOTED, listed, same_calls
 from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, UNKNOWN, CallTable, RankCalls
-from hopforge.model.workload.collectives import CUT_ALLREDUCE, schedule
+from hopforge.model.workload.collective_choice import OPERATIONS, Chosen, Part, choose, joined
+from hopforge.model.workload.collective_rounds import NOTHING
+from hopforge.model.workload.collective_sizes import VECTORS, Amount, Sizes
 from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
 from hopforge.model.workload.trace import COLLECTIVES, DATATYPES, Action, Trace, TraceError
 
@@ -68,24 +69,30 @@ class Program:
 
 
 class _Compiled(NamedTuple):
-    """A collective schedule as arrays; per rank its operations, the operand being the number of the transfer."""
+    """A collective schedule as arrays; per rank its operations, the operand being the number of the transfer.
+
+    `optional` and `silent` tell the transfers that may be left out, and those of no block.
+    """
 
     source: NDArray[np.int32]
     destination: NDArray[np.int32]
     blocks: NDArray[np.int64]
     first_block: NDArray[np.int64]
     operations: tuple[NDArray[np.int64], ...]
+    optional: NDArray[np.bool_]
+    silent: NDArray[np.bool_]
 
 
 @lru_cache(maxsize=256)
-def _compiled(operation: str, algorithm: str, ranks: int, root: int) -> _Compiled:
+def _compiled(parts: tuple[Part, ...], ranks: int) -> _Compiled:
     source: list[int] = []
     destination: list[int] = []
     sizes: list[int] = []
     blocks: list[int] = []
+    optional: list[bool] = []
     programs: list[list[int]] = [[] for _ in range(ranks)]
     number = 0
-    for part in schedule(operation, algorithm, ranks, root):
+    for part in joined(parts, ranks):
         numbered = list(enumerate(part, start=number))
         for index, transfer in numbered:
             programs[transfer.dst].append(KINDS * index + POST)
@@ -94,17 +101,40 @@ def _compiled(operation: str, algorithm: str, ranks: int, root: int) -> _Compile
             destination.append(transfer.dst)
             sizes.append(len(transfer.blocks))
             blocks.extend(transfer.blocks)
+            optional.append(transfer.optional)
             programs[transfer.src].append(KINDS * index + SEND)
         for index, transfer in numbered:
             programs[transfer.dst].append(KINDS * index + RECEIVE)
         for index, transfer in numbered:
             programs[transfer.src].append(KINDS * index + WAIT_SENT)
         number += len(part)
+    block = np.array(blocks, np.int64)
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)[:-1]
     return _Compiled(
-        np.array(source, np.int32), np.array(destination, np.int32), np.array(blocks, np.int64),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)[:-1],
-        tuple(np.array(program, np.int64) for program in programs),
+        np.array(source, np.int32), np.array(destination, np.int32), block, first,
+        tuple(np.array(program, np.int64) for program in programs), np.array(optional, np.bool_),
+        block[first] == NOTHING,
     )
+
+
+def _kept(compiled: _Compiled, chosen: Chosen, sizes: Sizes) -> NDArray[np.bool_] | None:
+    """Return bool[transfer], which are sent; None: all."""
+    if not chosen.skip_empty and not compiled.optional.any():
+        return None
+    kept = (sizes > 0) | compiled.silent
+    if not chosen.skip_empty:
+        kept |= ~compiled.optional
+    return None if kept.all() else kept
+
+
+def _without(operations: tuple[NDArray[np.int64], ...], kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], ...]:
+    """Return the operations of the transfers that are kept, numbered anew."""
+    number = np.cumsum(kept) - 1
+    found = []
+    for program in operations:
+        here = program[kept[program // KINDS]]
+        found.append(KINDS * number[here // KINDS] + here % KINDS)
+    return tuple(found)
 
 
 class _Call(NamedTuple):
@@ -115,73 +145,33 @@ class _Call(NamedTuple):
     members: tuple[int, ...]
 
 
-Sizes = NDArray[np.int64]
-
-
-def _bytes(call: _Call, rank: int) -> int:
-    """Bytes that `rank` contributes."""
-    action = call.actions[rank]
-    return action.count * _datatype_bytes(action.datatype, call.defaults[rank])
-
-
 def _datatype_bytes(datatype: int, default: int) -> int:
     return DATATYPES[default if datatype == -2 else datatype][1]
 
 
-def _one_block(call: _Call, root: int) -> Sizes:
-    return np.array([_bytes(call, root)], np.int64)
+def _own_blocks(call: _Call) -> Sizes:
+    """Return what each rank contributes."""
+    pairs = zip(call.actions, call.defaults, strict=True)
+    return np.array([action.count * _datatype_bytes(action.datatype, default) for action, default in pairs], np.int64)
 
 
-def _own_blocks(call: _Call, root: int) -> Sizes:
-    return np.array([_bytes(call, rank) for rank in range(len(call.actions))], np.int64)
-
-
-def _pieces(call: _Call, root: int) -> Sizes:
-    """Cut the vector in one piece per rank, in whole elements, the first ones larger by one."""
-    ranks, action = len(call.actions), call.actions[0]
-    element = _datatype_bytes(action.datatype, call.defaults[0])
-    index = np.arange(ranks)
-    return (action.count // ranks + (index < action.count % ranks)) * element
-
-
-def _root_blocks(call: _Call, root: int) -> Sizes:
+def _amount(call: _Call, root: int) -> Amount:
+    """Return what a call moves."""
+    name, ranks = call.actions[0].name, len(call.actions)
+    operation = OPERATIONS[name]
     action = call.actions[root]
     element = _datatype_bytes(action.datatype, call.defaults[root])
-    counts = action.counts or (action.count,) * len(call.actions)
-    return np.array(counts, np.int64) * element
-
-
-def _pair_blocks(call: _Call, root: int) -> Sizes:
-    ranks = len(call.actions)
-    rows = []
-    for rank, action in enumerate(call.actions):
-        element = _datatype_bytes(action.datatype, call.defaults[rank])
-        rows.append(np.array(action.counts or (action.count,) * ranks, np.int64) * element)
-    return np.concatenate(rows)
-
-
-def _nothing(call: _Call, root: int) -> Sizes:
-    return np.zeros(1, np.int64)
-
-
-#: action of a trace → (operation, size of each block)
-OPERATIONS: dict[str, tuple[str, Callable[[_Call, int], Sizes]]] = {
-    "barrier": ("barrier", _nothing),
-    "bcast": ("bcast", _one_block),
-    "reduce": ("reduce", _one_block),
-    "allreduce": ("allreduce", _one_block),
-    "alltoall": ("alltoall", _pair_blocks),
-    "alltoallv": ("alltoall", _pair_blocks),
-    "gather": ("gather", _own_blocks),
-    "gatherv": ("gather", _own_blocks),
-    "scatter": ("scatter", _root_blocks),
-    "scatterv": ("scatter", _root_blocks),
-    "allgather": ("allgather", _own_blocks),
-    "allgatherv": ("allgather", _own_blocks),
-    "reducescatter": ("reduce_scatter", _root_blocks),
-    "scan": ("scan", _one_block),
-    "exscan": ("scan", _one_block),
-}
+    if operation in VECTORS:
+        return Amount(0 if operation == "barrier" else action.count, element)
+    if operation in ("gather", "allgather"):
+        return Amount(action.count, element, _own_blocks(call))
+    if operation == "alltoall":
+        rows = [
+            np.array(each.counts or (each.count,) * ranks, np.int64) * _datatype_bytes(each.datatype, default)
+            for each, default in zip(call.actions, call.defaults, strict=True)
+        ]
+        return Amount(action.count, element, np.concatenate(rows))
+    return Amount(action.count, element, np.array(action.counts or (action.count,) * ranks, np.int64) * element)
 
 
 def waiting_text(program: Program, trace: Trace, waiting: NDArray[np.integer], at: NDArray[np.integer]) -> str:
@@ -281,24 +271,25 @@ class _Builder:
         return found
 
     def _expand(self, call: _Call, collectives: CollectivesConfig) -> None:
-        name = call.actions[0].name
-        operation, block_bytes = OPERATIONS[name]
-        algorithm = getattr(collectives, operation)
-        if name == "alltoallv" and algorithm == "bruck":
-            algorithm = "pairwise"
-        if operation == "allreduce" and algorithm in CUT_ALLREDUCE:
-            block_bytes = _pieces
+        name, ranks = call.actions[0].name, len(call.actions)
         root = call.actions[0].root if name in ROOTED else 0
-        compiled = _compiled(operation, algorithm, len(call.actions), root)
-        if len(compiled.source):
-            sizes = block_bytes(call, root)
+        chosen = choose(collectives, name, ranks, root, _amount(call, root))
+        compiled = _compiled(chosen.parts, ranks)
+        operations = compiled.operations
+        count = len(compiled.source)
+        if count:
+            sizes = np.add.reduceat(chosen.sizes(ranks)[compiled.blocks], compiled.first_block)
+            kept = _kept(compiled, chosen, sizes)
+            if kept is not None:
+                operations, count = _without(operations, kept), int(kept.sum())
             members = np.array(call.members, np.int32)
-            self.sources.append(members[compiled.source])
-            self.destinations.append(members[compiled.destination])
-            self.sizes.append(np.add.reduceat(sizes[compiled.blocks], compiled.first_block))
+            sent = slice(None) if kept is None else kept
+            self.sources.append(members[compiled.source][sent])
+            self.destinations.append(members[compiled.destination][sent])
+            self.sizes.append(sizes[sent])
         base = self.collective_messages
-        self.collective_messages += len(compiled.source)
-        self.call_operations.append(tuple(program + KINDS * base for program in compiled.operations))
+        self.collective_messages += count
+        self.call_operations.append(tuple(program + KINDS * base for program in operations))
 
     def add_rank(self, rank: int) -> None:
         """Collect the operations of one rank."""
@@ -425,7 +416,7 @@ def numbered(key: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @kernel
-def _interleave(first, kind, operand, source, destination, packets, host, at, out_src, out_dst):  # type: ignore[no-untyped-def]
+def _interleave(first, kind, operand, source, destination, packets, local, at, out_src, out_dst):  # type: ignore[no-untyped-def]
     ranks = len(first) - 1
     left = np.zeros(ranks, np.int64)
     sent = np.zeros(len(source), np.bool_)
@@ -441,7 +432,7 @@ def _interleave(first, kind, operand, source, destination, packets, host, at, ou
                         if not sent[number]:
                             break
                     elif kind[at[rank]] == SEND:
-                        if host[source[number]] != host[destination[number]]:
+                        if not local[number]:
                             left[rank] = packets[number]
                             break
                         sent[number] = True
@@ -482,7 +473,10 @@ class RankPackets(NamedTuple):
     local_messages: int
 
 
-def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int, trace: Trace) -> RankPackets:
+def interleave(
+    program: Program, host: NDArray[np.integer], mtu_bytes: int, trace: Trace,
+    ends: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None,
+) -> RankPackets:
     """Run all ranks and record the order of their packets (see the module's text).
 
     Parameters
@@ -495,6 +489,8 @@ def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int, trac
         Payload of a packet; a message of 0 bytes is one packet.
     trace : Trace
         Where the operations stand.
+    ends : tuple of (ndarray, int32[message]), optional
+        Hosts at both ends of each message, in place of `host`; packets are then between them, not between ranks.
 
     Raises
     ------
@@ -503,15 +499,15 @@ def interleave(program: Program, host: NDArray[np.integer], mtu_bytes: int, trac
         packets.
     """
     packets = np.maximum(1, -(-program.size_bytes // mtu_bytes))
-    local = host[program.source] == host[program.destination]
+    source, destination = (program.source, program.destination) if ends is None else ends
+    local = host[source] == host[destination] if ends is None else source == destination
     total = int(packets[~local].sum())
     if total > MAX_PACKETS:
         raise TraceError(f"workload.mtu_bytes: {mtu_bytes} makes {total} packets, more than {MAX_PACKETS}")
     out_src, out_dst = np.empty(total, np.int32), np.empty(total, np.int32)
     at = program.first[:-1].copy()
     ended = _interleave(
-        program.first, program.kind, program.operand, program.source, program.destination, packets, host, at,
-        out_src, out_dst,
+        program.first, program.kind, program.operand, source, destination, packets, local, at, out_src, out_dst,
     )
     if not ended:
         waiting = np.flatnonzero(at < program.first[1:])

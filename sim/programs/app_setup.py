@@ -23,7 +23,7 @@ from hopforge.sim.hits.replay import Replay
 from hopforge.sim.programs.flow_network import switch_ns
 from hopforge.sim.programs.loggops_run import ScheduleSetup, prepare_loggops
 from hopforge.sim.programs.simgrid import MAX_FULL_HOSTS
-from hopforge.sim.programs.smpi_command import check_simgrid
+from hopforge.sim.programs.smpi_command import check_simgrid, several_links
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.router_models import router_model
 from hopforge.sim.traffic.placed import PlacedProgram, check_computing, place_program, program_trace
@@ -104,7 +104,7 @@ def _prepare_flow(config: Config) -> AppSetup:
     workload = program_workload(config)
     if is_schedule(workload):
         _check_schedule(config)
-        schedule = workload_schedule(workload, topology.hosts, config.seed, None)
+        schedule = workload_schedule(workload, topology.hosts // topology.host_links, config.seed, None)
         placed = place_schedule(schedule, workload, topology, config.seed)
         routes = configured_routes(config, topology)
         return AppSetup(config, topology, placed, "embedded", routes, schedule=schedule)
@@ -161,7 +161,7 @@ def _prepare_packet(config: Config) -> AppSetup:
 
         _check_schedule(config)
         topology = build(config.topology, config.address)
-        schedule = workload_schedule(workload, topology.hosts, config.seed, None)
+        schedule = workload_schedule(workload, topology.hosts // topology.host_links, config.seed, None)
         placed = place_schedule(schedule, workload, topology, config.seed)
         run = Simulation(
             packet_config(config), config.simulation.load, config.seed, placed=sending_program(placed)
@@ -202,7 +202,8 @@ def checked_program(config: Config, form: str = "trace") -> Trace | Schedule:
     UserError
         A bad file, or a program that does not run so.
     """
-    hosts, workload = build(config.topology, config.address).hosts, program_workload(config)
+    topology, workload = build(config.topology, config.address), program_workload(config)
+    hosts = topology.hosts // topology.host_links
     if form == "trace" and not is_schedule(workload):
         return program_trace(workload, hosts, config.seed)
     return workload_schedule(workload, hosts, config.seed, config.app.host_gflops)
@@ -229,8 +230,8 @@ def flow_backend(config: Config, hosts: int) -> str:
     if config.app.backend != "auto":
         return config.app.backend
     even = not isinstance(config.workload, ProgramWorkload) or config.workload.computing.is_even
-    can = even and not config.app.embedded_only and hosts <= MAX_FULL_HOSTS and shutil.which("smpirun") is not None
-    return "simgrid" if can else "embedded"
+    can = even and not config.app.embedded_only and hosts <= MAX_FULL_HOSTS and not several_links(config)
+    return "simgrid" if can and shutil.which("smpirun") is not None else "embedded"
 
 
 def cycle_ns(config: Config) -> float:

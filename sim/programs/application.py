@@ -202,7 +202,7 @@ def _run_packet(setup: AppSetup, progress: Progress | None) -> AppRun:
     second = cycle_ns(config) * 1e-9
     ranks = run.state["rank"][: placed.program.ranks]
     message = run.state["message"][: placed.program.messages]
-    remote = placed.host[placed.program.source] != placed.host[placed.program.destination]
+    remote = ~placed.local
     lookups = lookup_totals(run.state.lookup)
     return _result(
         setup, cpu=done.cpu_seconds,
@@ -220,9 +220,9 @@ def _run_schedule_packet(
 
     cycle = cycle_ns(setup.config)
     times = SchedulePacket(setup.config, run, setup.placed, schedule, cycle).run_schedule(progress)
-    program, host = setup.placed.program, setup.placed.host
+    program = setup.placed.program
     message = run.state["message"][: program.messages]
-    remote = host[program.source] != host[program.destination]
+    remote = ~setup.placed.local
     return _result(
         setup, cpu=times.cpu_seconds, latency=(message["arrived"] - message["started"])[remote] * cycle * 1e-9,
         finish=times.finish, waiting=times.finish - times.busy, computing=times.computed,
@@ -245,7 +245,7 @@ def _result(
 ) -> AppRun:
     config, topology, placed = setup.config, setup.topology, setup.placed
     program = placed.program
-    local = placed.host[program.source] == placed.host[program.destination]
+    local = placed.local
     table = rank_table(program, placed.host, finish=finish, waiting=waiting, computing=computing)
     packets, flits = visits
     shape = shape_of(config, topology.max_ports, 8 * config.traffic.flit_bytes)

@@ -65,7 +65,7 @@ class FlowRun:
         known_routes: Routes | SpreadRoutes | None = None,
     ) -> None:
         app, program = config.app, placed.program
-        source, destination = placed.host[program.source], placed.host[program.destination]
+        source, destination = placed.source_host, placed.destination_host
         pair = source.astype(np.int64) * topology.hosts + destination
         remote = source != destination
         pairs, number = np.unique(pair[remote], return_inverse=True)

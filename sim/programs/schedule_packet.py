@@ -51,8 +51,9 @@ def sending_program(placed: PlacedProgram) -> PlacedProgram:
         action=np.zeros(messages, np.int32), amount=np.empty(0), source=(program.ranks + numbers).astype(np.int32),
         destination=program.destination, size_bytes=program.size_bytes,
     )
-    host = np.concatenate([placed.host, placed.host[program.source]]).astype(np.int32)
-    return replace(placed, program=sending, host=host)
+    ends = placed.source_host, placed.destination_host
+    host = np.concatenate([placed.host, ends[0]]).astype(np.int32)
+    return replace(placed, program=sending, host=host, ends=ends)
 
 
 class SchedulePacket:
@@ -81,7 +82,7 @@ class SchedulePacket:
         self._message = np.full(schedule.operations, -1, np.int64)
         self._message[self._send] = np.arange(program.messages)
         self._local = np.zeros(schedule.operations, np.bool_)
-        self._local[self._send] = placed.host[program.source] == placed.host[program.destination]
+        self._local[self._send] = placed.local
         seconds = network_settings(config)
         cycles = seconds._replace(**{key: getattr(seconds, key) / self._cycle_s for key in ("o", "g", "O")})
         self._ranks = rank_state(schedule, cycles, config.app.loggops.unit_ns / cycle_ns)

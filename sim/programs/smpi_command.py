@@ -76,6 +76,11 @@ def check_hosts(hosts: int) -> None:
         raise SmpiError(f"app.backend: SimGrid gets the routes of at most {MAX_FULL_HOSTS} hosts, not {hosts}")
 
 
+def several_links(config: Config) -> bool:
+    """Whether hosts have several links."""
+    return getattr(config.topology, "host_links", 1) > 1
+
+
 def settings(config: Config) -> list[str]:
     """Return SimGrid's settings for the model of engine `flow`: sharing, thresholds, times.
 
@@ -85,6 +90,8 @@ def settings(config: Config) -> list[str]:
         SimGrid's model has no such setting.
     """
     app = config.app
+    if several_links(config):
+        raise SmpiError("topology.host_links: SimGrid gets one link of a host; app.backend: embedded has all")
     for key in app.embedded_only:
         raise SmpiError(f"app.{key}: SimGrid has no {getattr(app, key)}; app.backend: embedded has")
     return [

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.config.workload import CollectivesConfig, ProgramWorkload
 from hopforge.model.topology import Topology
+from hopforge.model.workload.collective_choice import OPERATIONS
 from hopforge.model.workload.operations import COMPUTE, POST, SEND, SLEEP
-from hopforge.model.workload.program import OPERATIONS, Program
+from hopforge.model.workload.program import Program
 from hopforge.model.workload.read_trace import write_trace
 from hopforge.model.workload.trace import COLLECTIVES, Action, Trace
 from hopforge.sim.programs.simgrid import simgrid_text
@@ -111,7 +112,7 @@ def own_names(ranks: int, collectives: CollectivesConfig) -> list[str]:
     """Return SimGrid's settings for the collectives that it does with the same messages as `collectives`."""
     chosen = (
         (name, theirs) for (name, algorithm), theirs in SAME_IN_SIMGRID.items()
-        if getattr(collectives, OPERATIONS[name][0]) == algorithm
+        if collectives.named(OPERATIONS[name]) == algorithm
     )
     power = ranks & (ranks - 1) == 0
     return [f"smpi/{name}:{'ring' if theirs == 'pair' and not power else theirs}" for name, theirs in chosen]

@@ -104,7 +104,7 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
     """
     assert run.placed is not None, "traffic.source is program"
     placed = run.placed
-    local = placed.host[placed.program.source] == placed.host[placed.program.destination]
+    local = placed.local
     total = int((~local).sum())
     started, code = time.process_time(), -1
     while code not in (FINISHED, STUCK):

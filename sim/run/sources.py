@@ -94,7 +94,8 @@ def program_source(config: Config, placed: PlacedProgram) -> ProgramSource:
         check_computing(workload, traffic.cycles_per_flop, "traffic.cycles_per_flop")
     return ProgramSource(
         program=placed.program,
-        host=placed.host,
+        source_host=placed.source_host,
+        destination_host=placed.destination_host,
         mtu_bytes=workload.mtu_bytes,
         flit_bytes=traffic.flit_bytes,
         rendezvous_bytes=traffic.rendezvous_bytes,

@@ -25,7 +25,8 @@ from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.workload.goal_files import is_goal
 from hopforge.model.workload.kept_traces import kept_trace
-from hopforge.model.workload.program import Program, compile_program, interleave
+from hopforge.model.workload.operations import SEND
+from hopforge.model.workload.program import Program, compile_program, interleave, numbered
 from hopforge.model.workload.slow_ranks import slowed_program
 from hopforge.model.workload.trace import Action, Trace
 
@@ -111,33 +112,33 @@ def map_ranks(config: MappingConfig, ranks: int, topology: Topology, seed: int) 
     Returns
     -------
     ndarray, int32[rank]
-        Host of each rank. Only a file may put several ranks on one host.
+        Host of each rank; of a machine with several links the first one. Only a file may put several ranks on one host.
 
     Raises
     ------
     WorkloadError
         More ranks than hosts, or a bad mapping file (with file and line).
     """
+    links = topology.host_links
+    machines = topology.hosts // links
     if config.kind == "file":
         assert config.file is not None, "checked by model.config"
-        return _read_mapping(config.file, ranks, topology)
-    if ranks > topology.hosts:
-        raise WorkloadError(
-            f"workload: {ranks} ranks are more than the {topology.hosts} hosts of the {topology.name}"
-        )
+        return _read_mapping(config.file, ranks, machines) * links
+    if ranks > machines:
+        raise WorkloadError(f"workload: {ranks} ranks are more than the {machines} hosts of the {topology.name}")
     if config.kind == "random":
-        return np.random.default_rng([seed, 1]).permutation(topology.hosts)[:ranks].astype(np.int32)
+        return np.random.default_rng([seed, 1]).permutation(machines)[:ranks].astype(np.int32) * links
     if config.kind == "spread":
-        return (np.arange(ranks, dtype=np.int64) * topology.hosts // max(ranks, 1)).astype(np.int32)
-    if config.first + ranks > topology.hosts:
+        return (np.arange(ranks, dtype=np.int64) * machines // max(ranks, 1)).astype(np.int32) * links
+    if config.first + ranks > machines:
         raise WorkloadError(
             f"workload.mapping.first: {ranks} ranks from host {config.first} on end beyond the last host"
-            f" {topology.hosts - 1}"
+            f" {machines - 1}"
         )
-    return np.arange(config.first, config.first + ranks, dtype=np.int32)
+    return np.arange(config.first, config.first + ranks, dtype=np.int32) * links
 
 
-def _read_mapping(path: Path, ranks: int, topology: Topology) -> Hosts:
+def _read_mapping(path: Path, ranks: int, machines: int) -> Hosts:
     try:
         text = read_input_text(path)
     except OSError as error:
@@ -151,8 +152,8 @@ def _read_mapping(path: Path, ranks: int, topology: Topology) -> Hosts:
             continue
         if not (word.isascii() and word.isdigit() and len(word) < 20):
             raise WorkloadError(f"{path}:{number}: expected a host number, not {word!r}")
-        if int(word) >= topology.hosts:
-            raise WorkloadError(f"{path}:{number}: host {word} is beyond the last host {topology.hosts - 1}")
+        if int(word) >= machines:
+            raise WorkloadError(f"{path}:{number}: host {word} is beyond the last host {machines - 1}")
         hosts.append(int(word))
     if len(hosts) != ranks:
         raise WorkloadError(f"{path}: maps {len(hosts)} ranks, the program has {ranks}")
@@ -170,12 +171,30 @@ class PlacedProgram:
     program : Program
         The same as messages between ranks.
     host : ndarray, int32[rank]
-        Host of each rank.
+        Host of each rank; of a machine with several links the first one.
+    ends : tuple of (ndarray, int32[message]), optional
+        Host at which each message enters the network, and where it leaves it, where machines have several links.
     """
 
     trace: Trace
     program: Program
     host: Hosts
+    ends: tuple[Hosts, Hosts] | None = None
+
+    @property
+    def source_host(self) -> Hosts:
+        """Host at which each message enters the network, int32[message]."""
+        return self.host[self.program.source] if self.ends is None else self.ends[0]
+
+    @property
+    def destination_host(self) -> Hosts:
+        """Host at which each message leaves the network, int32[message]; of its source: it stays within a machine."""
+        return self.host[self.program.destination] if self.ends is None else self.ends[1]
+
+    @property
+    def local(self) -> NDArray[np.bool_]:
+        """Whether a message stays within a machine, bool[message]."""
+        return self.source_host == self.destination_host
 
 
 def place_program(config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
@@ -190,9 +209,32 @@ def place_program(config: ProgramWorkload, topology: Topology, seed: int) -> Pla
 
 
 def _placed(config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
-    trace = program_trace(config, topology.hosts, seed)
+    trace = program_trace(config, topology.hosts // topology.host_links, seed)
     host = map_ranks(config.mapping, trace.ranks, topology, seed)
-    return PlacedProgram(trace, slowed(compile_program(trace, config.collectives), config, seed), host)
+    program = slowed(compile_program(trace, config.collectives), config, seed)
+    return PlacedProgram(trace, program, host, link_ends(program, host, topology, config.mapping))
+
+
+def link_ends(
+    program: Program, host: Hosts, topology: Topology, mapping: MappingConfig
+) -> tuple[Hosts, Hosts] | None:
+    """Return the links that messages take between machines with several, int32[message] at both ends.
+
+    None: machines have one link.
+    """
+    links = topology.host_links
+    if links == 1:
+        return None
+    source, destination = host[program.source], host[program.destination]
+    if mapping.links == "pair":
+        link = (source // links + destination // links) % links
+    else:
+        sends = program.operand[program.kind == SEND]
+        order = sends if len(sends) else np.arange(program.messages)  # of a schedule: rank by rank
+        link = np.zeros(program.messages, np.int64)
+        link[order] = numbered(program.source[order].astype(np.int64)) % links
+    link = np.where(source == destination, 0, link)
+    return (source + link).astype(np.int32), (destination + link).astype(np.int32)
 
 
 def slowed(program: Program, config: ProgramWorkload, seed: int) -> Program:
@@ -285,7 +327,8 @@ def collective_trace(config: CollectiveWorkload, hosts: int) -> Trace:
     call = Action(name, count=config.bytes, recv_count=config.bytes, counts=counts, root=config.root)
     number = np.arange(config.repeat + 2, dtype=np.int32)
     files = tuple(f"rank {rank}, call" for rank in range(ranks))
-    name = f"{config.operation} ({getattr(config.collectives, config.operation)})"
+    by = config.collectives.named(config.operation) or f"rules of {config.collectives.rules}"
+    name = f"{config.operation} ({by})"
     program = (Action("init"), *(call,) * config.repeat, Action("finalize"))
     return Trace.of(name, (program,) * ranks, files, (number,) * ranks)
 
@@ -302,9 +345,11 @@ def program_packets(config: ProgramWorkload, placed: PlacedProgram) -> PacketStr
     TraceError
         Ranks that wait for each other for ever, or too many packets.
     """
-    trace, program, host = placed.trace, placed.program, placed.host
-    run = interleave(program, host, config.mtu_bytes, trace)
-    source, destination = host[run.source], host[run.destination]
+    trace, program = placed.trace, placed.program
+    run = interleave(program, placed.host, config.mtu_bytes, trace, placed.ends)
+    source, destination = run.source, run.destination
+    if placed.ends is None:
+        source, destination = placed.host[source], placed.host[destination]
 
     def chunks() -> Iterator[Chunk]:
         for start in range(0, len(source), CHUNK_PACKETS):

@@ -19,9 +19,7 @@ def switch_visits(
     Packets have `workload.mtu_bytes`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit.
     """
     assert isinstance(config.workload, ProgramWorkload), "checked by sim.programs.application"
-    source, destination = (placed.host[end].astype(np.int64) for end in (
-        placed.program.source, placed.program.destination,
-    ))
+    source, destination = placed.source_host.astype(np.int64), placed.destination_host.astype(np.int64)
     remote = source != destination
     pairs, number = np.unique(source[remote] * topology.hosts + destination[remote], return_inverse=True)
     switches = routes.paths(pairs // topology.hosts, pairs % topology.hosts).lengths[number]

@@ -13,7 +13,15 @@ from hopforge.model.workload.schedule import SEND, Schedule
 from hopforge.model.workload.slow_ranks import slowed_schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.model.workload.trace_line import MAX_COUNT
-from hopforge.sim.traffic.placed import PlacedProgram, WorkloadError, check_computing, map_ranks, program_trace, slowed
+from hopforge.sim.traffic.placed import (
+    PlacedProgram,
+    WorkloadError,
+    check_computing,
+    link_ends,
+    map_ranks,
+    program_trace,
+    slowed,
+)
 
 
 def workload_schedule(config: ProgramWorkload, hosts: int, seed: int, host_gflops: float | None) -> Schedule:
@@ -69,7 +77,8 @@ def place_schedule(schedule: Schedule, config: ProgramWorkload, topology: Topolo
     )
     empty = (nothing.astype(np.int32),) * ranks
     trace = Trace(schedule.name, (), empty, (schedule.file,) * ranks, empty)
-    return PlacedProgram(trace, program, map_ranks(config.mapping, ranks, topology, seed))
+    host = map_ranks(config.mapping, ranks, topology, seed)
+    return PlacedProgram(trace, program, host, link_ends(program, host, topology, config.mapping))
 
 
 def is_schedule(config: ProgramWorkload) -> bool:

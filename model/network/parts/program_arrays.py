@@ -28,8 +28,8 @@ class ProgramSource:
     ----------
     program : Program
         Operations of all ranks.
-    host : ndarray, int32[rank]
-        Host of each rank.
+    source_host, destination_host : ndarray, int32[message]
+        Hosts at both ends of each message; the same one: it does not enter the network.
     mtu_bytes : int
         Most payload of a packet.
     flit_bytes : int
@@ -47,7 +47,8 @@ class ProgramSource:
     """
 
     program: Program
-    host: NDArray[np.int32]
+    source_host: NDArray[np.int32]
+    destination_host: NDArray[np.int32]
     mtu_bytes: int
     flit_bytes: int
     rendezvous_bytes: int | None = None
@@ -68,7 +69,7 @@ class ProgramSource:
 
     def local(self) -> NDArray[np.bool_]:
         """Whether a message stays within a host, bool[message]."""
-        return self.host[self.program.source] == self.host[self.program.destination]
+        return self.source_host == self.destination_host
 
 
 def put_program(state: NetState, source: ProgramSource) -> None:
@@ -91,7 +92,7 @@ def put_program(state: NetState, source: ProgramSource) -> None:
         )
     message = np.zeros(max(program.messages, 1), MESSAGE)
     view = message[: program.messages]
-    view["source"], view["target"] = source.host[program.source], source.host[program.destination]
+    view["source"], view["target"] = source.source_host, source.destination_host
     view["sender"], view["receiver"] = program.source, program.destination
     view["to_send"] = packets
     rest = program.size_bytes - (packets - 1) * source.mtu_bytes

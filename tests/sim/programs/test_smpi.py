@@ -45,7 +45,8 @@ def messages(program) -> list[tuple[int, int, int]]:
 
 ALGORITHMS = [
     (operation, algorithm)
-    for operation, field in CollectivesConfig.model_fields.items() for algorithm in typing.get_args(field.annotation)
+    for operation in CollectivesConfig.operations()
+    for algorithm in typing.get_args(CollectivesConfig.model_fields[operation].annotation) if algorithm != "by_rules"
 ]
 
 
