@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config.workload import ChakraWorkload
 from hopforge.model.workload.chakra_groups import Members
-from hopforge.model.workload.collectives import CUT_ALLREDUCE, schedule
+from hopforge.model.workload.collectives import CUT_ALLREDUCE, Schedule, schedule
 from hopforge.model.workload.protobuf import WireError
 from hopforge.model.workload.schedule import RECV, SEND
 
@@ -61,7 +61,11 @@ class Template(NamedTuple):
 @lru_cache(maxsize=16)
 def template(operation: str, algorithm: str, ranks: int, root: int) -> Template:
     """Return an algorithm (`collectives.schedule`) as the operations of each member."""
-    parts = schedule(operation, algorithm, ranks, root)
+    return as_template(schedule(operation, algorithm, ranks, root), ranks)
+
+
+def as_template(parts: Schedule, ranks: int) -> Template:
+    """Return rounds of transfers as the operations of each member."""
     transfers = [each for part in parts for each in part]
     lengths = np.array([len(each.blocks) for each in transfers], np.int64)
     blocks = np.array([block for each in transfers for block in each.blocks], np.int64)
