@@ -148,9 +148,9 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         _ALL_BUT_SWEEP,
     ),
     "app.loggops": (
-        # a trace may be a schedule, of which all engines read it
+        # a trace and training may be a schedule, of which all engines read it
         lambda config: config.app.engine != "loggops" and "loggops" in config.app.model_fields_set
-        and getattr(config.workload, "kind", "") not in ("trace", "chakra"),
+        and getattr(config.workload, "kind", "") not in ("trace", "chakra", "training"),
         set(),
     ),
     "workload.mtu_bytes": (_cuts_no_messages, set(USES) - {"app", "sweep"}),

@@ -6,6 +6,13 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from hopforge.model.config.base import ConfigPath, Problem, Section, TracePath
+from hopforge.model.config.training import (
+    GradientsConfig,
+    LevelsConfig,
+    ParallelConfig,
+    SizesConfig,
+    StagesConfig,
+)
 
 
 class MappingConfig(Section):
@@ -298,31 +305,74 @@ class DpsnnWorkload(GeneratedWorkload):
 
 
 class TrainingWorkload(GeneratedWorkload):
-    """Steps of training a neural network."""
+    """Steps of training a neural network: a transformer by `model` or `sizes` as a graph, or a simple program."""
 
     kind: Literal["training"]
     """Training."""
-    parallelism: Literal["data", "expert", "pipeline"]
-    """Everybody has the network and sums gradients (allreduce); experts spread over the ranks (all-to-all); layers in
-    stages (pipeline)."""
+    model: str | None = None
+    """A transformer by name (docs/definitions/training.md has them); it runs as a graph."""
+    sizes: SizesConfig = SizesConfig()
+    """Sizes of the transformer where they are not those of `model`."""
+    parallel: ParallelConfig = ParallelConfig()
+    """With `model` or `sizes`: what is shared by how many ranks."""
+    stages: StagesConfig = StagesConfig()
+    """With `model` or `sizes`: order of the microbatches."""
+    gradients: GradientsConfig = GradientsConfig()
+    """With `model` or `sizes`: exchange of gradients."""
+    levels: LevelsConfig = LevelsConfig()
+    """With `model` or `sizes`: levels of the collectives."""
+    microbatch: Annotated[int, Field(ge=1, le=1 << 20)] = 1
+    """With `model` or `sizes`: sequences of a microbatch."""
+    recompute: bool = False
+    """With `model` or `sizes`: the backward pass repeats the forward pass of each layer (activations are not kept)."""
+    skew: Annotated[float, Field(ge=0, le=10)] = 0.0
+    """With experts: how unevenly tokens choose them; the n-th most wanted one gets n^-skew of the first one's."""
+    shrink: Annotated[float, Field(ge=1, le=1e9)] = 1.0
+    """With `model` or `sizes`: bytes and operations are divided by this."""
+    parallelism: Literal["data", "expert", "pipeline"] | None = None
+    """Without `model` and `sizes`, a simple program: everybody has the network and sums gradients (allreduce); experts
+    spread over the ranks (all-to-all); layers in stages (pipeline)."""
     steps: Annotated[int, Field(ge=1, le=100000)] = 1
     """Steps of training."""
     parameters: Annotated[int, Field(ge=1, le=1 << 50)] = 100_000_000
-    """Parameters: of the network (data, pipeline), of an expert in all layers together (expert)."""
+    """For `parallelism`. Parameters: of the network (data, pipeline), of an expert in all layers together (expert)."""
     value_bytes: Annotated[int, Field(ge=1, le=8)] = 2
     """Bytes of a gradient's or activation's value."""
     tokens: Annotated[int, Field(ge=1)] = 2048
-    """Tokens of a rank in a step (data, expert), of a microbatch (pipeline)."""
+    """For `parallelism`. Tokens of a rank in a step (data, expert), of a microbatch (pipeline)."""
     buckets: Annotated[int, Field(ge=1, le=100000)] = 4
-    """For `data`: parts in which gradients are summed while the backward pass goes on to the next."""
+    """For `parallelism: data`: parts in which gradients are summed while the backward pass goes on to the next."""
     layers: Annotated[int, Field(ge=1, le=10000)] = 4
-    """For `expert`: layers of experts."""
+    """For `parallelism: expert`: layers of experts."""
     hidden: Annotated[int, Field(ge=1)] = 4096
-    """For `expert` and `pipeline`: values of a token between layers."""
+    """For `parallelism: expert` and `pipeline`: values of a token between layers."""
     experts_per_token: Annotated[int, Field(ge=1)] = 2
-    """For `expert`: experts that each token goes to."""
+    """For `parallelism: expert`: experts that each token goes to."""
     microbatches: Annotated[int, Field(ge=1, le=100000)] = 8
-    """For `pipeline`: microbatches of a step."""
+    """For `model`, `sizes` and `parallelism: pipeline`: microbatches of a step."""
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether it is a transformer, which runs as a graph."""
+        return self.model is not None or "sizes" in self.model_fields_set
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that each form has its own keys only."""
+        given = self.model_fields_set
+        if self.is_graph and self.parallelism is not None:
+            yield Problem("parallelism", "is a simple program; model and sizes have parallel in its place")
+        elif self.is_graph:
+            for key in sorted(_OF_SIMPLE_TRAINING & given):
+                yield Problem(key, "is for parallelism only; a model has sizes")
+        elif self.parallelism is None:
+            yield Problem("model", "missing; or parallelism, for a simple program")
+        else:
+            for key in sorted(_OF_GRAPH_TRAINING & given):
+                yield Problem(key, f"is for model and sizes only, not parallelism={self.parallelism}")
+
+
+_OF_SIMPLE_TRAINING = {"parameters", "tokens", "buckets", "layers", "hidden", "experts_per_token"}
+_OF_GRAPH_TRAINING = {"parallel", "stages", "gradients", "levels", "microbatch", "recompute", "skew", "shrink"}
 
 
 WorkloadConfig = Annotated[

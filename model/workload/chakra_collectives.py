@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hopforge.model.config.workload import ChakraWorkload, CollectivesConfig
 from hopforge.model.workload.chakra_groups import Members
 from hopforge.model.workload.collective_choice import Chosen, Part, choose, joined
-from hopforge.model.workload.collective_rounds import NOTHING
+from hopforge.model.workload.collective_rounds import NOTHING, Schedule
 from hopforge.model.workload.collective_sizes import VECTORS, Amount
 from hopforge.model.workload.protobuf import WireError
 from hopforge.model.workload.schedule import RECV, SEND
@@ -72,6 +72,11 @@ def template(chosen: tuple[Part, ...], ranks: int, left_out: frozenset[int] = fr
         found for part in joined(chosen, ranks)
         if (found := tuple(each for each in part if next(numbers) not in left_out))
     )
+    return as_template(parts, ranks)
+
+
+def as_template(parts: Schedule, ranks: int) -> Template:
+    """Return rounds of transfers as the operations of each member."""
     transfers = [each for part in parts for each in part]
     lengths = np.array([len(each.blocks) for each in transfers], np.int64)
     blocks = np.array([block for each in transfers for block in each.blocks], np.int64)

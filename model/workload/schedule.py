@@ -81,6 +81,8 @@ class Schedule:
         Lines in a text.
     node : ndarray, uint64[operation], optional
         Nodes of execution traces that they come from: `file` is what the names of the traces begin with.
+    streams : tuple of str
+        What the cpus are for, if that is known.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Schedule:
     at_start: Edges
     line: NDArray[np.int64] | None = None
     node: NDArray[np.uint64] | None = None
+    streams: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> int:

@@ -27,7 +27,7 @@ from hopforge.sim.programs.smpi_command import check_simgrid, several_links
 from hopforge.sim.run.jobs import Job, try_variants
 from hopforge.sim.run.router_models import router_model
 from hopforge.sim.traffic.placed import PlacedProgram, check_computing, place_program, program_trace
-from hopforge.sim.traffic.scheduled import is_schedule, place_schedule, workload_schedule
+from hopforge.sim.traffic.scheduled import counts_operations, is_schedule, place_schedule, workload_schedule
 
 if TYPE_CHECKING:  # each engine loads its own kernel
     from hopforge.sim.run.simulation import Simulation
@@ -104,7 +104,7 @@ def _prepare_flow(config: Config) -> AppSetup:
     workload = program_workload(config)
     if is_schedule(workload):
         _check_schedule(config)
-        schedule = workload_schedule(workload, topology.hosts // topology.host_links, config.seed, None)
+        schedule = _schedule(config, workload, topology)
         placed = place_schedule(schedule, workload, topology, config.seed)
         routes = configured_routes(config, topology)
         return AppSetup(config, topology, placed, "embedded", routes, schedule=schedule)
@@ -128,7 +128,6 @@ _HAS_TIMES = {"host_gflops": "it has times, in units of app.loggops.unit_ns"}
 _NOT_OF_SCHEDULES = {
     "eager_bytes": "app.loggops.S says which messages a sender waits for",
     "buffered_bytes": "messages start when the cpu is done with them (app.loggops.o)",
-    **_HAS_TIMES,
 }
 
 
@@ -139,12 +138,20 @@ def _refuse_keys(config: Config, keys: dict[str, str]) -> None:
 
 
 def _named(config: Config) -> str:
-    return "traces of Chakra" if isinstance(config.workload, ChakraWorkload) else "a schedule of GOAL"
+    if isinstance(config.workload, ChakraWorkload):
+        return "traces of Chakra"
+    return "training as a graph" if counts_operations(program_workload(config)) else "a schedule of GOAL"
+
+
+def _schedule(config: Config, workload: ProgramWorkload, topology: Topology) -> Schedule:
+    speed = config.app.host_gflops if counts_operations(workload) else None
+    return workload_schedule(workload, topology, config.seed, speed)
 
 
 def _check_schedule(config: Config) -> None:
     """Refuse keys of `app` that a schedule on the network has no use for, by name."""
-    _refuse_keys(config, _NOT_OF_SCHEDULES)
+    has_times = not counts_operations(program_workload(config))
+    _refuse_keys(config, _NOT_OF_SCHEDULES | (_HAS_TIMES if has_times else {}))
     if config.app.backend == "simgrid":
         raise ApplicationError(f"app.backend: must be embedded or auto with {_named(config)}, not simgrid")
     if config.app.lookup == "cache":
@@ -161,7 +168,7 @@ def _prepare_packet(config: Config) -> AppSetup:
 
         _check_schedule(config)
         topology = build(config.topology, config.address)
-        schedule = workload_schedule(workload, topology.hosts // topology.host_links, config.seed, None)
+        schedule = _schedule(config, workload, topology)
         placed = place_schedule(schedule, workload, topology, config.seed)
         run = Simulation(
             packet_config(config), config.simulation.load, config.seed, placed=sending_program(placed)
@@ -175,7 +182,7 @@ def _prepare_packet(config: Config) -> AppSetup:
 
 def _prepare_loggops(config: Config) -> ScheduleSetup:
     workload = program_workload(config)
-    if is_schedule(workload):
+    if is_schedule(workload) and not counts_operations(workload):
         _refuse_keys(config, _HAS_TIMES)
     return prepare_loggops(config, workload)
 
@@ -203,10 +210,9 @@ def checked_program(config: Config, form: str = "trace") -> Trace | Schedule:
         A bad file, or a program that does not run so.
     """
     topology, workload = build(config.topology, config.address), program_workload(config)
-    hosts = topology.hosts // topology.host_links
     if form == "trace" and not is_schedule(workload):
-        return program_trace(workload, hosts, config.seed)
-    return workload_schedule(workload, hosts, config.seed, config.app.host_gflops)
+        return program_trace(workload, topology.hosts // topology.host_links, config.seed)
+    return workload_schedule(workload, topology, config.seed, config.app.host_gflops)
 
 
 def program_workload(config: Config) -> ProgramWorkload:

@@ -114,7 +114,7 @@ def prepare_loggops(config: Config, workload: ProgramWorkload) -> ScheduleSetup:
         A bad file, a program that does not run so, or more ranks than hosts.
     """
     topology = build(config.topology, config.address)
-    schedule = workload_schedule(workload, topology.hosts // topology.host_links, config.seed, config.app.host_gflops)
+    schedule = workload_schedule(workload, topology, config.seed, config.app.host_gflops)
     return ScheduleSetup(config, schedule, map_ranks(workload.mapping, schedule.ranks, topology, config.seed))
 
 

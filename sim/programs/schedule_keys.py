@@ -6,7 +6,7 @@ Keys that an engine ignores whatever the program is are named by `model.config.u
 from collections.abc import Iterable
 
 from hopforge.model.config import Config
-from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload, TraceWorkload
+from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload, TraceWorkload, TrainingWorkload
 from hopforge.sim.traffic.scheduled import is_schedule
 
 #: of `app.loggops`: the network takes their place where there is one
@@ -23,7 +23,7 @@ def unread_program_keys(configs: Iterable[Config]) -> list[str]:
     """
     given: dict[str, bool] = {}
     for config in configs:
-        if isinstance(config.workload, (TraceWorkload, ChakraWorkload)):
+        if isinstance(config.workload, (TraceWorkload, ChakraWorkload, TrainingWorkload)):
             for key, read in _keys(config, config.workload):
                 given[key] = given.get(key, False) or read
     return [key for key, read in given.items() if not read]
@@ -33,7 +33,7 @@ def _keys(config: Config, workload: ProgramWorkload) -> Iterable[tuple[str, bool
     """Yield the keys in question that the file gives, and whether they are read."""
     schedule, network = is_schedule(workload), config.app.engine != "loggops"
     if "collectives" in workload.model_fields_set:
-        yield "workload.collectives", not schedule or isinstance(workload, ChakraWorkload)
+        yield "workload.collectives", not schedule or not isinstance(workload, TraceWorkload)
     if "loggops" not in config.app.model_fields_set:
         return
     if not schedule:

@@ -17,6 +17,7 @@ from hopforge.model.config.workload import (
     ProgramWorkload,
     SyntheticWorkload,
     TraceWorkload,
+    TrainingWorkload,
     WorkloadConfig,
 )
 from hopforge.model.errors import UserError
@@ -308,6 +309,10 @@ def _program_trace(config: ProgramWorkload, hosts: int, seed: int) -> Trace:
     if isinstance(config, CollectiveWorkload):
         return collective_trace(config, hosts)
     assert isinstance(config, GeneratedWorkload), "checked by model.config"
+    if isinstance(config, TrainingWorkload) and config.is_graph:
+        raise WorkloadError(
+            "workload.kind: training with model or sizes is a graph, no time-independent trace; hopforge app runs it"
+        )
     return generated_trace(config, hosts, seed)
 
 

@@ -1,8 +1,10 @@
-"""Programs as graphs: a schedule of GOAL or traces of Chakra that are read, or any other program written as one."""
+"""Programs as graphs: a schedule of GOAL or traces of Chakra that are read, training, or any other program as one."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload, TraceWorkload
+from hopforge.model.apps.training_graph import training_schedule
+from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload, TraceWorkload, TrainingWorkload
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.workload.chakra_files import read_chakra
@@ -24,15 +26,17 @@ from hopforge.sim.traffic.placed import (
 )
 
 
-def workload_schedule(config: ProgramWorkload, hosts: int, seed: int, host_gflops: float | None) -> Schedule:
+def workload_schedule(
+    config: ProgramWorkload, topology: Topology, seed: int, host_gflops: float | None
+) -> Schedule:
     """Read the schedule of a workload, or write its program as one.
 
     Parameters
     ----------
     config : ProgramWorkload
         Section `workload`.
-    hosts : int
-        Hosts of the network, the number of ranks if `config` does not say.
+    topology : Topology
+        The network: its hosts are the number of ranks if `config` does not say.
     seed : int
         Of generated graphs.
     host_gflops : float, optional
@@ -45,14 +49,25 @@ def workload_schedule(config: ProgramWorkload, hosts: int, seed: int, host_gflop
     """
     if isinstance(config, ChakraWorkload):
         return slowed_schedule(once(("chakra", config), lambda: read_chakra(config)), config.computing, seed)
-    if is_schedule(config):
-        assert isinstance(config, TraceWorkload), "only those are read"
+    if isinstance(config, TraceWorkload) and is_goal(config.file):
         read = once(("goal", config.file), lambda: read_goal(config.file))
         return slowed_schedule(read, config.computing, seed)
     check_computing(config, host_gflops, "app.host_gflops")
-    trace = program_trace(config, hosts, seed)
+    if isinstance(config, TrainingWorkload) and config.is_graph:
+        made = once(
+            ("training", config, topology, seed, host_gflops), lambda: _training(config, topology, seed, host_gflops)
+        )
+        return slowed_schedule(made, config.computing, seed)
+    trace = program_trace(config, topology.hosts // topology.host_links, seed)
     program = slowed(compile_program(trace, config.collectives), config, seed)
     return program_schedule(trace.name, program, host_gflops)
+
+
+def _training(config: TrainingWorkload, topology: Topology, seed: int, host_gflops: float | None) -> Schedule:
+    def place(ranks: int) -> NDArray[np.int32]:
+        return map_ranks(config.mapping, ranks, topology, seed)
+
+    return training_schedule(config, topology, place, seed, host_gflops)
 
 
 def place_schedule(schedule: Schedule, config: ProgramWorkload, topology: Topology, seed: int) -> PlacedProgram:
@@ -82,5 +97,12 @@ def place_schedule(schedule: Schedule, config: ProgramWorkload, topology: Topolo
 
 
 def is_schedule(config: ProgramWorkload) -> bool:
-    """Tell whether a workload is a schedule already: a file of GOAL, or traces of Chakra."""
-    return isinstance(config, ChakraWorkload) or (isinstance(config, TraceWorkload) and is_goal(config.file))
+    """Tell whether a workload is a schedule already: a file of GOAL, traces of Chakra, or training of a transformer."""
+    if isinstance(config, TraceWorkload):
+        return is_goal(config.file)
+    return isinstance(config, ChakraWorkload) or counts_operations(config)
+
+
+def counts_operations(config: ProgramWorkload) -> bool:
+    """Tell whether a workload is a schedule whose times are operations over `app.host_gflops`."""
+    return isinstance(config, TrainingWorkload) and config.is_graph

@@ -149,7 +149,8 @@ def workload(
     program = prepare("workload", checked, form=to)
     if isinstance(program, Schedule):
         if to == "trace":
-            raise typer.BadParameter(f"--to trace: {program.file} is a schedule; {', '.join(forms[1:])} write one")
+            said = program.file or program.name
+            raise typer.BadParameter(f"--to trace: {said} is a schedule; {', '.join(forms[1:])} write one")
         if to == "chakra":
             write_chakra(program, target)
         else:

@@ -7,6 +7,7 @@ import pytest
 
 from hopforge.model.config import parse_config
 from hopforge.model.config.workload import ChakraWorkload
+from hopforge.model.topology import build
 from hopforge.model.workload.chakra_files import read_chakra, write_chakra
 from hopforge.model.workload.chakra_nodes import Node, nodes_bytes
 from hopforge.model.workload.goal_text import parse_goal
@@ -91,7 +92,7 @@ PROGRAMS = [
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_that_is_written_and_read_ends_at_the_same_times(tmp_path: Path, program: str) -> None:
     config = parse_config(f"name: x\ntopology: {{kind: mesh, radices: [2, 2]}}\nworkload: {program}\n")
-    schedule = workload_schedule(config.workload, 4, 1, 3.7)
+    schedule = workload_schedule(config.workload, build(config.topology, config.address), 1, 3.7)
     write_chakra(schedule, tmp_path / "new")
     again = read_chakra(ChakraWorkload(kind="chakra", file=tmp_path / "new" / "trace"))
     for machine in (DEFAULT, RENDEZVOUS):
@@ -133,4 +134,6 @@ def test_stragglers_of_a_trace(tmp_path: Path) -> None:
     slow = ChakraWorkload.model_validate(
         {"kind": "chakra", "file": prefix, "computing": {"stragglers": 2, "slowdown": 3.0}}
     )
-    assert run_loggops(workload_schedule(slow, 2, 1, None), DEFAULT).finish.tolist() == [15000, 21000]
+    network = parse_config("name: x\ntopology: {kind: mesh, radices: [2]}\n")
+    schedule = workload_schedule(slow, build(network.topology, network.address), 1, None)
+    assert run_loggops(schedule, DEFAULT).finish.tolist() == [15000, 21000]

@@ -106,7 +106,7 @@ def test_a_program_as_a_schedule_takes_the_times_of_the_program(
     program = ready.placed.program
     sizes = replace(program, size_bytes=np.maximum(program.size_bytes, 1))  # as a schedule counts them
     expected = run_app(linear, setup=replace(ready, placed=replace(ready.placed, program=sizes)))
-    write_goal(workload_schedule(linear.workload, 72, 1, None), tmp_path / "a.goal")
+    write_goal(workload_schedule(linear.workload, ready.topology, 1, None), tmp_path / "a.goal")
     graph = parse_config(
         f"{text}workload: {{kind: trace, file: {tmp_path / 'a.goal'}}}\n"
         f"app: {{loggops: {{o: 0, g: 0, O: 0, S: 1000000000}}{app}}}\n"

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hopforge.model.config import Config, parse_config
+from hopforge.model.topology import build
 from hopforge.model.workload.goal_files import write_goal
 from hopforge.model.workload.schedule import GoalError
 from hopforge.sim.programs import schedule_packet
@@ -37,7 +38,8 @@ def cycles(config: Config) -> list[float]:
 def test_a_chain_of_messages_takes_a_cycle_more_for_each(tmp_path: Path) -> None:
     workload = "{kind: collective, operation: alltoall, bytes: 3000, ranks: 16}"
     linear = parse_config(f"{BASE}workload: {workload}\napp: {{engine: packet, {EARLY}}}\n")
-    write_goal(workload_schedule(linear.workload, 16, 1, None), tmp_path / "a.goal")
+    network = build(linear.topology, linear.address)
+    write_goal(workload_schedule(linear.workload, network, 1, None), tmp_path / "a.goal")
     expected, found = run_app(linear), run_app(of_file(tmp_path / "a.goal", "o: 0, S: 1000000000"))
     assert found.found.messages == expected.found.messages == 240
     assert found.found.message_latency_s == pytest.approx(expected.found.message_latency_s, rel=1e-12)

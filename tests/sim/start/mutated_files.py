@@ -48,6 +48,8 @@ _WORKLOADS: list[Data] = [
     {"kind": "dpsnn", "rate_hz": 21.0, "steps": 3}, {"kind": "training", "parallelism": "data", "parameters": 100000},
     {"kind": "training", "parallelism": "expert", "tokens": 16, "hidden": 64},
     {"kind": "training", "parallelism": "pipeline", "parameters": 100000},
+    {"kind": "training", "parallel": {"tensor": 2, "pipeline": 2}, "gradients": {"zero": 1}, "microbatches": 2,
+     "sizes": {"layers": 2, "width": 64, "heads": 4, "feed_forward": 128, "vocabulary": 64, "sequence": 32}},
 ]  # fmt: skip
 _SUITABLE = {
     "mesh": ["dor", "valiant", "star_channel"], "torus": ["dor", "valiant", "star_channel"],
