@@ -8,8 +8,7 @@ that message have been sent, and sends nothing until then. Sending never waits. 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,8 @@ from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.workload.agreement import ROOTED, listed, same_calls
 from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, UNKNOWN, CallTable, RankCalls
-from hopforge.model.workload.collectives import CUT_ALLREDUCE, schedule
+from hopforge.model.workload.collectives import CUT_ALLREDUCE
+from hopforge.model.workload.expanded_collectives import expanded
 from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
 from hopforge.model.workload.trace import COLLECTIVES, DATATYPES, Action, Trace, TraceError
 
@@ -65,46 +65,6 @@ class Program:
     def messages(self) -> int:
         """Number of messages, those of a rank to itself included."""
         return len(self.source)
-
-
-class _Compiled(NamedTuple):
-    """A collective schedule as arrays; per rank its operations, the operand being the number of the transfer."""
-
-    source: NDArray[np.int32]
-    destination: NDArray[np.int32]
-    blocks: NDArray[np.int64]
-    first_block: NDArray[np.int64]
-    operations: tuple[NDArray[np.int64], ...]
-
-
-@lru_cache(maxsize=256)
-def _compiled(operation: str, algorithm: str, ranks: int, root: int) -> _Compiled:
-    source: list[int] = []
-    destination: list[int] = []
-    sizes: list[int] = []
-    blocks: list[int] = []
-    programs: list[list[int]] = [[] for _ in range(ranks)]
-    number = 0
-    for part in schedule(operation, algorithm, ranks, root):
-        numbered = list(enumerate(part, start=number))
-        for index, transfer in numbered:
-            programs[transfer.dst].append(KINDS * index + POST)
-        for index, transfer in numbered:
-            source.append(transfer.src)
-            destination.append(transfer.dst)
-            sizes.append(len(transfer.blocks))
-            blocks.extend(transfer.blocks)
-            programs[transfer.src].append(KINDS * index + SEND)
-        for index, transfer in numbered:
-            programs[transfer.dst].append(KINDS * index + RECEIVE)
-        for index, transfer in numbered:
-            programs[transfer.src].append(KINDS * index + WAIT_SENT)
-        number += len(part)
-    return _Compiled(
-        np.array(source, np.int32), np.array(destination, np.int32), np.array(blocks, np.int64),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)[:-1],
-        tuple(np.array(program, np.int64) for program in programs),
-    )
 
 
 class _Call(NamedTuple):
@@ -289,16 +249,17 @@ class _Builder:
         if operation == "allreduce" and algorithm in CUT_ALLREDUCE:
             block_bytes = _pieces
         root = call.actions[0].root if name in ROOTED else 0
-        compiled = _compiled(operation, algorithm, len(call.actions), root)
-        if len(compiled.source):
-            sizes = block_bytes(call, root)
+        found = expanded(operation, algorithm, len(call.actions), root)
+        transfers = found.transfers
+        if len(transfers.source):
+            everybody = len(call.members) == self.trace.ranks
             members = np.array(call.members, np.int32)
-            self.sources.append(members[compiled.source])
-            self.destinations.append(members[compiled.destination])
-            self.sizes.append(np.add.reduceat(sizes[compiled.blocks], compiled.first_block))
+            self.sources.append(transfers.source if everybody else members[transfers.source])
+            self.destinations.append(transfers.destination if everybody else members[transfers.destination])
+            self.sizes.append(transfers.sizes(block_bytes(call, root)))
         base = self.collective_messages
-        self.collective_messages += len(compiled.source)
-        self.call_operations.append(tuple(program + KINDS * base for program in compiled.operations))
+        self.collective_messages += len(transfers.source)
+        self.call_operations.append(tuple(part + KINDS * base if base else part for part in found.operations))
 
     def add_rank(self, rank: int) -> None:
         """Collect the operations of one rank."""
@@ -361,10 +322,28 @@ class _Builder:
         matched = _match(sends, receives)
         if len(sends):
             self._check_room(sends, receives, matched)
-        operation = np.concatenate([part.operation for part in self.parts])
-        action = np.concatenate([part.action for part in self.parts])
         first = np.concatenate([[0], np.cumsum([len(part.operation) for part in self.parts])]).astype(np.int64)
-        kind, operand = (operation % KINDS).astype(np.int8), operation // KINDS
+        kind, operand, action = np.empty(first[-1], np.int8), np.empty(first[-1], np.int64), np.empty(first[-1], np.int32)
+        self.call_operations.clear()
+        for rank, part in enumerate(self.parts):
+            chosen = slice(first[rank], first[rank + 1])
+            _part(part.operation, kind[chosen], operand[chosen])
+            action[chosen] = part.action
+        if len(receives):
+            first, kind, operand, action = self._matched(receives, matched, first, kind, operand, action)
+        return Program(
+            ranks=self.trace.ranks, first=first, kind=kind, operand=operand, action=action,
+            amount=np.concatenate([part.amounts for part in self.parts]),
+            source=_joined([*self.sources, sends[:, 0].astype(np.int32)], np.int32),
+            destination=_joined([*self.destinations, sends[:, 1].astype(np.int32)], np.int32),
+            size_bytes=_joined([*self.sizes, sends[:, 3]], np.int64),
+        )
+
+    def _matched(
+        self, receives: NDArray[np.int64], matched: NDArray[np.int64], first: NDArray[np.int64],
+        kind: NDArray[np.int8], operand: NDArray[np.int64], action: NDArray[np.int32],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int64], NDArray[np.int32]]:
+        """Put the messages that receives get in their place."""
         waited = operand[kind == LATER_RECEIVE]
         lost = waited[matched[waited] < 0]
         if len(lost):
@@ -381,15 +360,19 @@ class _Builder:
         # a receive that nobody sends may be posted as long as nobody waits for it
         keep = operand >= 0
         first = np.concatenate([[0], np.cumsum(keep)])[first].astype(np.int64)
-        kind, operand, action = kind[keep], operand[keep], action[keep]
-        empty32, empty64 = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
-        return Program(
-            ranks=self.trace.ranks, first=first, kind=kind, operand=operand, action=action,
-            amount=np.concatenate([part.amounts for part in self.parts]),
-            source=np.concatenate([*empty32, *self.sources, sends[:, 0].astype(np.int32)]),
-            destination=np.concatenate([*empty32, *self.destinations, sends[:, 1].astype(np.int32)]),
-            size_bytes=np.concatenate([*empty64, *self.sizes, sends[:, 3]]),
-        )
+        return first, kind[keep], operand[keep], action[keep]
+
+
+def _joined(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    """Concatenate, without a copy if there is but one part with elements."""
+    filled = [part for part in parts if len(part)]
+    return filled[0] if len(filled) == 1 else np.concatenate([np.empty(0, dtype), *filled])
+
+
+@kernel
+def _part(operation, kind, operand):  # type: ignore[no-untyped-def]
+    for at in range(len(operation)):
+        kind[at], operand[at] = operation[at] & (KINDS - 1), operation[at] // KINDS
 
 
 def _match(sends: NDArray[np.int64], receives: NDArray[np.int64]) -> NDArray[np.int64]:
