@@ -13,7 +13,7 @@ from hopforge.model.topology import Topology
 from hopforge.model.workload.operations import COMPUTE, SLEEP
 from hopforge.sim.programs.cache_delays import CacheUse, cache_use
 from hopforge.sim.programs.flow_kernel import FULL, SLICE, STUCK, advance, begin
-from hopforge.sim.programs.flow_messages import narrowest, pairs_of, private_routes, set_messages
+from hopforge.sim.programs.flow_messages import pairs_of, private_routes, set_messages, set_routes
 from hopforge.sim.programs.flow_network import FlowNetwork, flow_network
 from hopforge.sim.programs.flow_state import (
     BASE,
@@ -212,19 +212,17 @@ def _routes(config: Config, network: FlowNetwork, host: NDArray[np.int64]) -> ND
     app, latency, capacity = config.app, network.latency_s, network.capacity * config.app.bandwidth_factor
     routes = np.zeros(len(host), ROUTE)
     queued = app.injection == "queued"
-    routes["first"], routes["last"] = network.route_first[:-1] + queued, network.route_first[1:]
-    routes["host"], routes["alone"] = host, -1
-    routes["inside"] = latency + (network.switches - 1) * _buffer_bytes(config) / network.capacity.min()
+    first, last = network.route_first[:-1] + queued, network.route_first[1:]
+    inside = latency + (network.switches - 1) * _buffer_bytes(config) / network.capacity.min()
     bound = np.full(len(host), np.inf)
     if app.tcp_window_bytes is not None and len(host):
         window = app.tcp_window_bytes / (2 * np.maximum(latency, 1e-300))
         bound = np.where(window < capacity.min(), window, np.inf)
-    routes["latency"], routes["bound"] = latency * app.latency_factor, bound
     shares = np.where(latency > 0, latency, 1.0) if app.sharing == "latency" else np.ones(len(host))
-    routes["weight"] = 1 / shares
-    routes["narrow"] = narrowest(routes["first"], routes["last"], network.route_link, capacity)
-    routes["rate"] = np.minimum(capacity[routes["narrow"]], bound)
+    set_routes(
+        routes, first, last, latency * app.latency_factor, 1 / shares, bound, inside, host, network.route_link, capacity
+    )
     # a message that keeps its host is looked at when it leaves that
     if not queued:
-        routes["private"] = private_routes(routes["first"], routes["last"], network.route_link, len(capacity))
+        routes["private"] = private_routes(first, last, network.route_link, len(capacity))
     return routes

@@ -106,12 +106,14 @@ def private_routes(first, last, route_link, links):  # type: ignore[no-untyped-d
 
 
 @kernel
-def narrowest(first, last, route_link, capacity):  # type: ignore[no-untyped-def]
-    """Return the link of least capacity of each route, int32[route]."""
-    found = np.empty(len(first), np.int32)
-    for r in range(len(first)):
-        found[r] = route_link[first[r]]
+def set_routes(route, first, last, latency, weight, bound, inside, host, route_link, capacity):  # type: ignore[no-untyped-def]
+    """Set records of routes from arrays of their fields, and find the narrowest link of each."""
+    for r in range(len(route)):
+        narrow = route_link[first[r]]
         for e in range(first[r], last[r]):
-            if capacity[route_link[e]] < capacity[found[r]]:
-                found[r] = route_link[e]
-    return found
+            if capacity[route_link[e]] < capacity[narrow]:
+                narrow = route_link[e]
+        route[r].first, route[r].last, route[r].latency = first[r], last[r], latency[r]
+        route[r].weight, route[r].bound, route[r].inside = weight[r], bound[r], inside[r]
+        route[r].host, route[r].narrow, route[r].alone = host[r], narrow, -1
+        route[r].rate = min(capacity[narrow], bound[r])
