@@ -129,14 +129,26 @@ class Routes:
         """
         source, destination = np.asarray(sources, np.int64), np.asarray(destinations, np.int64)
         network = (self.topology.peer_router, self.topology.peer_port, self.topology.host_at)
+        table = self._port_table(len(source))
         first = np.zeros(len(source) + 1, np.int64)
         none = np.empty(0, np.int32)
-        wrong = _walk(self._arrays, network, source, destination, first, none, none, none)
+        wrong = _walk(self._arrays, table, network, source, destination, first, none, none, none)
         assert wrong < 0, f"the path of pair {wrong} does not end at its host"
         np.cumsum(first, out=first)
         router, port, output = (np.empty(first[-1], np.int32) for _ in range(3))
-        _walk(self._arrays, network, source, destination, first, router, port, output)
+        _walk(self._arrays, table, network, source, destination, first, router, port, output)
         return Paths(first, router, port, output)
+
+    def _port_table(self, paths: int) -> NDArray[np.int32]:
+        """Return the ports of all switches for all hosts, where that is less than so many paths ask for; else nothing.
+
+        The source of a packet must not decide, as it does where links are parallel.
+        """
+        topology = self.topology
+        single = links_of_a_pair(topology) == 1 and self._parallel.links.max(initial=0) <= 1
+        if not single or topology.routers * topology.hosts > paths:
+            return np.empty((0, 0), np.int32)
+        return self.output_ports(np.arange(topology.routers)[:, np.newaxis], np.arange(topology.hosts))
 
     @property
     def _arrays(self) -> _Arrays:
@@ -235,7 +247,7 @@ def _link_keys(arrays, router, source, host, result):  # type: ignore[no-untyped
 
 
 @kernel
-def _walk(arrays, network, source, destination, first, router, port, output):  # type: ignore[no-untyped-def]
+def _walk(arrays, table, network, source, destination, first, router, port, output):  # type: ignore[no-untyped-def]
     """Without room in `router`: count the hops of path i into ``first[i + 1]``; with room: fill. -1, or a bad path."""
     peer_router, peer_port, host_at = network
     host_router, host_port = arrays[5], arrays[6]
@@ -245,7 +257,10 @@ def _walk(arrays, network, source, destination, first, router, port, output):  #
         entry = host_port[source[index]]
         hop = 0
         while True:
-            leave = _output(arrays, here, source[index], destination[index])
+            if len(table) > 0:
+                leave = table[here, destination[index]]
+            else:
+                leave = _output(arrays, here, source[index], destination[index])
             if leave < 0 or hop > peer_router.shape[0]:
                 return index
             if fill:

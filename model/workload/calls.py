@@ -92,6 +92,8 @@ class CallTable:
             calls[element] = np.where(calls[element] < 0, default, calls[element])
         keys = _number_requests(calls, rank)
         codes = np.bincount(calls["code"][numbers], minlength=len(_OPERATIONS))
+        if len(collectives) == 1 and codes.sum() == codes[_NO_CALL] + 1 and not (calls["amount"] > 0).any():
+            return _only_collective(collectives[0], int(np.flatnonzero(calls["code"][numbers] == _COLLECTIVE)[0]))
         own = sum(map(len, collectives))
         size = int(codes @ _OPERATIONS) + int(codes[[_ISEND, _IRECV]].sum()) + own
         first = np.concatenate([[0], np.cumsum([len(part) for part in collectives])]).astype(np.int64)
@@ -110,6 +112,14 @@ class CallTable:
         return RankCalls(
             operation[: ends[0]], action[: ends[0]], sends[: ends[1]], receives[: ends[2]], amounts[: ends[3]]
         )
+
+
+def _only_collective(operation: NDArray[np.int64], call: int) -> RankCalls:
+    """Return the operations of a rank that calls one collective, however many they are, without a copy."""
+    return RankCalls(
+        operation, np.broadcast_to(np.int32(call), len(operation)), np.empty((0, 3), np.int64),
+        np.empty((0, 4), np.int64), np.empty(0),
+    )
 
 
 def _record(action: Action) -> tuple[int, int, int, int, int, int, int, int, float, int]:

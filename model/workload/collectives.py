@@ -269,13 +269,6 @@ def reduce_scatter_pairwise(p: int, root: int = 0) -> Schedule:
     return _rounds([[Transfer(r, (r + i) % p, ((r + i) % p,), True) for r in range(p)] for i in range(1, p)])
 
 
-def reduce_scatter_ring(p: int, root: int = 0) -> Schedule:
-    """Make p − 1 rounds around the ring; each rank passes on the partial sum that it got last, added to its own."""
-    return _rounds([
-        [Transfer(r, (r + 1) % p, ((r - 1 - step) % p,), True) for r in range(p)] for step in range(p - 1)
-    ])
-
-
 def reduce_scatter_recursive_halving(p: int, root: int = 0) -> Schedule:
     """Halve the vector with partners at distance 2^k, …, 2, 1; folding as in `allreduce_recursive_doubling`."""
     core = _power_below(p)

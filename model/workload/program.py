@@ -7,8 +7,7 @@ that message have been sent, and sends nothing until then. Sending never waits. 
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,10 @@ from hopforge.model.config.workload import CollectivesConfig
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.workload.agreement import ROOTED, listed, same_calls
 from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, UNKNOWN, CallTable, RankCalls
-from hopforge.model.workload.collective_choice import OPERATIONS, Chosen, Part, choose, joined
-from hopforge.model.workload.collective_rounds import NOTHING
+from hopforge.model.workload.collective_choice import OPERATIONS, Chosen, choose
 from hopforge.model.workload.collective_sizes import VECTORS, Amount, Sizes
-from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
+from hopforge.model.workload.expanded_collectives import Transfers, expanded
+from hopforge.model.workload.operations import POST, RECEIVE, SEND
 from hopforge.model.workload.trace import COLLECTIVES, DATATYPES, Action, Trace, TraceError
 
 MAX_PACKETS = 1 << 30
@@ -68,62 +67,13 @@ class Program:
         return len(self.source)
 
 
-class _Compiled(NamedTuple):
-    """A collective schedule as arrays; per rank its operations, the operand being the number of the transfer.
-
-    `optional` and `silent` tell the transfers that may be left out, and those of no block.
-    """
-
-    source: NDArray[np.int32]
-    destination: NDArray[np.int32]
-    blocks: NDArray[np.int64]
-    first_block: NDArray[np.int64]
-    operations: tuple[NDArray[np.int64], ...]
-    optional: NDArray[np.bool_]
-    silent: NDArray[np.bool_]
-
-
-@lru_cache(maxsize=256)
-def _compiled(parts: tuple[Part, ...], ranks: int) -> _Compiled:
-    source: list[int] = []
-    destination: list[int] = []
-    sizes: list[int] = []
-    blocks: list[int] = []
-    optional: list[bool] = []
-    programs: list[list[int]] = [[] for _ in range(ranks)]
-    number = 0
-    for part in joined(parts, ranks):
-        numbered = list(enumerate(part, start=number))
-        for index, transfer in numbered:
-            programs[transfer.dst].append(KINDS * index + POST)
-        for index, transfer in numbered:
-            source.append(transfer.src)
-            destination.append(transfer.dst)
-            sizes.append(len(transfer.blocks))
-            blocks.extend(transfer.blocks)
-            optional.append(transfer.optional)
-            programs[transfer.src].append(KINDS * index + SEND)
-        for index, transfer in numbered:
-            programs[transfer.dst].append(KINDS * index + RECEIVE)
-        for index, transfer in numbered:
-            programs[transfer.src].append(KINDS * index + WAIT_SENT)
-        number += len(part)
-    block = np.array(blocks, np.int64)
-    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)[:-1]
-    return _Compiled(
-        np.array(source, np.int32), np.array(destination, np.int32), block, first,
-        tuple(np.array(program, np.int64) for program in programs), np.array(optional, np.bool_),
-        block[first] == NOTHING,
-    )
-
-
-def _kept(compiled: _Compiled, chosen: Chosen, sizes: Sizes) -> NDArray[np.bool_] | None:
+def _kept(transfers: Transfers, chosen: Chosen, sizes: Sizes) -> NDArray[np.bool_] | None:
     """Return bool[transfer], which are sent; None: all."""
-    if not chosen.skip_empty and not compiled.optional.any():
+    if not chosen.skip_empty and not transfers.optional.any():
         return None
-    kept = (sizes > 0) | compiled.silent
+    kept = (sizes > 0) | transfers.silent
     if not chosen.skip_empty:
-        kept |= ~compiled.optional
+        kept |= ~transfers.optional
     return None if kept.all() else kept
 
 
@@ -274,22 +224,24 @@ class _Builder:
         name, ranks = call.actions[0].name, len(call.actions)
         root = call.actions[0].root if name in ROOTED else 0
         chosen = choose(collectives, name, ranks, root, _amount(call, root))
-        compiled = _compiled(chosen.parts, ranks)
-        operations = compiled.operations
-        count = len(compiled.source)
+        found = expanded(chosen.parts, ranks)
+        transfers, operations = found.transfers, found.operations
+        count = len(transfers.source)
         if count:
-            sizes = np.add.reduceat(chosen.sizes(ranks)[compiled.blocks], compiled.first_block)
-            kept = _kept(compiled, chosen, sizes)
+            sizes = transfers.sizes(chosen.sizes(ranks))
+            kept = _kept(transfers, chosen, sizes)
+            source, destination = transfers.source, transfers.destination
             if kept is not None:
                 operations, count = _without(operations, kept), int(kept.sum())
+                source, destination, sizes = source[kept], destination[kept], sizes[kept]
+            everybody = len(call.members) == self.trace.ranks
             members = np.array(call.members, np.int32)
-            sent = slice(None) if kept is None else kept
-            self.sources.append(members[compiled.source][sent])
-            self.destinations.append(members[compiled.destination][sent])
-            self.sizes.append(sizes[sent])
+            self.sources.append(source if everybody else members[source])
+            self.destinations.append(destination if everybody else members[destination])
+            self.sizes.append(sizes)
         base = self.collective_messages
         self.collective_messages += count
-        self.call_operations.append(tuple(program + KINDS * base for program in operations))
+        self.call_operations.append(tuple(part + KINDS * base if base else part for part in operations))
 
     def add_rank(self, rank: int) -> None:
         """Collect the operations of one rank."""
@@ -352,10 +304,28 @@ class _Builder:
         matched = _match(sends, receives)
         if len(sends):
             self._check_room(sends, receives, matched)
-        operation = np.concatenate([part.operation for part in self.parts])
-        action = np.concatenate([part.action for part in self.parts])
         first = np.concatenate([[0], np.cumsum([len(part.operation) for part in self.parts])]).astype(np.int64)
-        kind, operand = (operation % KINDS).astype(np.int8), operation // KINDS
+        kind, operand, action = np.empty(first[-1], np.int8), np.empty(first[-1], np.int64), np.empty(first[-1], np.int32)
+        self.call_operations.clear()
+        for rank, part in enumerate(self.parts):
+            chosen = slice(first[rank], first[rank + 1])
+            _part(part.operation, kind[chosen], operand[chosen])
+            action[chosen] = part.action
+        if len(receives):
+            first, kind, operand, action = self._matched(receives, matched, first, kind, operand, action)
+        return Program(
+            ranks=self.trace.ranks, first=first, kind=kind, operand=operand, action=action,
+            amount=np.concatenate([part.amounts for part in self.parts]),
+            source=_joined([*self.sources, sends[:, 0].astype(np.int32)], np.int32),
+            destination=_joined([*self.destinations, sends[:, 1].astype(np.int32)], np.int32),
+            size_bytes=_joined([*self.sizes, sends[:, 3]], np.int64),
+        )
+
+    def _matched(
+        self, receives: NDArray[np.int64], matched: NDArray[np.int64], first: NDArray[np.int64],
+        kind: NDArray[np.int8], operand: NDArray[np.int64], action: NDArray[np.int32],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int64], NDArray[np.int32]]:
+        """Put the messages that receives get in their place."""
         waited = operand[kind == LATER_RECEIVE]
         lost = waited[matched[waited] < 0]
         if len(lost):
@@ -372,15 +342,19 @@ class _Builder:
         # a receive that nobody sends may be posted as long as nobody waits for it
         keep = operand >= 0
         first = np.concatenate([[0], np.cumsum(keep)])[first].astype(np.int64)
-        kind, operand, action = kind[keep], operand[keep], action[keep]
-        empty32, empty64 = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
-        return Program(
-            ranks=self.trace.ranks, first=first, kind=kind, operand=operand, action=action,
-            amount=np.concatenate([part.amounts for part in self.parts]),
-            source=np.concatenate([*empty32, *self.sources, sends[:, 0].astype(np.int32)]),
-            destination=np.concatenate([*empty32, *self.destinations, sends[:, 1].astype(np.int32)]),
-            size_bytes=np.concatenate([*empty64, *self.sizes, sends[:, 3]]),
-        )
+        return first, kind[keep], operand[keep], action[keep]
+
+
+def _joined(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    """Concatenate, without a copy if there is but one part with elements."""
+    filled = [part for part in parts if len(part)]
+    return filled[0] if len(filled) == 1 else np.concatenate([np.empty(0, dtype), *filled])
+
+
+@kernel
+def _part(operation, kind, operand):  # type: ignore[no-untyped-def]
+    for at in range(len(operation)):
+        kind[at], operand[at] = operation[at] & (KINDS - 1), operation[at] // KINDS
 
 
 def _match(sends: NDArray[np.int64], receives: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,32 +1,35 @@
 """The flow engine: a program on a network whose messages share bandwidth, from its begin to its end."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
-from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
+from hopforge.model.workload.operations import COMPUTE, SLEEP
 from hopforge.sim.programs.cache_delays import CacheUse, cache_use
-from hopforge.sim.programs.flow_kernel import (
+from hopforge.sim.programs.flow_kernel import FULL, SLICE, STUCK, advance, begin
+from hopforge.sim.programs.flow_messages import pairs_between, pairs_of, private_routes, set_messages, set_routes
+from hopforge.sim.programs.flow_network import FlowNetwork, flow_network
+from hopforge.sim.programs.flow_state import (
+    BASE,
     DONE,
+    EVENT,
+    FLOW,
     FREE,
-    FULL,
     HOST,
-    ITEM,
     LINK,
+    LINKS,
     MESSAGE,
+    NUMBERS,
     RANK,
     ROUTE,
-    SLICE,
-    STUCK,
     FlowState,
-    advance,
-    begin,
 )
-from hopforge.sim.programs.flow_network import flow_network
 from hopforge.sim.traffic.placed import PlacedProgram
 
 #: points in time between two looks at the keyboard
@@ -64,88 +67,76 @@ class FlowRun:
         use: CacheUse | None = None,
         known_routes: Routes | SpreadRoutes | None = None,
     ) -> None:
-        app, program = config.app, placed.program
-        source, destination = placed.source_host, placed.destination_host
-        pair = source.astype(np.int64) * topology.hosts + destination
-        remote = source != destination
-        pairs, number = np.unique(pair[remote], return_inverse=True)
+        program, hosts = placed.program, topology.hosts
+        if topology.host_links == 1:
+            pairs, number = pairs_of(program, placed.host, hosts)
+        else:
+            pairs, number = pairs_between(placed.source_host, placed.destination_host, hosts)
         #: what the routing caches do
         self.cache_use = cache_use(config, topology, placed) if use is None else use
-        network = flow_network(
-            config, topology, pairs // topology.hosts, pairs % topology.hosts, self.cache_use.miss, known_routes
-        )
-        route = np.full(program.messages, -1, np.int32)
-        route[remote] = number
-        latency = network.latency_s
-        bound = np.full(len(pairs), np.inf)
-        if app.tcp_window_bytes is not None and len(pairs):
-            window = app.tcp_window_bytes / (2 * np.maximum(latency, 1e-300))
-            bound = np.where(window < network.capacity.min() * app.bandwidth_factor, window, np.inf)
-        amount_kind = np.zeros(len(program.amount), np.int8)
-        timed = (program.kind == COMPUTE) | (program.kind == SLEEP)
-        amount_kind[program.operand[timed]] = program.kind[timed]
-        per_flop = 0.0 if app.host_gflops is None else 1e-9 / app.host_gflops
-        posted = np.zeros(program.messages, np.bool_)
-        posted[program.operand[program.kind == POST]] = True
-        self.hops = int(np.diff(network.route_first).max(initial=1))
-        messages, ranks, links = program.messages, program.ranks, len(network.capacity)
-        slots = max(1, min(FIRST_SLOTS, messages))
-        message = np.zeros(messages, MESSAGE)
-        message["remaining"] = program.size_bytes + app.envelope_bytes
-        message["route"], message["slot"] = route, -1
-        message["source"], message["destination"] = program.source, program.destination
-        # nobody knows when a rank that receives from anywhere is ready: such messages start at once
-        message["early"] = (program.size_bytes < app.buffered_bytes) | ~posted
-        message["eager"] = (program.size_bytes < app.eager_bytes) | ~posted
-        rank = np.zeros(ranks, RANK)
+        network = flow_network(config, topology, pairs // hosts, pairs % hosts, self.cache_use.miss, known_routes)
+        message = np.zeros(program.messages, MESSAGE)
+        set_messages(message, program, number, config.app.buffered_bytes, config.app.eager_bytes)
+        routes = _routes(config, network, pairs // hosts)
+        bounded = bool(np.isfinite(routes["bound"]).any())
+        self.hops = int((routes["last"] - routes["first"]).max(initial=1)) + bounded
+        links = len(network.capacity)
+        slots = max(1, min(FIRST_SLOTS, program.messages))
+        rank = np.zeros(program.ranks, RANK)
         rank["at"], rank["last"], rank["finished"] = program.first[:-1], program.first[1:], -1.0
-        routes = np.zeros(len(pairs), ROUTE)
-        queued = app.injection == "queued"
-        routes["first"], routes["last"] = network.route_first[:-1] + queued, network.route_first[1:]
-        routes["host"] = pairs // topology.hosts
-        buffer = app.buffer_bytes
-        if buffer is None:
-            buffer = config.router.buffer_flits * config.traffic.flit_bytes
-        routes["inside"] = latency + (network.switches - 1) * buffer / network.capacity.min()
-        host = np.zeros(topology.hosts if queued else 0, HOST)
-        host["buffer"] = buffer
+        rank["waits"] = -1
+        host = np.zeros(hosts if config.app.injection == "queued" else 0, HOST)
+        host["buffer"] = _buffer_bytes(config)
         host["first"] = host["last"] = host["sends"] = -1
-        routes["latency"], routes["bound"] = latency * app.latency_factor, bound
-        shares = np.where(latency > 0, latency, 1.0) if app.sharing == "latency" else np.ones(len(pairs))
-        routes["weight"] = 1 / shares
-        link = np.zeros(links, LINK)
-        link["capacity"], link["head"] = network.capacity * app.bandwidth_factor, -1
-        item = np.zeros(messages + ranks + len(host), ITEM)
-        item["place"] = -1
+        link = np.zeros(links + bounded * slots, LINK)
+        link["capacity"][:links] = network.capacity * config.app.bandwidth_factor
+        link["head"], link["hard"][links:] = -1, True
+        base = program.ranks + len(host) + links
         self.state = FlowState(
             kind=program.kind,
             operand=program.operand,
-            size=message["remaining"].copy(),
-            duration=np.where(amount_kind == COMPUTE, per_flop, 1.0) * program.amount,
+            source=program.source,
+            destination=program.destination,
+            size=program.size_bytes,
+            duration=_durations(config, placed),
             message=message,
+            flow=np.zeros(slots, FLOW),
             rank=rank,
             route=routes,
             link=link,
-            item=item,
-            route_link=network.route_link,
-            holder=np.zeros(slots, np.int64),
-            slot_mark=np.zeros(slots, np.int64),
-            free=np.arange(slots, dtype=np.int32)[::-1].copy(),
-            flows=np.zeros(slots, np.int32),
-            near=np.zeros((slots * self.hops, 2), np.int32),
-            changed=np.zeros(8 * links + 4 * self.hops, np.int32),
-            links=np.zeros(links, np.int32),
-            heap=np.zeros(len(item), np.int64),
             host=host,
-            ready=np.zeros(ranks, np.int32),
-            numbers=np.zeros(6, np.int64),
-            clock=np.zeros(1),
+            route_link=network.route_link,
+            way=np.zeros(slots * self.hops, np.int32),
+            near=np.zeros((slots * self.hops, 2), np.int32),
+            heap=np.zeros(base + slots, EVENT),
+            place=np.full(base + slots, -1, np.int32),
+            free=np.arange(slots, dtype=np.int32)[::-1].copy(),
+            fresh=np.zeros(slots, np.int32),
+            news=np.zeros(slots, np.int32),
+            flows=np.zeros(slots, np.int32),
+            dirty=np.zeros(len(link), np.int32),
+            links=np.zeros(len(link), np.int32),
+            touched=np.zeros(len(link), np.int32),
+            opened=np.zeros(len(link), np.int32),
+            ready=np.zeros(program.ranks, np.int32),
+            numbers=np.zeros(NUMBERS, np.int64),
+            clock=np.array([0.0, config.app.envelope_bytes]),
         )
-        self.state.numbers[FREE] = slots
-        self.remote = remote
-        #: switches on the way of each message through the network
-        self.switches = network.switches[number]
+        self.state.numbers[[FREE, LINKS, BASE]] = slots, links, base
+        #: routes of messages, int32[message] (-1: both ranks are on one host), and the switches on them, int64[route]
+        self.route, self.route_switches = number, network.switches
         self._compile()  # which is no part of a run's processor time
+
+    @property
+    def remote(self) -> NDArray[np.bool_]:
+        """Messages that go through the network, bool[message]."""
+        return self.route >= 0
+
+    @property
+    def switches(self) -> NDArray[np.int64]:
+        """Switches on the way of each message through the network."""
+        found: NDArray[np.int64] = self.route_switches[self.route[self.remote]]
+        return found
 
     def _compile(self) -> None:
         advance(self.state, self.hops, 0)
@@ -163,7 +154,7 @@ class FlowRun:
         bool
             False: ranks wait for ever; ``state.at`` tells where.
         """
-        begin(self.state, self.hops)
+        begin(self.state)
         code = SLICE
         while code in (SLICE, FULL):
             code = advance(self.state, self.hops, SLICE_EVENTS)
@@ -175,10 +166,66 @@ class FlowRun:
 
     def _add_slots(self) -> None:
         """Make room for as many moving messages again; entries keep their numbers."""
-        state, old = self.state, len(self.state.holder)
-        grow = {name: np.concatenate([getattr(state, name), np.zeros_like(getattr(state, name))]) for name in (
-            "holder", "free", "near", "slot_mark", "flows",
+        state, old = self.state, len(self.state.flow)
+        base, links = int(state.numbers[BASE]), int(state.numbers[LINKS])
+        grow = {name: _doubled(getattr(state, name)) for name in (
+            "flow", "way", "near", "free", "fresh", "news", "flows",
         )}
         grow["free"][:old] = np.arange(old, 2 * old, dtype=np.int32)
+        grow |= {"heap": _longer(state.heap, base + 2 * old), "place": _longer(state.place, base + 2 * old)}
+        grow["place"][base + old:] = -1
+        if len(state.link) > links:  # bounds of the flows
+            grow |= {name: _longer(getattr(state, name), links + 2 * old) for name in (
+                "link", "dirty", "links", "touched", "opened",
+            )}
+            grow["link"]["head"][links + old:], grow["link"]["hard"][links + old:] = -1, True
         state.numbers[FREE] = old
         self.state = state._replace(**grow)
+
+
+def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
+    return np.concatenate([array, np.zeros((size - len(array), *array.shape[1:]), array.dtype)])
+
+
+def _doubled(array: NDArray[Any]) -> NDArray[Any]:
+    return _longer(array, 2 * len(array))
+
+
+def _buffer_bytes(config: Config) -> float:
+    if config.app.buffer_bytes is not None:
+        return config.app.buffer_bytes
+    return config.router.buffer_flits * config.traffic.flit_bytes
+
+
+def _durations(config: Config, placed: PlacedProgram) -> NDArray[np.float64]:
+    """Return the seconds of each amount, of COMPUTE and SLEEP."""
+    program = placed.program
+    if not len(program.amount):
+        return np.zeros(0)
+    amount_kind = np.zeros(len(program.amount), np.int8)
+    timed = (program.kind == COMPUTE) | (program.kind == SLEEP)
+    amount_kind[program.operand[timed]] = program.kind[timed]
+    per_flop = 0.0 if config.app.host_gflops is None else 1e-9 / config.app.host_gflops
+    found: NDArray[np.float64] = np.where(amount_kind == COMPUTE, per_flop, 1.0) * program.amount
+    return found
+
+
+def _routes(config: Config, network: FlowNetwork, host: NDArray[np.int64]) -> NDArray[np.void]:
+    """Return records of the routes; `host`: where they begin."""
+    app, latency, capacity = config.app, network.latency_s, network.capacity * config.app.bandwidth_factor
+    routes = np.zeros(len(host), ROUTE)
+    queued = app.injection == "queued"
+    first, last = network.route_first[:-1] + queued, network.route_first[1:]
+    inside = latency + (network.switches - 1) * _buffer_bytes(config) / network.capacity.min()
+    bound = np.full(len(host), np.inf)
+    if app.tcp_window_bytes is not None and len(host):
+        window = app.tcp_window_bytes / (2 * np.maximum(latency, 1e-300))
+        bound = np.where(window < capacity.min(), window, np.inf)
+    shares = np.where(latency > 0, latency, 1.0) if app.sharing == "latency" else np.ones(len(host))
+    set_routes(
+        routes, first, last, latency * app.latency_factor, 1 / shares, bound, inside, host, network.route_link, capacity
+    )
+    # a message that keeps its host is looked at when it leaves that
+    if not queued:
+        routes["private"] = private_routes(first, last, network.route_link, len(capacity))
+    return routes

@@ -9,21 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from hopforge.model.kernel.compile import kernel
+from hopforge.model.kernel.compile import WITHOUT_COUNTS, kernel
 from hopforge.sim.programs import flow_kernel as flow
+from hopforge.sim.programs import flow_state as state
 from hopforge.sim.programs import loggops_kernel as ranks
+from hopforge.sim.programs.flow_events import take_first
+from hopforge.sim.programs.flow_sharing import share
 
-_FLOW_EVENTS, _RANK_EVENTS = flow.EVENTS, ranks.EVENTS
-_ARRIVED, _LATENCY, _FREE, _CHANGED, _DONE = flow.ARRIVED, flow.LATENCY, flow.FREE, flow.CHANGED, flow.DONE
+_RANK_EVENTS = ranks.EVENTS
+_FLOW_EVENTS, _FREE, _NEWS, _DIRTY, _FRESH = state.EVENTS, state.FREE, state.NEWS, state.DIRTY, state.FRESH
 _INTAKE, _ARRIVE, _MESSAGE_CLASS, _ONE = ranks.INTAKE, ranks.ARRIVE, ranks.MESSAGE_CLASS, ranks.ONE
-_SAME_TIME = flow.SAME_TIME
+_SAME_TIME = state.SAME_TIME
 #: why `advance_graph` returned
 SLICE, FINISHED, DISAGREE, FULL = range(4)
 
 _push, _drop_first, _happen = ranks.push, ranks.drop_first, ranks.happen
-_take_first, _arrive, _move, _start = flow.take_first, flow.arrive, flow.move, flow.start_message
-_let_host_go, _next_of_host, _share = flow.let_host_go, flow.next_of_host, flow.share
-_jit: Any = kernel(error_model="numpy")
+_start, _note_arrival, _run_event = flow.start_message, flow.note_arrival, flow.run_event
+_jit: Any = kernel(error_model="numpy", **WITHOUT_COUNTS)
 
 
 @_jit
@@ -50,12 +52,13 @@ def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[n
     int
         SLICE, FINISHED (nothing can happen any more), DISAGREE (as `loggops_kernel`), FULL (as `flow_kernel`).
     """
-    messages = len(s.message)
     for _ in range(most):
         of_ranks = g.event[0].time if g.numbers[_RANK_EVENTS] > 0 else np.inf
-        of_flows = s.item[s.heap[0]].key if s.numbers[_FLOW_EVENTS] > 0 else np.inf
+        of_flows = s.heap[0].key if s.numbers[_FLOW_EVENTS] > 0 else np.inf
         if of_ranks == np.inf and of_flows == np.inf:
             return FINISHED
+        if s.numbers[_FREE] == 0:
+            return FULL
         if of_ranks <= of_flows:
             now, n, what = g.event[0].time, g.event[0].who, g.event[0].what
             _drop_first(g)
@@ -69,30 +72,21 @@ def advance_graph(g, s, hops, message_of, operation_of, most):  # type: ignore[n
             s.clock[0] = max(s.clock[0], now)
             s.message[m].began = now
             if s.message[m].route < 0:
-                _arrive(s, m, hops)
+                _note_arrival(s, m)
                 _push(g, now, now, _MESSAGE_CLASS, n, _ARRIVE)
             else:
-                _start(s, m)
+                _start(s, m, hops)
+                # one that was alone may begin to share
+                if s.numbers[_DIRTY] + s.numbers[_FRESH] > 0:
+                    share(s, hops)
             continue
         now = of_flows
         s.clock[0] = now
-        while s.numbers[_FLOW_EVENTS] > 0 and s.item[s.heap[0]].key <= now + _SAME_TIME:
-            if s.numbers[_FREE] == 0 and s.heap[0] < messages and s.message[s.heap[0]].phase == _LATENCY:
-                return FULL
-            item = _take_first(s)
-            if item >= messages:
-                _next_of_host(s, item - messages - len(s.rank))
-                continue
-            if s.message[item].phase == _LATENCY:
-                _move(s, item, hops)
-            elif s.message[item].held > 0:
-                _let_host_go(s, item, s.size[item])
-            else:
-                _arrive(s, item, hops)
-            if s.message[item].phase == _ARRIVED:
-                _push(g, now, now, _MESSAGE_CLASS, operation_of[item], _ARRIVE)
-            if s.numbers[_CHANGED] + 2 * hops > len(s.changed):
-                _share(s, hops)
-        if s.numbers[_CHANGED] > 0:
-            _share(s, hops)
+        while s.numbers[_FLOW_EVENTS] > 0 and s.heap[0].key <= now + _SAME_TIME and s.numbers[_FREE] > 0:
+            _run_event(s, take_first(s), hops)
+            for i in range(s.numbers[_NEWS]):
+                _push(g, now, now, _MESSAGE_CLASS, operation_of[s.news[i]], _ARRIVE)
+            s.numbers[_NEWS] = 0
+        if s.numbers[_DIRTY] + s.numbers[_FRESH] > 0:
+            share(s, hops)
     return SLICE

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.irregular.table_routes import configured_routes
+from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
@@ -54,6 +55,17 @@ def switch_ns(config: Config) -> float:
     }[config.app.lookup]
 
 
+@kernel
+def _fill_links(first, router, output, number, ports, hosts, destination, link):  # type: ignore[no-untyped-def]
+    """Write the links of routes but their first ones; `number`: of the channel at each port of each router."""
+    for route in range(len(first) - 1):
+        at = first[route] + route + 1  # behind the link of the host
+        for hop in range(first[route], first[route + 1] - 1):
+            link[at] = 2 * hosts + number[router[hop] * ports + output[hop]]
+            at += 1
+        link[at] = hosts + destination[route]
+
+
 def flow_network(
     config: Config,
     topology: Topology,
@@ -76,13 +88,8 @@ def flow_network(
     lengths = paths.lengths
     first = np.concatenate([[0], np.cumsum(lengths + 1)]).astype(np.int64)
     link = np.empty(int(first[-1]), np.int32)
+    _fill_links(paths.first, paths.router, paths.output, number, ports, hosts, np.asarray(destinations), link)
     link[first[:-1]] = sources
-    link[first[1:] - 1] = hosts + np.asarray(destinations)
-    inner = np.ones(len(link), np.bool_)
-    inner[first[:-1]] = inner[first[1:] - 1] = False
-    last = np.zeros(len(paths.router), np.bool_)
-    last[paths.first[1:] - 1] = True  # leaves to the host
-    link[inner] = 2 * hosts + number[paths.router[~last].astype(np.int64) * ports + paths.output[~last]]
     delay = lengths * switch_ns(config) + (lengths + 1) * config.timing.cable_ns
     if config.app.lookup == "cache":
         share = np.concatenate([[0.0], np.cumsum(miss[paths.router, paths.port])])

@@ -14,7 +14,7 @@ from hopforge.model.workload.schedule import SEND, Schedule
 from hopforge.sim.programs.cache_delays import CacheUse
 from hopforge.sim.programs.flow_engine import FlowRun
 from hopforge.sim.programs.flow_graph import FULL, SLICE, advance_graph
-from hopforge.sim.programs.flow_kernel import DONE
+from hopforge.sim.programs.flow_state import DONE
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, LoggopsTimes, found_times, rank_state
 from hopforge.sim.programs.loggops_kernel import begin
 from hopforge.sim.traffic.placed import PlacedProgram

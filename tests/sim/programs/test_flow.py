@@ -241,7 +241,7 @@ def test_more_messages_at_once_than_places(monkeypatch):
     grown = flow_run(config)
     assert whole.run()
     assert grown.run()
-    assert len(whole.state.holder) == 56 < len(grown.state.holder)
+    assert len(whole.state.flow) == 56 < len(grown.state.flow)
     assert (whole.state.message["arrived"] == grown.state.message["arrived"]).all()
 
 
