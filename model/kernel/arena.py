@@ -6,6 +6,7 @@ translation caches at nearly every one of them.
 
 import contextlib
 import mmap
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,23 +17,29 @@ LINE_BYTES = 64
 HUGE_PAGE_BYTES = 1 << 21
 
 
-def gather(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Copy arrays into one block, each at a cache line.
+def gather(
+    arrays: dict[str, NDArray[Any]], empty: Mapping[str, tuple[int, np.dtype[Any]]] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Move arrays into one block, each at a cache line.
 
     Parameters
     ----------
     arrays : dict of ndarray
-        Contiguous arrays by name.
+        Contiguous arrays by name; they are taken out of it one by one.
+    empty : mapping of (entries, dtype), optional
+        Arrays of zeros that are made in the block: memory that is never written is never taken.
 
     Returns
     -------
     dict of ndarray
-        The copies; the block lives as long as one of them.
+        All of them; the block lives as long as one of them.
     """
-    places, end = {}, 0
-    for name, array in arrays.items():
+    places, end, zeros = {}, 0, dict(empty or {})
+    sizes = {name: size * dtype.itemsize for name, (size, dtype) in zeros.items()}
+    sizes |= {name: array.nbytes for name, array in arrays.items()}
+    for name, size in sizes.items():
         places[name] = end
-        end += -(-array.nbytes // LINE_BYTES) * LINE_BYTES
+        end += -(-size // LINE_BYTES) * LINE_BYTES
     size = -(-max(end, 1) // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES + HUGE_PAGE_BYTES
     block = mmap.mmap(-1, size)
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -41,9 +48,14 @@ def gather(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     whole = np.frombuffer(block, np.uint8)
     first = -whole.ctypes.data % HUGE_PAGE_BYTES
     found = {}
-    for name, array in arrays.items():
-        start = first + places[name]
-        copy = whole[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    for name, place in places.items():
+        taken = whole[first + place : first + place + sizes[name]]
+        if name in zeros:
+            found[name] = taken.view(zeros[name][1])
+            continue
+        array = arrays.pop(name)
+        copy = taken.view(array.dtype).reshape(array.shape)
         copy[...] = array
         found[name] = copy
+        del array
     return found

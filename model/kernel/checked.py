@@ -21,8 +21,8 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, register_model
 
 #: bits of an entry in which an array with `lines` notes the line that wrote it (1 …); the value has the others
-LINE_BITS = 15
-VALUE_BITS = 48
+LINE_BITS = 13
+VALUE_BITS = 50
 UNKNOWN_LINE = (1 << LINE_BITS) - 1
 
 

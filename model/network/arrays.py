@@ -8,11 +8,17 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
 from hopforge.model.kernel.rng import seed_streams
 from hopforge.model.network.core.records import (
+    ARRAYS,
+    HOST,
     HOST_VC_BITS,
     INPUT_FIRST,
+    INPUT_PORT,
     OUTPUT_FIRST,
+    OUTPUT_PORT,
+    OUTPUT_VC,
     TABLE_LENGTH,
     UNIFORM_LENGTH,
+    input_vc_type,
 )
 from hopforge.model.network.settings import VC_ALLOCATORS, RouterParameters, SourceParameters, Tables
 from hopforge.model.topology import Topology
@@ -65,6 +71,8 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "offered": port_words,
         "offers": 64 * P,
         "draining": words,
+        "granted_input": NP,
+        "granted_output": NP,
         "flit_event": wheel * capacity,
         "flit_events": wheel,
         "credit_event": wheel * capacity,
@@ -97,6 +105,22 @@ def empty_sizes(topology: Topology, router: RouterParameters, tables: Tables, wh
         "histogram": HISTOGRAM_BINS,
         "network_histogram": HISTOGRAM_BINS,
     }
+
+
+def state_bytes(topology: Topology, router: RouterParameters, empty: dict[str, int]) -> int:
+    """Return the bytes that the state of a network takes while it is built; `empty`: from `empty_sizes`.
+
+    Records and credits exist twice for a moment, and the numbers that they are filled with beside them.
+    """
+    ports, buffer = topology.routers * topology.max_ports, router.buffer_flits
+    of_vc = input_vc_type(buffer)
+    fifo = 0 if "fifo" in (of_vc.fields or {}) else 4 * buffer
+    vc = 2 * (of_vc.itemsize + OUTPUT_VC.itemsize + fifo) + 4 * 8
+    port = 2 * (INPUT_PORT.itemsize + OUTPUT_PORT.itemsize) + 6 * 8
+    host = 2 * (HOST.itemsize + (4 << HOST_VC_BITS) + 4 * 8)
+    matrix = 8 * topology.max_ports * (2 * router.vcs**2 + 4) if router.arbiter == "matrix" else 0
+    filled = ports * (router.vcs * vc + port + 2 * matrix) + topology.hosts * host
+    return filled + sum(max(size, 1) * ARRAYS[name].itemsize for name, size in empty.items())
 
 
 def filled_arrays(

@@ -6,9 +6,9 @@ puts them together and adds the optional parts that the parameters ask for.
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.arena import gather
 from hopforge.model.network.arrays import (
     empty_sizes,
@@ -17,6 +17,7 @@ from hopforge.model.network.arrays import (
     needs_lists,
     pool_size,
     set_source,
+    state_bytes,
 )
 from hopforge.model.network.core.event_log import put_log
 from hopforge.model.network.core.records import (
@@ -44,6 +45,7 @@ from hopforge.model.network.parts.speculation import speculate
 from hopforge.model.network.parts.switch_match import switch_match
 from hopforge.model.network.parts.vc_match import match_vcs
 from hopforge.model.network.parts.wavefront import match_wavefront
+from hopforge.model.network.parts.wide_switch import wide_match
 from hopforge.model.network.service_ports import for_service_hosts, with_service_hosts
 from hopforge.model.network.settings import (
     SWITCH_ALLOCATORS,
@@ -55,9 +57,11 @@ from hopforge.model.network.settings import (
 )
 from hopforge.model.network.wiring import link_latencies, wired_records
 from hopforge.model.topology import Topology
-from hopforge.model.topology.limits import MAX_PORTS
+from hopforge.model.topology.limits import MAX_PORTS, ONE_WORD_PORTS
 
 MAX_MATRIX_BYTES = 1 << 30
+#: candidates of a packet: their number is a byte of its input VC
+MAX_CANDIDATES = 255
 #: a state of this size stays in the second cache of a processor
 NEAR_BYTES = 4 << 20
 
@@ -75,7 +79,7 @@ def build_net(
     Parameters
     ----------
     topology : Topology
-        The network; at most 64 ports a router.
+        The network; at most `MAX_PORTS` ports a router.
     router, source, tables
         Parameters of routers and hosts, data of routing and pattern.
     seed : int
@@ -86,9 +90,9 @@ def build_net(
     Raises
     ------
     NetworkError
-        More than 64 ports, a packet longer than the buffer under cut-through, matrix arbiters that need over 1 GiB.
+        Too many ports, a packet longer than the buffer under cut-through, matrix arbiters that need over 1 GiB.
     """
-    _check_limits(topology, router, source)
+    _check_limits(topology, router, source, tables)
     homes = topology.host_router
     if source.acknowledges is not None:
         router, tables = for_service_hosts(topology, router, tables)
@@ -102,20 +106,18 @@ def build_net(
     _set_sizes(state, topology, router, tables, wheel)
     _set_router(state, router)
     set_source(state.record[0], source)
-    for name, size in empty_sizes(topology, router, tables, wheel).items():
-        state.put(name, np.zeros(max(size, 1), ARRAYS[name]))
+    empty = empty_sizes(topology, router, tables, wheel)
+    refuse_beyond_memory(state_bytes(topology, router, empty), f"the routers and hosts of the {topology.name}")
     filled = wired_records(topology, router, tables, latency) | filled_arrays(topology, router, source, tables, seed)
-    for name, array in filled.items():
+    state.record["script_flits"] = script_flits(source, filled)
+    for name, array in gather(filled, {name: (max(size, 1), ARRAYS[name]) for name, size in empty.items()}).items():
         state.put(name, array)
-    for name, array in gather(state.arrays).items():
-        state.put(name, array)
-    if "fifo" not in filled:
+    if "fifo" not in state.arrays:
         state.put_part("fifo", "input_vc")
     _set_strides(state)
-    state.record["script_flits"] = script_flits(source, filled)
     if log_events:
         put_log(state, log_events)
-    _put_router_parts(state, router)
+    _put_router_parts(state, router, topology.max_ports)
     if needs_lists(topology, router, tables):
         state.put_function("vc_lists", match_vcs)
         state.record["candidate_bytes"] = 8 * tables.max_candidates
@@ -148,11 +150,15 @@ def script_flits(source: SourceParameters, filled: dict[str, NDArray[Any]]) -> i
     return int(filled["script_length"].sum()) + replies
 
 
-def _check_limits(topology: Topology, router: RouterParameters, source: SourceParameters) -> None:
+def _check_limits(topology: Topology, router: RouterParameters, source: SourceParameters, tables: Tables) -> None:
     """Refuse what the kernel cannot hold."""
     R, P, V = topology.routers, topology.max_ports, router.vcs
     if P > MAX_PORTS:
         raise NetworkError(f"ports must be at most {MAX_PORTS}, not {P} ({topology.name})")
+    if P > ONE_WORD_PORTS:
+        _check_wide(topology, router, tables)
+    if tables.max_candidates > MAX_CANDIDATES:
+        raise NetworkError(f"a packet may have at most {MAX_CANDIDATES} candidates, not {tables.max_candidates}")
     if router.switching != "wormhole" and source.longest > router.buffer_flits:
         raise NetworkError(
             f"buffer_flits must hold the longest packet ({source.longest} flits) under {router.switching}, "
@@ -165,6 +171,25 @@ def _check_limits(topology: Topology, router: RouterParameters, source: SourcePa
         )
 
 
+def _check_wide(topology: Topology, router: RouterParameters, tables: Tables) -> None:
+    """Refuse what has masks of one word for the ports of a router."""
+    routes = "table" if router.lookup is None else "lookup"
+    checks = [
+        ("router.sa", SWITCH_ALLOCATORS[router.sa] == OUTPUT_FIRST, "output_first or islip", router.sa),
+        ("router.arbiter", router.arbiter == "round_robin", "round_robin", router.arbiter),
+        ("router.speculation", router.speculation is False, "false", router.speculation),
+        ("router.hold_switch", not router.hold_switch, "false", router.hold_switch),
+        ("router.route_computation", router.lookup is None, "table", routes),
+        ("routing.algorithm", tables.agents is None, "another one than dqn", "dqn"),
+    ]
+    for key, fine, limit, value in checks:
+        if not fine:
+            raise NetworkError(
+                f"{key} must be {limit} on routers of more than {ONE_WORD_PORTS} ports, not {value} "
+                f"({topology.name}: {topology.max_ports} ports)"
+            )
+
+
 def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, tables: Tables, wheel: int) -> None:
     """Write the sizes of the network into the record."""
     R, P, V = topology.routers, topology.max_ports, router.vcs
@@ -173,7 +198,7 @@ def _set_sizes(state: NetState, topology: Topology, router: RouterParameters, ta
     s["input_vcs"] = s["output_vcs"] = R * P * V
     s["wheel_mask"], s["max_candidates"] = wheel - 1, tables.max_candidates
     s["free_packets"], s["latency_min"] = pool_size(topology.hosts), NEVER
-    s["router_words"], s["vc_words"] = (R + 63) // 64, (P * V + 63) // 64
+    s["router_words"], s["vc_words"], s["port_words"] = ((n + 63) // 64 for n in (R, P * V, P))
     s["port_share"] = (1 << PORT_SHARE_BITS) // V + 1
     s["event_capacity"] = event_capacity(topology, router, tables)
     s["decides"] = tables.decides
@@ -197,7 +222,7 @@ def _set_router(state: NetState, router: RouterParameters) -> None:
     s["router_credit_delay"], s["deadlock_cycles"] = router.credit_delay_cycles, router.deadlock_cycles
 
 
-def _put_router_parts(state: NetState, router: RouterParameters) -> None:
+def _put_router_parts(state: NetState, router: RouterParameters, ports: int) -> None:
     """Attach the allocators that the kernel itself does not hold."""
     if router.speculation == "shared":
         state.put_function("speculation", begin_shared)
@@ -216,6 +241,8 @@ def _put_router_parts(state: NetState, router: RouterParameters) -> None:
         state.put_function("switch_match", match_chosen)
     elif router.speculation != "shared" and own_match:
         state.put_function("switch_match", switch_match)
+    elif ports > ONE_WORD_PORTS:
+        state.put_function("switch_match", wide_match)
 
 
 def _put_source_parts(state: NetState, source: SourceParameters, tables: Tables) -> None:

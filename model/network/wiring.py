@@ -50,7 +50,7 @@ def wired_records(
     input_vc, output_vc, input_port, output_port, host = records.values()
     if "fifo" not in (input_vc.dtype.fields or {}):
         records["fifo"] = np.zeros((NP * V, B), np.int32)
-    input_vc["vc"] = output_vc["vc"] = np.tile(np.arange(V), NP)
+    output_vc["vc"] = np.tile(np.arange(V), NP)
     input_vc["port"] = np.arange(NP * V) // V
     input_vc["router"], input_vc["number"] = np.arange(NP * V) // (P * V), np.arange(NP * V) % (P * V)
     input_vc["credit_to"] = -1

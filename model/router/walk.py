@@ -17,7 +17,13 @@ from hopforge.model.kernel.checked import VALUE_BITS
 from hopforge.model.kernel.compile import entry
 from hopforge.model.kernel.memory import floats, int32s, int64s
 from hopforge.model.network.build import build_net
-from hopforge.model.network.core.candidates import blank_candidates, candidate_mask, candidate_port
+from hopforge.model.network.core.candidates import (
+    blank_candidates,
+    candidate_level,
+    candidate_mask,
+    candidate_need,
+    candidate_port,
+)
 from hopforge.model.network.core.records import (
     NET_RECORD,
     PACKET,
@@ -28,6 +34,7 @@ from hopforge.model.network.core.records import (
     input_port,
     input_vc,
     output_vc,
+    vc_in_port,
 )
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
@@ -87,7 +94,7 @@ def walk_packets(
         found = route(
             int64(port.router),
             int64(port.port),
-            int64(input_vc(net, n).vc),
+            vc_in_port(net, input_vc(net, n)),
             packet,
             net,
             int32s(net.table),
@@ -115,10 +122,6 @@ def walk_packets(
                     stack[waiting] = target * phases + after
                     waiting += 1
     return -1
-
-
-
-
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,14 +233,14 @@ class Walker:
     ) -> tuple[NDArray[np.uint16], NDArray[np.int8], NDArray[np.uint16]]:
         """Split lists of candidates into port masks in increasing order, and one escape behind them."""
         rows = np.arange(len(states))
-        live = (np.arange(answer.shape[1]) < count[:, None]) & ((answer >> 16 & 0xFFFF) != 0)
-        port, level, mask = answer & 255, answer >> 8 & 255, answer >> 16 & 0xFFFF
+        live = (np.arange(answer.shape[1]) < count[:, None]) & (candidate_mask.py_func(answer) != 0)
+        port, level, mask = (part.py_func(answer) for part in (candidate_port, candidate_level, candidate_mask))
 
         def refuse(wrong: NDArray[np.bool_], reason: str) -> None:
             if wrong.any():
                 raise self.error(int(states[np.flatnonzero(wrong)[0]]) // self.plan.phases, host, reason)
 
-        refuse((live & (answer >> 32 != 0)).any(axis=1), "asks for free flits (need_flits)")
+        refuse((live & (candidate_need.py_func(answer) != 0)).any(axis=1), "asks for free flits (need_flits)")
         refuse((live & (port >= self.topology.max_ports)).any(axis=1), "names a port that is not there")
         last = np.where(live, np.arange(answer.shape[1]), -1).max(axis=1)
         some = last >= 0

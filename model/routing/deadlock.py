@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.errors import UserError
+from hopforge.model.network.core.candidates import candidate_mask, candidate_port
 from hopforge.model.network.core.records import ACTIVE, HOST_VC_BITS, VA, WORMHOLE
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.acknowledge_channels import acknowledge_edges
@@ -294,10 +295,10 @@ def waiting_cycle(topology: Topology, state: NetState) -> list[int]:
         elif vcs["state"][n] == VA:
             router = int(n) // (P * V)
             wanted = [
-                (router * P + (int(c) & 255)) * V + w
+                (router * P + candidate_port.py_func(int(c))) * V + w
                 for c in candidate[n, : vcs["candidates"][n]]
                 for w in range(V)
-                if (int(c) >> 16) >> w & 1
+                if candidate_mask.py_func(int(c)) >> w & 1
             ]
         else:
             continue
@@ -340,5 +341,5 @@ def waiting_hosts(topology: Topology, state: NetState) -> Iterator[tuple[int, in
             elif vcs["state"][n] == VA:
                 for c in candidate[n, : vcs["candidates"][n]]:
                     for w in range(V):
-                        if (int(c) >> 16) >> w & 1:
-                            yield node, (n // (P * V) * P + (int(c) & 255)) * V + w
+                        if candidate_mask.py_func(int(c)) >> w & 1:
+                            yield node, (n // (P * V) * P + candidate_port.py_func(int(c))) * V + w

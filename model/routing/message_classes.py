@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from hopforge.model.network.core.candidates import MASK_AT
 from hopforge.model.network.core.records import ROUTE_SIGNATURE
 from hopforge.model.routing.fields_read import fields_read
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs
@@ -105,7 +106,7 @@ def _in_halves(plan: RoutingPlan, half: int) -> RoutingPlan:
 @cache
 def _of_class(route: Any, half: int) -> Any:
     """Compile the relation around another one; its machine code is not kept, since that of `route` is a part of it."""
-    all_of_half = all_vcs(half) << 16
+    all_of_half = all_vcs(half) << MASK_AT
 
     def of_class(
         router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any
@@ -113,7 +114,7 @@ def _of_class(route: Any, half: int) -> Any:
         upper = in_vc >= half
         count = route(router, in_port, in_vc - half if upper else in_vc, packet, net, table, memory, out)
         for k in range(count):
-            masks = out[k] & 0xFFFF0000
+            masks = out[k] & (65535 << MASK_AT)
             kept = masks & all_of_half  # a user's relation may name VCs that there are not
             out[k] = (out[k] ^ masks) | (kept << half if upper else kept)
         return count

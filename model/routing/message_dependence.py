@@ -22,6 +22,7 @@ from hopforge.model.network.core.records import (
     input_port,
     input_vc,
     output_vc,
+    vc_in_port,
 )
 from hopforge.model.network.core.state import NetState
 from hopforge.model.routing.deadlock import DeadlockError, channel_name
@@ -44,7 +45,7 @@ def follow_packet(route: Any, net: Any, packet: Any, vc: int, start: int, way: A
         port = input_port(net, input_vc(net, n).port)
         blank_candidates(net, 0)
         found = route(
-            int64(port.router), int64(port.port), int64(input_vc(net, n).vc), packet, net, int32s(net.table),
+            int64(port.router), int64(port.port), vc_in_port(net, input_vc(net, n)), packet, net, int32s(net.table),
             floats(net.memory), int64s(net.candidate),
         )  # fmt: skip
         if found <= 0:

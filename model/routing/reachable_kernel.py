@@ -18,6 +18,7 @@ from hopforge.model.network.core.records import (
     input_port,
     input_vc,
     output_vc,
+    vc_in_port,
 )
 
 #: most evaluations of the relation that an exploration makes, and draws of one evaluation
@@ -206,7 +207,7 @@ def _group(
                     port = input_port(net, to.port)
                     following = _enter(
                         info, classes, slots, stamps, wanted, count, int64(port.router), int64(port.port),
-                        int64(to.vc), hops + 1, packet,
+                        vc_in_port(net, to), hops + 1, packet,
                     )  # fmt: skip
                     count += 1 if following == count else 0
                     steps[moves, 0], steps[moves, 1] = m, following

@@ -15,7 +15,7 @@ from hopforge.model.irregular.tables import next_ports
 from hopforge.model.routing.graph import shortest_ports
 from hopforge.model.routing.plan import RoutingError
 from hopforge.model.topology import Topology
-from hopforge.model.topology.limits import MAX_PORTS
+from hopforge.model.topology.limits import ONE_WORD_PORTS
 from hopforge.model.topology.routing_table import distances
 
 #: routers of a network whose ways are kept: 12 bytes a pair
@@ -71,9 +71,9 @@ def find_ways(topology: Topology, rule: str, name: str, options: dict[str, Any])
             f"routing.algorithm {name} keeps the ways of all pairs of at most {MAX_ROUTERS} routers, not "
             f"{topology.routers}"
         )
-    if topology.max_ports > MAX_PORTS:
+    if topology.max_ports > ONE_WORD_PORTS:
         raise RoutingError(
-            f"routing.algorithm {name} takes at most {MAX_PORTS} ports a router, not {topology.max_ports}"
+            f"routing.algorithm {name} takes at most {ONE_WORD_PORTS} ports a router, not {topology.max_ports}"
         )
     found = _of_tables(topology, options) if rule == "tables" else _shortest(topology, rule)
     if found.length.max(initial=0) > MAX_LENGTH:

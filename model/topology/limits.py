@@ -7,8 +7,10 @@ from hopforge.model.config.lookup import AddressConfig
 from hopforge.model.config.topology import DragonflyConfig, FatTreeConfig, MeshConfig, TopologyConfig, TorusConfig
 from hopforge.model.topology.base import TopologyError
 
-#: ports of a router that is simulated: masks of ports are 64-bit words
-MAX_PORTS = 64
+#: ports of a router that is simulated
+MAX_PORTS = 512
+#: ports up to which a mask of them is one word: all allocators, lookup engines, agents and hardware
+ONE_WORD_PORTS = 64
 
 
 def check_addresses(topology: TopologyConfig, address: AddressConfig) -> None:

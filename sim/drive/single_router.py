@@ -26,6 +26,7 @@ from hopforge.model.network.core.records import (
     Net,
     input_port,
     input_vc,
+    vc_in_port,
 )
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.parts.class_arrays import put_quality
@@ -248,5 +249,6 @@ def routed(net: Net, n: int, ports: Any, route_class: int) -> None:
     vc = input_vc(net, n)
     in_port = int64(input_port(net, vc.port).port)
     base = net.candidate + 8 * n * net.max_candidates
-    vc.candidates = candidates_of(net, int32s(net.table), ports, route_class, -1, in_port, int64(vc.vc), int64s(base))
+    v = vc_in_port(net, vc)
+    vc.candidates = candidates_of(net, int32s(net.table), ports, route_class, -1, in_port, v, int64s(base))
     enter(net, n)

@@ -6,6 +6,7 @@ All of it happens between two cycles of the kernel (`purge`).
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.network.core.candidates import candidate_port
 from hopforge.model.network.core.records import (
     ACTIVE,
     BERNOULLI,
@@ -183,7 +184,7 @@ class InputQueuedFailures:
         V, entries = int(state["vcs"]), state.candidates
         waiting = np.flatnonzero(vcs["state"] == VA)
         router = vcs["router"][waiting].astype(np.int64)
-        port = router[:, None] * P + (entries[waiting] & 255)
+        port = router[:, None] * P + candidate_port.py_func(entries[waiting])
         given = np.arange(entries.shape[1]) < vcs["candidates"][waiting, None]
         dead = epoch.ports.reshape(-1)[np.where(given, port, 0)] | ~given
         stuck = np.zeros(len(state["packet"]), bool)  # acknowledges, which nobody sends again
@@ -210,8 +211,8 @@ class InputQueuedFailures:
         vcs = state["input_vc"]
         port = int(vcs["port"][n])
         vcs["state"][n] = DRAIN
-        state["input_port"]["drain_mask"][port] |= np.uint32(1 << int(vcs["vc"][n]))
-        state["router"]["drain_ports"][port // P] |= np.uint64(1) << np.uint64(port % P)
+        state["router"]["drain_ports"][port // P] += state["input_port"]["drain_mask"][port] == 0
+        state["input_port"]["drain_mask"][port] |= np.uint32(1 << n % int(state["vcs"]))
         refresh(state)
 
     def _take_aside(self, now: int) -> None:

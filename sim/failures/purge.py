@@ -168,7 +168,7 @@ def remove_packets(state: NetState, gone: Bools) -> int:
             port = int(vcs["port"][n])
             state["input_port"]["drain_mask"][port] &= ~np.uint32(1 << n % V)
             if state["input_port"]["drain_mask"][port] == 0:
-                state["router"]["drain_ports"][port // P] &= ~(np.uint64(1) << np.uint64(port % P))
+                state["router"]["drain_ports"][port // P] -= 1
         vcs["state"][n] = IDLE
     for h in np.flatnonzero(host["packet"] >= 0).tolist():
         if not gone[host["packet"][h]]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.kernel.arena import LINE_BYTES, gather
 from hopforge.model.network.build import build_net
 from hopforge.model.network.core.records import BERNOULLI, HOST_VC_BITS, NOTE, ON_OFF
@@ -175,7 +176,7 @@ def build_queues(
     Parameters
     ----------
     topology : Topology
-        The network; at most 64 ports a router.
+        The network; at most `MAX_PORTS` ports a router.
     parameters, source, tables
         Of routers and hosts, data of routing and pattern.
     seed : int
@@ -184,7 +185,7 @@ def build_queues(
     Raises
     ------
     NetworkError
-        More than 64 ports, or packets of several flits.
+        Too many ports, or packets of several flits.
     """
     _check_packets(source)
     router = RouterParameters(vcs=parameters.vcs, deadlock_cycles=parameters.deadlock_cycles)
@@ -199,8 +200,11 @@ def build_queues(
     sizes = {
         "requests": topology.routers * wires.words, "blocked": wires.queues * wires.words,
         "following": len(state["packet"]), "places": wires.window, "slice": 1, "order": wires.per_router,
-        "age": wires.per_router, "granted": 64, "departures": topology.hosts * parameters.nic_packets,
+        "age": wires.per_router, "granted": wires.ports, "matched": 2 * ((wires.ports + 63) // 64),
+        "departures": topology.hosts * parameters.nic_packets,
     }  # fmt: skip
+    need = sum(size * ARRAYS[name].itemsize for name, size in sizes.items())
+    refuse_beyond_memory(need, f"the queues of the {topology.name}")
     for name, size in sizes.items():
         arrays[name] = np.zeros(max(size, 1), ARRAYS[name])
     arrays |= _part_arrays(wires.parts, wires.ports, len(wires.delays))
@@ -327,7 +331,7 @@ def _queue_arrays(state: QueuedState, parameters: QueueParameters, wires: _Wires
     deep = parameters.input_packets
     inputs, outputs = np.zeros(wires.queues, INPUT_QUEUE), np.zeros(wires.queues, OUTPUT_QUEUE)
     number = np.arange(wires.queues)
-    inputs["router"], inputs["port"], inputs["vc"] = number // each, number // V % wires.ports, number % V
+    inputs["router"], inputs["number"] = number // each, number % each
     inputs["stamp"], inputs["output"] = number % each - each, -1
     outputs["target"], outputs["credits"] = -1, deep
     outputs["port"], outputs["router"], outputs["vc"] = number // V, number // each, number % V

@@ -24,11 +24,12 @@ from hopforge.model.network.core.records import (
 )
 from hopforge.model.network.parts.feedback import REPORT_SIGNATURE
 from hopforge.sim.queued.delay_lines import put
-from hopforge.sim.queued.queue_lists import append, ask, let_send, number_of, take_first, wake
+from hopforge.sim.queued.queue_lists import append, ask, let_send, port_of, take_first, wake
 from hopforge.sim.queued.records import (
     ELAPSED_BITS,
     OUTPUT_QUEUE,
     ROUTED,
+    STAMP_BITS,
     Part,
     Queues,
     input_queue,
@@ -66,15 +67,15 @@ def choose_output(net: Net, router: int, count: int) -> int:
 def route_head(net: Net, queues: Queues, part: Part, route: Callable[..., int], n: int, now: int) -> None:
     """Compute the route of the first packet of input VC `n`; packets without one are taken out and counted."""
     queue = input_queue(queues, n)
-    router = int64(queue.router)
+    router, port = int64(queue.router), port_of(net, queue)
     while queue.length > 0:
         p = int64(queue.first)
         packet = packet_at(net, p)
         blank_candidates(net, 0)
         count = route(
             router,
-            int64(queue.port),
-            int64(queue.vc),
+            port,
+            int64(queue.number) - port * net.vcs,
             packet,
             net,
             int32s(net.table),
@@ -121,7 +122,7 @@ def leave(net: Net, queues: Queues, n: int, now: int) -> int:
         wanted = _call_report(
             net.report,
             int64(queue.router),
-            int64(queue.port),
+            port_of(net, queue),
             packet,
             packet.part & ((1 << ELAPSED_BITS) - 1),
             net,
@@ -132,6 +133,17 @@ def leave(net: Net, queues: Queues, n: int, now: int) -> int:
         if wanted != 0:
             int64s(line.put_entries)[place] |= 1
     return p
+
+
+@inlined
+def take_ports(matched: Any, count: int, i: int, o: int) -> bool:
+    """Note input `i` and output `o` in `matched`, uint64[2, `count`], unless one of them is there already."""
+    at, to = i >> 6, count + (o >> 6)
+    if (matched[at] & bit_of(i)) | (matched[to] & bit_of(o)) != uint64(0):
+        return False
+    matched[at] |= bit_of(i)
+    matched[to] |= bit_of(o)
+    return True
 
 
 @inlined
@@ -168,17 +180,25 @@ def match(net: Net, queues: Queues, part: Part, route: Callable[..., int], route
     queues.matches += 1
     granted = int32s(queues.granted)
     grants = 0
+    wide = net.port_words > 1
+    if wide:
+        for k in range(2 * net.port_words):
+            words(queues.matched)[k] = 0
     inputs, outputs = uint64(0), uint64(0)
     for k in range(count):
         n = first + int64(order[k])
         queue = input_queue(queues, n)
         m = first + int64(queue.output)
         output = output_queue(queues, m)
-        if inputs & bit_of(queue.port) != uint64(0) or outputs & bit_of(output.number) != uint64(0):
+        i, o = port_of(net, queue), int64(output.number)
+        if wide:
+            if not take_ports(words(queues.matched), net.port_words, i, o):
+                continue
+        elif inputs & bit_of(i) != uint64(0) or outputs & bit_of(o) != uint64(0):
             continue
-        inputs |= bit_of(queue.port)
-        outputs |= bit_of(output.number)
-        queue.stamp = (now << 6) + grants
+        inputs |= bit_of(i)
+        outputs |= bit_of(o)
+        queue.stamp = (now << STAMP_BITS) + grants
         granted[grants] = n
         grants += 1
         p = leave(net, queues, n, now)
@@ -199,5 +219,5 @@ def match(net: Net, queues: Queues, part: Part, route: Callable[..., int], route
         else:
             queue.output = -1
         if queue.output < 0:
-            number = number_of(net, queue)
+            number = int64(queue.number)
             words(queues.requests)[router * queues.words + (number >> 6)] &= ~bit_of(number)

@@ -5,7 +5,7 @@ from numba import int64, uint32
 from hopforge.model.kernel.bits import bit_of
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import int32s, words
-from hopforge.model.network.core.records import Net, output_port
+from hopforge.model.network.core.records import PORT_SHARE_BITS, Net, output_port
 from hopforge.sim.queued.delay_lines import put
 from hopforge.sim.queued.records import Part, Queue, Queues, line_at
 
@@ -32,15 +32,15 @@ def take_first(queues: Queues, queue: Queue) -> int:
 
 
 @inlined
-def number_of(net: Net, queue: Queue) -> int:
-    """Port · V + VC of an input queue."""
-    return int64(queue.port) * net.vcs + int64(queue.vc)
+def port_of(net: Net, queue: Queue) -> int:
+    """Input port of an input queue, in its router."""
+    return (int64(queue.number) * net.port_share) >> PORT_SHARE_BITS
 
 
 @inlined
 def ask(net: Net, queues: Queues, part: Part, queue: Queue) -> None:
     """Let the first packet of an input VC ask for the crossbar."""
-    number, router = number_of(net, queue), int64(queue.router)
+    number, router = int64(queue.number), int64(queue.router)
     words(queues.requests)[router * queues.words + (number >> 6)] |= bit_of(number)
     router -= part.first_router
     words(part.asking)[router >> 6] |= bit_of(router)

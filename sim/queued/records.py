@@ -16,6 +16,8 @@ from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import record_reader
 from hopforge.model.network.core.records import NOTE
 
+#: a stamp is cycle << STAMP_BITS | place among the grants of a match: as many as ports
+STAMP_BITS = 10
 #: source of packets in fixed intervals, beside those of `model.network.core.records`
 INTERVAL = 4
 #: events of the log beside those of `model.network.core.records`: a packet's route is computed (input VC, output VC);
@@ -37,8 +39,7 @@ INPUT_QUEUE = np.dtype(
         ("length", "u2"),
         ("output", "i2"),  # output port · V + VC of the first packet; -1: empty
         ("credit_line", "u2"),  # delay line of credits
-        ("port", "u1"),
-        ("vc", "u1"),
+        ("number", "u2"),  # port · V + VC in the router
     ],
     align=True,
 )
@@ -54,7 +55,7 @@ OUTPUT_QUEUE = np.dtype(
         ("last", "i4"),
         ("length", "u2"),
         ("packet_line", "u2"),  # delay line of packets
-        ("number", "u1"),  # of the port in its router
+        ("number", "u2"),  # of the port in its router
         ("vc", "u1"),
     ],
     align=True,
@@ -160,6 +161,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "order": np.dtype("int32"),  # scratch: requests of a router by age ...
     "age": np.dtype("int64"),
     "granted": np.dtype("int32"),  # ... and those that were granted
+    "matched": np.dtype("uint64"),  # ... with several words of ports: uint64[2, words]: inputs and outputs of a match
     "places": np.dtype("int64"),  # scratch, int64[window]: where entries of a cycle come in their line
 }
 

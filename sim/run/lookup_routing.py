@@ -15,6 +15,7 @@ from hopforge.model.lookup.params import MEMBER_BITS, LookupParams
 from hopforge.model.lookup.routing_cache import RoutingCache
 from hopforge.model.lookup.tcam import Tcam, TcamRow
 from hopforge.model.lookup.two_level_cache import TwoLevelCache
+from hopforge.model.network.core.candidates import PORT_VALUES, candidate_port
 from hopforge.model.network.core.records import PACKET
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
@@ -196,7 +197,9 @@ class SharedAnswers:
         router, local = np.divmod(port, self.ports)
         row = (router * self.of_router + local // self.sharing) * self.keys + key
         columns = np.arange(told.shape[1] - 1) < told[:, :1]
-        answers = np.column_stack([told[:, 0], np.sort(np.where(columns, told[:, 1:] & 255, 255), axis=1)])
+        answers = np.column_stack(
+            [told[:, 0], np.sort(np.where(columns, candidate_port.py_func(told[:, 1:]), PORT_VALUES), axis=1)]
+        )
         new = self.known[row, 0] < 0
         self.known[row[new], 0] = host
         self.known[row[new], 1:] = answers[new]
@@ -214,7 +217,7 @@ class SharedAnswers:
 def _different(config: Config, at: str, hosts: tuple[int, int], key: int, told: list[list[int]]) -> str:
     """Say that two destinations with the same key of an expression leave in different ways."""
     assert config.lookup.expression is not None
-    ports = ["/".join(str(packed & 255) for packed in candidates) for candidates in told]
+    ports = ["/".join(str(candidate_port.py_func(packed)) for packed in candidates) for candidates in told]
     ways = f"ports {ports[0]} and {ports[1]}"
     if ports[0] == ports[1]:
         ways = f"port {ports[0]}, in different VCs"

@@ -71,7 +71,7 @@ BODIES = [
     ("packet.phase = 1", 4, r"left packet.phase at 1; it must be 0 to 0 \(phases = 1\)"),
     ("packet.phase = -1", 4, r"left packet.phase at -1"),
     ("out[0] = candidate(9, 3); return 1", AT, r"out\[0\] names port 9; ports are 0 to 4"),
-    ("out[0] = candidate(-1, 3); return 1", AT, r"out\[0\] names port 255; ports are 0 to 4"),
+    ("out[0] = candidate(-1, 3); return 1", AT, r"out\[0\] names port 1023; ports are 0 to 4"),
     ("out[0] = candidate(2 - router % 2, 3); return 1", AT, r"out\[0\] names port [12], which leads nowhere"),
     ("out[0] = candidate(0, 7); return 1", AT, r"out\[0\] names the VCs 0b111; its mask must name some of VC 0 to 1"),
     ("out[0] = candidate(0, 0); return 1", AT, r"out\[0\] names the VCs 0b0; "),

@@ -7,6 +7,11 @@ from numba import njit
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.memory import int64s
 
+#: from the lowest bit on: 10 bits of the port, 8 of the level, 16 of the VCs, 16 of the slots; `checked.VALUE_BITS`
+#: are all of them
+LEVEL_AT, MASK_AT, NEED_AT = 10, 18, 34
+PORT_VALUES = 1 << LEVEL_AT
+
 
 @njit
 def candidate(port: int, vc_mask: int, level: int = 0, need_flits: int = 0) -> int:
@@ -15,7 +20,7 @@ def candidate(port: int, vc_mask: int, level: int = 0, need_flits: int = 0) -> i
     Parameters
     ----------
     port : int
-        Output port, 0–63.
+        Output port (`topology.limits.MAX_PORTS`).
     vc_mask : int
         Allowed output VCs, bit per VC (16 bits).
     level : int
@@ -23,31 +28,31 @@ def candidate(port: int, vc_mask: int, level: int = 0, need_flits: int = 0) -> i
     need_flits : int
         Free flit slots that the output VC must have (bubble rules; 0: only what the switching mode asks for).
     """
-    return port | (level << 8) | (vc_mask << 16) | (need_flits << 32)
+    return port | (level << LEVEL_AT) | (vc_mask << MASK_AT) | (need_flits << NEED_AT)
 
 
 @inlined
 def candidate_port(packed: int) -> int:
     """Output port of a packed candidate."""
-    return packed & 255
+    return packed & (PORT_VALUES - 1)
 
 
 @inlined
 def candidate_level(packed: int) -> int:
     """Level of a packed candidate."""
-    return (packed >> 8) & 255
+    return (packed >> LEVEL_AT) & 255
 
 
 @inlined
 def candidate_mask(packed: int) -> int:
     """VC mask of a packed candidate."""
-    return (packed >> 16) & 65535
+    return (packed >> MASK_AT) & 65535
 
 
 @inlined
 def candidate_need(packed: int) -> int:
     """Free flit slots that the candidate asks for; above them may stand the line that wrote it (`routing.guard`)."""
-    return packed >> 32 & 65535
+    return packed >> NEED_AT & 65535
 
 
 @inlined

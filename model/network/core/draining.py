@@ -4,7 +4,7 @@ from numba import int64, uint32, uint64
 
 from hopforge.model.kernel.bits import trailing_zeros
 from hopforge.model.kernel.compile import inner
-from hopforge.model.kernel.memory import words
+from hopforge.model.kernel.memory import int64s, words
 from hopforge.model.network.core.event_log import call_log
 from hopforge.model.network.core.events import pop_flit
 from hopforge.model.network.core.packet_ends import lose_packet
@@ -25,7 +25,7 @@ def drain(net: Net, now: int) -> None:
                 port = input_port(net, router * ports + i)
                 if port.drain_mask == 0:
                     continue
-                if state.granted_cycle == now and (state.granted_inputs >> uint64(i)) & uint64(1):
+                if int64s(net.granted_input)[router * ports + i] == now + 1:
                     continue
                 for v in range(vcs):
                     n = (router * ports + i) * vcs + v
@@ -40,6 +40,6 @@ def drain(net: Net, now: int) -> None:
                             lose_packet(net, int64(flit) >> 2, now)
                         break
                 if port.drain_mask == 0:
-                    state.drain_ports &= ~(uint64(1) << uint64(i))
-            if state.drain_ports == uint64(0):
+                    state.drain_ports -= 1
+            if state.drain_ports == 0:
                 words(net.draining)[word] &= ~(uint64(1) << uint64(router & 63))

@@ -48,6 +48,7 @@ from hopforge.model.network.core.records import (
     output_vc,
     packet_at,
     router_at,
+    vc_in_port,
 )
 
 #: arrivals in a cycle up to which what they touch stays near the processor until the allocators need it
@@ -153,8 +154,8 @@ def enter(net: Net, n: int) -> None:
         return
     vc.state = DRAIN
     port = input_port(net, int64(vc.port))
-    port.drain_mask |= uint32(1) << vc.vc
-    router_at(net, int64(vc.router)).drain_ports |= uint64(1) << uint64(port.port)
+    router_at(net, int64(vc.router)).drain_ports += int64(port.drain_mask == 0)
+    port.drain_mask |= uint32(1) << uint32(vc_in_port(net, vc))
     words(net.draining)[vc.router >> 6] |= bit_of(int64(vc.router))
 
 
@@ -194,7 +195,7 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         vc.candidates = route(
             int64(vc.router),
             int64(vc.port) - int64(vc.router) * net.ports,
-            int64(vc.vc),
+            vc_in_port(net, vc),
             packet,
             net,
             int32s(net.table),
@@ -213,7 +214,7 @@ def start_routing(net: Net, route: Callable[..., int], n: int, now: int) -> None
         if net.lookup != 0:
             if not carried:
                 vc.state = RC
-                ask_route(net, int64(vc.port), int64(vc.vc))
+                ask_route(net, int64(vc.port), vc_in_port(net, vc))
                 return
             if not row_there(net, int64(vc.router), int64(packet.dst)):
                 vc.candidates = 0

@@ -44,8 +44,8 @@ RANK_BITS = 20
 #: a host VC is the number host << HOST_VC_BITS | vc
 HOST_VC_BITS = 4
 HOST_VC_MASK = (1 << HOST_VC_BITS) - 1
-#: a product with ``net.port_share`` is shifted by so many bits (VC numbers have 10)
-PORT_SHARE_BITS = 16
+#: a product with ``net.port_share`` is shifted by so many bits: exact for 13 bits of a VC number, 16 VCs a port
+PORT_SHARE_BITS = 20
 #: ``packet.user0`` of a packet that an agent has still to decide about (model.network.parts.agent_decisions)
 UNDECIDED = -1
 #: look-ahead: where the route in the next router comes from (0: no look-ahead)
@@ -75,13 +75,13 @@ INPUT_VC = np.dtype(
         ("head", "u2"),  # FIFO read position
         ("pointer", "u2"),  # a[n]: next output VC (port·V + vc) to prefer
         ("number", "u2"),  # n = port·V + vc in the router
-        ("vc", "u1"),
+        ("out_port", "u2"),
         ("state", "u1"),
-        ("out_port", "u1"),
         ("candidates", "u1"),
     ],
     align=True,
 )
+
 
 def input_vc_type(buffer: int) -> np.dtype[Any]:
     """Return INPUT_VC, with a small FIFO behind it in the same cache line: ``fifo`` int32[buffer]."""
@@ -112,10 +112,10 @@ INPUT_PORT = np.dtype(
         ("router", "i4"),
         ("drain_mask", "u4"),  # VCs in DRAIN
         ("credit_time", "i4"),  # cycles from a switch grant to the credit that counts upstream: 1 + L + c
-        ("port", "u1"),
+        ("port", "u2"),
+        ("a", "u2"),  # A[i]
+        ("spec_a", "u2"),
         ("q", "u1"),  # representing VC pointer
-        ("a", "u1"),  # A[i]
-        ("spec_a", "u1"),
         ("carried", "u1"),  # heads that come here bring their route along (lookahead)
         ("drops", "i8"),
     ],
@@ -130,9 +130,9 @@ OUTPUT_PORT = np.dtype(
         ("return_time", "i4"),  # cycles from then to the credit that counts here: 1 + L + c (used where a host sits)
         ("cycles_per_flit", "i4"),
         ("first", "i4"),  # global number of port 0 of its router
-        ("free_mask", "u4"),
-        ("g", "u1"),  # G[o]
-        ("spec_g", "u1"),
+        ("free_mask", "u2"),
+        ("g", "u2"),  # G[o]
+        ("spec_g", "u2"),
         ("connected", "u1"),
         ("next_vc", "u1"),  # f[o]: next output VC to give to a head (va: free_queue)
     ],
@@ -141,13 +141,10 @@ OUTPUT_PORT = np.dtype(
 
 ROUTER = np.dtype(
     [
-        ("drain_ports", "u8"),
+        ("drain_ports", "i4"),  # how many have VCs in DRAIN
         ("va_diagonal", "i4"),
         ("sa_diagonal", "i4"),
         ("spec_diagonal", "i4"),
-        ("granted_inputs", "u8"),  # by the switch in cycle `granted_cycle`, noted for speculation and draining
-        ("granted_outputs", "u8"),
-        ("granted_cycle", "i8"),
         ("spec_cycle", "i8"),  # in which spec_diagonal moved last
     ],
     align=True,
@@ -313,6 +310,7 @@ _SETTINGS = [
     ("output_vcs", "i8"),
     ("router_words", "i8"),
     ("vc_words", "i8"),  # of 64 VCs, in a router
+    ("port_words", "i8"),  # of 64 ports
     ("wheel_mask", "i8"),
     ("event_capacity", "i8"),
     ("max_candidates", "i8"),
@@ -476,6 +474,8 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "offered": np.dtype("uint64"),  # bit per input port that an output port offers itself to
     "offers": np.dtype("uint64"),  # uint64[64·P]: outputs that offer themselves to the input ports of a few routers
     "draining": np.dtype("uint64"),  # bit per router with VCs in DRAIN
+    "granted_input": np.dtype("int64"),  # 1 + cycle of the switch's last grant, noted for speculation and draining ...
+    "granted_output": np.dtype("int64"),  # ... of every port
     "flit_event": np.dtype("int64"),  # int64[wheel, capacity]: target << 32 | flit
     "flit_events": np.dtype("int32"),  # int32[wheel]
     "credit_event": np.dtype("int32"),  # int32[wheel, capacity]: output VC, or output_vcs + host VC
@@ -584,6 +584,12 @@ _read_note = record_reader(NOTE_RECORD)
 def input_vc(net: Any, n: int) -> Any:
     """Input VC number `n`."""
     return _read_input_vc(net.input_vc + n * net.vc_bytes, 0)
+
+
+@inlined
+def vc_in_port(net: Any, vc: Any) -> int:
+    """Return the number of input VC record `vc` among the VCs of its port."""
+    return int64(vc.number) - (int64(vc.port) - int64(vc.router) * net.ports) * net.vcs
 
 
 @inlined

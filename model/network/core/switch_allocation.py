@@ -9,7 +9,7 @@ from numba import int64, uint32, uint64
 
 from hopforge.model.kernel.bits import bit_of, bits_at, bits_between, first_at_or_after, first_of_words, trailing_zeros
 from hopforge.model.kernel.compile import inlined, inner
-from hopforge.model.kernel.memory import int32s, prefetch, words
+from hopforge.model.kernel.memory import int32s, int64s, prefetch, words
 from hopforge.model.network.core.events import OUTPUT_VC_BYTES, leave_switch, pop_flit, send_flit
 from hopforge.model.network.core.hooks import ACTIVATE, ALLOCATE, GRANT, MATCH, RELEASE, SETTLE, call_hook
 from hopforge.model.network.core.records import (
@@ -22,7 +22,6 @@ from hopforge.model.network.core.records import (
     input_vc,
     output_port,
     output_vc,
-    router_at,
 )
 from hopforge.model.network.core.vc_allocation import allocate_heads
 
@@ -71,13 +70,8 @@ def grant_switch(net: Net, n: int, p: int, now: int) -> None:
 @inner
 def note_grant(net: Net, p: int, i: int, now: int) -> None:
     """Note for speculation and draining that output port `p` took a flit of input `i` of its router."""
-    state = router_at(net, p // net.ports)
-    if state.granted_cycle != now:
-        state.granted_cycle = now
-        state.granted_inputs = uint64(0)
-        state.granted_outputs = uint64(0)
-    state.granted_inputs |= bit_of(i)
-    state.granted_outputs |= bit_of(p % net.ports)
+    int64s(net.granted_input)[int64(output_port(net, p).first) + i] = now + 1
+    int64s(net.granted_output)[p] = now + 1
 
 
 @inlined

@@ -37,6 +37,7 @@ from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import int64s, record_reader, words
 from hopforge.model.kernel.program_cache import program
 from hopforge.model.kernel.rng import next_below, next_float
+from hopforge.model.network.core.candidates import LEVEL_AT, MASK_AT, NEED_AT, PORT_VALUES
 from hopforge.model.network.core.draws import chosen_below
 from hopforge.model.network.core.records import FIXED, NET, NOTE, OUTPUT_VC, PACKET, Net
 
@@ -521,6 +522,6 @@ def candidate(port: int, vc_mask: int, level: int = 0, need_flits: int = 0) -> i
     """
     if level < 0 or level > 255 or need_flits < 0 or need_flits > 65535:
         return -1 + 0 * (port | vc_mask)
-    named = port if 0 <= port < 255 else 255
+    named = port if 0 <= port < PORT_VALUES else PORT_VALUES - 1
     mask = vc_mask if 0 <= vc_mask < 65536 else 0
-    return named | (level << 8) | (mask << 16) | (need_flits << 32)
+    return named | (level << LEVEL_AT) | (mask << MASK_AT) | (need_flits << NEED_AT)

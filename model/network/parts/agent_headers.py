@@ -14,7 +14,7 @@ from hopforge.model.dqn.tables import NONE
 from hopforge.model.kernel.compile import c_kernel
 from hopforge.model.kernel.memory import int64s, singles
 from hopforge.model.network.core.hooks import HEAD_HERE, HOOK_SIGNATURE, REWARDED
-from hopforge.model.network.core.records import Net, input_vc, packet_at
+from hopforge.model.network.core.records import Net, input_vc, packet_at, vc_in_port
 from hopforge.model.network.parts.agent_decisions import (
     NOWHERE,
     ask,
@@ -44,7 +44,7 @@ def head_here(net: Net, n: int, p: int) -> None:
     r, tables, packet = record_of(net), tables_of(net), packet_at(net, p)
     vc = input_vc(net, n)
     router, came, now = int64(vc.router), int64(entry_port(net, n)), int64(net.cycle)
-    escaped = came != NONE and int64(vc.vc) < r.escapes
+    escaped = came != NONE and vc_in_port(net, vc) < r.escapes
     if escaped and packet.user0 & PDOR == 0:
         take_escape(tables)
     packet.user0 = int32(PDOR)

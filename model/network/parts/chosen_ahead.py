@@ -75,7 +75,7 @@ def match_router(net: Net, router: int, now: int) -> None:
         i, o, v = match_input[k], match_output[k], match_vc[k]
         move_pointers(net, router, i, v, o, 0, now)
         grant_switch(net, (router * ports + i) * net.vcs + v, router * ports + o, now)
-        if router_at(net, router).drain_ports != uint64(0):
+        if router_at(net, router).drain_ports != 0:
             note_grant(net, router * ports + o, i, now)
 
 

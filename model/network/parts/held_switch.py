@@ -34,7 +34,7 @@ def send_and_hold(net: Net, router: int, i: int, v: int, o: int, now: int) -> No
     vc = input_vc(net, n)
     more = vc.state == ACTIVE and vc.flits > 0
     set_held(net, router, i, 1 + o * net.vcs + v if more else 0)
-    if router_at(net, router).drain_ports != uint64(0):
+    if router_at(net, router).drain_ports != 0:
         note_grant(net, router * net.ports + o, i, now)
 
 

@@ -8,7 +8,16 @@ from hopforge.model.kernel.bits import bit_of, bits_at, trailing_zeros
 from hopforge.model.kernel.compile import c_kernel, inlined, inner
 from hopforge.model.kernel.memory import int32s, int64s, words
 from hopforge.model.network.core.hooks import HOOK_SIGNATURE, MATCH
-from hopforge.model.network.core.records import ACTIVE, Net, input_port, input_vc, output_port, output_vc, router_at
+from hopforge.model.network.core.records import (
+    ACTIVE,
+    Net,
+    input_port,
+    input_vc,
+    output_port,
+    output_vc,
+    router_at,
+    vc_in_port,
+)
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant, vcs_that_ask
 from hopforge.model.network.parts.switch_match import ask, collect_requests, enter_requests, match_ports, move_pointers
 
@@ -33,11 +42,11 @@ def enter_speculative(net: Net, router: int, first: int, last: int, now: int) ->
             vc = input_vc(net, int32s(net.spec_vc)[j])
             port = input_port(net, vc.port)
             i, o = int64(port.port), int64(int32s(net.spec_port)[j])
-            p = router * net.ports + o
-            if (vc.vc >= port.q) != (half == 0) or words(net.asking_inputs)[o] & bit_of(i) != uint64(0):
+            p, v = router * net.ports + o, vc_in_port(net, vc)
+            if (v >= port.q) != (half == 0) or words(net.asking_inputs)[o] & bit_of(i) != uint64(0):
                 continue
             if output_port(net, p).busy_until <= now and any_credit(net, p, int32s(net.spec_mask)[j]):
-                requested |= ask(net, i, int64(vc.vc), o)
+                requested |= ask(net, i, v, o)
     return requested
 
 
@@ -63,7 +72,7 @@ def match_shared(net: Net, router: int, first: int, now: int) -> int:
         ):
             continue  # VA failed, or gave a VC without credits: the switch stays unused
         grant_switch(net, n, p, now)
-        if router_at(net, router).drain_ports != uint64(0):
+        if router_at(net, router).drain_ports != 0:
             note_grant(net, p, i, now)
     return last
 

@@ -1,6 +1,5 @@
 """Speculative switch requests (docs/definitions/router.md, SA): a head asks for VC and switch in the same cycle."""
 
-
 from numba import int64, uint64
 
 from hopforge.model.kernel.compile import c_kernel, inner
@@ -16,8 +15,9 @@ from hopforge.model.network.core.records import (
     output_port,
     output_vc,
     router_at,
+    vc_in_port,
 )
-from hopforge.model.network.core.switch_allocation import grant_switch
+from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
 from hopforge.model.network.parts.switch_match import ask, match_ports, move_pointers
 
 
@@ -44,7 +44,7 @@ def match_speculative(net: Net, now: int) -> None:
             seen = uint64(0)
             for half in range(2):
                 for j in range(position, end):
-                    v = int64(input_vc(net, int32s(net.spec_vc)[j]).vc)
+                    v = vc_in_port(net, input_vc(net, int32s(net.spec_vc)[j]))
                     o = int64(int32s(net.spec_port)[j])
                     if (v >= port.q) != (half == 0) or seen & (uint64(1) << uint64(o)) != uint64(0):
                         continue
@@ -75,22 +75,18 @@ def grant_speculative(net: Net, now: int) -> None:
         i, o = int64(port.port), int64(int32s(net.spec_port)[k])
         router = int64(port.router)
         state = router_at(net, router)
-        if state.granted_cycle != now:
-            state.granted_cycle = now
-            state.granted_inputs = uint64(0)
-            state.granted_outputs = uint64(0)
-        if (state.granted_inputs >> uint64(i)) & uint64(1) or (state.granted_outputs >> uint64(o)) & uint64(1):
+        p = router * ports + o
+        if int64s(net.granted_input)[router * ports + i] == now + 1 or int64s(net.granted_output)[p] == now + 1:
             continue
         if vc.state != ACTIVE or output_vc(net, vc.out_vc).credits <= 0:
             continue
-        v = int64(vc.vc)
+        v = vc_in_port(net, vc)
         if net.sa_kind > OUTPUT_FIRST and state.spec_cycle != now:
             state.spec_cycle = now
             state.spec_diagonal = (state.spec_diagonal + 1) % ports
         move_pointers(net, router, i, v, o, 1, now)
-        grant_switch(net, int64(n), router * ports + o, now)
-        state.granted_inputs |= uint64(1) << uint64(i)
-        state.granted_outputs |= uint64(1) << uint64(o)
+        grant_switch(net, int64(n), p, now)
+        note_grant(net, p, i, now)
 
 
 @c_kernel(HOOK_SIGNATURE)

@@ -16,6 +16,7 @@ from hopforge.model.network.core.records import (
     input_vc,
     output_port,
     router_at,
+    vc_in_port,
 )
 from hopforge.model.network.core.switch_allocation import grant_switch, note_grant
 
@@ -197,7 +198,7 @@ def collect_requests(net: Net, router: int, now: int) -> tuple[Any, Any]:
             vc = input_vc(net, first + number)
             i, o = int64(vc.port) - router * ports, int64(vc.out_port)
             if output_port(net, router * ports + o).busy_until <= now:
-                match_input[pairs], match_output[pairs], match_vc[pairs] = i, o, int64(vc.vc)
+                match_input[pairs], match_output[pairs], match_vc[pairs] = i, o, vc_in_port(net, vc)
                 pairs += 1
                 shared |= (inputs & bit_of(i)) | (outputs & bit_of(o))
                 inputs |= bit_of(i)
@@ -219,7 +220,7 @@ def match_switch(net: Net, router: int, now: int) -> None:
         i, o, v = match_input[k], match_output[k], match_vc[k]
         move_pointers(net, router, i, v, o, 0, now)
         grant_switch(net, (router * ports + i) * net.vcs + v, router * ports + o, now)
-        if net.speculation != 0 or router_at(net, router).drain_ports != uint64(0):
+        if net.speculation != 0 or router_at(net, router).drain_ports != 0:
             note_grant(net, router * ports + o, i, now)
     if net.sa_kind > OUTPUT_FIRST:
         state = router_at(net, router)

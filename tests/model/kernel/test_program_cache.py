@@ -33,9 +33,9 @@ for name in {names}:
 
 #: level and port of a candidate change places, in what packs and in what unpacks
 OTHER_PACKING = {
-    "return port | (level << 8) |": "return level | (port << 8) |",
-    "return packed & 255": "return (packed >> 8) & 255  # the port",
-    "return (packed >> 8) & 255\n": "return packed & 255\n",
+    "return port | (level << LEVEL_AT) |": "return level | (port << LEVEL_AT) |",
+    "return packed & (PORT_VALUES - 1)": "return (packed >> LEVEL_AT) & 255  # the port",
+    "return (packed >> LEVEL_AT) & 255\n": "return packed & 255\n",
 }
 
 

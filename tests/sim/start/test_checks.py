@@ -30,9 +30,9 @@ REFUSED = {
     "slim fly": (
         "name: x\ntopology: {kind: slim_fly, q: 3}\nrouting: {algorithm: ugal_node}\n", "routing", "ugal_node",
     ),
-    "72 ports": (
-        "name: x\ntopology: {kind: fat_tree, k: 36, n: 1}\nrouting: {algorithm: d_mod_k}\naddress: {chunk_bits: 6}\n",
-        "routing", "at most 64 ports a router, not 72",
+    "520 ports": (
+        "name: x\ntopology: {kind: fully_connected, routers: 520}\nrouting: {algorithm: shortest}\n",
+        "routing", "at most 512 ports a router, not 520",
     ),
     "two layers": (
         "name: x\ntopology: {kind: torus, radices: [5, 5]}\nrouting: {algorithm: tables}\nrouter: {vcs: 1}\n"
