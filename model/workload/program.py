@@ -234,7 +234,7 @@ class _Builder:
             if kept is not None:
                 operations, count = _without(operations, kept), int(kept.sum())
                 source, destination, sizes = source[kept], destination[kept], sizes[kept]
-            everybody = len(call.members) == self.trace.ranks
+            everybody = call.members == tuple(range(self.trace.ranks))
             members = np.array(call.members, np.int32)
             self.sources.append(source if everybody else members[source])
             self.destinations.append(destination if everybody else members[destination])
