@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.apps.calls import AppError
-from hopforge.model.apps.training_levels import LEVELLED
+from hopforge.model.apps.training_levels import TAKEN, Algorithms
 from hopforge.model.apps.training_plan import training_plan
 from hopforge.model.apps.training_ranks import STREAMS, Grid, RankOperations, Tags
 from hopforge.model.apps.training_steps import Steps
@@ -47,8 +47,7 @@ def training_schedule(
     """
     plan = training_plan(config, topology.hosts // topology.host_links)
     host = place(plan.ranks)
-    names = config.collectives
-    algorithms = tuple((operation, getattr(names, operation)) for operation in (*LEVELLED, "alltoall"))
+    algorithms = _algorithms(config)
     grid = _grids(config.levels, topology, host)
     tags = Tags()
     parts, total = [], 0
@@ -60,6 +59,27 @@ def training_schedule(
             raise AppError(f"workload: more than {MAX_OPERATIONS} operations or {ANY} tags (fewer steps or layers)")
         parts.append(_arrays(operations))
     return _joined(f"training.{config.model or 'own'}.{plan.ranks}", parts)
+
+
+def _algorithms(config: TrainingWorkload) -> Algorithms:
+    """Return the algorithm of each operation.
+
+    Raises
+    ------
+    AppError
+        One that has not the messages which levels need, or rules in place of names.
+    """
+    found = []
+    for operation, taken in TAKEN.items():
+        name = config.collectives.named(operation)
+        if name not in taken:
+            given = f"rules: {config.collectives.rules}" if name is None else name
+            raise AppError(
+                f"workload.collectives.{operation}: must be {', '.join(taken[:-1])} or {taken[-1]} "
+                f"for training with model or sizes, not {given}"
+            )
+        found.append((operation, name))
+    return tuple(found)
 
 
 def _arrays(operations: RankOperations) -> dict[str, NDArray[np.int64]]:

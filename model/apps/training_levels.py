@@ -13,6 +13,13 @@ from hopforge.model.workload.collectives import CUT_ALLREDUCE, Schedule, Transfe
 
 #: operations that have levels
 LEVELLED = ("allreduce", "allgather", "reduce_scatter")
+#: operation → algorithms whose blocks are pieces of the members, or one whole
+TAKEN = {
+    "allreduce": ("recursive_doubling", "ring", "halving_doubling", "binomial"),
+    "allgather": ("ring", "recursive_doubling", "bruck"),
+    "reduce_scatter": ("pairwise", "recursive_halving", "ring"),
+    "alltoall": ("pairwise", "bruck", "ring", "linear"),
+}
 Algorithms = tuple[tuple[str, str], ...]
 
 
@@ -83,8 +90,11 @@ def _along(
             pieces = [[piece for part in pieces for piece in part]]
         for number, part in enumerate(steps):
             rounds[number] += [
-                Transfer(line[a], line[b], tuple(piece for block in blocks for piece in pieces[block]), combine)
-                for a, b, blocks, combine in part
+                each._replace(
+                    src=line[each.src], dst=line[each.dst],
+                    blocks=tuple(piece for block in each.blocks for piece in pieces[block]),
+                )
+                for each in part
             ]
     return [tuple(part) for part in rounds]
 

@@ -60,6 +60,11 @@ EXPERTS = {"experts": 8, "experts_per_token": 2, "expert_feed_forward": 32}
      r"^workload\.sizes\.experts_per_token: must be from 1 to experts=4, not 5$"),
     ("parallel: {data: 2}", {"experts": 4, "dense_layers": 5},
      r"^workload\.sizes\.dense_layers: must be at most layers=4, not 5$"),
+    ("parallel: {data: 2}, collectives: {allreduce: rabenseifner}", {},
+     r"^workload\.collectives\.allreduce: must be recursive_doubling, ring, .* for training with model or sizes, "
+     r"not rabenseifner$"),
+    ("parallel: {data: 2}, collectives: {rules: mpich}", {},
+     r"^workload\.collectives\.allreduce: must be recursive_doubling, .*, not rules: mpich$"),
 ])  # fmt: skip
 def test_what_does_not_fit(workload, sizes, text):
     with pytest.raises(AppError, match=text):
