@@ -9,7 +9,9 @@ from functools import lru_cache
 from math import prod
 
 from hopforge.model.workload.chakra_collectives import Template, as_template
-from hopforge.model.workload.collectives import CUT_ALLREDUCE, Schedule, Transfer, schedule
+from hopforge.model.workload.collective_rounds import Schedule, Transfer
+from hopforge.model.workload.collective_sizes import PIECES
+from hopforge.model.workload.collectives import schedule
 
 #: operations that have levels
 LEVELLED = ("allreduce", "allgather", "reduce_scatter")
@@ -25,7 +27,7 @@ Algorithms = tuple[tuple[str, str], ...]
 
 def is_whole(operation: str, algorithms: dict[str, str], dims: tuple[int, ...]) -> bool:
     """Tell whether an operation moves one block, the whole vector, not one piece for each member."""
-    return operation == "allreduce" and len(dims) == 1 and algorithms["allreduce"] not in CUT_ALLREDUCE
+    return operation == "allreduce" and len(dims) == 1 and ("allreduce", algorithms["allreduce"]) not in PIECES
 
 
 @lru_cache(maxsize=256)
@@ -79,7 +81,7 @@ def _along(
     """
     steps = schedule(operation, algorithms[operation], dims[level])
     stride, size, members = prod(dims[:level]), dims[level], prod(dims)
-    whole = operation == "allreduce" and algorithms[operation] not in CUT_ALLREDUCE
+    whole = operation == "allreduce" and (operation, algorithms[operation]) not in PIECES
     rounds: list[list[Transfer]] = [[] for _ in steps]
     for start in range(members):
         if start // stride % size:
