@@ -182,7 +182,7 @@ def moved(operation, names, dims, held):
     assert rounds
     for part in rounds:
         before = [dict(each) for each in held]
-        for source, destination, pieces, combine in part:
+        for source, destination, pieces, combine, _ in part:
             for piece in pieces:
                 if combine:
                     assert not held[destination].get(piece, frozenset()) & before[source][piece], "added twice"
