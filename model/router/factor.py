@@ -13,6 +13,7 @@ from hopforge.model.router.walk import Answers, Walker
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.unknown_inputs import unknown_inputs
 from hopforge.model.topology import Topology
+from hopforge.model.topology.limits import ONE_WORD_PORTS
 
 #: most (destination, input VC, output port) entries of a network that are factored
 MAX_ENTRIES = 1 << 28
@@ -40,8 +41,14 @@ def compile_tables(topology: Topology, plan: RoutingPlan, vcs: int, algorithm: s
     ------
     RoutingError
         A relation that no table can give: it draws random numbers, learns, keeps more than a phase in the packet or a
-        phase that the input VC does not show, looks at credits, or needs more than 16 classes.
+        phase that the input VC does not show, looks at credits, or needs more than 16 classes; routers of more than
+        64 ports.
     """
+    if topology.max_ports > ONE_WORD_PORTS:
+        raise RoutingError(
+            f"tables of routers hold masks of at most {ONE_WORD_PORTS} ports, not {topology.max_ports} "
+            f"({topology.name})"
+        )
     _check(topology, plan, vcs, algorithm)
     R, P = topology.routers, topology.max_ports
     walker = Walker(topology, plan, vcs, algorithm)

@@ -25,7 +25,7 @@ GOLDEN = {"ugal_node": (GoldenUgalNode, 4), "q_adaptive": (GoldenQAdaptive, 5)}
 
 
 def dragonfly(p: int, a: int, h: int, **others: Any) -> Topology:
-    return build(DragonflyConfig(kind="dragonfly", p=p, a=a, h=h, **others), AddressConfig(chunk_bits=4))
+    return build(DragonflyConfig(kind="dragonfly", p=p, a=a, h=h, **others), AddressConfig(chunk_bits=4 if max(p, a) <= 16 else 8))
 
 
 def kernel(
@@ -71,6 +71,8 @@ def contents(state: QueuedState, name: str) -> list[list[tuple[int, int]]]:
         ("q_adaptive", (2, 2, 2), (2, 3, 2), 1.0, (1, 1), 3),
         ("q_adaptive", (2, 4, 2), (20, 20, 20), 1.25, (1, 1), 4),
         ("q_adaptive", (2, 2, 2), (20, 20, 4), 4.5, (2, 7), 5),
+        ("ugal_node", (70, 2, 1), (3, 2, 3), 1.0, (1, 1), 6),  # 72 ports: two words
+        ("q_adaptive", (62, 2, 1), (2, 3, 2), 1.0, (1, 1), 7),  # 64 ports: the largest of one
     ],
 )
 def test_every_cycle_as_the_golden(
