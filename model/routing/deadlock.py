@@ -78,7 +78,7 @@ def check_routing(
     DeadlockError
         A cycle (printed), a state without an output, or too many states to be explored.
     """
-    relation = _relation_to_prove(plan)
+    relation = relation_to_prove(plan)
     if relation is None:
         return 0
     reads = fields_read(relation)
@@ -113,7 +113,7 @@ def check_routing(
     return len(source)
 
 
-def _relation_to_prove(plan: RoutingPlan) -> Any:
+def relation_to_prove(plan: RoutingPlan) -> Any:
     """Return the relation whose answers the proof goes through; None: nothing is left to prove."""
     if plan.unguarded is not None:
         return plan.unguarded.route

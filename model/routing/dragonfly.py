@@ -20,7 +20,7 @@ from hopforge.model.routing.dragonfly_ways import (
     router_of,
     ways_table,
 )
-from hopforge.model.routing.plan import RoutingPlan, need_kind, need_vcs, register, relation, vc_range
+from hopforge.model.routing.plan import RoutingPlan, need_kind, need_vcs, register, regular, relation, vc_range
 from hopforge.model.topology import Topology
 from hopforge.model.topology.parallel_links import links_of_a_pair
 
@@ -89,7 +89,7 @@ def prepare_dragonfly_min(topology: Topology, vcs: int, options: dict[str, Any])
     table = ways_table(topology, vcs, rule)
     table[FREE0], table[FREE1] = vc_range(0, vcs // 2 - 1), options.get("ejection", "any") == "class"
     if links_of_a_pair(topology) == 1 or rule in ("own_first", "destination"):
-        return RoutingPlan(relation(_minimal), table)
+        return regular(RoutingPlan(relation(_minimal), table))
     every, most = relation(_over_all_links), topology.max_ports
     if rule == "adaptive":
         return RoutingPlan(every, table, max_candidates=most)

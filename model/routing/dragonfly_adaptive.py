@@ -35,7 +35,7 @@ from hopforge.model.routing.dragonfly_ways import (
     router_of,
     ways_table,
 )
-from hopforge.model.routing.plan import RoutingPlan, register, relation
+from hopforge.model.routing.plan import RoutingPlan, register, regular, relation
 from hopforge.model.topology import Topology
 
 #: what has been decided about a packet: nothing yet; the minimal way; a detour; a detour whose middle is behind it
@@ -258,10 +258,11 @@ def _plan(
         table = ways_table(topology, vcs_needed, options.get("links", "own_first"))
         table[FREE0] = first
         memory = np.array([float(options.get("bias", 0.0))])
-        return RoutingPlan(
+        plan = RoutingPlan(
             relation(route), table, max_candidates=3 * topology.max_ports, random=True, inject_mask=1,
             every=relation(every), memory=memory,
         )  # fmt: skip
+        return regular(plan)
 
     return prepare
 

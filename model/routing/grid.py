@@ -17,6 +17,7 @@ from hopforge.model.routing.plan import (
     need_kind,
     need_vcs,
     register,
+    regular,
     relation,
     vc_range,
 )
@@ -200,13 +201,18 @@ def prepare_dor(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
         return hyperx.dimension_order(topology, vcs)
     need_kind(topology, "dor", "mesh", "torus", "hyperx", "fully_connected")
     table = grid_table(topology, vcs)
+
+    def smaller(grid: Topology) -> RoutingPlan:
+        return prepare_dor(grid, vcs, options)
+
     if topology.kind == "mesh":
-        return RoutingPlan(relation(_dor_mesh), plan_table(table))
+        return regular(RoutingPlan(relation(_dor_mesh), plan_table(table)), smaller)
     need_vcs("dor on a torus", vcs, 2)
     half = vcs // 2
     table[CLASS0], table[CLASS1] = vc_range(0, vcs - half - 1), vc_range(vcs - half, vcs - 1)
     _torus_options(table, options)
-    return RoutingPlan(relation(_dor_torus), plan_table(table), phases=2, random=table[_TIES] == _RANDOM)
+    drawn = table[_TIES] == _RANDOM
+    return regular(RoutingPlan(relation(_dor_torus), plan_table(table), phases=2, random=drawn), smaller)
 
 
 def _torus_options(table: list[int], options: dict[str, Any]) -> None:
@@ -263,10 +269,11 @@ def prepare_star_channel(topology: Topology, vcs: int, options: dict[str, Any]) 
     table[CLASS0], table[CLASS1] = 1, 2
     table[ADAPTIVE] = vc_range(escapes, vcs - 1)
     candidates = 2 * table[_N] + 1
-    return RoutingPlan(
+    plan = RoutingPlan(
         relation(_star_channel), plan_table(table), max_candidates=candidates, obligation="escape",
         escape_mask=all_vcs(escapes),
     )  # fmt: skip
+    return regular(plan, lambda grid: prepare_star_channel(grid, vcs, options))
 
 
 def _valiant(router: int, in_port: int, in_vc: int, packet: Any, net: Any, table: Any, memory: Any, out: Any) -> int:
@@ -315,4 +322,5 @@ def prepare_valiant(topology: Topology, vcs: int, options: dict[str, Any]) -> Ro
     _torus_options(table, options)
     if table[_TIES] == _RANDOM:
         raise RoutingError("routing.ties must not be random for routing.algorithm valiant")
-    return RoutingPlan(relation(_valiant), plan_table(table), phases=4, uses_via=True)
+    plan = RoutingPlan(relation(_valiant), plan_table(table), phases=4, uses_via=True)
+    return regular(plan, lambda grid: prepare_valiant(grid, vcs, options))

@@ -1,7 +1,7 @@
 """The contract of a routing algorithm: one small jitted relation and what has to be proved of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,29 @@ from hopforge.model.topology import Topology
 
 class RoutingError(UserError, ValueError):
     """A routing algorithm that does not fit the network: names the key, the limit and the value."""
+
+
+@dataclass(frozen=True)
+class Regular:
+    """What an algorithm of ours promises to the short proof of a regular network (docs/definitions/short-proof.md).
+
+    The promise is about the relations and the table named here. A plan whose relation or table another part has
+    replaced holds other ones, and gets the full proof.
+
+    Attributes
+    ----------
+    route, every : jitted function
+        Of the plan.
+    table : ndarray, int32
+        Of the plan.
+    smaller : callable, optional
+        Of a grid: the same algorithm, with the same options, for a grid of fewer dimensions.
+    """
+
+    route: Any
+    every: Any
+    table: NDArray[np.int32]
+    smaller: "Callable[[Topology], RoutingPlan] | None" = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +97,8 @@ class RoutingPlan:
         Agents that decide in place of `route`, which makes candidates of what they put into ``packet.user0``.
     estimates : (int, tuple), optional
         Where in `memory` learned times begin, and their shape [router, row, port].
+    regular : Regular, optional
+        What the short proof of a large regular network may rely on (`model.routing.regular`); of algorithms of ours.
     unguarded : RoutingPlan, optional
         A user's plan as its file gave it, where `route`, `feedback` and `table` are those of `model.routing.guard`.
     """
@@ -98,6 +123,7 @@ class RoutingPlan:
     agents: AgentParameters | None = None
     memory: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     estimates: tuple[int, tuple[int, ...]] | None = None
+    regular: Regular | None = None
     unguarded: "RoutingPlan | None" = None
 
 
@@ -121,6 +147,11 @@ def relation(function: Callable[..., int]) -> Any:
     That of a user's file is compiled by `model.routing.guard`, with checks.
     """
     return kernel(ROUTE_SIGNATURE)(function) if is_ours(function) else jit_when_used(function)
+
+
+def regular(plan: RoutingPlan, smaller: Callable[[Topology], RoutingPlan] | None = None) -> RoutingPlan:
+    """Return a plan that makes the promise of `Regular`."""
+    return replace(plan, regular=Regular(plan.route, plan.every, plan.table, smaller))
 
 
 def need_kind(topology: Topology, name: str, *kinds: str) -> None:

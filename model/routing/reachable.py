@@ -41,10 +41,12 @@ from hopforge.model.routing.reachable_kernel import (
     MAX_BOUNDED,
     MAX_CLASSES,
     MAX_DRAWS,
+    MAX_EVALUATIONS,
     MAX_KEPT,
     MOST,
     NEXT,
     NO_ROOM,
+    OUTCOMES,
     PHASE_ROOM,
     PHASES,
     PORT_ROOM,
@@ -67,6 +69,10 @@ from hopforge.model.routing.reachable_kernel import (
     settle,
     walk,
 )
+
+
+#: channels whose dependencies are listed at a time
+BLOCK = 1 << 16
 
 
 @dataclass
@@ -195,7 +201,13 @@ class Exploration:
         packet = np.zeros(1, PACKET)[0]
         info[CLASSES : STEPS + 1] = 0
         info[NEXT] = 0
-        saved = {key: state[key].copy() for key in ("router_rng", "memory", "candidate", "table")}
+        if len(self._destinations) * self._senders() > MAX_EVALUATIONS:  # known beforehand
+            self._stopped = Stop(MANY_STATES, -1, -1, -1, -1, -1, -1, int(info[LIMIT]))
+            return
+        saved = {key: state[key].copy() for key in ("router_rng", "memory", "table")}
+        # answers stand at the beginning; all of it can be gigabytes
+        answer = state["candidate"][: max(int(info[MOST]), int(state["max_candidates"]))]
+        written = answer.copy()
         state.record["choices"] = choices.ctypes.data
         full = False
         try:
@@ -216,8 +228,15 @@ class Exploration:
             yield
         finally:
             state.record["choices"] = 0
+            answer[:] = written
             for key, array in saved.items():
                 state[key][:] = array
+
+    def _senders(self) -> int:
+        """Routers at which packets begin: for each destination the relation is evaluated there at least once."""
+        host, record = self._state["host"], self._state.record[0]
+        vcs = host["input_vc"][(host["inject_mask"] | host["reply_mask"]) != 0]
+        return len(np.unique(vcs // int(record["ports"] * record["vcs"])))
 
     def _explore(self, packet: Any, choices: NDArray[np.int64]) -> int:
         """Explore the destinations that are left; one of the codes above."""
@@ -272,13 +291,44 @@ class Exploration:
 
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Dependencies: channel, and the channel that a packet in it may ask for."""
-        source, word = np.nonzero(self.depends)
-        bits = (self.depends[source, word][:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
-        edge, bit = np.nonzero(bits)
+        blocks = list(self.edge_blocks())
+        none = np.zeros(0, np.int64)
+        source, target = (np.concatenate([none, *(block[k] for block in blocks)]) for k in (0, 1))
+        return source, target
+
+    def edge_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield the dependencies as of `edges`, those of some channels at a time: they need much room."""
         record = self._state.record[0]
         per_router = int(record["ports"] * record["vcs"])
-        target = self._state["output_vc"]["target"][source[edge]].astype(np.int64)
-        return source[edge], target // per_router * per_router + 64 * word[edge] + bit
+        for begin in range(0, self.channels, BLOCK):
+            source, word = np.nonzero(self.depends[begin : begin + BLOCK])
+            words = self.depends[begin : begin + BLOCK][source, word]
+            edge, bit = np.nonzero((words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1))
+            source = source + begin
+            target = self._state["output_vc"]["target"][source[edge]].astype(np.int64)
+            yield source[edge], target // per_router * per_router + 64 * word[edge] + bit
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that the last walk found was kept."""
+        return self._whole
+
+    @property
+    def classes(self) -> int:
+        """States of packets that are kept."""
+        return int(self._info[CLASSES])
+
+    def kept_steps(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Steps that are kept: answer of the relation, state of the packet, channel, state behind it: int64[step]."""
+        answers = self._outcomes[: self._info[OUTCOMES]].astype(np.int64)
+        steps = self._steps[: self._info[STEPS]].astype(np.int64)
+        number = np.repeat(np.arange(len(answers)), answers[:, 2] - answers[:, 1])
+        assert len(number) == len(steps), "every step belongs to one answer"
+        return number, answers[number, 0], steps[:, 0], steps[:, 1]
+
+    def answers_that_stay(self) -> NDArray[np.int64]:
+        """Answers that are kept by which a packet cannot go to its host: their numbers."""
+        return np.flatnonzero(self._outcomes[: self._info[OUTCOMES], 3] == 0)
 
 
 def packet_lengths(state: NetState) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from numba import njit
 from hopforge.model.network.core.candidates import candidate
 from hopforge.model.network.core.draws import draw_below
 from hopforge.model.routing.occupancy import used_credits
-from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, register, relation
+from hopforge.model.routing.plan import RoutingPlan, all_vcs, need_kind, register, regular, relation
 from hopforge.model.topology import Topology
 
 # table: 0 k, 1 n, 2 all VCs, 3 switches a level, then powers k^0 … k^(n+1)
@@ -80,7 +80,7 @@ def _tree_table(topology: Topology, vcs: int) -> Any:
 def prepare_d_mod_k(topology: Topology, vcs: int, options: dict[str, Any]) -> RoutingPlan:
     """Up port = digit of the destination at the switch's level, then down: every destination has one tree."""
     need_kind(topology, "d_mod_k", "fat_tree")
-    return RoutingPlan(relation(_d_mod_k), _tree_table(topology, vcs))
+    return regular(RoutingPlan(relation(_d_mod_k), _tree_table(topology, vcs)))
 
 
 @register("nca")
@@ -89,7 +89,8 @@ def prepare_nca(topology: Topology, vcs: int, options: dict[str, Any]) -> Routin
     need_kind(topology, "nca", "fat_tree")
     if options.get("ties", "plus") == "random":
         return _drawn(_random_up, topology, vcs)
-    return RoutingPlan(relation(_adaptive_up), _tree_table(topology, vcs), max_candidates=int(topology.params["k"]))
+    most = int(topology.params["k"])
+    return regular(RoutingPlan(relation(_adaptive_up), _tree_table(topology, vcs), max_candidates=most))
 
 
 @register("anca")
@@ -101,6 +102,7 @@ def prepare_anca(topology: Topology, vcs: int, options: dict[str, Any]) -> Routi
 
 def _drawn(function: Callable[..., int], topology: Topology, vcs: int) -> RoutingPlan:
     k = int(topology.params["k"])
-    return RoutingPlan(
+    plan = RoutingPlan(
         relation(function), _tree_table(topology, vcs), max_candidates=k, random=True, every=relation(_adaptive_up)
     )
+    return regular(plan)

@@ -40,6 +40,8 @@ class LoadRun:
     def __init__(self, run: Simulation) -> None:
         self._run = run
         self._found: Measurement
+        #: how its network was proved free of deadlock, for people
+        self.proof = run.proof
 
     def run(self, progress: Progress) -> None:
         """Warm up and measure."""
@@ -80,6 +82,8 @@ class ProgramRun:
     def __init__(self, run: Simulation) -> None:
         self._run = run
         self._found: ProgramMeasurement
+        #: as of `LoadRun`
+        self.proof = run.proof
 
     def run(self, progress: Progress) -> None:
         """Run until all ranks have ended."""

@@ -26,6 +26,7 @@ from hopforge.model.routing.deadlock import DeadlockError, channel_name, check_r
 from hopforge.model.routing.guard import spare_guard
 from hopforge.model.routing.message_dependence import refuse_message_cycle
 from hopforge.model.routing.reachable import packet_lengths
+from hopforge.model.routing.short_proof import prove_routing
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
@@ -172,19 +173,22 @@ class Simulation:
             self.classes.silence(self.state, silent)
         for name, value in (("next_time", NEVER), ("stopped", 1), ("inject_mask", 0), ("reply_mask", 0)):
             self.state.senders[name][silent] = value
+        #: how it was proved free of deadlock, for people; empty: it was not
+        self.proof = ""
         if routing.check and check:
             resends = bool(config.simulation.failures)
-            once(
+            self.proof = once(
                 ("proof", self.topology, routing, config.tables, config.router, traffic, config.lookup, resends, seed),
                 lambda: self._prove(silent, resends=resends),
             )
         #: what fails during the run, None: nothing
         self.reconfiguration = self._reconfiguration(whole, check=check) if config.simulation.failures else None
 
-    def _prove(self, silent: NDArray[np.bool_], *, resends: bool) -> None:
-        """Prove that the network cannot deadlock, and that keys tell apart what has different routes."""
-        check_routing(
-            self.topology, self.plan, self.state, self.config.routing.algorithm, ~silent, resends=resends
+    def _prove(self, silent: NDArray[np.bool_], *, resends: bool) -> str:
+        """Prove that the network cannot deadlock, and that keys tell apart what has different routes; says how."""
+        proof = prove_routing(
+            self.topology, self.plan, self.state, self.config.routing.algorithm, ~silent,
+            build=self._smaller_state, resends=resends,
         )  # fmt: skip
         if self.config.traffic.reply is not None:
             refuse_message_cycle(self.topology, self.plan, self.state, self.config.routing.algorithm)
@@ -192,6 +196,14 @@ class Simulation:
             spare_guard(self.plan, self.state["table"])
         if self.state.lookup is not None:
             check_keys(self.config, self.topology, self.plan, self.state)
+        return proof
+
+    def _smaller_state(self, topology: Topology, plan: RoutingPlan) -> NetState:
+        """Build a smaller network of the same routers, for a proof; what computes its routes does not matter there."""
+        router = self.config.router.model_copy(update={"route_computation": "table"})
+        config = self.config.model_copy(update={"router": router})
+        tables = Tables(plan.table, plan.memory, max_candidates=plan.max_candidates)
+        return build_flit_network(config, topology, Plans(plan, SourceParameters(), tables, self.seed)).state
 
     def _reconfiguration(self, whole: Topology, *, check: bool) -> Reconfiguration:
         """Prepare the failures of section `simulation`: the routing of every state that the network comes to."""

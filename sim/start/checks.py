@@ -61,8 +61,8 @@ def check_commands(config: Config, progress: Callable[[str], None] = lambda comm
                 found.append(Verdict(command, asked=False))
                 continue
             progress(command)
-            reason = _reason(command, config)
-            routing = _routing_words(config) if command == "net" and not reason else ""
+            reason, proof = _prepared(command, config)
+            routing = _routing_words(config, proof) if command == "net" and not reason else ""
             found.append(Verdict(command, reason=reason, routing=routing))
     return found
 
@@ -71,30 +71,37 @@ def _all(config: Config) -> list[Config]:
     return [config, *config.variants.values()]
 
 
-def _routing_words(config: Config) -> str:
+def _routing_words(config: Config, proof: str) -> str:
     """Tell how the routing of a file that `net` takes is kept free of deadlock; its plan has just been made."""
     config = for_command("net", config)
-    if config.router.model == "packet" or not config.failed.none or config.traffic.acknowledge is not None:
+    if config.router.model == "packet":
         return ""
-    words = routing_plan(config, network_topology(config)).words
-    proof = "proved free of deadlock" if config.routing.check else "not proved (routing.check: false)"
-    return f"{config.routing.algorithm}: {proof}; {words}" if words else ""
+    words = ""
+    if config.failed.none and config.traffic.acknowledge is None:
+        words = routing_plan(config, network_topology(config)).words
+    if not (words or proof):
+        return ""
+    verdict = f"proved free of deadlock {proof}".rstrip()
+    if not config.routing.check:
+        verdict = "not proved (routing.check: false)"
+    return "; ".join(part for part in (f"{config.routing.algorithm}: {verdict}", words) if part)
 
 
-def _reason(command: str, config: Config) -> str:
+def _prepared(command: str, config: Config) -> tuple[str, str]:
+    """Prepare a command; returns why it cannot be, and how its network was proved free of deadlock."""
     try:
-        prepare(command, for_command(command, config))
+        found = prepare(command, for_command(command, config))
     except UserError as error:
-        return with_place(str(error))
+        return with_place(str(error)), ""
     except OSError as error:
-        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return (f"{error.filename}: {error.strerror}" if error.filename else str(error)), ""
     except MemoryError:
-        return out_of_memory()
-    return ""
+        return out_of_memory(), ""
+    return "", str(getattr(found, "proof", ""))
 
 
-def check_for(command: str, config: Config) -> Config:
-    """Prepare one command; returns the configuration as it uses it.
+def check_for(command: str, config: Config) -> tuple[Config, str]:
+    """Prepare one command; returns the configuration as it uses it, and of `net` the words of `Verdict.routing`.
 
     Raises
     ------
@@ -103,9 +110,10 @@ def check_for(command: str, config: Config) -> Config:
     """
     if command not in COMMANDS:
         raise UserError(f"--for: no command {command!r}; {suggestion(command, COMMANDS)}")
-    config = for_command(command, config)
-    prepare(command, config)
-    return config
+    with sharing():
+        found = prepare(command, for_command(command, config))
+        words = _routing_words(config, str(getattr(found, "proof", ""))) if command == "net" else ""
+    return for_command(command, config), words
 
 
 def useless_sections(config: Config, verdicts: Sequence[Verdict]) -> dict[str, str]:

@@ -129,8 +129,8 @@ def check(
     from hopforge.sim.start.checks import check_commands, check_for, useless_sections, verdict_rows
 
     if command is not None:
-        used = check_for(command, checked)
-        show_rows([("name", used.name), ("good for", command)])
+        used, routing = check_for(command, checked)
+        show_rows([("name", used.name), *([("routing", routing)] if routing else []), ("good for", command)])
         say_unused(used, command)
         return
     from hopforge.sim.start.preparation import for_command
