@@ -375,8 +375,48 @@ _OF_SIMPLE_TRAINING = {"parameters", "tokens", "buckets", "layers", "hidden", "e
 _OF_GRAPH_TRAINING = {"parallel", "stages", "gradients", "levels", "microbatch", "recompute", "skew", "shrink"}
 
 
+class JobLogWorkload(Section):
+    """A log of jobs that share the hosts of the network, for `hits` (docs/definitions/jobs.md#packets-of-a-log)."""
+
+    kind: Literal["job_log"]
+    """Jobs of a log, each with its own exchanges while it runs."""
+    file: ConfigPath | None = None
+    """Log in the Standard Workload Format (`.swf`, `.swf.gz`); relative to this configuration file."""
+    generate: Literal["all", "batch", "interactive", "typed"] | None = None
+    """Draw the log instead, from the model of Lublin and Feitelson."""
+    count: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    """Jobs of a drawn log."""
+    processors: Annotated[int, Field(ge=10, le=1 << 30)] | None = None
+    """Processors of the machine that a log is drawn for (default: hosts times `ppn`)."""
+    ppn: Annotated[int, Field(ge=1, le=1 << 20)] = 1
+    """Processors of a host."""
+    scheduler: Literal["fcfs", "easy"] = "easy"
+    """First come first served, or with backfilling."""
+    placement: Literal["linear", "contiguous", "block", "random", "group", "subtree"] = "linear"
+    """How hosts are chosen for a job."""
+    groups: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """For `placement: group` and `subtree`: hosts of nested groups, the smallest first (default: those of the
+    network)."""
+    alltoalls: Annotated[int, Field(ge=0, le=1000)] = 1
+    """Rounds of pairwise all-to-all of a job."""
+    exchanges: Annotated[int, Field(ge=0, le=1_000_000)] = 10
+    """Neighbour exchanges of a job: a packet of each rank to the next one."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that there is one log, and keys that are read."""
+        if (self.file is None) == (self.generate is None):
+            yield Problem("file", "name either a file or generate")
+        for key in ("count", "processors"):
+            if self.file is not None and key in self.model_fields_set:
+                yield Problem(key, "is for generate; a file has its own jobs")
+        if self.groups and self.placement not in ("group", "subtree"):
+            yield Problem("groups", f"is for placement=group and subtree only, not placement={self.placement}")
+        if not self.alltoalls + self.exchanges:
+            yield Problem("exchanges", "must be at least 1 without alltoalls, not 0")
+
+
 WorkloadConfig = Annotated[
-    SyntheticWorkload | TraceWorkload | ChakraWorkload | CollectiveWorkload | NpbWorkload | MatrixProductWorkload
-    | GraphSearchWorkload | HimenoWorkload | DpsnnWorkload | TrainingWorkload,
+    SyntheticWorkload | JobLogWorkload | TraceWorkload | ChakraWorkload | CollectiveWorkload | NpbWorkload
+    | MatrixProductWorkload | GraphSearchWorkload | HimenoWorkload | DpsnnWorkload | TrainingWorkload,
     Field(discriminator="kind"),
 ]

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from hopforge.model.config import Config, ConfigError
+from hopforge.model.config.workload import JobLogWorkload
 from hopforge.model.routing.configured import routing_network
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.aggregation import aggregate
 from hopforge.model.topology.failed import refuse_failed, without_failed
+from hopforge.sim.hits.job_day import job_packets
 from hopforge.sim.hits.replay import Replay
 from hopforge.sim.traffic.placed import PacketStream, build_workload
 
@@ -45,5 +47,8 @@ def prepare_hits(config: Config) -> HitsSetup:
         refuse_failed(config.failed, f"the replay of routing.algorithm={config.routing.algorithm}")
     topology = without_failed(topology, config.failed)
     topology = routing_network(aggregate(topology, config.lookup.lag.members))  # parallel links of a file are a group
-    workload = build_workload(config.workload, topology, config.seed)
+    if isinstance(config.workload, JobLogWorkload):
+        workload = job_packets(config.workload, config.topology, topology, config.seed)
+    else:
+        workload = build_workload(config.workload, topology, config.seed)
     return HitsSetup(topology, workload, Replay(config, topology))

@@ -6,7 +6,7 @@ the next lookup. Definitions: docs/guides/hit-rates.md.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -153,7 +153,7 @@ class ReplayResult:
     conflict: NDArray[np.int64]
     evictions: NDArray[np.int64]
     unmatched: NDArray[np.int64]
-    back_invalidations: int = 0
+    back_invalidations: int = field(default=0, kw_only=True)
 
 
 class Ways(NamedTuple):
@@ -434,8 +434,8 @@ class Replay:
     @property
     def result(self) -> ReplayResult:
         """Counts up to now."""
-        counts = (row.copy() for row in self._counts)
-        return ReplayResult(self.inputs, self.packets, self.delivered, *counts, int(self._back.sum()))
+        found = ReplayResult(self.inputs, self.packets, self.delivered, *(row.copy() for row in self._counts))
+        return replace(found, back_invalidations=int(self._back.sum()))
 
 
 def replay(

@@ -13,6 +13,7 @@ from hopforge.model.config.workload import (
     ChakraWorkload,
     CollectiveWorkload,
     GeneratedWorkload,
+    JobLogWorkload,
     MappingConfig,
     ProgramWorkload,
     SyntheticWorkload,
@@ -101,6 +102,8 @@ def _packets(config: WorkloadConfig, topology: Topology, seed: int) -> PacketStr
         raise WorkloadError(
             f"workload.kind: {config.kind} needs at least 2 hosts, the {topology.name} has {topology.hosts}"
         )
+    if isinstance(config, JobLogWorkload):
+        raise WorkloadError("workload.kind: job_log is for `hopforge hits` and `wavelengths` only")
     return SYNTHETIC[config.kind](config, topology, seed)
 
 

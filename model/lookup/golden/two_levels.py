@@ -11,7 +11,7 @@ class LevelShape(NamedTuple):
 
     entries: int
     ways: int
-    index: Callable[[int], int]
+    number: Callable[[int], int]
 
 
 class LevelCounts(NamedTuple):
@@ -29,7 +29,7 @@ class _Cache:
         self._rows: list[list[int]] = [[] for _ in range(shape.entries // shape.ways)]  # the oldest first
 
     def _row(self, key: int) -> list[int]:
-        return self._rows[self._shape.index(key) % len(self._rows)]
+        return self._rows[self._shape.number(key) % len(self._rows)]
 
     def use(self, key: int) -> bool:
         """Look up; a hit refreshes."""

