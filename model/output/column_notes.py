@@ -54,6 +54,8 @@ def _note(table: str, column: str) -> ColumnNote | None:
             return known[place, column]
     if re.fullmatch(r"frame_\d+", column) and (table, "frame_N") in known:
         return known[table, "frame_N"]
+    if column.startswith("stream_") and (table, "stream_NAME") in known:
+        return known[table, "stream_NAME"]
     share = _SHARES.fullmatch(column)
     of = _note(table, share["of"]) if share else None
     return None if share is None or of is None else ColumnNote(of.unit, f"{_WORDS[share['what']]} of {share['of']}")

@@ -41,6 +41,7 @@ from hopforge.sim.reproduce import (
     qadaptive_loads,
     qadaptive_outage,
     table_cache,
+    training,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
 from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select, wanted_point
@@ -80,6 +81,7 @@ REPRODUCTIONS = index_by_name(
     apps_study.REPRODUCTIONS,
     apps_engines.REPRODUCTIONS,
     apps_links.REPRODUCTIONS,
+    training.REPRODUCTIONS,
 )
 
 __all__ = [
