@@ -59,6 +59,8 @@ def _note(table: str, column: str) -> ColumnNote | None:
     of_class = _OF_CLASS.fullmatch(column)
     if of_class and (table, f"CLASS_{of_class[1]}") in known:
         return known[table, f"CLASS_{of_class[1]}"]
+    if column.startswith("stream_") and (table, "stream_NAME") in known:
+        return known[table, "stream_NAME"]
     share = _SHARES.fullmatch(column)
     of = _note(table, share["of"]) if share else None
     return None if share is None or of is None else ColumnNote(of.unit, f"{_WORDS[share['what']]} of {share['of']}")

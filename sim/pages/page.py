@@ -13,6 +13,7 @@ from hopforge.sim.pages.glance import glance
 from hopforge.sim.pages.hit_page import REGULAR, HitRun, consequence_section, hit_section
 from hopforge.sim.pages.network_item import DRAWN_ONLY, ViewBudget, report_view
 from hopforge.sim.pages.report import Column, Fact, Figure, Item, Listing, Picture, Report, Section, Table, bars
+from hopforge.sim.pages.timeline import TIMELINE, has_timeline, timeline_items
 
 __all__ = ["MOST_ROWS", "result_page"]
 
@@ -247,6 +248,11 @@ def _known(result: ResultSet) -> tuple[list[Fact], list[Item]]:
         except (KeyError, TypeError, ValueError):  # of another version: shown like any table
             return [], []
         return list(sections[0].facts), [item for one in sections for item in one.items if not isinstance(item, Table)]
+    if has_timeline(result):
+        try:
+            return timeline_items(result)
+        except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):  # of another version
+            return [], []
     chart = _comparison(result)
     return [], [chart] if chart is not None else []
 
@@ -275,7 +281,7 @@ def _comparison(result: ResultSet) -> Figure | None:
 def _generic(result: ResultSet, rows: int) -> Iterator[Item]:
     """Yield a plot and a table of every table, and the facts of the metadata."""
     for name, table in sorted(result.tables.items()):
-        if name in DRAWN_ONLY:
+        if name in DRAWN_ONLY or (name == TIMELINE and has_timeline(result)):
             continue
         if len(table) == 1:
             values = [[str(column), value] for column in table.columns for value in cells(table[column])[:1]]

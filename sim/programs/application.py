@@ -4,7 +4,7 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ from hopforge.sim.programs.app_setup import (
     cycle_ns,
     prepare_app,
 )
+from hopforge.sim.programs.graph_activity import GraphActivity, activity_rows, graph_activity
+from hopforge.sim.programs.link_bytes import LinkBytes, link_bytes, link_rows
 from hopforge.sim.programs.loggops_run import LoggopsRun, ScheduleSetup, run_schedule
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.lookup_measures import lookup_totals
@@ -83,12 +85,18 @@ class AppRun:
         Of each rank: rank, host, finish_s, waiting_s, compute_s, sent_messages, sent_bytes.
     energy : DataFrame
         Of each part of the switches: part, J and nJ per packet and switch, with caches and without.
+    activity : GraphActivity, optional
+        What ranks of a schedule did when.
+    links : LinkBytes, optional
+        What links carry, of a schedule with engine flow.
     """
 
     config: Config
     found: AppMeasurement
     ranks: pd.DataFrame
     energy: pd.DataFrame
+    activity: GraphActivity | None = None
+    links: LinkBytes | None = None
 
 
 def run_app(
@@ -180,10 +188,15 @@ def _run_schedule_flow(setup: AppSetup, schedule: Schedule, progress: Progress |
     use = cache_use(setup.config, setup.topology, setup.placed)
     run = ScheduleFlow(setup.config, setup.topology, setup.placed, schedule, use, setup.routes)
     times = run.run_schedule(progress)
-    return _result(
+    found = _result(
         setup, backend="embedded", latency=run.latency, cpu=times.cpu_seconds, finish=times.finish,
         waiting=times.finish - times.busy, computing=times.computed, miss_share=use.miss_share, visits=_visits(setup),
     )
+    assert setup.routes is not None, "made by prepare_app"
+    links = link_bytes(
+        setup.topology, setup.placed, setup.routes, setup.config.timing.link_gbps, found.found.makespan_s
+    )
+    return replace(found, activity=graph_activity(schedule, times), links=links)
 
 
 def _visits(setup: AppSetup) -> tuple[int, int]:
@@ -223,12 +236,13 @@ def _run_schedule_packet(
     program = setup.placed.program
     message = run.state["message"][: program.messages]
     remote = ~setup.placed.local
-    return _result(
+    found = _result(
         setup, cpu=times.cpu_seconds, latency=(message["arrived"] - message["started"])[remote] * cycle * 1e-9,
         finish=times.finish, waiting=times.finish - times.busy, computing=times.computed,
         miss_share=float(setup.config.app.lookup != "hit"),
         visits=(int(run.state["hops_sum"]), int(run.state["output_port"]["flits"].sum())),
     )
+    return replace(found, activity=graph_activity(schedule, times))
 
 
 def _result(
@@ -279,6 +293,8 @@ def app_rows(run: AppRun | LoggopsRun) -> list[tuple[str, str]]:
         *_overheads(run.config),
         ("makespan", f"{found.makespan_s:.6g} s"),
         ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
+        *activity_rows(run.activity),
+        *link_rows(run.links),
         ("messages", f"{found.messages:,} with {found.payload_bytes:,} bytes{local}"),
         *latency,
         ("lookups", _lookups_text(run)),
@@ -338,8 +354,18 @@ def schedule_rows(schedule: Schedule) -> list[tuple[str, str]]:
         ("program", f"{schedule.name}, {schedule.ranks} ranks, {streams} cpu{'s' if streams > 1 else ''} each"),
         ("operations", names or "none"),
         ("dependencies", f"{len(schedule.at_end.next):,} on an end, {len(schedule.at_start.next):,} on a start"),
-        ("sent", f"{sent:,} bytes"),
+        ("sent", f"{sent:,} bytes{_by_stream(schedule)}"),
     ]
+
+
+def _by_stream(schedule: Schedule) -> str:
+    """Say how much of what is sent belongs to each stream, if these have names."""
+    sends = schedule.kind == SEND
+    if not schedule.streams or not sends.any():
+        return ""
+    found = np.bincount(schedule.cpu[sends], schedule.size[sends].astype(np.float64), len(schedule.streams))
+    parts = [f"{name} {size:.4g}" for name, size in zip(schedule.streams, found, strict=True) if size]
+    return f" ({', '.join(parts)})"
 
 
 def write_app(run: AppRun | LoggopsRun, folder: Path) -> None:
@@ -350,6 +376,8 @@ def write_app(run: AppRun | LoggopsRun, folder: Path) -> None:
     with staged(folder) as scratch:
         write_tables(scratch, {
             "app": pd.DataFrame([asdict(run.found)]), "ranks": run.ranks, "energy": run.energy,
+            **({} if run.activity is None else run.activity.tables()),
+            **({} if run.links is None else {"links": run.links.table}),
         })
         found = {key: value for key, value in asdict(run.found).items() if key not in MEASURED}
         write_metadata(scratch, {**run_metadata(run.config), "found": found})

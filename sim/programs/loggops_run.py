@@ -13,6 +13,7 @@ from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.output.results import MEASURED, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import build
 from hopforge.model.workload.schedule import SEND, Schedule
+from hopforge.sim.programs.graph_activity import GraphActivity, activity_rows, graph_activity
 from hopforge.sim.programs.loggops_engine import LoggopsSettings, run_loggops
 from hopforge.sim.programs.rank_times import ProgramMeasurement, mean_share
 from hopforge.sim.traffic.placed import map_ranks
@@ -78,11 +79,14 @@ class LoggopsRun:
     ranks : DataFrame
         Of each rank: rank, host, finish (in the unit of the schedule), finish_s, waiting_s, compute_s, sent_messages,
         sent_bytes.
+    activity : GraphActivity
+        What ranks did when.
     """
 
     config: Config
     found: LoggopsMeasurement
     ranks: pd.DataFrame
+    activity: GraphActivity
 
     def rows(self) -> list[tuple[str, str]]:
         """Say what `hopforge app` shows: subject and words."""
@@ -93,6 +97,7 @@ class LoggopsRun:
             ("engine", f"loggops: {values}"),
             ("makespan", f"{found.makespan:.12g} units, {found.makespan_s:.6g} s"),
             ("a rank", f"waits {found.waiting_share:.1%} of it, computes {found.computing_share:.1%}"),
+            *activity_rows(self.activity),
             ("operations", f"{found.operations:,}; {found.messages:,} messages with {found.payload_bytes:,} bytes"),
             ("processor time", f"{found.cpu_seconds:.2f} s"),
         ]
@@ -100,7 +105,9 @@ class LoggopsRun:
     def write(self, folder: Path) -> None:
         """Write the measurement and the times of the ranks (CSV, Parquet), and the metadata to repeat it (JSON)."""
         with staged(folder) as scratch:
-            write_tables(scratch, {"app": pd.DataFrame([asdict(self.found)]), "ranks": self.ranks})
+            write_tables(scratch, {
+                "app": pd.DataFrame([asdict(self.found)]), "ranks": self.ranks, **self.activity.tables(),
+            })
             found = {key: value for key, value in asdict(self.found).items() if key not in MEASURED}
             write_metadata(scratch, {**run_metadata(self.config), "found": found})
 
@@ -144,4 +151,4 @@ def run_schedule(setup: ScheduleSetup, progress: Callable[[int, int], None] | No
         payload_bytes=int(sent.sum()), waiting_share=mean_share(times.finish - times.busy, times.finish),
         computing_share=mean_share(times.computed, times.finish), cpu_seconds=times.cpu_seconds,
     )  # fmt: skip
-    return LoggopsRun(config, found, ranks)
+    return LoggopsRun(config, found, ranks, graph_activity(schedule, times, seconds))

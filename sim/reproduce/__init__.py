@@ -44,6 +44,7 @@ from hopforge.sim.reproduce import (
     routing_methods,
     routing_qos,
     table_cache,
+    training,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
 from hopforge.sim.reproduce.runner import Outcome, run_reproduction, select, wanted_point
@@ -86,6 +87,7 @@ REPRODUCTIONS = index_by_name(
     apps_engines.REPRODUCTIONS,
     apps_links.REPRODUCTIONS,
     routing_methods.REPRODUCTIONS,
+    training.REPRODUCTIONS,
 )
 
 __all__ = [

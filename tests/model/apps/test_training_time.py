@@ -252,3 +252,31 @@ def test_operations_of_a_rank_are_in_order():
     for rank in range(8):
         at = np.flatnonzero((schedule.rank == rank) & (schedule.cpu == 0) & (schedule.size > 0))
         assert all(times.end[one] <= times.start[other] for one, other in pairwise(at))
+
+
+# ---- together -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+@pytest.mark.parametrize("stages", ["{schedule: gpipe}", "{schedule: 1f1b}",
+                                    "{schedule: interleaved, virtual_stages: 2}"])  # fmt: skip
+@pytest.mark.parametrize("parallel", [
+    "data: 2, pipeline: 2, tensor: 2, context: 2", "data: 4, pipeline: 2, tensor: 2, sequence: true, expert: 2",
+    "data: 4, pipeline: 2, context: 2, context_exchange: all_to_all, expert: 4,"
+    " order: [data, pipeline, context, tensor]",
+])  # fmt: skip
+def test_all_kinds_together_come_to_an_end(zero, stages, parallel):
+    """Every combination runs through two steps, computes what a single rank computes, and ends no sooner than that."""
+    sizes = {"vocabulary": 96, "tied": True}
+    if "expert" in parallel:
+        sizes |= {"experts": 8, "experts_per_token": 2, "expert_feed_forward": 32, "dense_layers": 1}
+    common = "microbatches: 2, steps: 2"
+    together = made(
+        f"parallel: {{{parallel}}}, stages: {stages}, gradients: {{zero: {zero}}}, levels: {{kind: groups, ranks: 2}},"
+        f" {common}, skew: {1.0 if 'expert' in parallel else 0.0}", sizes=sizes,
+    )  # fmt: skip
+    alone = made(f"parallel: {{data: 1}}, {common}", sizes=sizes)
+    copies = int(parallel[len("data: ")])
+
+    assert computed(together).sum() == pytest.approx(copies * computed(alone).sum(), rel=1e-3)
+    assert makespan(together, WIRE) > computed(together).max()
