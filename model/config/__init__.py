@@ -30,6 +30,7 @@ from hopforge.model.config.topology import (
     PolarFlyConfig,
     RandomRegularConfig,
     SlimFlyConfig,
+    TiersConfig,
     TopologyConfig,
     TorusConfig,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "SecondLevelConfig",
     "SimulationConfig",
     "SlimFlyConfig",
+    "TiersConfig",
     "TcamConfig",
     "TimingConfig",
     "TopologyConfig",

@@ -30,6 +30,7 @@ from hopforge.model.config.topology import (
     PolarFlyConfig,
     RandomRegularConfig,
     SlimFlyConfig,
+    TiersConfig,
     TopologyConfig,
     TorusConfig,
 )
@@ -119,6 +120,9 @@ def graph_shape(topology: TopologyConfig) -> tuple[str, int, int, int] | None:
     if isinstance(topology, DirectorConfig):
         links = topology.most_ports - topology.hosts_per_router
         return "topology.racks", topology.routers, links, topology.hosts_per_router
+    if isinstance(topology, TiersConfig):
+        links = topology.most_ports - topology.hosts_per_router
+        return "topology.tiers", topology.routers, links, topology.hosts_per_router
     if isinstance(topology, RandomRegularConfig):
         return "topology.routers", topology.routers, topology.degree, topology.hosts_per_router
     if isinstance(topology, LayoutRandomConfig):

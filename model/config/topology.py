@@ -1,5 +1,6 @@
 """Section `topology`: which network the switch is built into."""
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -287,6 +288,60 @@ class DirectorConfig(Section):
         yield from _host_link_problems(self.host_links, "racks", self.racks)
 
 
+class TierConfig(Section):
+    """A tier: units linked with each other; a unit is all routers of the tiers below (in tier 0 a router)."""
+
+    shape: Literal["all_to_all", "ring", "mesh", "torus"]
+    """How units are linked."""
+    sizes: Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], Field(min_length=1, max_length=6)]
+    """Units along each dimension; one number for `all_to_all` and `ring`."""
+    through: Literal["first", "each"] = "each"
+    """Which routers of a unit have the links of this tier: its first one, or each one that has links of the tier
+    below, to the router of the same place in the other unit."""
+    gbps: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    """Rate of a link (default: `timing.link_gbps`)."""
+    latency_ns: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    """Latency of a link (default: `timing.cable_ns`)."""
+
+    @property
+    def units(self) -> int:
+        """Number of units."""
+        return math.prod(self.sizes)
+
+    @property
+    def links(self) -> int:
+        """Most links of a unit."""
+        if self.shape == "all_to_all":
+            return self.units - 1
+        return sum(min(size - 1, 2) for size in self.sizes)
+
+    def problems(self) -> Iterator[Problem]:
+        """Check that shapes of one dimension have one size."""
+        if self.shape in ("all_to_all", "ring") and len(self.sizes) > 1:
+            yield Problem("sizes", f"must be one number for shape={self.shape}, not {len(self.sizes)}")
+
+
+class TiersConfig(Section):
+    """Tiers, one around the other, each with its shape, rate and latency: ExaNeSt's hybrid network."""
+
+    kind: Literal["tiers"]
+    """Tiers around each other."""
+    tiers: Annotated[tuple[TierConfig, ...], Field(min_length=1, max_length=8)]
+    """From the innermost one outwards."""
+    hosts_per_router: Annotated[int, Field(ge=1, le=256)] = 1
+    """Hosts at every router."""
+
+    @property
+    def routers(self) -> int:
+        """Number of routers."""
+        return math.prod(tier.units for tier in self.tiers)
+
+    @property
+    def most_ports(self) -> int:
+        """Ports of the first router, which has links of every tier."""
+        return self.hosts_per_router + sum(tier.links for tier in self.tiers)
+
+
 class RandomRegularConfig(Section):
     """Random regular graph: every router has the same number of links, all such graphs are about equally likely."""
 
@@ -366,6 +421,7 @@ TopologyConfig = Annotated[
     | DragonflyPlusConfig
     | ClosConfig
     | DirectorConfig
+    | TiersConfig
     | RandomRegularConfig
     | LayoutRandomConfig
     | EdgeListConfig,
@@ -374,6 +430,6 @@ TopologyConfig = Annotated[
 
 #: kinds whose switches find their way by tables: the whole address is the key
 TABLE_KINDS = (
-    "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "clos", "director", "random_regular",
-    "layout_random", "edge_list",
+    "fully_connected", "hyperx", "slim_fly", "polarfly", "dragonfly_plus", "clos", "director", "tiers",
+    "random_regular", "layout_random", "edge_list",
 )  # fmt: skip

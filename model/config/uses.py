@@ -28,7 +28,8 @@ def _network(config: Config) -> Sections:
     if config.router.model == "packet":
         return {"router", "routing", "packet", "traffic", "simulation", "failed"}
     program = {"workload"} if config.traffic.source == "program" else set()
-    return {"router", "traffic", "simulation", "failed", *_routing(config), *_engines(config), *program}
+    speeds = {"timing"} if config.topology.kind == "tiers" else set()
+    return {"router", "traffic", "simulation", "failed", *_routing(config), *_engines(config), *program, *speeds}
 
 
 def _app(config: Config) -> Sections:

@@ -19,6 +19,7 @@ from hopforge.model.network.parts.reply_arrays import Replies
 from hopforge.model.network.parts.trail_tables import Acknowledges
 from hopforge.model.topology import Topology
 from hopforge.model.topology.link_times import input_queued_cycles, port_values
+from hopforge.model.topology.tiers import cycles_per_flit, has_speeds, link_ns
 
 ALLOCATORS = {"input_first": INPUT_FIRST, "output_first": OUTPUT_FIRST, "islip": OUTPUT_FIRST, "wavefront": WAVEFRONT}
 VC_ALLOCATORS = ALLOCATORS | {"free_queue": FREE_QUEUE}
@@ -57,7 +58,7 @@ class RouterParameters:
     credit_delay_cycles: int = 0
     link_latency_cycles: Any = 1
     host_latency_cycles: int = 1
-    cycles_per_flit: int = 1
+    cycles_per_flit: Any = 1
     deadlock_cycles: int = 5000
     lookup: RouteLookup | None = None
 
@@ -86,7 +87,7 @@ class RouterParameters:
             ("rc_cycles", self.rc_cycles >= 0, "at least 0", self.rc_cycles),
             ("credit_delay_cycles", self.credit_delay_cycles >= 0, "at least 0", self.credit_delay_cycles),
             ("host_latency_cycles", self.host_latency_cycles >= 1, "at least 1", self.host_latency_cycles),
-            ("cycles_per_flit", self.cycles_per_flit >= 1, "at least 1", self.cycles_per_flit),
+            ("cycles_per_flit", np.min(self.cycles_per_flit) >= 1, "at least 1", self.cycles_per_flit),
         ]
         for name, fine, limit, value in checks:
             if not fine:
@@ -179,6 +180,14 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
         latency = port_values(topology, between, far, between)
     if topology.link_cycles is not None:
         latency = np.where(topology.link_cycles > 0, topology.link_cycles, between)
+    speeds: dict[str, Any] = {}
+    if has_speeds(topology):
+        timing = config.timing
+        cycle = router.cycle_ns or config.traffic.flit_bytes * 8 / timing.link_gbps
+        more = np.rint((link_ns(topology, timing.cable_ns) - timing.cable_ns) / cycle).astype(np.int64)
+        latency = np.maximum(between + more, 1)
+        flit = cycles.get("cycles_per_flit", router.cycles_per_flit)
+        speeds["cycles_per_flit"] = flit * cycles_per_flit(topology, timing.link_gbps)
     simulated = {field.name for field in dataclasses.fields(RouterParameters)} - {"link_latency_cycles"}
-    values = router.model_dump(include=simulated) | {k: v for k, v in cycles.items() if k in simulated}
+    values = router.model_dump(include=simulated) | {k: v for k, v in cycles.items() if k in simulated} | speeds
     return RouterParameters(link_latency_cycles=latency, deadlock_cycles=config.simulation.deadlock_cycles, **values)

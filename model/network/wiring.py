@@ -58,7 +58,7 @@ def wired_records(
     output_vc["credits"] = output_vc["depth"] = B
     input_port["router"], input_port["port"] = np.arange(NP) // P, np.arange(NP) % P
     output_port["flit_time"], output_port["return_time"] = 2 + flat_latency, 1 + flat_latency + back
-    output_port["cycles_per_flit"] = router.cycles_per_flit
+    output_port["cycles_per_flit"] = np.broadcast_to(router.cycles_per_flit, latency.shape).reshape(-1)
     output_port["first"] = np.arange(NP) // P * P
     credit_time = np.zeros(NP, np.int64)
     _connect_routers(topology, records, V)

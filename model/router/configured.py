@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopforge.model.config import Config
+from hopforge.model.config import Config, TiersConfig
 from hopforge.model.errors import UserError
 from hopforge.model.lookup.params import LookupParams
 from hopforge.model.network.settings import router_parameters
@@ -34,6 +34,8 @@ def _check(config: Config) -> None:
     router = config.router
     if router.cycles_per_flit != 1:
         raise UserError(f"router.cycles_per_flit must be 1 in hardware, not {router.cycles_per_flit}")
+    if isinstance(config.topology, TiersConfig) and any(tier.gbps is not None for tier in config.topology.tiers):
+        raise UserError("topology.tiers: links have one rate in hardware; remove gbps")
     if router.hold_switch:
         raise UserError("router.hold_switch must be false in hardware, not true")
     if router.switching == "saf":

@@ -24,6 +24,7 @@ from hopforge.model.topology.limits import check_addresses
 from hopforge.model.topology.polarfly import build_polarfly
 from hopforge.model.topology.random_graph import build_layout_random, build_random_regular
 from hopforge.model.topology.slim_fly import build_slim_fly
+from hopforge.model.topology.tiers import build_tiers
 
 __all__ = ["TOPOLOGIES", "Channels", "Topology", "TopologyError", "build", "check_addresses", "read_edges"]
 
@@ -40,6 +41,7 @@ TOPOLOGIES: dict[str, Callable[..., Topology]] = {
     "dragonfly_plus": build_dragonfly_plus,
     "clos": build_clos,
     "director": build_director,
+    "tiers": build_tiers,
     "random_regular": build_random_regular,
     "layout_random": build_layout_random,
     "edge_list": build_edge_list,

@@ -8,6 +8,7 @@ from hopforge.model.config import Config, ConfigError
 from hopforge.model.free_memory import refuse_beyond_memory
 from hopforge.model.topology import Topology, TopologyError, build
 from hopforge.model.topology.failed import refuse_failed
+from hopforge.model.topology.tiers import refuse_speeds
 from hopforge.sim.bounds.ideal import ideal_variables
 from hopforge.sim.bounds.permutation import assignment_steps
 from hopforge.sim.bounds.shares import MinimalWays
@@ -61,6 +62,7 @@ def prepare_bounds(config: Config) -> BoundsSetup:
         if value:
             raise ConfigError(f"traffic.{key}: bounds are of patterns, whose rates are known; remove it")
     topology = build(config.topology, config.address)
+    refuse_speeds(topology, "hopforge bounds")
     R = topology.routers
     if R > MAX_ROUTERS:
         raise TopologyError("topology", f"{R} routers; hopforge bounds takes at most {MAX_ROUTERS}")

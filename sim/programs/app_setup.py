@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopforge.model.config import Config
+from hopforge.model.config import Config, TiersConfig
 from hopforge.model.config.workload import ChakraWorkload, ProgramWorkload
 from hopforge.model.errors import UserError
 from hopforge.model.irregular.table_routes import configured_routes
@@ -257,10 +257,16 @@ def sized_router(config: Config) -> Config:
         traffic = config.traffic.model_copy(update={"flit_bytes": FLIT_BYTES})
         config = config.model_copy(update={"traffic": traffic})
     if "buffer_flits" not in config.router.model_fields_set:
-        flits = 2 * (switch_ns(config) + config.timing.cable_ns) / cycle_ns(config)
+        flits = 2 * (switch_ns(config) + _longest_ns(config)) / cycle_ns(config)
         router = config.router.model_copy(update={"buffer_flits": min(1 << ceil(log2(max(flits, 1.0))), MOST_FLITS)})
         config = config.model_copy(update={"router": router})
     return config
+
+
+def _longest_ns(config: Config) -> float:
+    """Return the latency of the longest cable."""
+    tiers = config.topology.tiers if isinstance(config.topology, TiersConfig) else ()
+    return max([config.timing.cable_ns, *(tier.latency_ns or 0.0 for tier in tiers)])
 
 
 def packet_config(config: Config) -> Config:

@@ -11,6 +11,7 @@ from hopforge.model.kernel.compile import kernel
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
+from hopforge.model.topology.tiers import has_speeds, link_gbps, link_ns
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +91,23 @@ def flow_network(
     link = np.empty(int(first[-1]), np.int32)
     _fill_links(paths.first, paths.router, paths.output, number, ports, hosts, np.asarray(destinations), link)
     link[first[:-1]] = sources
-    delay = lengths * switch_ns(config) + (lengths + 1) * config.timing.cable_ns
+    cable = config.timing.cable_ns
+    delay = lengths * switch_ns(config) + (lengths + 1) * cable
+    if has_speeds(topology):
+        last = np.zeros(len(paths.router), np.bool_)
+        last[paths.first[1:] - 1] = True  # leaves to the host
+        more = np.where(last, 0.0, link_ns(topology, cable)[paths.router, paths.output] - cable)
+        delay = delay + np.diff(np.concatenate([[0.0], np.cumsum(more)])[paths.first])
     if config.app.lookup == "cache":
         share = np.concatenate([[0.0], np.cumsum(miss[paths.router, paths.port])])
         delay = delay + config.timing.miss_penalty_ns * np.diff(share[paths.first])
     rate = config.timing.link_gbps * 1e9 / 8
+    capacity = np.full(2 * hosts + len(channels.src_router), rate)
+    if has_speeds(topology):
+        gbps = link_gbps(topology, config.timing.link_gbps)
+        capacity[2 * hosts :] = gbps[channels.src_router, channels.src_port] * 1e9 / 8
     return FlowNetwork(
-        capacity=np.full(2 * hosts + len(channels.src_router), rate),
+        capacity=capacity,
         route_first=first,
         route_link=link,
         latency_s=delay * 1e-9,

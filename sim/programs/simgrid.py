@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hopforge.model.config import Config
 from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.topology.base import Topology, TopologyError
+from hopforge.model.topology.tiers import has_speeds, link_gbps, link_ns
 from hopforge.sim.programs.flow_network import switch_ns
 
 #: most hosts of a platform that lists the route of every pair
@@ -78,7 +79,14 @@ def simgrid_text(
     ends = [(f"h{host}", f"r{router}") for host, router in enumerate(topology.host_router.tolist())]
     ends = [way for a, b in ends for way in ((a, b), (b, a))]
     lines += [f'<link id="{a}-{b}" {outer}' for a, b in ends]
-    lines += [f'<link id="{channel.name}" {inner}' for channel in channels]
+    if has_speeds(topology):
+        gbps, cable = link_gbps(topology, timing.link_gbps), link_ns(topology, timing.cable_ns)
+        for each in channels:
+            at = each.source, each.port
+            inner = f'bandwidth="{gbps[at]:.12g}Gbps" latency="{cable[at] + delay:.12g}ns"/>'
+            lines.append(f'<link id="{each.name}" {inner}')
+    else:
+        lines += [f'<link id="{channel.name}" {inner}' for channel in channels]
     if full:
         lines += _full_routes(topology, config, chosen, channels)
     else:

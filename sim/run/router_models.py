@@ -6,7 +6,7 @@ The commands ask here and know no model. To add one, write a `sim.run.model_runs
 
 from dataclasses import dataclass
 
-from hopforge.model.config import Config
+from hopforge.model.config import Config, TiersConfig
 from hopforge.model.errors import UserError
 
 
@@ -64,4 +64,8 @@ def router_model(config: Config, command: str) -> RouterModel:
     model = ROUTER_MODELS[config.router.model]
     if command not in model.able:
         raise refuse(model, f"hopforge {command}")
+    tiers = config.topology.tiers if isinstance(config.topology, TiersConfig) else ()
+    if model.name != "input_queued" and any(tier.gbps or tier.latency_ns is not None for tier in tiers):
+        what = f"router.model {model.name}"
+        raise UserError(f"topology.tiers: {what} takes all links as alike; remove gbps and latency_ns")
     return model
