@@ -70,7 +70,6 @@ from hopforge.model.routing.reachable_kernel import (
     walk,
 )
 
-
 #: channels whose dependencies are listed at a time
 BLOCK = 1 << 16
 
