@@ -79,11 +79,12 @@ def _routing_words(config: Config, proof: str) -> str:
     words = ""
     if config.failed.none and config.traffic.acknowledge is None:
         words = routing_plan(config, network_topology(config)).words
-    if not (words or proof):
-        return ""
-    verdict = f"proved free of deadlock {proof}".rstrip()
     if not config.routing.check:
         verdict = "not proved (routing.check: false)"
+    elif words or proof:
+        verdict = f"proved free of deadlock {proof}".rstrip()
+    else:
+        return ""
     return "; ".join(part for part in (f"{config.routing.algorithm}: {verdict}", words) if part)
 
 

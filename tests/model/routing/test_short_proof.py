@@ -240,6 +240,21 @@ def test_what_has_no_short_proof_gets_the_full_one() -> None:
     assert prove_routing(case.topology, plan, state, "x", whole=0).startswith("on the whole network")
 
 
+def test_what_is_too_large_is_refused_at_once_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    torus = grid_of("torus", TORUS)
+    case = case_of(without_failed(torus, FailedConfig(links=((0, 1),))), "dor", 2)
+    plan = case.prepare(case.topology)
+    state = case.state(case.topology, plan)
+    # 48 destinations, and packets begin at 48 routers
+    monkeypatch.setattr("hopforge.model.routing.reachable.MAX_EVALUATIONS", 48 * 48 - 1)
+    monkeypatch.setattr("hopforge.model.routing.reachable.walk", None)
+    with pytest.raises(DeadlockError, match=r"not proved free of deadlock.*no short proof by symmetry: links have f"):
+        prove_routing(case.topology, plan, state, "dor", whole=0)
+    monkeypatch.setattr("hopforge.model.routing.reachable.MAX_EVALUATIONS", 48 * 48)
+    with pytest.raises(TypeError, match="NoneType"):
+        prove_routing(case.topology, plan, state, "dor", whole=0)
+
+
 def test_an_unsafe_part_is_named() -> None:
     unsafe = with_entries(prepared("dor", 2), {5: 1})  # both classes on VC 0
     case = Case("", grid_of("torus", (5, 5, 5)), unsafe, RouterParameters(vcs=2))

@@ -1,6 +1,6 @@
 """Failures in the middle of a run of input-output-queued routers: as the golden, and everything accounted for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from hopforge.model.network.core.records import HOST_VC_BITS
 from hopforge.model.routing import RoutingError, RoutingPlan
 from hopforge.model.routing.configured import routing_plan
 from hopforge.model.routing.deadlock import check_routing
+from hopforge.model.routing.short_proof import prove_routing
 from hopforge.model.topology.configured import network_topology
 from hopforge.model.topology.link_times import queued_times
 from hopforge.sim.failures.input_output_queued import DOWN, InputOutputQueuedFailures
@@ -323,11 +324,15 @@ def test_a_trace_tells_where_a_packet_was_set_aside() -> None:
 def test_every_state_of_the_network_is_proved_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     links = []
 
-    def counted(topology: Any, *arguments: Any, **more: Any) -> None:
-        links.append(int((topology.peer_router >= 0).sum()))
-        check_routing(topology, *arguments, **more)
+    def counted(prove: Callable[..., Any]) -> Callable[..., Any]:
+        def proved(topology: Any, *arguments: Any, **more: Any) -> Any:
+            links.append(int((topology.peer_router >= 0).sum()))
+            return prove(topology, *arguments, **more)
 
-    monkeypatch.setattr("hopforge.sim.run.simulation.check_routing", counted)
+        return proved
+
+    monkeypatch.setattr("hopforge.sim.run.simulation.prove_routing", counted(prove_routing))
+    monkeypatch.setattr("hopforge.sim.run.simulation.check_routing", counted(check_routing))
     run = Simulation(configure(DRAGONFLY % (4, 2), "q_adaptive", 5, LINKS % "[0, 4], [9, 17]"), 0.4, 3)
     whole = int((run.topology.peer_router >= 0).sum())
     assert links == [whole, whole - 4, whole]

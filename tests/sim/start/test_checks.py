@@ -67,6 +67,17 @@ def test_check_refuses_what_net_refuses(tmp_path: Path, name: str) -> None:
     assert reason in said
 
 
+def test_check_says_how_a_routing_was_proved(tmp_path: Path) -> None:
+    text = "name: x\ntopology: {{kind: torus, radices: {}}}\nrouting: {{algorithm: dor{}}}\nrouter: {{vcs: 2}}\n"
+    large = [13, 13, 13]  # 2197 routers
+    _, said = run(tmp_path, text.format(large, ""), "check", "FILE", "--for", "net")
+    assert "routing dor: proved free of deadlock by symmetry: every two of its 3 dimensions" in said
+    _, said = run(tmp_path, text.format([4, 4, 4], ""), "check", "FILE")
+    assert "routing dor: proved free of deadlock on the whole network: " in said
+    _, said = run(tmp_path, text.format(large, ", check: false"), "check", "FILE", "--for", "net")
+    assert "routing dor: not proved (routing.check: false) good for net" in said
+
+
 def test_check_names_the_commands(tmp_path: Path) -> None:
     status, said = run(tmp_path, MESH, "check", "FILE")
     assert status == 0
