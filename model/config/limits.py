@@ -234,8 +234,9 @@ def _host_numbers(topology: TopologyConfig, address: AddressConfig) -> Iterator[
     shape = graph_shape(topology)
     assert shape is not None
     key, routers, _, terminals = shape
-    own = isinstance(topology, DragonflyPlusConfig | ClosConfig | DirectorConfig)
-    hosts = topology.hosts if own else routers * terminals
+    hosts = routers * terminals
+    if isinstance(topology, DragonflyPlusConfig | ClosConfig | DirectorConfig):
+        hosts = topology.hosts
     if hosts > 1 << address.width_bits:
         yield Problem(
             key,

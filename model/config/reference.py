@@ -52,18 +52,25 @@ def _section(path: str, section: dict[str, Any], definitions: dict[str, Any]) ->
     for key, node in section["properties"].items():
         default = "required" if key in required else default_words(node.get("default"))
         meaning = " ".join(node.get("description", "").split())  # a row of a table is one line
+        values = kind_words(node, definitions)
+        if len(values) > _WIDTH:
+            notes.append(_note(f"- `{key}` is one of {values}."))
+            values = _beginning(values)
         if len(meaning) > _WIDTH:
-            notes.append(textwrap.fill(
-                f"- `{key}`: {meaning}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-            ))  # fmt: skip
+            notes.append(_note(f"- `{key}`: {meaning}"))
             meaning = _beginning(meaning)
-        yield f"| `{key}` | {kind_words(node, definitions)} | {default} | {meaning} |\n"
+        yield f"| `{key}` | {values} | {default} | {meaning} |\n"
     if notes:
         yield "\n" + "\n".join(notes) + "\n"
     for key, node in section["properties"].items():
         listed = "[]" if "items" in node else ""
         for inner in inner_sections(node.get("items", node), definitions):
             yield from _section(f"{path}.{key}{listed}" if path else f"{key}{listed}", inner, definitions)
+
+
+def _note(text: str) -> str:
+    """Return a point of the list below a table."""
+    return textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _beginning(meaning: str) -> str:
