@@ -18,8 +18,8 @@ from hopforge.model.kernel.compile import kernel
 from hopforge.model.workload.agreement import ROOTED, listed, same_calls
 from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, UNKNOWN, CallTable, RankCalls
 from hopforge.model.workload.collectives import CUT_ALLREDUCE
-from hopforge.model.workload.expanded_collectives import expanded
-from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
+from hopforge.model.workload.expanded_collectives import Transfers, alike_operations, expanded, is_large, transfers_of
+from hopforge.model.workload.operations import POST, RECEIVE, SEND
 from hopforge.model.workload.trace import COLLECTIVES, DATATYPES, Action, Trace, TraceError
 
 MAX_PACKETS = 1 << 30
@@ -144,6 +144,19 @@ OPERATIONS: dict[str, tuple[str, Callable[[_Call, int], Sizes]]] = {
 }
 
 
+def _algorithm(call: _Call, collectives: CollectivesConfig) -> tuple[str, str, int, Sizes]:
+    """Return operation, algorithm and root of a call, and the bytes of its blocks."""
+    name = call.actions[0].name
+    operation, block_bytes = OPERATIONS[name]
+    algorithm = getattr(collectives, operation)
+    if name == "alltoallv" and algorithm == "bruck":
+        algorithm = "pairwise"
+    if operation == "allreduce" and algorithm in CUT_ALLREDUCE:
+        block_bytes = _pieces
+    root = call.actions[0].root if name in ROOTED else 0
+    return operation, algorithm, root, block_bytes(call, root)
+
+
 def waiting_text(program: Program, trace: Trace, waiting: NDArray[np.integer], at: NDArray[np.integer]) -> str:
     """Say which ranks wait for what: ``2 of 4 ranks wait: rank 0 waits for …``.
 
@@ -189,6 +202,8 @@ def compile_program(trace: Trace, collectives: CollectivesConfig) -> Program:
         Ranks disagree on a collective or its root, or wait for a message that is never sent (with file and line).
     """
     builder = _Builder(trace, collectives)
+    if builder.only is not None:
+        return builder.finish_only(builder.only)
     for rank in range(trace.ranks):
         builder.add_rank(rank)
     return builder.finish()
@@ -198,7 +213,7 @@ class _Builder:
     """Collects operations rank by rank. A message number below 0 stands for a receive that is not matched yet."""
 
     def __init__(self, trace: Trace, collectives: CollectivesConfig) -> None:
-        self.trace = trace
+        self.trace, self.collectives = trace, collectives
         self.defaults = tuple(trace.default_datatype(rank) for rank in range(trace.ranks))
         self.table = CallTable(trace)
         self.parts: list[RankCalls] = []  # per rank
@@ -209,7 +224,8 @@ class _Builder:
         self.sizes: list[NDArray[np.int64]] = []
         self.call_operations: list[tuple[NDArray[np.int64], ...]] = []
         self.collective_messages = 0
-        for call in self.calls:
+        self.only = self._only_large(collectives)
+        for call in self.calls if self.only is None else ():
             self._expand(call, collectives)
 
     def _collect_calls(self) -> list[_Call]:
@@ -240,15 +256,35 @@ class _Builder:
             called.sort()
         return found
 
+    def _only_large(self, collectives: CollectivesConfig) -> Transfers | None:
+        """Return the messages of the one large collective that is all that happens, if that is so.
+
+        Its operations are written once, in their place: memory that is new costs more time than what fills it.
+        """
+        names = [action.name for action in self.trace.calls if action.name not in ("init", "finalize")]
+        if len(self.calls) != 1 or len(names) != 1 or any(action.amount > 0 for action in self.trace.calls):
+            return None
+        operation, algorithm, root, _ = _algorithm(self.calls[0], collectives)
+        if not is_large(operation, algorithm, self.trace.ranks) or len(self.calls[0].members) < self.trace.ranks:
+            return None
+        return transfers_of(operation, algorithm, self.trace.ranks, root)
+
+    def finish_only(self, transfers: Transfers) -> Program:
+        """Return the program of `_only_large`."""
+        ranks, call = self.trace.ranks, self.calls[0]
+        kind, operand = alike_operations(ranks, transfers)
+        each = len(kind) // ranks
+        where = np.array([called[0][0] for called in self.called], np.int32)
+        alike = bool((where == where[0]).all())
+        return Program(
+            ranks=ranks, first=np.arange(ranks + 1, dtype=np.int64) * each, kind=kind, operand=operand,
+            action=np.broadcast_to(where[0], len(kind)) if alike else np.repeat(where, each), amount=np.empty(0),
+            source=transfers.source, destination=transfers.destination,
+            size_bytes=transfers.sizes(_algorithm(call, self.collectives)[3]),
+        )
+
     def _expand(self, call: _Call, collectives: CollectivesConfig) -> None:
-        name = call.actions[0].name
-        operation, block_bytes = OPERATIONS[name]
-        algorithm = getattr(collectives, operation)
-        if name == "alltoallv" and algorithm == "bruck":
-            algorithm = "pairwise"
-        if operation == "allreduce" and algorithm in CUT_ALLREDUCE:
-            block_bytes = _pieces
-        root = call.actions[0].root if name in ROOTED else 0
+        operation, algorithm, root, block_bytes = _algorithm(call, collectives)
         found = expanded(operation, algorithm, len(call.actions), root)
         transfers = found.transfers
         if len(transfers.source):
@@ -256,7 +292,7 @@ class _Builder:
             members = np.array(call.members, np.int32)
             self.sources.append(transfers.source if everybody else members[transfers.source])
             self.destinations.append(transfers.destination if everybody else members[transfers.destination])
-            self.sizes.append(transfers.sizes(block_bytes(call, root)))
+            self.sizes.append(transfers.sizes(block_bytes))
         base = self.collective_messages
         self.collective_messages += len(transfers.source)
         self.call_operations.append(tuple(part + KINDS * base if base else part for part in found.operations))
@@ -323,7 +359,8 @@ class _Builder:
         if len(sends):
             self._check_room(sends, receives, matched)
         first = np.concatenate([[0], np.cumsum([len(part.operation) for part in self.parts])]).astype(np.int64)
-        kind, operand, action = np.empty(first[-1], np.int8), np.empty(first[-1], np.int64), np.empty(first[-1], np.int32)
+        kind, operand = np.empty(first[-1], np.int8), np.empty(first[-1], np.int64)
+        action = np.empty(first[-1], np.int32)
         self.call_operations.clear()
         for rank, part in enumerate(self.parts):
             chosen = slice(first[rank], first[rank + 1])
