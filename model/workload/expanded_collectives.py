@@ -37,7 +37,7 @@ class Transfers(NamedTuple):
     first_block : ndarray, int64[transfer + 1]
         Where those of a transfer start; empty: each has one.
     optional, silent : ndarray, bool[transfer]
-        May be left out; have no block. Empty: none.
+        May be left out; have no block. Of `REGULAR` empty: none.
     """
 
     round_first: NDArray[np.int64]
@@ -55,7 +55,7 @@ class Transfers(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """A collective: its messages, and the operations of each rank (transfer · KINDS + kind)."""
+    """A collective: its messages, and the operations of each rank (transfer · KINDS + kind), if they were wanted."""
 
     transfers: Transfers
     operations: tuple[NDArray[np.int64], ...]
@@ -140,7 +140,7 @@ def _regular(ranks: int, sends: _Sends, times: int) -> Transfers:
         destination[step], blocks[step] = sends(ranks, step, ring)
     return Transfers(
         np.arange(rounds + 1, dtype=np.int64) * ranks, source.reshape(-1), destination.reshape(-1), blocks.reshape(-1),
-        np.empty(0, np.int64), np.empty(0, np.bool_), np.zeros(rounds * ranks, np.bool_),
+        np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.bool_),
     )
 
 
@@ -164,7 +164,7 @@ def _operate(round_first, source, destination, at, operation):  # type: ignore[n
 
 
 @kernel
-def _operate_alike(ranks, destination, operation):  # type: ignore[no-untyped-def]
+def _operate_alike(ranks, destination, kind, operand):  # type: ignore[no-untyped-def]
     """Do the same where in a round each rank sends one message, in order, and receives one."""
     rounds = len(destination) // ranks
     came = np.empty((_ROUNDS, ranks), np.int32)  # which rank sends to this one
@@ -177,28 +177,40 @@ def _operate_alike(ranks, destination, operation):  # type: ignore[no-untyped-de
             at = 4 * (rank * rounds + start)
             for i in range(count):
                 base = (start + i) * ranks
-                operation[at] = KINDS * (base + came[i, rank]) + POST
-                operation[at + 1] = KINDS * (base + rank) + SEND
-                operation[at + 2] = KINDS * (base + came[i, rank]) + RECEIVE
-                operation[at + 3] = KINDS * (base + rank) + WAIT_SENT
+                kind[at], kind[at + 1], kind[at + 2], kind[at + 3] = POST, SEND, RECEIVE, WAIT_SENT
+                operand[at] = operand[at + 2] = base + came[i, rank]
+                operand[at + 1] = operand[at + 3] = base + rank
                 at += 4
+
+
+def alike_operations(ranks: int, transfers: Transfers) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """Return kinds and transfers of the operations of all ranks, rank by rank, for one of `REGULAR`."""
+    kind, operand = np.empty(4 * len(transfers.source), np.int8), np.empty(4 * len(transfers.source), np.int64)
+    _operate_alike(ranks, transfers.destination, kind, operand)
+    return kind, operand
+
+
+def is_large(parts: tuple[Part, ...], ranks: int) -> bool:
+    """Whether a collective is one of `REGULAR` that is not kept."""
+    regular = _regular_part(parts)
+    return regular is not None and regular[1] * (ranks - 1) * ranks > KEPT_TRANSFERS
 
 
 def expanded(parts: tuple[Part, ...], ranks: int) -> Expanded:
     """Return messages and operations of a collective, part after part; small ones are kept."""
-    regular = _regular_part(parts)
-    large = regular is not None and regular[1] * (ranks - 1) * ranks > KEPT_TRANSFERS
-    return (_expanded if large else _kept)(parts, ranks)
+    return (_expanded if is_large(parts, ranks) else _kept)(parts, ranks)
 
 
 def _expanded(parts: tuple[Part, ...], ranks: int) -> Expanded:
     transfers = transfers_of(parts, ranks)
     first = np.zeros(ranks + 1, np.int64)
-    operations = np.empty(4 * len(transfers.source), np.int64)
     if _regular_part(parts) is not None:
-        first += np.arange(ranks + 1) * (len(operations) // ranks)
-        _operate_alike(ranks, transfers.destination, operations)
+        first += np.arange(ranks + 1) * (4 * len(transfers.source) // ranks)
+        kind, operations = alike_operations(ranks, transfers)
+        operations *= KINDS
+        operations += kind
     else:
+        operations = np.empty(4 * len(transfers.source), np.int64)
         _count(transfers.source, transfers.destination, first)
         np.cumsum(first, out=first)
         _operate(transfers.round_first, transfers.source, transfers.destination, first[:-1].copy(), operations)

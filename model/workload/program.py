@@ -18,7 +18,7 @@ from hopforge.model.workload.agreement import ROOTED, listed, same_calls
 from hopforge.model.workload.calls import KINDS, LATER_POST, LATER_RECEIVE, UNKNOWN, CallTable, RankCalls
 from hopforge.model.workload.collective_choice import OPERATIONS, Chosen, choose
 from hopforge.model.workload.collective_sizes import VECTORS, Amount, Sizes
-from hopforge.model.workload.expanded_collectives import Transfers, expanded
+from hopforge.model.workload.expanded_collectives import Transfers, alike_operations, expanded, is_large, transfers_of
 from hopforge.model.workload.operations import POST, RECEIVE, SEND
 from hopforge.model.workload.trace import COLLECTIVES, DATATYPES, Action, Trace, TraceError
 
@@ -71,7 +71,9 @@ def _kept(transfers: Transfers, chosen: Chosen, sizes: Sizes) -> NDArray[np.bool
     """Return bool[transfer], which are sent; None: all."""
     if not chosen.skip_empty and not transfers.optional.any():
         return None
-    kept = (sizes > 0) | transfers.silent
+    kept = sizes > 0
+    if len(transfers.silent):
+        kept |= transfers.silent
     if not chosen.skip_empty:
         kept |= ~transfers.optional
     return None if kept.all() else kept
@@ -124,6 +126,13 @@ def _amount(call: _Call, root: int) -> Amount:
     return Amount(action.count, element, np.array(action.counts or (action.count,) * ranks, np.int64) * element)
 
 
+def _chosen(call: _Call, collectives: CollectivesConfig) -> Chosen:
+    """Return how a call is done."""
+    name = call.actions[0].name
+    root = call.actions[0].root if name in ROOTED else 0
+    return choose(collectives, name, len(call.actions), root, _amount(call, root))
+
+
 def waiting_text(program: Program, trace: Trace, waiting: NDArray[np.integer], at: NDArray[np.integer]) -> str:
     """Say which ranks wait for what: ``2 of 4 ranks wait: rank 0 waits for …``.
 
@@ -169,6 +178,8 @@ def compile_program(trace: Trace, collectives: CollectivesConfig) -> Program:
         Ranks disagree on a collective or its root, or wait for a message that is never sent (with file and line).
     """
     builder = _Builder(trace, collectives)
+    if builder.only is not None:
+        return builder.finish_only(builder.only)
     for rank in range(trace.ranks):
         builder.add_rank(rank)
     return builder.finish()
@@ -178,7 +189,7 @@ class _Builder:
     """Collects operations rank by rank. A message number below 0 stands for a receive that is not matched yet."""
 
     def __init__(self, trace: Trace, collectives: CollectivesConfig) -> None:
-        self.trace = trace
+        self.trace, self.collectives = trace, collectives
         self.defaults = tuple(trace.default_datatype(rank) for rank in range(trace.ranks))
         self.table = CallTable(trace)
         self.parts: list[RankCalls] = []  # per rank
@@ -189,7 +200,8 @@ class _Builder:
         self.sizes: list[NDArray[np.int64]] = []
         self.call_operations: list[tuple[NDArray[np.int64], ...]] = []
         self.collective_messages = 0
-        for call in self.calls:
+        self.only = self._only_large(collectives)
+        for call in self.calls if self.only is None else ():
             self._expand(call, collectives)
 
     def _collect_calls(self) -> list[_Call]:
@@ -220,10 +232,35 @@ class _Builder:
             called.sort()
         return found
 
+    def _only_large(self, collectives: CollectivesConfig) -> Transfers | None:
+        """Return the messages of the one large collective that is all that happens, if that is so.
+
+        Its operations are written once, in their place: memory that is new costs more time than what fills it.
+        """
+        names = [action.name for action in self.trace.calls if action.name not in ("init", "finalize")]
+        if len(self.calls) != 1 or len(names) != 1 or any(action.amount > 0 for action in self.trace.calls):
+            return None
+        chosen, ranks = _chosen(self.calls[0], collectives), self.trace.ranks
+        if not is_large(chosen.parts, ranks) or chosen.skip_empty or self.calls[0].members != tuple(range(ranks)):
+            return None
+        return transfers_of(chosen.parts, ranks)
+
+    def finish_only(self, transfers: Transfers) -> Program:
+        """Return the program of `_only_large`."""
+        ranks, call = self.trace.ranks, self.calls[0]
+        kind, operand = alike_operations(ranks, transfers)
+        each = len(kind) // ranks
+        where = np.array([called[0][0] for called in self.called], np.int32)
+        alike = bool((where == where[0]).all())
+        return Program(
+            ranks=ranks, first=np.arange(ranks + 1, dtype=np.int64) * each, kind=kind, operand=operand,
+            action=np.broadcast_to(where[0], len(kind)) if alike else np.repeat(where, each), amount=np.empty(0),
+            source=transfers.source, destination=transfers.destination,
+            size_bytes=transfers.sizes(_chosen(call, self.collectives).sizes(ranks)),
+        )
+
     def _expand(self, call: _Call, collectives: CollectivesConfig) -> None:
-        name, ranks = call.actions[0].name, len(call.actions)
-        root = call.actions[0].root if name in ROOTED else 0
-        chosen = choose(collectives, name, ranks, root, _amount(call, root))
+        ranks, chosen = len(call.actions), _chosen(call, collectives)
         found = expanded(chosen.parts, ranks)
         transfers, operations = found.transfers, found.operations
         count = len(transfers.source)
@@ -305,7 +342,8 @@ class _Builder:
         if len(sends):
             self._check_room(sends, receives, matched)
         first = np.concatenate([[0], np.cumsum([len(part.operation) for part in self.parts])]).astype(np.int64)
-        kind, operand, action = np.empty(first[-1], np.int8), np.empty(first[-1], np.int64), np.empty(first[-1], np.int32)
+        kind, operand = np.empty(first[-1], np.int8), np.empty(first[-1], np.int64)
+        action = np.empty(first[-1], np.int32)
         self.call_operations.clear()
         for rank, part in enumerate(self.parts):
             chosen = slice(first[rank], first[rank + 1])

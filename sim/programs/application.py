@@ -174,7 +174,9 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
             f"workload: the program cannot end: after {run.state.clock[0]:.6g} s nothing is under way and"
             f" {waiting_text(placed.program, placed.trace, waiting, rank['at'])}"
         )
-    latency = (message["arrived"] - message["began"])[run.remote]
+    latency = message["arrived"] - message["began"]
+    if not (remote := run.remote).all():
+        latency = latency[remote]
     return _result(
         setup, backend="embedded", latency=latency, cpu=cpu, finish=rank["finished"], waiting=rank["waited"],
         computing=rank["computed"], miss_share=run.cache_use.miss_share, visits=_visits(setup),

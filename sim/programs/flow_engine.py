@@ -13,7 +13,7 @@ from hopforge.model.topology import Topology
 from hopforge.model.workload.operations import COMPUTE, SLEEP
 from hopforge.sim.programs.cache_delays import CacheUse, cache_use
 from hopforge.sim.programs.flow_kernel import FULL, SLICE, STUCK, advance, begin
-from hopforge.sim.programs.flow_messages import pairs_between, pairs_of, private_routes, set_messages, set_routes
+from hopforge.sim.programs.flow_messages import new_messages, private_routes, set_routes
 from hopforge.sim.programs.flow_network import FlowNetwork, flow_network
 from hopforge.sim.programs.flow_state import (
     BASE,
@@ -24,12 +24,12 @@ from hopforge.sim.programs.flow_state import (
     HOST,
     LINK,
     LINKS,
-    MESSAGE,
     NUMBERS,
     RANK,
     ROUTE,
     FlowState,
 )
+from hopforge.sim.traffic.host_pairs import host_pairs
 from hopforge.sim.traffic.placed import PlacedProgram
 
 #: points in time between two looks at the keyboard
@@ -68,16 +68,11 @@ class FlowRun:
         known_routes: Routes | SpreadRoutes | None = None,
     ) -> None:
         program, hosts = placed.program, topology.hosts
-        if topology.host_links == 1:
-            pairs, number = pairs_of(program, placed.host, hosts)
-        else:
-            pairs, number = pairs_between(placed.source_host, placed.destination_host, hosts)
+        pairs = host_pairs(placed, hosts)
         #: what the routing caches do
         self.cache_use = cache_use(config, topology, placed) if use is None else use
-        network = flow_network(config, topology, pairs // hosts, pairs % hosts, self.cache_use.miss, known_routes)
-        message = np.zeros(program.messages, MESSAGE)
-        set_messages(message, program, number, config.app.buffered_bytes, config.app.eager_bytes)
-        routes = _routes(config, network, pairs // hosts)
+        network = flow_network(config, topology, pairs.source, pairs.destination, self.cache_use.miss, known_routes)
+        routes = _routes(config, network, pairs.source)
         bounded = bool(np.isfinite(routes["bound"]).any())
         self.hops = int((routes["last"] - routes["first"]).max(initial=1)) + bounded
         links = len(network.capacity)
@@ -99,12 +94,13 @@ class FlowRun:
             destination=program.destination,
             size=program.size_bytes,
             duration=_durations(config, placed),
-            message=message,
+            message=new_messages(program, pairs.number, config.app.buffered_bytes, config.app.eager_bytes),
             flow=np.zeros(slots, FLOW),
             rank=rank,
             route=routes,
             link=link,
             host=host,
+            next=np.zeros(program.messages if len(host) else 0, np.int32),
             route_link=network.route_link,
             way=np.zeros(slots * self.hops, np.int32),
             near=np.zeros((slots * self.hops, 2), np.int32),
@@ -123,19 +119,19 @@ class FlowRun:
             clock=np.array([0.0, config.app.envelope_bytes]),
         )
         self.state.numbers[[FREE, LINKS, BASE]] = slots, links, base
-        #: routes of messages, int32[message] (-1: both ranks are on one host), and the switches on them, int64[route]
-        self.route, self.route_switches = number, network.switches
+        #: switches on each route
+        self.route_switches = network.switches
         self._compile()  # which is no part of a run's processor time
 
     @property
     def remote(self) -> NDArray[np.bool_]:
         """Messages that go through the network, bool[message]."""
-        return self.route >= 0
+        return np.asarray(self.state.message["route"] >= 0)
 
     @property
     def switches(self) -> NDArray[np.int64]:
         """Switches on the way of each message through the network."""
-        found: NDArray[np.int64] = self.route_switches[self.route[self.remote]]
+        found: NDArray[np.int64] = self.route_switches[self.state.message["route"][self.remote]]
         return found
 
     def _compile(self) -> None:

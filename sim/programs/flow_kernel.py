@@ -10,7 +10,7 @@ from typing import Any
 from hopforge.model.kernel.compile import WITHOUT_COUNTS, inlined, kernel
 from hopforge.model.workload.operations import POST, RECEIVE, SEND, WAIT_SENT
 from hopforge.sim.programs.flow_events import drop, put, take_first
-from hopforge.sim.programs.flow_sharing import advance_clock, insert, link_item, remove, renew_event, share
+from hopforge.sim.programs.flow_sharing import advance_clock, insert, remove, renew_event, share
 from hopforge.sim.programs.flow_state import (
     ALONE,
     ARRIVED,
@@ -70,7 +70,6 @@ def note_arrival(s, m):  # type: ignore[no-untyped-def]
 def _arrive(s, slot):  # type: ignore[no-untyped-def]
     """Let a message that has left its links be there."""
     m = s.flow[slot].message
-    s.message[m].slot = -1
     s.free[s.numbers[FREE]] = slot
     s.numbers[FREE] += 1
     s.news[s.numbers[NEWS]] = m
@@ -123,7 +122,6 @@ def _meet(s, slot, now, hops):  # type: ignore[no-untyped-def]
 def _depart(s, m, slot, hops):  # type: ignore[no-untyped-def]
     """Let a message wait for the latency of its route, and share bandwidth then."""
     now, route = s.clock[0], s.message[m].route
-    s.message[m].slot = slot
     s.flow[slot].message, s.flow[slot].held = m, 0.0
     if s.route[route].private and s.route[route].busy == 0:
         if s.route[route].alone < 0 or now + s.route[route].latency >= s.route[route].until:
@@ -148,14 +146,14 @@ def start_message(s, m, hops):  # type: ignore[no-untyped-def]
         _depart(s, m, s.free[s.numbers[FREE]], hops)
         return
     host = s.route[s.message[m].route].host
-    s.message[m].phase, s.message[m].next = LATENCY, -1
+    s.message[m].phase, s.next[m] = LATENCY, -1
     if s.host[host].sends < 0:
         _inject(s, m, host, hops)
         return
     if s.host[host].last < 0:
         s.host[host].first = m
     else:
-        s.message[s.host[host].last].next = m
+        s.next[s.host[host].last] = m
     s.host[host].last = m
 
 
@@ -195,7 +193,7 @@ def _next_of_host(s, host, hops):  # type: ignore[no-untyped-def]
     m = s.host[host].first
     s.host[host].sends = -1
     if m >= 0:
-        s.host[host].first = s.message[m].next
+        s.host[host].first = s.next[m]
         if s.host[host].first < 0:
             s.host[host].last = -1
         _inject(s, m, host, hops)
@@ -252,7 +250,7 @@ def _run_rank(s, rank, hops):  # type: ignore[no-untyped-def]
     at, last = s.rank[rank].at, s.rank[rank].last
     while at < last:
         kind, m = s.kind[at], s.operand[at]
-        if kind == SEND or kind == POST:
+        if kind in (SEND, POST):
             phase, starts = s.message[m].phase, False
             if kind == POST:
                 starts = phase == SENT
@@ -273,7 +271,7 @@ def _run_rank(s, rank, hops):  # type: ignore[no-untyped-def]
                 s.message[m].phase = POSTED
             if starts:
                 start_message(s, m, hops)
-        elif kind == RECEIVE or kind == WAIT_SENT:
+        elif kind in (RECEIVE, WAIT_SENT):
             if s.message[m].phase != ARRIVED and not (kind == WAIT_SENT and s.message[m].eager):
                 s.rank[rank].at, s.rank[rank].waits, s.rank[rank].since = at, m, s.clock[0]
                 return True

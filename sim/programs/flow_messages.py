@@ -1,4 +1,4 @@
-"""Messages of a program as the flow engine needs them: their routes, and when they start."""
+"""Messages and routes of a program as the flow engine needs them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,95 +6,49 @@ from numpy.typing import NDArray
 from hopforge.model.kernel.compile import kernel
 from hopforge.model.workload.operations import POST
 from hopforge.model.workload.program import Program
-
-#: most pairs of hosts that have a place of their own in a table; more are sorted
-MOST_PAIRS = 1 << 26
+from hopforge.sim.programs.flow_state import IDLE, MESSAGE
 
 
 @kernel
-def _mark(source, destination, host, hosts, number):  # type: ignore[no-untyped-def]
-    for m in range(len(source)):
-        a, b = host[source[m]], host[destination[m]]
-        if a != b:
-            number[a * hosts + b] = 0
+def _set(number, message):  # type: ignore[no-untyped-def]
+    for m in range(len(message)):
+        message[m].began = message[m].arrived = 0.0
+        message[m].route, message[m].phase, message[m].early, message[m].eager = number[m], IDLE, True, True
 
 
 @kernel
-def _give(source, destination, host, hosts, number, route):  # type: ignore[no-untyped-def]
-    for m in range(len(source)):
-        a, b = host[source[m]], host[destination[m]]
-        route[m] = number[a * hosts + b] if a != b else -1
+def _posted(kind, operand, size, buffered, eager, message):  # type: ignore[no-untyped-def]
+    for at in range(len(kind)):
+        if kind[at] == POST:
+            m = operand[at]
+            message[m].early, message[m].eager = size[m] < buffered, size[m] < eager
 
 
-def pairs_of(
-    program: Program, host: NDArray[np.integer], hosts: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Number the pairs of different hosts between which messages go.
+def new_messages(
+    program: Program, route: NDArray[np.int32], buffered_bytes: int, eager_bytes: int
+) -> NDArray[np.void]:
+    """Return the messages before they begin: their routes, which start when they are sent, and who waits for them.
+
+    Nobody knows when a rank that receives from anywhere is ready: what it gets starts at once.
 
     Parameters
     ----------
     program : Program
-        Its messages.
-    host : ndarray, int[rank]
-        Host of each rank.
-    hosts : int
-        How many there are.
+        Their sizes, and who posts receives.
+    route : ndarray, int32[message]
+        Their routes (-1: both ranks are on one host).
+    buffered_bytes, eager_bytes : int
+        Smaller messages start when they are sent, and let the sender go on.
 
     Returns
     -------
-    pairs : ndarray, int64[pair]
-        source host · hosts + destination host, in increasing order.
-    number : ndarray, int32[message]
-        Pair of each message; -1: both ranks are on one host.
+    ndarray
+        Records `MESSAGE`.
     """
-    if hosts * hosts <= MOST_PAIRS:
-        number = np.empty(program.messages, np.int32)
-        table = np.full(hosts * hosts, -1, np.int32)
-        _mark(program.source, program.destination, host, hosts, table)
-        pairs = np.flatnonzero(table == 0)
-        table[pairs] = np.arange(len(pairs))
-        _give(program.source, program.destination, host, hosts, table, number)
-        return pairs, number
-    return pairs_between(host[program.source], host[program.destination], hosts)
-
-
-def pairs_between(
-    source: NDArray[np.integer], destination: NDArray[np.integer], hosts: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Do what `pairs_of` does with the hosts at both ends of each message, int[message]."""
-    number = np.full(len(source), -1, np.int32)
-    remote = source != destination
-    pairs, found = np.unique((source.astype(np.int64) * hosts + destination)[remote], return_inverse=True)
-    number[remote] = found
-    return pairs, number
-
-
-@kernel
-def _posted(kind, operand, message):  # type: ignore[no-untyped-def]
-    for at in range(len(kind)):
-        if kind[at] == POST:
-            message[operand[at]].early = False
-            message[operand[at]].eager = False
-
-
-@kernel
-def _set(message, number, size, buffered, eager):  # type: ignore[no-untyped-def]
-    for m in range(len(message)):
-        message[m].route, message[m].slot = number[m], -1
-        message[m].early |= size[m] < buffered
-        message[m].eager |= size[m] < eager
-
-
-def set_messages(
-    message: NDArray[np.void], program: Program, number: NDArray[np.int32], buffered_bytes: int, eager_bytes: int
-) -> None:
-    """Set routes of messages, which start as soon as they are sent, and for which no sender waits.
-
-    Nobody knows when a rank that receives from anywhere is ready: what it gets starts at once.
-    """
-    message["early"] = message["eager"] = True
-    _posted(program.kind, program.operand, message)
-    _set(message, number, program.size_bytes, buffered_bytes, eager_bytes)
+    message = np.empty(program.messages, MESSAGE)
+    _set(route, message)
+    _posted(program.kind, program.operand, program.size_bytes, buffered_bytes, eager_bytes, message)
+    return message
 
 
 @kernel

@@ -1,15 +1,15 @@
 """How flows share links: weighted max-min fairness, kept up as flows come and go (docs/definitions/engines.md).
 
 Rates grow in proportion to 1/penalty until a link is full; what that stops stays, the rest grows on (Bertsekas and
-Gallager, "Data Networks", 1992, section 6.5.2). The link that stops a flow is its bottleneck; the flows with the same
-bottleneck are its *group*, and have one rate per weight, the *level* of the link. A group has a clock that advances by
-its level: a flow ends when it shows a time that does not change with the level, so that a new level costs one event, not
-one for each flow.
+Gallager, "Data Networks", 1992, section 6.5.2). The link that stops a flow is its bottleneck. The flows with the same
+bottleneck are its *group*; they have one rate per weight, the *level* of the link. A group has a clock that advances by
+its level. A flow ends when that clock shows a time that does not change with the level: a new level costs one event,
+not one for each flow.
 
 Every flow *reserves* bandwidth on its links, up to a `limit` of its level. A link whose reservations fit into its
 capacity cannot become full before a limit is reached: it need not be looked at. The others, and those with a group, are
-*hard*. Where a flow comes or goes and no other flow of the group has another hard link, one look at the list of the link
-is enough (`_relevel`, `_join`). Else `_solve` fills the groups that depend on each other anew.
+*hard*. Where a flow comes or goes and no flow of the group has another hard link, one look at the list of the link is
+enough (`_relevel`, `_join`). Else `solve` fills the groups that depend on each other anew.
 """
 
 from typing import Any

@@ -16,12 +16,10 @@ EVENTS, FREE, READY, DIRTY, FRESH, EPOCH, DONE, NEWS, LINKS, BASE = range(10)
 NUMBERS = 10
 
 MESSAGE = np.dtype([
-    ("began", "f8"), ("arrived", "f8"), ("route", "i4"), ("slot", "i4"), ("next", "i4"), ("phase", "i1"),
-    ("early", "?"), ("eager", "?"),
+    ("began", "f8"), ("arrived", "f8"), ("route", "i4"), ("phase", "i1"), ("early", "?"), ("eager", "?"),
 ], align=True)
-"""A message: when it was sent and arrived; its route (−1: both ranks on one host); its slot while it is under way (else
-−1); the next in the queue of its host; phase; whether it starts when it is sent (early), and whether nobody waits for it
-to leave (eager)."""
+"""A message: when it was sent and arrived; its route (−1: both ranks on one host); phase; whether it starts when it is
+sent (early), and whether nobody waits for it to leave (eager)."""
 FLOW = np.dtype([
     ("finish", "f8"), ("weight", "f8"), ("limit", "f8"), ("goal", "f8"), ("held", "f8"), ("mark", "i8"),
     ("message", "i4"), ("link", "i4"), ("to", "i4"), ("count", "i4"), ("hard", "i4"),
@@ -42,9 +40,9 @@ ROUTE = np.dtype([
     ("private", "?"),
 ], align=True)
 """A route: its entries in `route_link`; seconds before the first byte; 1/penalty; highest rate (inf: only links set
-one); seconds that a byte is on its way behind the first switch if all buffers are full; rate of a message that is alone;
-end of the last one that is alone; host where it begins; link of least capacity; slot of the last message that is alone
-(−1: none); others under way; whether no other route has one of its links."""
+one); seconds that a byte is on its way behind the first switch if all buffers are full; rate of a message that is
+alone; end of the last one that is alone; host where it begins; link of least capacity; slot of the last message that is
+alone (−1: none); others under way; whether no other route has one of its links."""
 HOST = np.dtype([("began", "f8"), ("buffer", "f8"), ("first", "i4"), ("last", "i4"), ("sends", "i4")], align=True)
 """A host that sends messages one after the other: when the one that leaves began; bytes of it that its buffer at the
 switch holds; first and last that wait, and the one that leaves (−1: none)."""
@@ -76,6 +74,8 @@ class FlowState(NamedTuple):
     message, flow, rank, route, link, host : ndarray
         Records `MESSAGE`, `FLOW`, `RANK`, `ROUTE`, `LINK`, `HOST` (empty unless messages of a host leave one after the
         other). Behind the links of the network: one of each slot, which is its flow's bound, if any flow has one.
+    next : ndarray, int32[message]
+        The next in the queue of its host; empty as `host`.
     route_link : ndarray, int32[...]
         Links of the routes.
     way : ndarray, int32[slot · hops]
@@ -111,6 +111,7 @@ class FlowState(NamedTuple):
     route: NDArray[np.void]
     link: NDArray[np.void]
     host: NDArray[np.void]
+    next: NDArray[np.int32]
     route_link: NDArray[np.int32]
     way: NDArray[np.int32]
     near: NDArray[np.int32]

@@ -8,7 +8,11 @@ from hopforge.model.config.workload import ProgramWorkload
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
+from hopforge.sim.traffic.host_pairs import host_pairs
 from hopforge.sim.traffic.placed import PlacedProgram
+
+#: messages that are counted together: more would need memory that is new
+_CHUNK = 1 << 16
 
 
 def switch_visits(
@@ -19,12 +23,17 @@ def switch_visits(
     Packets have `workload.mtu_bytes`, flits `traffic.flit_bytes`; a message of 0 bytes is one flit.
     """
     assert isinstance(config.workload, ProgramWorkload), "checked by sim.programs.application"
-    source, destination = placed.source_host.astype(np.int64), placed.destination_host.astype(np.int64)
-    remote = source != destination
-    pairs, number = np.unique(source[remote] * topology.hosts + destination[remote], return_inverse=True)
-    switches = routes.paths(pairs // topology.hosts, pairs % topology.hosts).lengths[number]
-    packets, flits = cut(placed.program.size_bytes[remote], config.workload.mtu_bytes, config.traffic.flit_bytes)
-    return int((packets * switches).sum()), int((flits * switches).sum())
+    pairs = host_pairs(placed, topology.hosts)
+    switches = routes.paths(pairs.source, pairs.destination).lengths
+    mtu, flit = config.workload.mtu_bytes, config.traffic.flit_bytes
+    packets, flits = 0, 0
+    for start in range(0, placed.program.messages, _CHUNK):
+        number = pairs.number[start : start + _CHUNK]
+        remote = number >= 0
+        each = cut(placed.program.size_bytes[start : start + _CHUNK][remote], mtu, flit)
+        visits = switches[number[remote]]
+        packets, flits = packets + int((each[0] * visits).sum()), flits + int((each[1] * visits).sum())
+    return packets, flits
 
 
 def cut(

@@ -161,6 +161,7 @@ bench_app.command("dqn")(with_force(bench.bench_dqn))
 bench_app.command("net")(with_force(bench.bench_net))
 bench_app.command("route")(with_force(bench.bench_route))
 bench_app.command("app")(with_force(bench.bench_app))
+bench_app.command("flow")(with_force(bench.bench_flow))
 bench_app.command("routing")(with_force(bench.bench_routing))
 
 

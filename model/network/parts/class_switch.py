@@ -74,7 +74,7 @@ def match_classes(net: Net, router: int, now: int) -> None:
         grant_switch(net, (router * ports + i) * net.vcs + v, p, now)
         if net.qos == WEIGHTED:
             charge(net, int32s(net.quota), p * net.traffic_classes, class_of(net, v))
-        if router_at(net, router).drain_ports != uint64(0):
+        if router_at(net, router).drain_ports != 0:
             note_grant(net, p, i, now)
     if net.sa_kind > OUTPUT_FIRST:
         state = router_at(net, router)

@@ -297,6 +297,51 @@ def bench_app(
     say_written(target)
 
 
+def bench_flow(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results (default: build/bench/flow).")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="33.5 million messages, too: gigabytes.")] = False,
+) -> None:
+    """Time engine flow on collectives of very many messages: all-to-all, and all-reduce around a ring.
+
+    Processor time (making the program, running it, adding up results) and memory of a process per case, beside the
+    aims; processor time of the engine alone.
+
+    Example:
+
+    hopforge bench flow --full
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from hopforge.model.output.results import check_writable
+    from hopforge.sim.start.bench_flow import CLOCK, chosen_flows, measure_flows
+    from hopforge.sim.start.bench_results import write_bench
+
+    cases = chosen_flows(full)
+    target = output_folder(output, "bench flow")
+    check_writable(target)
+    console, rows = Console(), []
+    with console.status("measuring") as status:
+        for row in measure_flows(cases):
+            rows.append(row)
+            status.update(f"measured {len(rows)} of {len(cases)}")
+    write_bench(rows, target, clock=CLOCK)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("program", no_wrap=True)
+    for heading in ("messages", "CPU s", "aim", "engine s", "M messages/s", "MiB", "aim"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            row["case"], f"{row['messages']:,}", f"{row['cpu_s']:.3g}",
+            f"{row['limit_s']:.0f}" if row["limit_s"] else "", f"{row['engine_s']:.3g}", f"{row['million_per_s']:.2f}",
+            f"{row['peak_mib']:.0f}", f"{1024 * row['limit_gib']:.0f}" if row["limit_gib"] else "",
+        )  # fmt: skip
+    console.print(table)
+    say_written(target)
+
+
 def bench_routing(
     file: Annotated[Path, typer.Argument(metavar="FILE.py", help="A routing algorithm of your own.")],
     output: Annotated[

@@ -234,6 +234,29 @@ def flow_run(config):
     return engine.FlowRun(config, topology, place_program(config.workload, topology, config.seed))
 
 
+@pytest.mark.parametrize("apart_ns", [0, 100, 253, 5000, 30000, 39000, 40000, 50000])
+def test_messages_that_meet_on_a_route_of_their_own(tmp_path, apart_ns):
+    """Rank 0 sends 40 000 bytes, and 10 000 some time later; no other message in the network."""
+    programs = [
+        ["isend 1 0 40000 6", f"sleep {apart_ns * 1e-9!r}", "isend 1 1 10000 6", "waitall 2"],
+        ["irecv 0 0 40000 6", "irecv 0 1 10000 6", "waitall 2"],
+    ]
+    run = flow_run(recorded(tmp_path, programs, "{kind: mesh, radices: [2]}", "{envelope_bytes: 0}"))
+    assert run.state.route["private"].all()
+    rate = GB * NS
+    assert run.run()
+    alone = 40000 / rate
+    if apart_ns >= alone:
+        expected = [alone, apart_ns + 10000 / rate]
+    else:  # halves from `apart_ns` on, until one is there
+        left = 40000 - apart_ns * rate
+        shared = 2 * min(left, 10000) / rate
+        rest = (max(left, 10000) - min(left, 10000)) / rate
+        ends = [apart_ns + shared, apart_ns + shared + rest]
+        expected = ends[::-1] if left > 10000 else ends
+    assert run.state.message["arrived"] / NS == pytest.approx([latency(2) / NS + end for end in expected], rel=1e-9)
+
+
 def test_more_messages_at_once_than_places(monkeypatch):
     config = config_of("{kind: collective, operation: alltoall, bytes: 100, collectives: {alltoall: linear}}")
     whole = flow_run(config)
