@@ -25,7 +25,8 @@ GOLDEN = {"ugal_node": (GoldenUgalNode, 4), "q_adaptive": (GoldenQAdaptive, 5)}
 
 
 def dragonfly(p: int, a: int, h: int, **others: Any) -> Topology:
-    return build(DragonflyConfig(kind="dragonfly", p=p, a=a, h=h, **others), AddressConfig(chunk_bits=4 if max(p, a) <= 16 else 8))
+    address = AddressConfig(chunk_bits=4 if max(p, a) <= 16 else 8)
+    return build(DragonflyConfig(kind="dragonfly", p=p, a=a, h=h, **others), address)
 
 
 def kernel(
