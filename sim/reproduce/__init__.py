@@ -20,6 +20,7 @@ from hopforge.sim.reproduce import (
     dqn_search,
     dqn_spikes,
     dqn_uniform,
+    job_figures,
     lookup_cache_cost,
     lookup_conflicts,
     lookup_direct_mapping,
@@ -41,6 +42,7 @@ from hopforge.sim.reproduce import (
     qadaptive_cost,
     qadaptive_loads,
     qadaptive_outage,
+    rule_figures,
     table_cache,
 )
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, index_by_name
@@ -82,6 +84,8 @@ REPRODUCTIONS = index_by_name(
     apps_study.REPRODUCTIONS,
     apps_engines.REPRODUCTIONS,
     apps_links.REPRODUCTIONS,
+    rule_figures.REPRODUCTIONS,
+    job_figures.REPRODUCTIONS,
 )
 
 __all__ = [
