@@ -20,6 +20,7 @@ from hopforge.sim.reproduce import (
     dqn_search,
     dqn_spikes,
     dqn_uniform,
+    job_figures,
     lookup_cache_cost,
     lookup_conflicts,
     lookup_direct_mapping,
@@ -43,6 +44,7 @@ from hopforge.sim.reproduce import (
     qadaptive_outage,
     routing_methods,
     routing_qos,
+    rule_figures,
     table_cache,
     training,
 )
@@ -88,6 +90,8 @@ REPRODUCTIONS = index_by_name(
     apps_links.REPRODUCTIONS,
     routing_methods.REPRODUCTIONS,
     training.REPRODUCTIONS,
+    rule_figures.REPRODUCTIONS,
+    job_figures.REPRODUCTIONS,
 )
 
 __all__ = [
