@@ -161,7 +161,8 @@ def put_quality(
     """
     if qos != "none" and int(state["ports"]) > ONE_WORD_PORTS:
         raise NetworkError(
-            f"router.qos must be none on routers of more than {ONE_WORD_PORTS} ports, not {qos} ({state['ports']} ports)"
+            f"router.qos must be none on routers of more than {ONE_WORD_PORTS} ports, not {qos} "
+            f"({state['ports']} ports)"
         )
     s = state.record
     s["traffic_classes"], s["qos"] = len(kind), QUALITIES[qos]
