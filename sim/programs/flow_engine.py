@@ -216,7 +216,7 @@ def _routes(config: Config, network: FlowNetwork, host: NDArray[np.int64]) -> ND
     bound = np.full(len(host), np.inf)
     if app.tcp_window_bytes is not None and len(host):
         window = app.tcp_window_bytes / (2 * np.maximum(latency, 1e-300))
-        bound = np.where(window < capacity.min(), window, np.inf)
+        bound = np.where(window < capacity.max(), window, np.inf)
     shares = np.where(latency > 0, latency, 1.0) if app.sharing == "latency" else np.ones(len(host))
     set_routes(
         routes, first, last, latency * app.latency_factor, 1 / shares, bound, inside, host, network.route_link, capacity
