@@ -80,7 +80,7 @@ class FlowRun:
         bound = np.full(len(pairs), np.inf)
         if app.tcp_window_bytes is not None and len(pairs):
             window = app.tcp_window_bytes / (2 * np.maximum(latency, 1e-300))
-            bound = np.where(window < network.capacity.min() * app.bandwidth_factor, window, np.inf)
+            bound = np.where(window < network.capacity.max() * app.bandwidth_factor, window, np.inf)
         amount_kind = np.zeros(len(program.amount), np.int8)
         timed = (program.kind == COMPUTE) | (program.kind == SLEEP)
         amount_kind[program.operand[timed]] = program.kind[timed]
