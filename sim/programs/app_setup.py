@@ -17,6 +17,7 @@ from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology, build
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.topology.link_times import queued_cycle_ns
+from hopforge.model.topology.tiers import refuse_speeds
 from hopforge.model.workload.schedule import Schedule
 from hopforge.model.workload.trace import Trace
 from hopforge.sim.hits.replay import Replay
@@ -101,6 +102,8 @@ def prepare_programs(jobs: Sequence[Job]) -> None:
 def _prepare_flow(config: Config) -> AppSetup:
     refuse_failed(config.failed, "engine: flow")
     topology = build(config.topology, config.address)
+    if config.app.injection == "queued":
+        refuse_speeds(topology, "app.injection: queued in engine flow")
     workload = program_workload(config)
     if is_schedule(workload):
         _check_schedule(config)

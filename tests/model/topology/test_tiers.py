@@ -103,6 +103,20 @@ def test_flow_by_hand(tmp_path: Path, target: int, ns: float, gbps: float, size:
     assert found == pytest.approx(ns * 1e-9 + (size + 16) * 8 / (gbps * 1e9), rel=1e-9)
 
 
+def test_a_window_between_the_rates_of_two_tiers(tmp_path: Path) -> None:
+    # 526 bytes in two latencies of 702 ns: less than 4 Gbit/s, more than the 2 Gbit/s of the other tier
+    config = program(tmp_path, 100_000, 1)
+    config = config.model_copy(update={"app": config.app.model_copy(update={"tcp_window_bytes": 526})})
+    assert run_app(config).found.makespan_s == pytest.approx(702e-9 + 100_016 / (526 / 1404e-9), rel=1e-9)
+
+
+def test_messages_one_after_the_other_take_all_links_as_alike(tmp_path: Path) -> None:
+    config = program(tmp_path, 1000, 1)
+    config = config.model_copy(update={"app": config.app.model_copy(update={"injection": "queued"})})
+    with pytest.raises(UserError, match=r"topology.tiers: app.injection: queued in engine flow takes all links"):
+        run_app(config)
+
+
 @pytest.mark.parametrize("target", [1, 2])
 def test_the_router_simulator_beside_flow(tmp_path: Path, target: int) -> None:
     packet, flow = (
