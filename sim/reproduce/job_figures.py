@@ -14,8 +14,7 @@ from hopforge.model.workload.lublin import draw_log
 from hopforge.sim.hits.hit_rates import run_hits
 from hopforge.sim.jobs.interference import interference
 from hopforge.sim.jobs.placement import PLACEMENTS, lines_of
-from hopforge.sim.jobs.runs import busiest_instant
-from hopforge.sim.jobs.space_sharing import SCHEDULERS, schedule
+from hopforge.sim.jobs.space_sharing import SCHEDULERS, Schedule, schedule
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, pick
 
 _SIZES = tuple(1 << bits for bits in range(14))
@@ -70,7 +69,7 @@ def _wait_rows(point: Point, options: Options) -> list[Row]:
         jobs, _DIMS, scheduler=str(point["scheduler"]), placement=str(point["placement"]), seed=options.seed,
         groups=lines_of(_DIMS),
     )  # fmt: skip
-    at = busiest_instant(done)
+    at = _most_jobs(done)
     running = np.flatnonzero((done.start <= at) & (at < done.end))
     links = interference(_DIMS, [done.used[job] for job in running])
     used = sum(job.links for job in links)
@@ -81,6 +80,14 @@ def _wait_rows(point: Point, options: Options) -> list[Row]:
     }]  # fmt: skip
 
 
+def _most_jobs(done: Schedule) -> float:
+    """Return the first start after which most jobs of several nodes run."""
+    several = done.jobs.nodes > 1
+    starts, ends = np.sort(done.start[several]), np.sort(done.end[several])
+    together = np.arange(1, len(starts) + 1) - np.searchsorted(ends, starts, side="right")
+    return float(starts[np.argmax(together)])
+
+
 def _compare_waits(data: pd.DataFrame, options: Options) -> list[Comparison]:
     found = []
     for row in data.to_dict("records"):
@@ -88,7 +95,7 @@ def _compare_waits(data: pd.DataFrame, options: Options) -> list[Comparison]:
         name = f"{row['scheduler']}, {row['placement']}"
         found.append(Comparison(f"mean wait, {name}", "s", None, float(row["mean_wait_s"]), note))
         if row["scheduler"] == "easy":
-            note = "of the links that jobs use at the busiest instant"
+            note = "of the links that jobs use at the instant at which most jobs of several nodes run"
             found.append(Comparison(f"links shared, {name}", "%", None, float(row["shared_percent"]), note))
     return found
 

@@ -63,5 +63,6 @@ def test_placements_and_day(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [job_figures._wait_rows({"scheduler": "easy", "placement": name}, Options())[0]
             for name in ("linear", "group", "subtree")]  # fmt: skip
     assert rows[0]["mean_wait_s"] == rows[1]["mean_wait_s"] < rows[2]["mean_wait_s"]
+    assert all(row["shared_percent"] > 0 for row in rows[:2])
     points = REPRODUCTIONS["jobs.day"].points(Options())
     assert len(points) == 15
