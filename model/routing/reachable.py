@@ -318,7 +318,7 @@ class Exploration:
         return int(self._info[CLASSES])
 
     def kept_steps(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Steps that are kept: answer of the relation, state of the packet, channel, state behind it: int64[step]."""
+        """Return what is kept of each step: answer of the relation, state of the packet, channel, state behind it."""
         answers = self._outcomes[: self._info[OUTCOMES]].astype(np.int64)
         steps = self._steps[: self._info[STEPS]].astype(np.int64)
         number = np.repeat(np.arange(len(answers)), answers[:, 2] - answers[:, 1])

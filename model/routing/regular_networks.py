@@ -1,4 +1,6 @@
-"""Regular networks: which channels are alike, and what is explored in place of the whole (docs/definitions/short-proof.md).
+"""Regular networks: which channels are alike, and what is explored in place of the whole.
+
+Definition: docs/definitions/short-proof.md.
 
 Channels with one *kind* are alike: a kind is a number, -1 for a channel to a host. A proof on kinds needs only that
 every dependency of the whole network is, by its kinds, one of those of the parts that are explored.

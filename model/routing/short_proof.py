@@ -1,4 +1,6 @@
-"""The short proof: a large regular network is proved free of deadlock on a part of it (docs/definitions/short-proof.md).
+"""The short proof: a large regular network is proved free of deadlock on a part of it.
+
+Definition: docs/definitions/short-proof.md.
 
 Every dependency between two channels of the whole network is, by the kinds of the channels
 (`model.routing.regular_networks`), a dependency of a part that is explored. So a cycle of channels would be a cycle of
