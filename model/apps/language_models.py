@@ -151,9 +151,10 @@ def known_models() -> dict[str, LanguageModel]:
     found = {}
     for row in csv.DictReader(text.splitlines()):
         values = {each.name: row[each.name] for each in fields(LanguageModel)}
-        found[row["name"]] = LanguageModel(**{
+        numbers: dict[str, Any] = {
             key: value == "yes" if value in ("yes", "no") else int(value) for key, value in values.items()
-        })
+        }
+        found[row["name"]] = LanguageModel(**numbers)
     return found
 
 

@@ -63,13 +63,13 @@ def link_bytes(
     np.add.at(out, (paths.router, paths.output), np.repeat(size, paths.lengths))
     of_hosts = np.bincount(pairs // topology.hosts, size, topology.hosts)
     names, between, carried = [], [], []
-    for router, port in zip(*np.nonzero(out), strict=True):
+    for router, port in np.argwhere(out).tolist():
         host = int(topology.host_at[router, port])
         other = f"host {host}" if host >= 0 else f"router {topology.peer_router[router, port]}, port {port}"
         names.append(f"router {router} to {other}")
         between.append(host < 0)
         carried.append(out[router, port])
-    for host in np.flatnonzero(of_hosts):
+    for host in np.flatnonzero(of_hosts).tolist():
         names.append(f"host {host} to router {topology.host_router[host]}")
         between.append(False)
         carried.append(of_hosts[host])
