@@ -129,7 +129,7 @@ def _draw(data: pd.DataFrame, options: Options) -> Figure:
 REPRODUCTIONS: Sequence[Reproduction] = (
     Reproduction(
         "routing.qos",
-        "Quality of service: an urgent class beside a flood, weighted shares",
+        "Quality of service: an urgent class beside a flood",
         "no paper: issue 18, docs/definitions/traffic-classes.md",
         (
             "urgent: 1 flit, 0.02 flits per host and cycle, uniform; flood: 4 flits, uniform; its packets are the same "
