@@ -21,6 +21,7 @@ from hopforge.model.network.core.records import (
     input_port,
     input_vc,
     output_vc,
+    vc_in_port,
 )
 from hopforge.model.network.core.state import NetState
 from hopforge.model.network.core.user_code import refuse_mistake
@@ -74,7 +75,7 @@ def _walk_ways(
             router = int64(port.router)
             blank_candidates(net, 0)
             found = route(
-                router, int64(port.port), int64(input_vc(net, n).vc), packet, net, int32s(net.table),
+                router, int64(port.port), vc_in_port(net, input_vc(net, n)), packet, net, int32s(net.table),
                 floats(net.memory), int64s(net.candidate),
             )  # fmt: skip
             if found <= 0:
