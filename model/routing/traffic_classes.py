@@ -9,10 +9,14 @@ import numpy as np
 from numba import int64, njit
 
 from hopforge.model.kernel.memory import int32s
+from hopforge.model.network.core.candidates import MASK_AT
 from hopforge.model.network.core.records import ROUTE_SIGNATURE
 from hopforge.model.routing.message_classes import refuse_named_vcs
 from hopforge.model.routing.plan import RoutingError, RoutingPlan, all_vcs
 from hopforge.model.topology import Topology
+
+#: bits of a candidate that name VCs
+_ALL_MASKS = 0xFFFF << MASK_AT
 
 
 def vc_ranges(counts: Sequence[int]) -> list[range]:
@@ -110,8 +114,8 @@ def _of_class(route: Any, layout: tuple[tuple[int, int, int], ...]) -> Any:
             part = int32s(int64(net.table) + begins[in_vc])
             count = route(router, in_port, in_vc - first, packet, net, part, memory, out)
             for k in range(count):
-                masks = out[k] & 0xFFFF0000
-                kept = masks & (((1 << counts[in_vc]) - 1) << 16)
+                masks = out[k] & _ALL_MASKS
+                kept = masks & (((1 << counts[in_vc]) - 1) << MASK_AT)
                 out[k] = (out[k] ^ masks) | kept << first
             return count
 
@@ -123,8 +127,8 @@ def _of_class(route: Any, layout: tuple[tuple[int, int, int], ...]) -> Any:
             first = firsts[in_vc]
             count = route(router, in_port, in_vc - first, packet, net, table, memory, out)
             for k in range(count):
-                masks = out[k] & 0xFFFF0000
-                kept = masks & (((1 << counts[in_vc]) - 1) << 16)
+                masks = out[k] & _ALL_MASKS
+                kept = masks & (((1 << counts[in_vc]) - 1) << MASK_AT)
                 out[k] = (out[k] ^ masks) | kept << first
             return count
 

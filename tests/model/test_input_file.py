@@ -159,6 +159,8 @@ OWN_FILES = {
     "model/output/program_digest.py": "the program itself, and what it imports",
     "model/output/destination.py": "the first bytes of what would be replaced",
     "model/output/results.py": "a folder, for its lock",
+    "model/workload/collective_rules.py": "rules that come with hopforge",
+    "model/apps/language_models.py": "models that come with hopforge",
     "model/workload/kept_traces.py": "parsed traces, in the cache",
     "sim/programs/record_communicators.py": "what the recorder wrote, in a temporary folder",
     "model/workload/trace_files.py": "traces that come with hopforge",
