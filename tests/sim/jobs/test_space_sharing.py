@@ -125,7 +125,7 @@ def test_nothing_to_run_and_what_is_refused():
     assert done.makespan == 0 and np.isnan(done.utilisation)
     with pytest.raises(ValueError, match="scheduler must be one of fcfs, easy, not sjf"):
         schedule(jobs, (4,), scheduler="sjf")
-    with pytest.raises(ValueError, match="placement must be one of linear, contiguous, .*, group, subtree, not x"):
+    with pytest.raises(ValueError, match=r"placement must be one of linear, contiguous, .*, group, subtree, not x"):
         schedule(jobs, (4,), placement="x")
     with pytest.raises(ValueError, match="jobs must have at most 4 nodes, not 5"):
         schedule(usable_jobs(parse_log("1 0 0 1 5")), (4,))
