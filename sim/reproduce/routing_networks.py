@@ -141,6 +141,7 @@ def method_config(network: str, hosts: int, method: str, vcs: int, **sections: A
         "router": {
             "model": "input_output_queued", "vcs": vcs, "buffer_flits": buffer, "output_buffer_flits": buffer,
             "global_ns": 30,  # as long as all others: one length of link for all networks
+            "switching": "vct",  # which packets of one flit always are; an escape (star-channel) needs to hear it
         },
         "routing": METHODS[network][method],
         **sections,

@@ -14,9 +14,10 @@ from hopforge.model.errors import UserError
 from hopforge.model.topology import build
 from hopforge.sim.reproduce import REPRODUCTIONS, Options
 from hopforge.sim.reproduce.routing_load import WITHIN, carried_load, permutations, swapped, worst_found
-from hopforge.sim.reproduce.routing_methods import PATTERNS, pattern_keys
+from hopforge.sim.reproduce.routing_methods import PATTERNS, Method, pattern_keys
 from hopforge.sim.reproduce.routing_networks import METHODS, NETWORKS, SIZES, TITLES, network_of
 from hopforge.sim.run.knee import Knee
+from hopforge.sim.run.simulation import Simulation
 
 NAMES = [name for name in REPRODUCTIONS if name.startswith("routing.") and name != "routing.qos"]
 
@@ -140,3 +141,12 @@ def test_hosts_are_chosen_by_a_flag(tmp_path: Path) -> None:
     torus = REPRODUCTIONS["routing.torus"]
     asked = [torus.points(options)[0]["hosts"] for options in (Options(), Options(full=True), Options(hosts=10_000))]
     assert asked == list(SIZES)
+
+
+@pytest.mark.parametrize("network", list(TITLES))
+def test_every_method_is_proved_on_its_network(network: str) -> None:
+    for name in METHODS[network]:
+        method = Method(network, 100, name, 1)
+        assert method.needed <= method.vcs
+        run = Simulation(method.config({"pattern": "uniform"}), 0.1, 1, method.topology, plan=method.plan)
+        run.advance(100)
