@@ -1,6 +1,6 @@
 """The highest load that a network carries, and the permutation of hosts under which that is least, by search."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -110,12 +110,16 @@ def worst_found(
 
 
 def permutations(
-    topology: Topology, distance: NDArray[np.float64], exact: WorstPermutation | None, generator: np.random.Generator
+    topology: Topology,
+    distance: NDArray[np.float64],
+    exact: WorstPermutation | None,
+    known: Mapping[str, Goals],
+    generator: np.random.Generator,
 ) -> Iterator[tuple[str, Goals]]:
-    """Yield permutations that are likely bad: every host of a router sends to the same other router.
+    """Yield permutations that are likely bad.
 
-    The one that loads a channel most under shortest ways, shifts of the routers, pairs as far from each other as can
-    be, and random ones.
+    The one that loads a channel most under shortest ways, and `known` ones; then those in which every host of a router
+    sends to the same other router: shifts of the routers, pairs as far from each other as can be, and random ones.
 
     Parameters
     ----------
@@ -125,11 +129,14 @@ def permutations(
         Links between two routers.
     exact : WorstPermutation, optional
         From `worst_permutation`.
+    known : mapping
+        Name → destination of every host.
     generator : Generator
         Of what is drawn.
     """
     if exact is not None:
         yield "fullest channel of shortest ways", exact.goals
+    yield from known.items()
     routers = np.unique(topology.host_router)
     count = len(routers)
     shifts = dict.fromkeys(

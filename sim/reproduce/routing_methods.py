@@ -59,19 +59,23 @@ def pattern_keys(pattern: str, topology: Topology) -> dict[str, Any]:
     KeyError
         Another name.
     """
-    n = topology.hosts
-    every = np.arange(n)
-    side = next(k for k in range(int(n**0.5), 0, -1) if n % k == 0)
-    goals = {
-        "shift": (every + n // 2) % n,
-        "neighbour": (every + 1) % n,
-        "transpose": every // side + n // side * (every % side),
-    }
     if pattern == "uniform":
         return {"pattern": "uniform", "include_self": False}
     if pattern == "hot spot":
-        return {"pattern": "hotspot", "share": _HOT_SHARE, "targets": tuple(range(_HOT_EVERY // 2, n, _HOT_EVERY))}
-    return _listed(goals[pattern])
+        targets = tuple(range(_HOT_EVERY // 2, topology.hosts, _HOT_EVERY))
+        return {"pattern": "hotspot", "share": _HOT_SHARE, "targets": targets}
+    return _listed(named_permutations(topology.hosts)[pattern])
+
+
+def named_permutations(hosts: int) -> dict[str, NDArray[np.int64]]:
+    """Return destinations of each host by the name of the pattern."""
+    every = np.arange(hosts)
+    side = next(k for k in range(int(hosts**0.5), 0, -1) if hosts % k == 0)
+    return {
+        "shift": (every + hosts // 2) % hosts,
+        "transpose": every // side + hosts // side * (every % side),
+        "neighbour": (every + 1) % hosts,
+    }
 
 
 def _listed(goals: NDArray[np.int64]) -> dict[str, Any]:
@@ -153,7 +157,9 @@ def _search(method: Method, budget: int) -> tuple[dict[str, Any], Knee, Row]:
     if assignment_steps(ways) <= _MOST_STEPS:
         exact = worst_permutation(topology, ways, PER_HOP, lambda done, total: None)
     found = worst_found(
-        permutations(topology, ways.distance.astype(np.float64), exact, generator),
+        permutations(
+            topology, ways.distance.astype(np.float64), exact, named_permutations(topology.hosts), generator
+        ),
         lambda goals: swapped(topology, goals, generator),
         lambda goals, load: method.saturates(_listed(goals), load), budget,
     )  # fmt: skip
@@ -258,8 +264,8 @@ _ASSUMPTIONS = (
     "of no pair of a permutation more than 2 %; known within 3 %",
     f"shift by half of the hosts; neighbour: the next host; transpose of the hosts in a near-square; hot spot: "
     f"{_HOT_SHARE:.0%} of the packets to every {_HOT_EVERY}th host",
-    "worst found: a search of its own for each method, that knows the network; all hosts of a router send to one "
-    "router",
+    "worst found: a search of its own for each method, that knows the network; the exact worst one of shortest ways, "
+    "the patterns, and those in which all hosts of a router send to one router",
     "area: model of guides/energy.md at 45 nm, without lookup; cables between routers, lengths on our floor plan",
 )
 

@@ -112,7 +112,8 @@ METHODS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "fat_tree": {
         "d mod k": {"algorithm": "d_mod_k"},
-        "minimal adaptive": {"algorithm": "nca"},
+        "most credits up": {"algorithm": "nca"},
+        "drawn link up": {"algorithm": "nca", "ties": "random"},
         "two drawn links up": {"algorithm": "anca"},
     },
     "torus": {
