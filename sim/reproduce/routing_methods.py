@@ -23,7 +23,7 @@ from hopforge.sim.bounds.shares import PER_HOP, MinimalWays
 from hopforge.sim.hits.energy import SwitchShape, switch_areas
 from hopforge.sim.reproduce.registry import Comparison, Options, Point, Reproduction, Row, integer
 from hopforge.sim.reproduce.routing_load import carried_load, permutations, swapped, worst_found
-from hopforge.sim.reproduce.routing_networks import METHODS, SIZES, TITLES, chosen_vcs, method_config
+from hopforge.sim.reproduce.routing_networks import METHODS, SIZES, TITLES, chosen_vcs, method_config, methods_of
 from hopforge.sim.run.knee import Knee
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.simulation import Simulation
@@ -190,9 +190,13 @@ def _points(network: str, options: Options) -> list[Point]:
     return [
         {"network": network, "hosts": hosts, "method": method, "pattern": pattern, "seed": options.seed,
          "budget": _BUDGETS[hosts] if pattern == "worst found" else 0}
-        for method in METHODS[network]
+        for method in methods_of(network, hosts)
         for pattern in PATTERNS
     ]  # fmt: skip
+
+
+def _methods(data: pd.DataFrame) -> list[str]:
+    return [name for name in METHODS[str(data["network"].iloc[0])] if name in set(data["method"])]
 
 
 def _bound(row: dict[Any, Any]) -> float | None:
@@ -221,7 +225,7 @@ def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
                 )
             words = f"{pattern}, {row['method']}: saturation"
             found.append(Comparison(words, "flits", _bound(row), float(row["saturation"]), note))
-    for name in METHODS[str(data["network"].iloc[0])]:
+    for name in _methods(data):
         row = data[data["method"] == name].iloc[0].to_dict()
         note = f"{int(row['routers'])} routers of {int(row['ports'])} ports, {int(row['hosts_there'])} hosts"
         note += f"; {int(row['links'])} cables, {row['cable_places']:.0f} places in all"
@@ -234,7 +238,7 @@ def _compare(data: pd.DataFrame, options: Options) -> list[Comparison]:
 def _table(data: pd.DataFrame, options: Options) -> pd.DataFrame:
     """One row for each method: saturation and latency at half of it for each kind of traffic, then what it costs."""
     rows = []
-    for name in METHODS[str(data["network"].iloc[0])]:
+    for name in _methods(data):
         part = data[data["method"] == name].set_index("pattern")
         first = part.iloc[0]
         row = {"method": name, "VCs needed": f"{first['vcs_needed']:.0f} of {first['vcs']:.0f}"}
@@ -253,7 +257,7 @@ def _draw(network: str, data: pd.DataFrame, options: Options) -> Figure:
     for axes, (column, (title, label)) in zip(panels, columns.items(), strict=True):
         style_axes(axes, title=f"{TITLES[network]}, {hosts} hosts: {title}", x_label="", y_label=label)
         values = data.pivot_table(index="pattern", columns="method", values=column).reindex(PATTERNS)
-        draw_grouped_bars(axes, groups=PATTERNS, series={name: values[name].to_list() for name in METHODS[network]})
+        draw_grouped_bars(axes, groups=PATTERNS, series={name: values[name].to_list() for name in _methods(data)})
     return figure
 
 

@@ -14,7 +14,7 @@ from hopforge.model.routing.configured import routing_plan
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
 
-__all__ = ["METHODS", "NETWORKS", "SIZES", "TITLES", "chosen_vcs", "method_config", "network_of"]
+__all__ = ["METHODS", "NETWORKS", "SIZES", "TITLES", "chosen_vcs", "method_config", "methods_of", "network_of"]
 
 #: about how many hosts
 SIZES = (100, 1000, 10_000)
@@ -118,12 +118,21 @@ METHODS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "torus": {
         "dimension order": {"algorithm": "dor"},
-        "star-channel": {"algorithm": "star_channel"},
+        "minimal adaptive": {"algorithm": "minimal"},
         "Valiant": {"algorithm": "valiant"},
         "UGAL": {"algorithm": "ugal"},
     },
     "random": _ANY,
 }
+
+#: networks and sizes → methods that cannot be had: routing on any network ends at 4096 routers
+_TOO_LARGE = {("torus", 10_000): ("minimal adaptive", "UGAL")}
+
+
+def methods_of(network: str, hosts: int) -> list[str]:
+    """Return the names of the methods that a network of so many hosts can have."""
+    return [name for name in METHODS[network] if name not in _TOO_LARGE.get((network, hosts), ())]
+
 
 _TOPOLOGY: TypeAdapter[Any] = TypeAdapter(TopologyConfig)
 
@@ -142,7 +151,6 @@ def method_config(network: str, hosts: int, method: str, vcs: int, **sections: A
         "router": {
             "model": "input_output_queued", "vcs": vcs, "buffer_flits": buffer, "output_buffer_flits": buffer,
             "global_ns": 30,  # as long as all others: one length of link for all networks
-            "switching": "vct",  # which packets of one flit always are; an escape (star-channel) needs to hear it
         },
         "routing": METHODS[network][method],
         **sections,
