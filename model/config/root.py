@@ -151,7 +151,7 @@ class Config(Section):
         runs = self.simulation
         yield from failure_problems(runs.failures, runs.deadlock_cycles, self.router, self.traffic)
         program = self.workload if isinstance(self.workload, ProgramWorkload) else None
-        if program and "links" in program.mapping.model_fields_set and getattr(self.topology, "host_links", 1) == 1:
+        if program and program.mapping.links != "turns" and getattr(self.topology, "host_links", 1) == 1:
             yield Problem("workload.mapping.links", "needs hosts with several links (topology.host_links)")
         if self.traffic.source == "program" and not isinstance(self.workload, ProgramWorkload):
             reason = "program needs a section workload that is a program (kind: npb, trace, collective, …)"

@@ -143,9 +143,17 @@ def test_simgrid_is_refused_by_name() -> None:
      "host_links: must divide leaves=3, not 2"),
     ("{kind: director, hosts_per_router: 1, racks: 3, uplinks: 1, lines: 1, fabrics: 1, host_links: 2}", "{}",
      "host_links: must divide racks=3, not 2"),
-    ("{kind: mesh, radices: [2]}", "{links: turns}",
+    ("{kind: mesh, radices: [2]}", "{links: pair}",
      r"workload.mapping.links: needs hosts with several links \(topology.host_links\)"),
 ])  # fmt: skip
 def test_bad_keys(topology: str, mapping: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read(f"{{kind: collective, operation: barrier, mapping: {mapping}}}", topology)
+
+
+def test_what_a_configuration_says_of_itself_can_be_read_again() -> None:
+    """The demo simulates the network of a file that it writes anew, with every key."""
+    config = parse_config(
+        "name: x\ntopology: {kind: mesh, radices: [2]}\nworkload: {kind: collective, operation: barrier}\n"
+    )
+    assert parse_config(config.model_dump_json(), keys=False).workload == config.workload
