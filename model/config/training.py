@@ -76,7 +76,7 @@ class ParallelConfig(Section):
             yield Problem("order", f"must name tensor, context, data and pipeline once each, not {list(self.order)}")
         if self.sequence and self.tensor == 1:
             yield Problem("sequence", "has no effect with tensor=1")
-        if "context_exchange" in self.model_fields_set and self.context == 1:
+        if self.context_exchange != "gather" and self.context == 1:
             yield Problem("context_exchange", "has no effect with context=1")
 
 

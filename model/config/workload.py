@@ -354,11 +354,12 @@ class TrainingWorkload(GeneratedWorkload):
     @property
     def is_graph(self) -> bool:
         """Whether it is a transformer, which runs as a graph."""
-        return self.model is not None or "sizes" in self.model_fields_set
+        return self.model is not None or bool(self.sizes.model_dump(exclude_none=True))
 
     def problems(self) -> Iterator[Problem]:
         """Check that each form has its own keys only."""
-        given = self.model_fields_set
+        fields = type(self).model_fields  # a default may be written: a program writes a file anew with every key
+        given = {key for key in self.model_fields_set if getattr(self, key) != fields[key].default}
         if self.is_graph and self.parallelism is not None:
             yield Problem("parallelism", "is a simple program; model and sizes have parallel in its place")
         elif self.is_graph:

@@ -106,7 +106,7 @@ def test_models_that_nobody_knows(workload, text):
     ("parallelism: data, skew: 1", r"workload\.skew: is for model and sizes only, not parallelism=data"),
     ("model: llama2_7b, parallel: {order: [tensor, data, data, pipeline]}", r"workload\.parallel\.order: must name"),
     ("model: llama2_7b, parallel: {sequence: true}", r"workload\.parallel\.sequence: has no effect with tensor=1"),
-    ("model: llama2_7b, parallel: {context_exchange: gather}", r"context_exchange: has no effect with context=1"),
+    ("model: llama2_7b, parallel: {context_exchange: all_to_all}", r"context_exchange: has no effect with context=1"),
     ("model: llama2_7b, parallel: {tensor: 0}", r"workload\.parallel\.tensor: must be at least 1, not 0"),
     ("model: llama2_7b, stages: {virtual_stages: 2}", r"virtual_stages: is for schedule=interleaved only, not.*=1f1b"),
     ("model: llama2_7b, stages: {schedule: interleaved}", r"virtual_stages: must be at least 2 with schedule=interl"),

@@ -149,11 +149,3 @@ def test_simgrid_is_refused_by_name() -> None:
 def test_bad_keys(topology: str, mapping: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read(f"{{kind: collective, operation: barrier, mapping: {mapping}}}", topology)
-
-
-def test_what_a_configuration_says_of_itself_can_be_read_again() -> None:
-    """The demo simulates the network of a file that it writes anew, with every key."""
-    config = parse_config(
-        "name: x\ntopology: {kind: mesh, radices: [2]}\nworkload: {kind: collective, operation: barrier}\n"
-    )
-    assert parse_config(config.model_dump_json(), keys=False).workload == config.workload
