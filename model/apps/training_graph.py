@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.apps.calls import AppError
 from hopforge.model.apps.training_levels import TAKEN, Algorithms
-from hopforge.model.apps.training_plan import training_plan
+from hopforge.model.apps.training_plan import TrainingPlan, training_plan
 from hopforge.model.apps.training_ranks import STREAMS, Grid, RankOperations, Tags
 from hopforge.model.apps.training_steps import Steps
 from hopforge.model.config.workload import LevelsConfig, TrainingWorkload
@@ -19,6 +19,9 @@ from hopforge.model.workload.schedule import ANY, MAX_OPERATIONS, Edges, Schedul
 _GRIDS = {"mesh": "radices", "torus": "radices", "hyperx": "sizes"}
 _LONGEST = 1 << 62
 """Time of a computation, in ns."""
+
+#: most computations that are written; each comes with some messages, and takes some microseconds and 100 bytes
+MAX_GENERATED = 20_000_000
 
 
 def training_schedule(
@@ -47,6 +50,12 @@ def training_schedule(
     """
     plan = training_plan(config, topology.hosts // topology.host_links)
     host = place(plan.ranks)
+    least = _least_operations(config, plan)
+    if least > MAX_GENERATED:
+        raise AppError(
+            f"workload: at least {least} computations are more than {MAX_GENERATED} "
+            "(fewer steps, microbatches or layers)"
+        )
     algorithms = _algorithms(config)
     grid = _grids(config.levels, topology, host)
     tags = Tags()
@@ -59,6 +68,12 @@ def training_schedule(
             raise AppError(f"workload: more than {MAX_OPERATIONS} operations or {ANY} tags (fewer steps or layers)")
         parts.append(_arrays(operations))
     return _joined(f"training.{config.model or 'own'}.{plan.ranks}", parts)
+
+
+def _least_operations(config: TrainingWorkload, plan: TrainingPlan) -> int:
+    """Return how many computations there are at least: each layer forwards and backwards for each microbatch."""
+    layers = plan.chunks * plan.chunk_layers
+    return 2 * layers * config.microbatches * config.steps * plan.ranks
 
 
 def _algorithms(config: TrainingWorkload) -> Algorithms:

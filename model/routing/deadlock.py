@@ -173,7 +173,7 @@ def _cycle_text(topology: Topology, vcs: int, name: str, cycle: list[int], *, es
     text = " → ".join(channel_name(topology, vcs, m) for m in [*cycle, cycle[0]])
     hint = (
         "; its escape is out of reach for a packet that was given a virtual channel in which another packet "
-        "still stands: set router.vc_release: credits, or router.switching: vct"
+        "still stands: set router.vc_release: credits, or router.switching: vct (router.model: input_queued has them)"
     )
     return (
         f"routing.algorithm {name} can deadlock on the {topology.name} with {vcs} VCs; "

@@ -71,6 +71,11 @@ def test_what_does_not_fit(workload, sizes, text):
         made(workload, sizes=sizes)
 
 
+def test_what_would_never_be_written_is_refused_at_once():
+    with pytest.raises(AppError, match=r"at least 640000000 computations are more than 20000000 \(fewer steps, "):
+        made("parallel: {data: 2}, microbatches: 100000, steps: 400")
+
+
 def test_more_ranks_than_hosts_are_refused_before_their_operations_are_made():
     with pytest.raises(WorkloadError, match=r"^workload: 1048576 ranks are more than the 256 hosts of the 8x8 mesh$"):
         made("parallel: {data: 1048576}")
