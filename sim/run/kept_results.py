@@ -232,13 +232,24 @@ def kept_results(
             done = (
                 _results(work, chosen, workers, died) if client is None else _dask_results(work, chosen, client, died)
             )
-            with contextlib.closing(done):
-                for k, found in done:
-                    _refuse_changed(stamps, store)
-                    key = keys[missing[k]]
-                    results[key] = _keep(store / f"{key}.json", wanted[missing[k]], found)
-                    finished += keys.count(key)
-                    progress(finished, len(keys))
+            try:
+                with contextlib.closing(done):
+                    for k, found in done:
+                        _refuse_changed(stamps, store)
+                        key = keys[missing[k]]
+                        results[key] = _keep(store / f"{key}.json", wanted[missing[k]], found)
+                        finished += keys.count(key)
+                        progress(finished, len(keys))
+            except KeyboardInterrupt:  # perhaps between a result's being kept and its being counted
+                paths = [store / f"{key}.json" for key in keys]
+                progress(
+                    sum(
+                        key in results or (path not in damaged and path.exists())
+                        for key, path in zip(keys, paths, strict=True)
+                    ),
+                    len(keys),
+                )
+                raise
     if lost:
         named = "; ".join(f"{name} (its process was {how})" for name, how in lost.items())
         raise LostRunsError(

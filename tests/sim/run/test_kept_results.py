@@ -244,6 +244,29 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_nothing(runs: Runs, monkey
     assert list(runs.store.iterdir()) == []
 
 
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_result_that_is_kept_when_the_signal_comes_is_counted(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """The signal falls between a result's being written and its being counted."""
+    wanted, counted = cases(3), []
+    keep = kept_results._keep
+
+    def keep_then_stop(path: Path, one: Wanted, result: object) -> object:
+        found = keep(path, one, result)
+        if one is wanted[before]:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(kept_results, "_keep", keep_then_stop)
+    with pytest.raises(KeyboardInterrupt):
+        kept_results.kept_results(
+            ["a", "b", "c"], wanted, str, runs.store, lambda done, total: counted.append((done, total)), workers=1
+        )
+    assert counted[-1] == (before + 1, 3)
+    assert len(list(runs.store.glob("*.json"))) == before + 1
+
+
 def test_what_a_killed_process_has_left_goes(runs: Runs) -> None:
     runs(cases(1))
     left = [runs.store / ".0123.json.77.part", runs.store / "times" / ".0123.json.77.part"]
