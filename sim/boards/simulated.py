@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hopforge.gen.board_design import BoardDesign
-from hopforge.gen.verilator import run_verilator
+from hopforge.gen.verilated_runtime import build_model
 from hopforge.gen.verilog import to_verilog
 from hopforge.model.output.destination import clear_folder
 from hopforge.sim.drive.runner import SimulatorError, check_simulator
@@ -104,7 +104,7 @@ def build_simulated(design: BoardDesign, folder: Path) -> Path:
     build.mkdir(parents=True)
     (build / f"{top}.sv").write_text(verilog)
     (build / "board.cpp").write_text(loop)
-    done = run_verilator(
+    done = build_model(
         [
             "--cc", "--exe", "--build", "-j", "2", "-O3", "-CFLAGS", "-O1", "--x-assign", "unique", "-Wno-fatal",
             "-Wno-lint", "-Wno-style", "--top-module", top, f"{top}.sv", "board.cpp",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopforge.gen.mutate import SELECTOR, Mutant, Netlist
-from hopforge.gen.verilator import run_verilator
+from hopforge.gen.verilated_runtime import build_model
 from hopforge.sim.cosim.poked_counters import CounterBits, counter_bits
 from hopforge.sim.drive.replay import Replay
 from hopforge.sim.drive.runner import SimulatorError, member_name
@@ -65,7 +65,7 @@ def build(netlist: Netlist, mutants: Sequence[Mutant], replay: Replay, around: S
         verilog = declared.sub(r"\1 /*verilator public_flat_rw*/\2", verilog, count=1)
     (folder / "raced.sv").write_text(verilog)
     (folder / "race.cpp").write_text(_race_source(netlist.top, replay, around, counters))
-    done = run_verilator(
+    done = build_model(
         [
             "--cc", "--exe", "--build", "-j", "1", "-O3", "--x-assign", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style",
             "--no-assert", "-CFLAGS", "-O1", "--top-module", netlist.top, "raced.sv", "race.cpp",

@@ -19,7 +19,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from hopforge.gen.verilator import MissingVerilatorError, run_verilator, verilator_environment
+from hopforge.gen.verilated_runtime import build_model
+from hopforge.gen.verilator import MissingVerilatorError, verilator_environment
 from hopforge.model.errors import UserError
 from hopforge.model.output.destination import check_destination, clear_folder
 from hopforge.model.output.results import write_text
@@ -267,8 +268,6 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
     options = _build_options(quick=quick, blocks=bool(blocks), whole=len(verilog) < _SPLIT_SOURCE)
     clear_folder(build)
     build.mkdir(parents=True)
-    if quick and not waves:
-        options += _lend_runtime(folder, build)
     (build / f"{top}.sv").write_text(verilog)
     (build / "player.cpp").write_text(loop)
     if blocks:
@@ -279,30 +278,11 @@ def _build_player(verilog: str, top: str, replay: Replay, folder: Path, *, block
         "--cc", "--exe", "--build", "-j", "2", *options, "--x-assign", "unique", "-Wno-fatal", "-Wno-lint",
         "-Wno-style", "--top-module", top, *(["--trace"] if waves else []), f"{top}.sv", "player.cpp",
     ]  # fmt: skip
-    done = run_verilator(arguments, build, timeout_s=_BUILD_TIMEOUT_S)
+    done = build_model(arguments, build, timeout_s=_BUILD_TIMEOUT_S)
     (build / "build.log").write_text(done.stdout)
     if done.returncode != 0 or not program.exists():
         raise SimulatorError(f"verilator could not build {top}: see {build / 'build.log'}")
     return program
-
-
-def _lend_runtime(folder: Path, build: Path) -> list[str]:
-    """Copy what is the same in every model from one that was built in the same way, to its end, by this Verilator.
-
-    Returns the options that keep it: by the rules of Verilator all objects are older than the new model's makefile.
-    """
-    (build / "obj_dir").mkdir()
-    root = verilator_environment().get("VERILATOR_ROOT")
-    source = Path(root or "/") / "include" / "verilated.cpp"
-    programs = (path for path in sorted(folder.glob("player-*-quick/obj_dir/V*")) if not path.suffix)
-    lender = next((path.parent for path in programs), None)
-    options: list[str] = []
-    for name in ("verilated.o", "verilated_threads.o"):
-        lent = None if lender is None else lender / name
-        if lent is not None and lent.exists() and source.exists() and lent.stat().st_mtime > source.stat().st_mtime:
-            shutil.copy(lent, build / "obj_dir" / name)
-            options += ["-MAKEFLAGS", f"--assume-old={name}"]
-    return options
 
 
 def _build_options(*, quick: bool, blocks: bool, whole: bool = False) -> list[str]:

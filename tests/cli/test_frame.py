@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from hopforge import __version__, cli
 from hopforge.commands.terminal import complain
@@ -52,9 +53,9 @@ def test_help_names_every_command_and_each_has_its_own() -> None:
     assert {"doctor", "check", "schema", "demo"} <= set(names)
     for name in names:
         assert f" {name} " in run.stdout
-        inner = hopforge(name, "--help")
-        assert inner.returncode == 0
-        assert "Usage:" in inner.stdout
+        inner = CliRunner().invoke(cli.app, [name, "--help"])
+        assert inner.exit_code == 0
+        assert "Usage:" in inner.output
 
 
 def test_no_command_shows_help() -> None:

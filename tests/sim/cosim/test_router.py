@@ -57,11 +57,11 @@ def test_long_runs(name: str, tmp_path: Path) -> None:
     given = {"rc": "table", "switching": "vct" if name == "wavefront" else "wormhole"} | SMALL | LONG[name]
     params = router_variant(len(name), **given)
     verilog = to_verilog(Router(params=params), "router")
-    run, _ = run_router(params, RouterTraffic(cycles=34_000), name, verilog, "router", tmp_path, "verilator")
+    run, _ = run_router(params, RouterTraffic(cycles=17_000), name, verilog, "router", tmp_path, "verilator")
     assert run.mismatches == 0, run.first
-    assert run.cycles >= 34_000
-    assert run.received > 1000
-    assert run.dropped > 10
+    assert run.cycles >= 17_000
+    assert run.received > 500
+    assert run.dropped > 5
 
 
 @pytest.mark.study
