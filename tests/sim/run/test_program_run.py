@@ -572,3 +572,19 @@ def test_mistakes_in_the_configuration_are_one_clear_line() -> None:
     )
     with pytest.raises(TrafficError, match=r"^traffic.source: a program has no load; hopforge net runs it once"):
         Simulation(checked, 0.1, 1).run()
+
+
+def test_computations_that_come_to_more_cycles_than_are_counted_are_refused(tmp_path: Path) -> None:
+    """Each is below 2^42 cycles; from 2^43 on the time of the rank wrapped, and what came later took no time."""
+    half = (1 << 41) - 100
+    for computations, fits in ((2, True), (3, False), (5, False)):
+        folder = tmp_path / str(computations)
+        folder.mkdir()
+        checked = traced(
+            folder, [[f"compute {half}"] * computations + ["send 1 0 1"], ["recv 0 0 1"]], more=", cycles_per_flop: 1"
+        )
+        if fits:
+            assert finish(checked)[1].makespan == computations * half + base(2)
+        else:
+            with pytest.raises(ProgramError, match=r"takes more than 4,398,046,511,104 cycles"):
+                finish(checked)
