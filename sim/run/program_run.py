@@ -109,11 +109,11 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
     started, code = time.process_time(), -1
     while code not in (FINISHED, STUCK):
         code = run.advance(SLICE_CYCLES)
-        refuse_long_run(int(run.state["cycle"]))
         if run.agents is not None:
             run.agents.note()
         if progress is not None:
             progress(int(run.state["messages_arrived"]), total)
+    refuse_long_run(int(run.state["cycle"]))
     run.check_conservation()
     if code == STUCK:
         raise ProgramError(stuck_text(run))
