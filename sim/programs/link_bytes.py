@@ -20,8 +20,8 @@ class LinkBytes:
     Attributes
     ----------
     table : DataFrame
-        Of each directed link with traffic, the longest busy first: link (``host 3 to router 1``, ``router 1 to router 2``
-        with its port, …), between_routers, bytes, busy_share of the makespan.
+        Of each directed link with traffic, the longest busy first: link (``host 3 to router 1``,
+        ``router 1 to router 2`` with its port, …), between_routers, bytes, busy_share of the makespan.
     """
 
     table: pd.DataFrame
