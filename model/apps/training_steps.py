@@ -330,6 +330,8 @@ class Steps:
         """Write the gathering of the parameters of a unit (FSDP); return what ends it."""
         size = self._config.value_bytes
         dense, routed = self._parameters(unit.part)
+        if unit.part == OUTPUT and self._is_shared_matrix():
+            dense += self._parameters(EMBEDDING)[0]  # the copy of the last stage
         key = ("parameters", unit.step, unit.passed, unit.part)
         before = self._exchanged
         self._between_copies("allgather", key, dense * size, routed * size, after)

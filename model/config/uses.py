@@ -131,6 +131,13 @@ def _cuts_no_messages(config: Config) -> bool:
     return given and config.app.engine == "loggops"
 
 
+def _counts_no_flits(config: Config) -> bool:
+    """Tell whether a file limits flits of messages, and its engine has none."""
+    workload = config.workload
+    given = isinstance(workload, ProgramWorkload) and "max_flits" in workload.model_fields_set
+    return given and config.app.engine != "packet"
+
+
 _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
     "lookup.cache.protection": (lambda config: config.lookup.cache.protection != "none", _ENGINE_HARDWARE),
     "router.protection": (lambda config: config.router.protection != "none", _ROUTER_HARDWARE),
@@ -154,6 +161,7 @@ _SINGLE_KEYS: dict[str, tuple[Callable[[Config], bool], Sections]] = {
         and getattr(config.workload, "kind", "") not in ("trace", "chakra", "training"),
         set(),
     ),
+    "workload.max_flits": (_counts_no_flits, {"net", "series", "trace"}),
     "workload.mtu_bytes": (_cuts_no_messages, set(USES) - {"app", "sweep"}),
     **{
         f"app.{key}": (_beside_loggops(key), set())

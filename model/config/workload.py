@@ -148,6 +148,9 @@ class ProgramWorkload(Section):
 
     mtu_bytes: Annotated[int, Field(ge=1)] = 2048
     """Messages are cut into packets of at most this many bytes."""
+    max_flits: Annotated[int, Field(ge=1)] = 10_000_000_000
+    """`app.engine: packet` and `hopforge net`: messages of more flits (all together) are refused; 10¹⁰ take about 40
+    minutes."""
     mapping: MappingConfig = MappingConfig()
     """Ranks on hosts."""
     collectives: CollectivesConfig = CollectivesConfig()

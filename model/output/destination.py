@@ -23,6 +23,7 @@ __all__ = [
     "kind_at",
     "kind_of",
     "made",
+    "may_replace",
     "one_file",
     "put",
     "replace_anything",
@@ -64,6 +65,11 @@ class ResultError(UserError):
 def replace_anything(wanted: bool) -> None:
     """Say whether results may replace whatever is there (``--force``)."""
     _forced.set(wanted)
+
+
+def may_replace(target: Path) -> bool:
+    """Tell whether something new may be put at `target`: nothing is there, or ``--force`` was given."""
+    return _forced.get() or not target.exists()
 
 
 def kind_of(head: bytes) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from hopforge.model.config.workload import ChakraWorkload
 from hopforge.model.input_file import largest_bytes, read_input, too_large
+from hopforge.model.output.destination import may_replace
 from hopforge.model.output.results import staged
 from hopforge.model.workload.chakra_groups import ChakraError, GroupFinder, Groups, groups_of, read_groups
 from hopforge.model.workload.chakra_matching import Found, find_collectives
@@ -146,6 +147,8 @@ def _shared_groups(config: ChakraWorkload, prefix: Path, ranks: int) -> Groups:
 def write_chakra(schedule: Schedule, folder: str | Path) -> None:
     """Write a schedule as ``trace.RANK.et`` in a new folder, which appears only when it is complete.
 
+    With ``--force`` the files of that name in a folder that is there are replaced; others stay.
+
     Raises
     ------
     ChakraError
@@ -154,13 +157,18 @@ def write_chakra(schedule: Schedule, folder: str | Path) -> None:
         It cannot be written.
     """
     target = Path(folder)
-    if target.exists():
+    if not may_replace(target):
         raise ChakraError(f"{target}: exists already")
     with staged(target) as scratch:
         for rank, nodes in enumerate(_nodes(schedule)):
             with (scratch / f"{PREFIX}.{rank}.et").open("wb") as file:
                 for piece in nodes_bytes(nodes):
                     file.write(piece)
+    for old in target.glob(f"{PREFIX}.*.et"):  # of more ranks than this schedule has
+        if not old.name.removeprefix(f"{PREFIX}.").removesuffix(".et").isdecimal():
+            continue
+        if int(old.name.split(".")[1]) >= schedule.ranks:
+            old.unlink()
 
 
 def _nodes(schedule: Schedule) -> Iterator[list[Node]]:

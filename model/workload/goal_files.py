@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hopforge.model.config.base import SHIPPED
 from hopforge.model.input_file import open_input, read_input
-from hopforge.model.output.destination import is_special, one_file
+from hopforge.model.output.destination import is_special, may_replace, one_file
 from hopforge.model.workload.goal_binary import goal_bytes, is_binary_goal, parse_binary_goal
 from hopforge.model.workload.goal_text import goal_lines, parse_goal
 from hopforge.model.workload.schedule import GoalError, Schedule
@@ -79,7 +79,7 @@ WRITERS: dict[str, tuple[str, Callable[[Schedule], Iterable[bytes]]]] = {
 
 
 def write_goal(schedule: Schedule, target: str | Path, form: str = "goal") -> None:
-    """Write a schedule into a new file, which appears only when it is complete.
+    """Write a schedule into a new file, which appears only when it is complete; ``--force`` replaces one.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def write_goal(schedule: Schedule, target: str | Path, form: str = "goal") -> No
         The file exists, or cannot be written.
     """
     path = Path(target)
-    if path.exists() and not is_special(path):
+    if not is_special(path) and not may_replace(path):
         raise GoalError(f"{path}: exists already")
     try:
         with one_file(path) as part, part.open("wb") as file:

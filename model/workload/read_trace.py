@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopforge.model.output.destination import may_replace
 from hopforge.model.workload.trace import Action, Trace, TraceError
 from hopforge.model.workload.trace_files import open_trace
 from hopforge.model.workload.trace_line import (
@@ -191,13 +192,15 @@ def _check_ends(calls: Sequence[Action], numbers: tuple[Any, ...], files: tuple[
 def write_trace(trace: Trace, folder: str | Path) -> None:
     """Write a trace as a folder of ``rank-K.txt`` (K from 1), which appears only when it is complete.
 
+    With ``--force`` the files of that name in a folder that is there are replaced; others stay.
+
     Raises
     ------
     TraceError
         The folder exists or cannot be written.
     """
     target = Path(folder)
-    if target.exists():
+    if not may_replace(target):
         raise TraceError(f"{target}: exists already")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -209,8 +212,14 @@ def write_trace(trace: Trace, folder: str | Path) -> None:
         for rank, numbers in enumerate(trace.numbers):
             text = "".join(f"{rank} {lines[number]}\n" for number in numbers.tolist())
             (scratch / f"rank-{rank + 1}.txt").write_text(text, encoding="utf-8")
-        scratch.chmod(0o755)
-        scratch.rename(target)
+        if target.exists():
+            for old in target.glob("rank-*.txt"):
+                old.unlink()
+            for new in scratch.iterdir():
+                new.rename(target / new.name)
+        else:
+            scratch.chmod(0o755)
+            scratch.rename(target)
     except OSError as error:
         raise TraceError(f"{target}: {error.strerror}") from error
     finally:

@@ -1,8 +1,9 @@
 """A configuration of BookSim 2 becomes one of ours, with the files that it needs beside it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import yaml
 
 from hopforge.model.config import Config
 from hopforge.model.config.load import parse_config
-from hopforge.model.output.destination import check_destination, is_special, one_file
+from hopforge.model.output.destination import ResultError, check_destination, is_special, may_replace, one_file
 from hopforge.sim.booksim.grammar import BooksimError, read_settings
 from hopforge.sim.booksim.keys import Settings
 from hopforge.sim.booksim.networks import Network, translate_network
@@ -66,7 +67,8 @@ class Translation:
         named = {key: _with_name(value, stem) for key, value in self.sections.items()}
         body = yaml.safe_dump(named, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
         source = "".join(one if one.isprintable() else "?" for one in " ".join(self.words))
-        return f"# From a configuration of BookSim 2 (docs/guides/compare-with-booksim.md): {source}\n{body}"
+        head = f"# From a configuration of BookSim 2 (docs/guides/compare-with-booksim.md): {source}\n"
+        return f"{head}{_SEAL}{_seal(head, body, self.files)}\n{body}"
 
     def config(self, folder: Path, stem: str) -> Config:
         """Check the new configuration as a file in `folder`."""
@@ -80,7 +82,7 @@ class Translation:
         ConfigError
             hopforge cannot take it.
         ResultError, OSError
-            A file cannot be written, or would replace one of another kind.
+            A file cannot be written, or would replace one of another kind, or one that was changed by hand.
         """
         if self.files and (is_special(target) or target.suffix in self.files):
             raise BooksimError(f"{target}: name a YAML file; {' and '.join(self.files)} is written beside it")
@@ -90,12 +92,55 @@ class Translation:
         kinds = dict(zip(texts, [_KINDS[ending] for ending in self.files] + [_TRANSLATED], strict=True))
         for place, kind in kinds.items():
             check_destination(place, kind, named=True)
+        _refuse_changed(target, texts)
         for place, text in texts.items():
             with one_file(place, kinds[place]) as part:
                 part.write_text(text, encoding="utf-8")
         return list(texts)
 
 
+def _seal(head: str, body: str, files: Mapping[str, str]) -> str:
+    """Return the digest of a configuration (without the line of it) and of the files beside it."""
+    parts = [head, body, *(text for _, text in sorted(files.items()))]
+    return sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _refuse_changed(target: Path, texts: Mapping[Path, str]) -> None:
+    """Refuse to replace files that are not as `Translation.write` left them.
+
+    Raises
+    ------
+    ResultError
+        Somebody has changed one, or it is from somewhere else.
+    """
+    ours = _as_written(target)
+    for place, text in texts.items():
+        if is_special(place) or may_replace(place) or place in ours or _text_at(place) == text:
+            continue
+        raise ResultError(
+            f"{place}: is not as hopforge import wrote it, and is not overwritten; name another place, or add --force"
+        )
+
+
+def _as_written(target: Path) -> set[Path]:
+    """Return which of a configuration and the files beside it are as they were written."""
+    found = _text_at(target)
+    head, _, rest = found.partition("\n")
+    line, _, body = rest.partition("\n")
+    beside = {ending: target.with_name(target.stem + ending) for ending in _KINDS}
+    there = {ending: _text_at(place) for ending, place in beside.items() if place.is_file()}
+    for files in ({}, there):
+        if line == _SEAL + _seal(head + "\n", body, files):
+            return {target, *(beside[ending] for ending in files)}
+    return set()
+
+
+def _text_at(place: Path) -> str:
+    return place.read_text(encoding="utf-8", errors="replace") if place.is_file() else ""
+
+
+#: begins the line of a configuration that tells whether it was changed
+_SEAL = "# as written: "
 _KINDS = {".anynet": "a network"}
 _TRANSLATED = "a translated configuration"
 

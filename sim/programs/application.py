@@ -26,6 +26,7 @@ from hopforge.sim.programs.app_setup import (
 )
 from hopforge.sim.programs.graph_activity import GraphActivity, activity_rows, graph_activity
 from hopforge.sim.programs.link_bytes import LinkBytes, link_bytes, link_rows
+from hopforge.sim.programs.loggops_engine import LARGEST_TIME
 from hopforge.sim.programs.loggops_run import LoggopsRun, ScheduleSetup, run_schedule
 from hopforge.sim.programs.rank_times import ProgramMeasurement, makespan, mean_share, rank_table
 from hopforge.sim.run.lookup_measures import lookup_totals
@@ -144,12 +145,19 @@ def _run_simgrid(setup: AppSetup, progress: Progress | None) -> AppRun:
     except ProgramError:
         _run_embedded(setup, None)  # tells, beside the ranks, what they wait for and where
         raise
+    _refuse_long(float(finish.max(initial=0.0)))
     computing = computed_seconds(placed.program, config.app.host_gflops)
     return _result(
         setup, backend="simgrid", latency=None, miss_share=float(config.app.lookup != "hit"),
         cpu=_children_seconds() - started, finish=finish,
         waiting=np.maximum(finish - computing, 0.0), computing=computing, visits=_visits(setup),
     )
+
+
+def _refuse_long(seconds: float) -> None:
+    """Refuse a run whose times are no longer exact to a nanosecond."""
+    if seconds * 1e9 > LARGEST_TIME:
+        raise ProgramError(f"workload: the program ends at {seconds:.6g} s; times beyond 2^53 ns are not exact to a ns")
 
 
 def _children_seconds() -> float:
@@ -174,6 +182,7 @@ def _run_embedded(setup: AppSetup, progress: Progress | None) -> AppRun:
             f"workload: the program cannot end: after {run.state.clock[0]:.6g} s nothing is under way and"
             f" {waiting_text(placed.program, placed.trace, waiting, rank['at'])}"
         )
+    _refuse_long(float(rank["finished"].max(initial=0.0)))
     latency = message["arrived"] - message["began"]
     if not (remote := run.remote).all():
         latency = latency[remote]

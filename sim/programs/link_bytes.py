@@ -8,6 +8,8 @@ import pandas as pd
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology
+from hopforge.model.topology.tiers import has_speeds
+from hopforge.model.topology.tiers import link_gbps as own_gbps
 from hopforge.sim.traffic.placed import PlacedProgram
 
 
@@ -18,8 +20,8 @@ class LinkBytes:
     Attributes
     ----------
     table : DataFrame
-        Of each directed link with traffic, the busiest first: link (``host 3 to router 1``, ``router 1 to router 2``
-        with its port, …), between_routers, bytes, busy_share of the makespan.
+        Of each directed link with traffic, the longest busy first: link (``host 3 to router 1``,
+        ``router 1 to router 2`` with its port, …), between_routers, bytes, busy_share of the makespan.
     """
 
     table: pd.DataFrame
@@ -44,17 +46,15 @@ def link_bytes(
     topology : Topology
         The network.
     placed : PlacedProgram
-        Messages on hosts.
+        Messages on hosts, of a machine with several links on those that they take.
     routes : Routes or SpreadRoutes
         Their ways.
     link_gbps : float
-        Rate of every link.
+        Rate of links that have none of their own (`topology.tiers`).
     makespan_s : float
         How long the program takes.
     """
-    source, destination = (placed.host[end].astype(np.int64) for end in (
-        placed.program.source, placed.program.destination,
-    ))
+    source, destination = placed.source_host.astype(np.int64), placed.destination_host.astype(np.int64)
     remote = source != destination
     pairs, number = np.unique(source[remote] * topology.hosts + destination[remote], return_inverse=True)
     size = np.bincount(number, placed.program.size_bytes[remote].astype(np.float64), len(pairs))
@@ -62,21 +62,25 @@ def link_bytes(
     out = np.zeros((topology.routers, topology.max_ports))
     np.add.at(out, (paths.router, paths.output), np.repeat(size, paths.lengths))
     of_hosts = np.bincount(pairs // topology.hosts, size, topology.hosts)
-    names, between, carried = [], [], []
+    rates = own_gbps(topology, link_gbps) if has_speeds(topology) else np.full(out.shape, link_gbps)
+    names, between, carried, gbps = [], [], [], []
     for router, port in np.argwhere(out).tolist():
         host = int(topology.host_at[router, port])
         other = f"host {host}" if host >= 0 else f"router {topology.peer_router[router, port]}, port {port}"
         names.append(f"router {router} to {other}")
         between.append(host < 0)
         carried.append(out[router, port])
+        gbps.append(link_gbps if host >= 0 else rates[router, port])
     for host in np.flatnonzero(of_hosts).tolist():
         names.append(f"host {host} to router {topology.host_router[host]}")
         between.append(False)
         carried.append(of_hosts[host])
+        gbps.append(link_gbps)
     table = pd.DataFrame({"link": names, "between_routers": between, "bytes": np.array(carried).astype(np.int64)})
-    seconds = table["bytes"] * 8e-9 / link_gbps
+    seconds = table["bytes"] * 8e-9 / np.array(gbps)
     table["busy_share"] = seconds / makespan_s if makespan_s > 0 else 0.0
-    table = table.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    order = np.argsort(-seconds.to_numpy(), kind="stable")
+    table = table.iloc[order].reset_index(drop=True)
     return LinkBytes(table)
 
 

@@ -108,20 +108,16 @@ def run_loggops(
         code = advance(state, SLICE_EVENTS)
         if progress is not None:
             progress(int(state.numbers[COMPLETE]), schedule.operations)
-    times = found_times(schedule, state, process_time() - started)
-    longest = float(times.finish.max(initial=0.0))
-    if longest > LARGEST_TIME:
-        raise GoalError(f"{schedule.file or schedule.name}: ends at {longest:.6g}; times beyond 2^53 are not exact")
-    return times
+    return found_times(schedule, state, process_time() - started)
 
 
-def found_times(schedule: Schedule, state: LoggopsState, cpu_seconds: float) -> LoggopsTimes:
-    """Return the times of a run that nothing is left of.
+def found_times(schedule: Schedule, state: LoggopsState, cpu_seconds: float, unit: float = 1.0) -> LoggopsTimes:
+    """Return the times of a run that nothing is left of; `unit`: how long one of the schedule is in that of the run.
 
     Raises
     ------
     GoalError
-        As `run_loggops`: what cannot end, and sizes that disagree.
+        As `run_loggops`: what cannot end, sizes that disagree, and times that float64 cannot count.
     """
     operation = state.operation
     if state.numbers[ONE] >= 0:
@@ -134,6 +130,9 @@ def found_times(schedule: Schedule, state: LoggopsState, cpu_seconds: float) -> 
     _check_end(schedule, state)
     finish = np.zeros(schedule.ranks)
     np.maximum.at(finish, operation["rank"], operation["end"])
+    longest = float(finish.max(initial=0.0)) / unit
+    if longest > LARGEST_TIME:
+        raise GoalError(f"{schedule.file or schedule.name}: ends at {longest:.6g}; times beyond 2^53 are not exact")
     rank = state.rank
     return LoggopsTimes(
         operation["start"].copy(), operation["end"].copy(), finish, rank["computed"].copy(), rank["busy"].copy(),

@@ -47,7 +47,8 @@ class ScheduleFlow(FlowRun):
         known_routes: Routes | SpreadRoutes | None = None,
     ) -> None:
         self._schedule = schedule
-        self._ranks = rank_state(schedule, network_settings(config), config.app.loggops.unit_ns * 1e-9)
+        self._unit = config.app.loggops.unit_ns * 1e-9
+        self._ranks = rank_state(schedule, network_settings(config), self._unit)
         self._send = np.flatnonzero(schedule.kind == SEND).astype(np.int32)
         self._message = np.full(schedule.operations, -1, np.int32)
         self._message[self._send] = np.arange(len(self._send))
@@ -70,7 +71,7 @@ class ScheduleFlow(FlowRun):
         Raises
         ------
         GoalError
-            The schedule cannot end, or a message and its receive have different sizes.
+            The schedule cannot end, a message and its receive have different sizes, or times that cannot be counted.
         """
         started = process_time()
         begin(self._ranks)
@@ -81,7 +82,7 @@ class ScheduleFlow(FlowRun):
                 self._add_slots()
             if progress is not None:
                 progress(int(self.state.numbers[DONE]), len(self.state.message))
-        return found_times(self._schedule, self._ranks, process_time() - started)
+        return found_times(self._schedule, self._ranks, process_time() - started, self._unit)
 
     @property
     def latency(self) -> NDArray[np.float64]:

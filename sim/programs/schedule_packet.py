@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hopforge.model.config import Config
 from hopforge.model.network.core.records import FINISHED, RANK_BITS, STUCK
+from hopforge.model.network.parts.program_arrays import refuse_long_run
 from hopforge.model.workload import operations as op
 from hopforge.model.workload.program import Program
 from hopforge.model.workload.schedule import SEND, GoalError, Schedule
@@ -85,7 +86,8 @@ class SchedulePacket:
         self._local[self._send] = placed.local
         seconds = network_settings(config)
         cycles = seconds._replace(**{key: getattr(seconds, key) / self._cycle_s for key in ("o", "g", "O")})
-        self._ranks = rank_state(schedule, cycles, config.app.loggops.unit_ns / cycle_ns)
+        self._unit = config.app.loggops.unit_ns / cycle_ns
+        self._ranks = rank_state(schedule, cycles, self._unit)
         run.state.record["timers"] = 0  # nothing is sent before its time
         self._handed = np.zeros(len(self._send) + 1, np.int32)
         run_until(self._ranks, 0.0, self._local, self._handed)  # compiles: nothing is ready before 0
@@ -96,7 +98,8 @@ class SchedulePacket:
         Raises
         ------
         GoalError
-            The schedule cannot end, a message and its receive have different sizes, or messages were lost.
+            The schedule cannot end, a message and its receive have different sizes, messages were lost, or times that
+            cannot be counted.
         DeadlockError
             The network is in a deadlock.
         """
@@ -135,12 +138,13 @@ class SchedulePacket:
                 looked = cycle
                 self._look(progress)
         self._run.check_conservation()
-        times = found_times(self._schedule, ranks, process_time() - started)
+        times = found_times(self._schedule, ranks, process_time() - started, self._unit)
         scaled = {key: getattr(times, key) * self._cycle_s for key in ("start", "end", "finish", "computed", "busy")}
         return replace(times, **scaled)
 
     def _hand_over(self, cycle: int, sends: NDArray[np.int32]) -> NDArray[np.int64]:
         """Let messages be sent in a cycle; return their numbers."""
+        refuse_long_run(cycle)
         messages = np.sort(self._message[sends])
         state = self._run.state
         state["timer"][: len(messages)] = np.int64(cycle) << RANK_BITS | (self._senders + messages)  # sorted: a heap

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.network.core.records import FINISHED, STUCK
-from hopforge.model.network.parts.program_arrays import ProgramError
+from hopforge.model.network.parts.program_arrays import ProgramError, refuse_long_run
 from hopforge.model.output.columns import one_row
 from hopforge.model.output.results import Table, run_metadata, staged, write_metadata, write_tables
 from hopforge.model.workload.program import waiting_text
@@ -98,7 +98,7 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
     Raises
     ------
     ProgramError
-        The program cannot end: names the ranks that wait, and for what.
+        The program cannot end: names the ranks that wait, and for what; or it takes more cycles than can be counted.
     DeadlockError
         The network is in a deadlock.
     """
@@ -113,6 +113,7 @@ def run_program(run: Simulation, progress: Callable[[int, int], None] | None = N
             run.agents.note()
         if progress is not None:
             progress(int(run.state["messages_arrived"]), total)
+    refuse_long_run(int(run.state["cycle"]))
     run.check_conservation()
     if code == STUCK:
         raise ProgramError(stuck_text(run))

@@ -46,6 +46,7 @@ from hopforge.sim.run.lookup_measures import lookup_totals
 from hopforge.sim.run.lookup_routing import check_keys, route_lookup
 from hopforge.sim.run.measurement import Measurement
 from hopforge.sim.run.network_latency import network_latencies, reset_network_latency
+from hopforge.sim.run.program_forecast import message_flits, refuse_many_flits
 from hopforge.sim.run.run_statistics import BATCHES, batch_interval, mean_of, mser5, percentile
 from hopforge.sim.run.sources import acknowledges, program_source, replies, source_parameters, with_skew
 from hopforge.sim.run.starvation import StarvationWatch
@@ -124,6 +125,8 @@ class Simulation:
         generator = np.random.default_rng((seed, 3))
         self.traffic = prepare_traffic(self.topology, pattern, traffic.model_dump(), generator)
         self.placed: PlacedProgram | None = None
+        #: flits of all messages of a program that go through the network
+        self.message_flits = 0
         if script is not None:
             source = SourceParameters(
                 kind=SCRIPT, script=script, replies=replies(config), acknowledges=acknowledges(config)
@@ -132,6 +135,8 @@ class Simulation:
             assert isinstance(config.workload, ProgramWorkload), "checked by model.config"
             self.placed = place_program(config.workload, self.topology, seed) if placed is None else placed
             program = program_source(config, self.placed)
+            self.message_flits = message_flits(program)
+            refuse_many_flits(self.message_flits, config.workload.max_flits)
             source = SourceParameters(kind=PROGRAM, program=program, acknowledges=acknowledges(config))
         else:
             source = source_parameters(config, load, self.traffic.round_packets)

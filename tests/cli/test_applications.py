@@ -77,6 +77,35 @@ def test_workload_is_a_trace_again(
     assert capsys.readouterr().err.endswith("trace: exists already\n")
 
 
+@pytest.mark.parametrize(("form", "name"), [("trace", "new"), ("goal", "new.goal"), ("goal-binary", "new.bin"),
+                                            ("chakra", "new")])
+def test_force_replaces_a_program_that_is_there_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, name: str
+) -> None:
+    """Files of more ranks than before do not stay; those of somebody else do."""
+    monkeypatch.chdir(tmp_path)
+
+    def written_as(ranks: int, place: str, *more: str) -> int | str | None:
+        return hopforge(monkeypatch, "workload", written(tmp_path, ranks), "--to", form, "-o", place, *more)
+
+    assert written_as(4, name) in (0, None)
+    if (tmp_path / name).is_dir():
+        (tmp_path / name / "mine.txt").write_text("mine")
+    assert written_as(2, name) == 2
+    assert written_as(2, name, "--force") in (0, None)
+    assert written_as(2, f"other-{name}") in (0, None)
+
+    def content(place: Path) -> dict[str, bytes]:
+        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        return {file.name.removeprefix("other-"): file.read_bytes() for file in files}
+
+    kept, fresh = content(tmp_path / name), content(tmp_path / f"other-{name}")
+    if (tmp_path / name).is_dir():
+        assert kept.pop("mine.txt") == b"mine"
+        assert len(kept) == 2
+    assert kept == fresh
+
+
 def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     config = written(tmp_path, 3)
     assert hopforge(monkeypatch, "app", config, "-o", tmp_path / "a") == 2

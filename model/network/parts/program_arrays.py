@@ -13,6 +13,7 @@ from hopforge.model.network.parts.programs import run_ranks
 from hopforge.model.workload.operations import COMPUTE, POST, SLEEP
 from hopforge.model.workload.program import Program
 
+#: of a computation, and of a run: times of ranks are kept with their numbers in 63 bits
 MAX_CYCLES = 1 << (62 - RANK_BITS)
 
 
@@ -123,6 +124,21 @@ def put_program(state: NetState, source: ProgramSource) -> None:
     s["timers"] = s["ranks_running"] = ranks
     state.put_function("messages", run_ranks)
     state.follow_pool(grow_messages)
+
+
+def refuse_long_run(cycles: int) -> None:
+    """Refuse a run of so many cycles.
+
+    Raises
+    ------
+    ProgramError
+        More than the simulator counts: later times of ranks would be wrong.
+    """
+    if cycles >= MAX_CYCLES:
+        raise ProgramError(
+            f"workload: the program takes more than {MAX_CYCLES:,} cycles, which the simulator counts "
+            "(app.engine: flow)"
+        )
 
 
 def _operands(source: ProgramSource) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from hopforge.model.config import Config
 from hopforge.sim.programs.application import AppRun, app_rows, run_app, write_app
 from hopforge.sim.programs.loggops_run import LoggopsRun
 from hopforge.sim.run.model_runs import Progress as Advance
+from hopforge.sim.run.program_forecast import forecast
 from hopforge.sim.start.preparation import prepare
 
 __all__ = ["AppFound", "app"]
@@ -25,6 +26,11 @@ class AppFound:
     def __init__(self, config: Config) -> None:
         self._config, self._setup = config, prepare("app", config)
         self._found: AppRun | LoggopsRun
+
+    def forecast(self) -> str:
+        """Say how long it will take, if that is more than a minute and known before."""
+        run = getattr(self._setup, "simulation", None)
+        return "" if run is None else forecast(run.message_flits)
 
     def run(self, progress: Advance) -> None:
         """Run it to its end."""

@@ -76,6 +76,8 @@ def app(
     from hopforge.api.app import AppFound
 
     found = AppFound(checked)
+    if words := found.forecast():
+        typer.echo(words, err=True)
     with progress_bar(found.unit) as advance:
         found.run(advance)
     found.write(target)

@@ -171,6 +171,21 @@ def test_a_tied_matrix_is_added_up_between_first_and_last_stage():
             assert sent(schedule, "data").tolist() == [first, first, last, last]
 
 
+def test_the_last_stage_gathers_its_copy_of_a_tied_matrix():
+    """ZeRO 3: both copies are gathered forwards and backwards for every microbatch, 2 m V h w (n - 1)/n."""
+    own = {}
+    for tied in (True, False):
+        sizes = {"vocabulary": 96, "tied": tied, "layers": 2}
+        schedule = made("parallel: {data: 2, pipeline: 2}, microbatches: 3, gradients: {zero: 3}", sizes=sizes)
+        own[tied] = sent(schedule, "data")
+    matrix = 2 * 96 * WIDTH
+    # untied: gathered 2 x 3 times, gradients scattered 3 times; tied: those once a step, and the all-reduce of two
+    assert own[False].tolist() == [(9 * (LAYER + 96 * WIDTH) * 2) // 2] * 2 + [
+        (9 * (LAYER + 96 * WIDTH + WIDTH) * 2) // 2
+    ] * 2
+    assert (own[False] - own[True]).tolist() == [(3 - 1) * matrix // 2 - matrix] * 4
+
+
 def test_shrink_divides_bytes_and_operations():
     whole, less = (
         made(f"parallel: {{data: 2, tensor: 2, pipeline: 2}}, shrink: {shrink}") for shrink in (1, 16)

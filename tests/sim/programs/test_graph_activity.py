@@ -152,6 +152,49 @@ def test_bytes_of_links_by_hand(tmp_path):
     assert set(column_notes("links", found.links.table)) == set(found.links.table)
 
 
+def of_pairs(folder, topology, pairs, more=""):
+    """Run a schedule in which the first of each pair of ranks sends bytes to the second, by the flow engine."""
+    ranks = 1 + max(max(pair[:2]) for pair in pairs)
+    lines = [[] for _ in range(ranks)]
+    for tag, (a, b, size) in enumerate(pairs):
+        lines[a].append(f"send {size}b to {b} tag {tag}")
+        lines[b].append(f"recv {size}b from {a} tag {tag}")
+    blocks = "".join(f"rank {n} {{\n" + "\n".join(own) + "\n}\n" for n, own in enumerate(lines))
+    (folder / "x.goal").write_text(f"num_ranks {ranks}\n{blocks}")
+    return run_app(parse_config(
+        f"name: x\ntopology: {topology}\ntiming: {{link_gbps: 80}}\nrouting: {{algorithm: shortest}}\n"
+        f"workload: {{kind: trace, file: {folder}/x.goal{more}}}\napp: {{backend: embedded}}\n"
+    ))
+
+
+def test_links_of_tiers_are_busy_by_their_own_rates(tmp_path):
+    """Two routers a unit at 8 Gbit/s, two units at 40: fewer bytes on a slower link are busy for longer."""
+    tiers = "{kind: tiers, tiers: [{shape: ring, sizes: [2], gbps: 8}, {shape: ring, sizes: [2], gbps: 40}]}"
+    found = of_pairs(tmp_path, tiers, [(0, 1, 1000), (0, 2, 3000)])
+    table, second = found.links.table.set_index("link"), found.found.makespan_s
+    between = table[table["between_routers"]]
+    assert between["bytes"].tolist() == [1000, 3000]
+    assert between["busy_share"].tolist() == pytest.approx([1000e-9 / second, 3000 / 5 * 1e-9 / second])
+    assert table["busy_share"]["host 0 to router 0"] == pytest.approx(400e-9 / second)
+    assert found.links.hottest()[0].startswith("router 0 to router 1,")
+    assert table["busy_share"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize(("links", "carried"), [("turns", [3000, 1000]), ("pair", [0, 4000])])
+def test_links_of_machines_with_several(links, carried, tmp_path):
+    """Three messages of machine 0 to machine 1: in turns on its two links, or all of the pair on the second."""
+    director = (
+        "{kind: director, racks: 2, hosts_per_router: 4, host_links: 2, uplinks: 2, directors: 1, lines: 2, fabrics: 1}"
+    )
+    found = of_pairs(
+        tmp_path, director, [(0, 1, 1000), (0, 1, 1000), (0, 1, 2000)], f", mapping: {{links: {links}}}"
+    )
+    bytes_of = found.links.table.set_index("link")["bytes"].to_dict()
+    for link in (0, 1):
+        assert bytes_of.get(f"host {link} to router {link}", 0) == carried[link]
+        assert bytes_of.get(f"router {link} to host {2 + link}", 0) == carried[link]
+
+
 @pytest.mark.parametrize("form", ["goal", "chakra"])
 def test_a_step_that_is_written_and_read_ends_at_the_same_times(form, tmp_path):
     config = tmp_path / "x.yml"

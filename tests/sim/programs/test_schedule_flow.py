@@ -8,6 +8,7 @@ import pytest
 
 from hopforge.model.config import Config, parse_config
 from hopforge.model.errors import UserError
+from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.workload.goal_files import write_goal
 from hopforge.model.workload.schedule import GoalError
 from hopforge.sim.programs.app_setup import prepare_app
@@ -138,3 +139,27 @@ def test_what_cannot_end_is_named(tmp_path: Path) -> None:
         prepare_app(config_of(tmp_path, ["calc 1"] * 5, "o: 1"))
     with pytest.raises(UserError, match=r"a\.goal:3: a message of 281474976710657 bytes is larger"):
         prepare_app(config_of(tmp_path, [f"send {(1 << 48) + 1}b to 0"], "o: 1"))
+
+
+def test_times_that_cannot_be_counted_are_refused(tmp_path: Path) -> None:
+    """2^53 units are counted, the next one is not; a unit may be longer."""
+    longest = 1 << 53
+    chain = "a: calc {}\nb: calc {}\nb requires a"
+    assert finish(tmp_path, [chain.format(longest - 5, 5)]) == [longest]
+    for unit in ("", ", unit_ns: 1000"):
+        with pytest.raises(GoalError, match=r"a\.goal: ends at 9\.0072e\+15; times beyond 2\^53 are not exact$"):
+            finish(tmp_path, [chain.format(longest - 5, 7)], f"o: 10, g: 0, O: 0{unit}")
+
+
+def test_a_program_of_more_than_2_53_ns_is_refused(tmp_path: Path) -> None:
+    for flops, fits in ((4503599627370496, True), (4503599627371520, False)):  # half of it in ns, at 1 Gflop/s
+        (tmp_path / "t.txt").write_text(f"0 init\n0 compute {flops}\n0 compute {flops}\n0 finalize\n")
+        config = parse_config(
+            f"name: x\ntopology: {ONE_SWITCH}\nworkload: {{kind: trace, file: {tmp_path / 't.txt'}}}\n"
+            "app: {backend: embedded, host_gflops: 1}\n"
+        )
+        if fits:
+            assert run_app(config).found.makespan_s == pytest.approx(2 * flops * 1e-9, rel=1e-12)
+        else:
+            with pytest.raises(ProgramError, match=r"ends at 9\.0072e\+06 s; times beyond 2\^53 ns are not exact"):
+                run_app(config)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hopforge.model.config import Config, parse_config
+from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.topology import build
 from hopforge.model.workload.goal_files import write_goal
 from hopforge.model.workload.schedule import GoalError
@@ -75,3 +76,14 @@ def test_what_cannot_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(schedule_packet, "MOST", 3)
     with pytest.raises(GoalError, match=r"a: 2 messages of 2 ranks are more than engine packet has numbers for"):
         prepare_app(config_of(tmp_path, ["send 5b to 1\nsend 5b to 1", "calc 1"], "o: 1"))
+
+
+def test_a_message_after_more_cycles_than_the_simulator_counts_is_refused(tmp_path: Path) -> None:
+    late = "a: calc {}\nb: send 640b to 1\nb requires a"
+    cycles_counted = 1 << 42
+    run = run_app(config_of(tmp_path, [late.format(int((cycles_counted - 10) * CYCLE)), "recv 640b from 0"], "o: 0"))
+    assert run.found.makespan_s * 1e9 / CYCLE > cycles_counted - 10
+    with pytest.raises(ProgramError, match=r"takes more than 4,398,046,511,104 cycles, which the simulator counts"):
+        run_app(config_of(tmp_path, [late.format(int(cycles_counted * CYCLE)), "recv 640b from 0"], "o: 0"))
+    with pytest.raises(GoalError, match=r"a\.goal: ends at 9\.0072e\+15; times beyond 2\^53 are not exact$"):
+        run_app(config_of(tmp_path, [f"calc {(1 << 53) + 2}"], "o: 0"))

@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopforge.model.config import Config, ConfigError, parse_config
+from hopforge.model.config.uses import unused_sections
 from hopforge.model.network.core.state import NetworkError
 from hopforge.model.network.parts.program_arrays import ProgramError
 from hopforge.model.workload.trace import TraceError
 from hopforge.sim.programs.app_setup import ApplicationError
 from hopforge.sim.programs.application import run_app
+from hopforge.sim.run.program_forecast import forecast
 from hopforge.sim.run.program_run import ProgramMeasurement, program_rows, rank_table, run_program, write_program
 from hopforge.sim.run.simulation import Simulation
 from hopforge.sim.traffic import TrafficError
@@ -572,3 +574,41 @@ def test_mistakes_in_the_configuration_are_one_clear_line() -> None:
     )
     with pytest.raises(TrafficError, match=r"^traffic.source: a program has no load; hopforge net runs it once"):
         Simulation(checked, 0.1, 1).run()
+
+
+def test_computations_that_come_to_more_cycles_than_are_counted_are_refused(tmp_path: Path) -> None:
+    """Each is below 2^42 cycles; from 2^43 on the time of the rank wrapped, and what came later took no time."""
+    half = (1 << 41) - 100
+    for computations, fits in ((2, True), (3, False), (5, False)):
+        folder = tmp_path / str(computations)
+        folder.mkdir()
+        checked = traced(
+            folder, [[f"compute {half}"] * computations + ["send 1 0 1"], ["recv 0 0 1"]], more=", cycles_per_flop: 1"
+        )
+        if fits:
+            assert finish(checked)[1].makespan == computations * half + base(2)
+        else:
+            with pytest.raises(ProgramError, match=r"takes more than 4,398,046,511,104 cycles"):
+                finish(checked)
+
+
+def test_programs_of_too_many_flits_are_refused_with_the_time_that_they_would_take() -> None:
+    """700 GB in packets of 2048 bytes and flits of 64; what stays within a host is not counted."""
+    text = "name: test\n%s\nworkload: {kind: collective, operation: bcast, bytes: %d, ranks: 2%s}\n"
+    text += "traffic: {source: program, flit_bytes: 64}"
+    with pytest.raises(ProgramError, match=r"have 10,937,500,000 flits, more than 10,000,000,000; .* about 46 minutes"):
+        Simulation(parse_config(text % (ROW, 700_000_000_000, "")), 0.1, 1)
+    run = Simulation(parse_config(text % (ROW, 700_000_000_000, ", max_flits: 10937500000")), 0.1, 1)
+    assert run.message_flits == 10_937_500_000
+    assert forecast(run.message_flits) == "10,937,500,000 flits: about 46 minutes of processor time"
+    assert forecast(100_000_000) == ""
+    with pytest.raises(ProgramError, match=r"have 65 flits, more than 64"):
+        Simulation(parse_config(text % (ROW, 2048 * 2 + 1, ", max_flits: 64")), 0.1, 1)
+    assert Simulation(parse_config(text % (ROW, 2048 * 2 + 1, ", max_flits: 65")), 0.1, 1).message_flits == 65
+
+
+def test_the_limit_of_flits_is_told_where_there_are_none() -> None:
+    text = "name: test\n%s\nworkload: {kind: collective, operation: bcast, max_flits: 7}\napp: {engine: %s}\n"
+    for engine, told in (("flow", True), ("loggops", True), ("packet", False)):
+        unread = unused_sections(parse_config(text % (ROW, engine)), ["app"])
+        assert ("workload.max_flits" in unread) == told, engine
