@@ -52,7 +52,7 @@ _WORDS = {
     "a network": re.compile(r"\s*((router|node) \d|\d+(,\d+)?[ \t]+\d+(,\d+)?\s)"),
 }
 #: first words of a file of ours that people may have files of their own like
-_TRANSLATED = "# From a configuration of BookSim 2"
+_TRANSLATED = "# From a configuration of "
 _COMMENTS = re.compile(r"(\s*#[^\n]*\n)+")
 _TEXT = "text"
 _forced: ContextVar[bool] = ContextVar("forced", default=False)  # every thread has its own

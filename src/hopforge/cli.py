@@ -153,6 +153,7 @@ fpga_app.command("run")(with_force(boards.run))
 import_app = typer.Typer(no_args_is_help=True, help="Translate configurations of other simulators.")
 app.add_typer(import_app, name="import", rich_help_panel="To networks")
 import_app.command("booksim")(with_force(imports.import_booksim))
+import_app.command("sst")(with_force(imports.import_sst))
 
 bench_app = typer.Typer(no_args_is_help=True, help="Measure the speed of hopforge on this machine.")
 app.add_typer(bench_app, name="bench", rich_help_panel="To networks")

@@ -54,3 +54,39 @@ def import_booksim(
     show_rows(found.rows())
     for path in written:
         say_written(path)
+
+
+def import_sst(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `sst --output-json FILE` has written.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The new YAML file (default: build/NAME/import/sst/NAME.yml)."
+        ),
+    ] = None,
+    *,
+    packet: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Packet, such as 128B, where the endpoints do not say it.")
+    ] = None,
+) -> None:
+    """Translate a configuration of SST with Merlin, its network, into a YAML file for net and sweep.
+
+    Reads the JSON that SST writes and runs nothing. The network is what the links in the file say: one of our kinds,
+    if it has the same links, else a graph beside the YAML. Tells what became of routing, packets and traffic. Exit
+    status 2: what cannot be followed, named with its component.
+
+    Example:
+
+    hopforge import sst configs/sst/torus3x3.json -o mine.yml
+    """
+    from hopforge.model.output.destination import is_special
+    from hopforge.sim.merlin.translate import translate
+
+    found = translate(file, packet)
+    target = output or output_folder(None, "import sst", file) / f"{file.stem}.yml"
+    written = found.write(target)
+    if is_special(target):
+        return  # what comes out of a pipe is the file and nothing else
+    show_rows(found.rows())
+    for path in written:
+        say_written(path)

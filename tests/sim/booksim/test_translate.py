@@ -192,7 +192,7 @@ def test_the_command_writes_what_net_takes(tmp_path: Path, monkeypatch: pytest.M
     result = runner.invoke(app, ["import", "booksim", "case.cfg"])
     assert result.exit_code == 0, result.output
     assert Path("build/case/import/booksim/case.yml").is_file()
-    with pytest.raises(BooksimError, match="name a YAML file"):
+    with pytest.raises(ResultError, match="name a YAML file"):
         runner.invoke(app, ["import", "booksim", "case.cfg", "-o", "/dev/stdout"], catch_exceptions=False)
 
 

@@ -1,0 +1,229 @@
+"""A configuration of SST/Merlin, as ``sst --output-json`` writes it, becomes one of ours."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hopforge.model.config.translated_file import TranslatedFile
+from hopforge.sim.merlin.component_graph import Component, ComponentGraph, read_graph
+from hopforge.sim.merlin.networks import Network, translate_network
+from hopforge.sim.merlin.units import bits, bits_per_second, nanoseconds
+
+OFFERED_LOAD = "merlin.offered_load"
+#: (kind of ours or of the routing, name of Merlin) → algorithm of ours and virtual channels that its proof needs
+_ALGORITHMS: dict[tuple[str, str], tuple[str, int]] = {
+    ("mesh", ""): ("dor", 1), ("torus", ""): ("dor", 2),
+    ("hyperx", "DOR"): ("dor", 1), ("hyperx", "MIN-A"): ("minimal", 4), ("hyperx", "valiant"): ("valiant", 4),
+    ("dragonfly", "minimal"): ("dragonfly_min", 3), ("dragonfly", "valiant"): ("valiant_group", 5),
+    ("dragonfly", "ugal"): ("ugal_group", 5),
+    ("fattree", "deterministic"): ("d_mod_k", 1), ("fattree", "adaptive"): ("nca", 1),
+    ("polarfly", "MINIMAL"): ("minimal", 4), ("polarfly", "VALIANT"): ("valiant", 8), ("polarfly", "UGAL"): ("ugal", 8),
+}  # fmt: skip
+_DEFAULTS = {"hyperx": "DOR", "dragonfly": "minimal", "fattree": "deterministic"}
+#: on a graph without a kind: algorithm and virtual channels
+_ON_GRAPHS = ("minimal", 8)
+_ROUTER_KEYS = {
+    "id", "num_ports", "link_bw", "flit_size", "xbar_bw", "input_latency", "output_latency", "input_buf_size",
+    "output_buf_size", "topology",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Translation(TranslatedFile):
+    """What a file of SST is here.
+
+    Attributes
+    ----------
+    found : list of (str, str)
+        What became of it, for people.
+    """
+
+    found: list[tuple[str, str]]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return (subject, words) for people."""
+        return self.found
+
+
+def translate(path: Path, packet: str | None = None) -> Translation:
+    """Translate a file.
+
+    Parameters
+    ----------
+    path : Path
+        JSON of SST.
+    packet : str, optional
+        Size of a packet, such as ``128B``, where the endpoints do not say it.
+
+    Raises
+    ------
+    MerlinError
+        A file, component or value that cannot be followed: each with its place.
+    """
+    graph = read_graph(path)
+    network = translate_network(graph)
+    router = _common(graph, network.routers, "routers")
+    sources = _sources(network)
+    packet_bits, packet_words = _packet(graph, sources, packet)
+    flit = _positive(graph, router, "flit_size", bits)
+    packet_bits = -(-packet_bits // flit) * flit
+    link = _positive(graph, router, "link_bw", bits_per_second)
+    flit_ns = packet_bits / link * 10**9
+    algorithm, vcs, routed = _routing(graph, network)
+    times = [nanoseconds(router.value(key, "0ns") or "") for key in ("input_latency", "output_latency")]
+    section: dict[str, Any] = {
+        "model": "input_output_queued", "vcs": vcs, "idle_ports": "flit_later",
+        "flit_ns": _number(flit_ns),
+        "crossbar_ns": _number(packet_bits / _positive(graph, router, "xbar_bw", bits_per_second) * 10**9),
+        "end_ns": 0, "link_ns": _number(network.link_ns + sum(times)),
+        "host_ns": _number(network.host_ns + sum(times) / 2),
+    }  # fmt: skip
+    if network.global_ns is not None:
+        section["global_ns"] = _number(network.global_ns + sum(times))
+    for key, ours in (("input_buf_size", "buffer_flits"), ("output_buf_size", "output_buffer_flits")):
+        section[ours] = max(int(_positive(graph, router, key, bits) // packet_bits), 1)
+    traffic, simulation, driven = _traffic(graph, network, sources, packet_bits / flit_ns)
+    sections: dict[str, Any] = {"name": _name(path.stem), "topology": network.topology}
+    sections |= {"router": section, "routing": {"algorithm": algorithm}}
+    sections |= {"traffic": traffic, "simulation": simulation}
+    kind = network.topology["kind"]
+    here = "a graph, written beside it" if kind == "edge_list" else f"kind {kind}, link by link the same"
+    rows = [
+        ("network", f"{network.method.type}, {len(network.routers)} routers, {len(network.homes)} endpoints: {here}"),
+        ("packets", f"{packet_words}, one flit of the router model: {float(flit_ns):g} ns on a link"),
+        ("routing", routed), *driven,
+    ]  # fmt: skip
+    more = sorted({key for each in network.routers for key in each.params} - _ROUTER_KEYS)
+    if more:
+        rows.append(("not translated", f"of the routers: {', '.join(more)}"))
+    return Translation(sections, network.files, f"SST (docs/guides/compare-with-merlin.md): {path}", rows)
+
+
+def _number(value: Fraction) -> float | int:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def _name(stem: str) -> str:
+    name = re.sub(r"[^a-z0-9_]+", "_", stem.lower())
+    return name if re.match(r"[a-z]", name) else f"sst_{name}"
+
+
+def _common(graph: ComponentGraph, components: list[Component], what: str) -> Component:
+    """Return the first of components, all of which have the same parameters but for their numbers."""
+    own = {"id", "num_ports"}
+    first = components[0]
+    for other in components[1:]:
+        for key in sorted((first.params.keys() | other.params.keys()) - own):
+            if first.params.get(key) != other.params.get(key):
+                words = f"{key} is {first.params.get(key)} in {first.name} and {other.params.get(key)} in {other.name}"
+                raise graph.refuse(what, f"{words}; hopforge has {what} of one kind")
+    return first
+
+
+def _positive(graph: ComponentGraph, component: Component, key: str, read: Callable[[str], Fraction]) -> Fraction:
+    """Return a value greater than 0."""
+    where = f"component {component.name}, params.{key}"
+    text = component.value(key)
+    if text is None:
+        raise graph.refuse(where, "is missing")
+    try:
+        value = read(text)
+    except ValueError as error:
+        raise graph.refuse(where, str(error)) from error
+    if value <= 0:
+        raise graph.refuse(where, f"must be above 0, not {text}")
+    return value
+
+
+def _sources(network: Network) -> list[Component]:
+    """Return the endpoints that send a load, if all do."""
+    found = [component for _, component in network.homes]
+    return found if all(component.type == OFFERED_LOAD for component in found) else []
+
+
+def _packet(graph: ComponentGraph, sources: list[Component], given: str | None) -> tuple[Fraction, str]:
+    if given is not None:
+        try:
+            size = bits(given)
+        except ValueError as error:
+            raise graph.refuse("--packet", str(error)) from error
+        if size <= 0:
+            raise graph.refuse("--packet", f"must be above 0, not {given}")
+        return size, f"{given} (--packet)"
+    if not sources:
+        raise graph.refuse("endpoints", f"are not all {OFFERED_LOAD}: say the size of a packet, --packet 128B")
+    words = sources[0].value("message_size", "64b") or ""
+    _common(graph, sources, "endpoints")
+    if sources[0].value("message_size") is None:
+        return Fraction(64), "64b (default of message_size)"
+    return _positive(graph, sources[0], "message_size", bits), words
+
+
+def _routing(graph: ComponentGraph, network: Network) -> tuple[str, int, str]:
+    """Return the algorithm, its virtual channels, and words on both."""
+    method, kind = network.method, network.topology["kind"]
+    theirs = method.type.rpartition(".")[2]
+    key = "routing_alg" if theirs == "fattree" else "algorithm"
+    words = re.findall(r"[\w-]+", method.value(key) or _DEFAULTS.get(theirs, ""))
+    name = words[0] if words else ""
+    others = f"; {', '.join(words[1:])} of further virtual networks left out" if words[1:] else ""
+    if kind == "edge_list":
+        algorithm, vcs = _ON_GRAPHS
+        said = f"{theirs} {name}".strip()
+        return algorithm, vcs, f"minimal over all shortest paths, {vcs} virtual channels, in place of {said}{others}"
+    found = _ALGORITHMS.get((theirs, name))
+    if found is None:
+        known = ", ".join(sorted(each for where, each in _ALGORITHMS if where == theirs))
+        raise graph.refuse(f"component {network.routers[0].name}, topology {key}", f"hopforge has {known}, not {name}")
+    threshold = method.value("adaptive_threshold")
+    more = f"; adaptive_threshold {threshold} has no counterpart" if threshold and found[0] == "ugal_group" else ""
+    return *found, f"{found[0]}, {found[1]} virtual channels, for {name or 'dimension order'}{others}{more}"
+
+
+def _traffic(
+    graph: ComponentGraph, network: Network, sources: list[Component], bits_per_ns: Fraction
+) -> tuple[dict[str, Any], dict[str, Any], list[tuple[str, str]]]:
+    """Return the sections of traffic and runs, and words on both."""
+    traffic: dict[str, Any] = {"source": "interval", "pattern": "uniform"}
+    if not sources:
+        kinds = ", ".join(sorted({component.type for _, component in network.homes}))
+        return traffic, {}, [("traffic", f"uniform, the default: endpoints of type {kinds} are not translated")]
+    source = _common(graph, sources, "endpoints")
+    rows = []
+    target = source.slots.get("pattern")
+    pattern = "missing" if target is None else target.type.rpartition(".")[2]
+    hosts = len(network.homes)
+    if pattern == "bit_complement":
+        traffic |= {"pattern": "destinations", "destinations": list(range(hosts - 1, -1, -1))}
+    elif pattern == "shift" and target is not None and (target.value("shift") or "").isdecimal():
+        shift = int(target.value("shift") or 0)
+        traffic |= {"pattern": "destinations", "destinations": [(host + shift) % hosts for host in range(hosts)]}
+    elif pattern != "uniform":
+        raise graph.refuse("endpoints", f"pattern must be uniform, bit_complement or shift for hopforge, not {pattern}")
+    rate = _positive(graph, source, "link_bw", bits_per_second) / 10**9 / bits_per_ns
+    loads = [_number(load * rate) for load in _loads(graph, source)]
+    rows.append(("traffic", f"{pattern}, {len(loads)} load{'s' * (len(loads) > 1)}"))
+    runs: dict[str, Any] = {"load": loads[0]} if len(loads) == 1 else {"loads": loads}
+    for key, default, ours in (("warmup_time", "5us", "warmup_us"), ("collect_time", "20us", "measure_us")):
+        try:
+            runs[ours] = _number(nanoseconds(source.value(key, default) or "") / 1000)
+        except ValueError as error:
+            raise graph.refuse(f"component {source.name}, params.{key}", str(error)) from error
+    return traffic, runs, rows
+
+
+def _loads(graph: ComponentGraph, source: Component) -> list[Fraction]:
+    text = source.value("offered_load") or ""
+    try:
+        value = json.loads(text)
+        loads = [Fraction(str(each)) for each in (value if isinstance(value, list) else [value])]
+    except (ValueError, RecursionError, OverflowError):
+        loads = []
+    if not loads or min(loads) <= 0:
+        where = f"component {source.name}, params.offered_load"
+        raise graph.refuse(where, f"must be a number above 0 or a list of such, not {text or 'missing'}")
+    return loads
