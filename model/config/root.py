@@ -19,7 +19,7 @@ from hopforge.model.config.limits import (
 from hopforge.model.config.lookup import AddressConfig, LookupConfig
 from hopforge.model.config.quality import quality_problems
 from hopforge.model.config.router import PacketConfig, RouterConfig, RoutingConfig, TablesConfig
-from hopforge.model.config.simulation import FailedConfig, SimulationConfig, failure_problems
+from hopforge.model.config.simulation import DegradedConfig, FailedConfig, SimulationConfig, failure_problems
 from hopforge.model.config.topology import TopologyConfig
 from hopforge.model.config.traffic import TrafficConfig
 from hopforge.model.config.wavelengths import WavelengthsConfig
@@ -83,6 +83,8 @@ class Config(Section):
     """Network."""
     failed: FailedConfig = FailedConfig()
     """What of the network does not work."""
+    degraded: DegradedConfig = DegradedConfig()
+    """What of the network is slow."""
     address: AddressConfig = AddressConfig()
     """Destination addresses."""
     lookup: LookupConfig = LookupConfig()

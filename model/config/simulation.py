@@ -1,4 +1,4 @@
-"""Sections `failed` and `simulation`: loads, seeds, precision, limits, and what fails before and during a run."""
+"""Sections `failed`, `degraded` and `simulation`: loads, seeds, precision, limits, and what fails or is slow."""
 
 import re
 from collections.abc import Iterator
@@ -34,6 +34,24 @@ class FailedConfig(Section):
         return FailedConfig(
             links=self.links + other.links, ports=self.ports + other.ports, switches=self.switches + other.switches
         )
+
+
+class DegradedConfig(Section):
+    """Links that are slower than they should be, both ways, from the start of a run to its end."""
+
+    links: tuple[tuple[Number, Number], ...] = ()
+    """Pairs of routers: all links between the two."""
+    ports: tuple[tuple[Number, Number], ...] = ()
+    """Pairs of a router and one of its ports: the link there (one of several between the same two routers)."""
+    random_links: Number = 0
+    """So many links between routers, drawn with `seed`; more are the same ones and others."""
+    factor: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Part of its rate that such a link has left."""
+
+    @property
+    def none(self) -> bool:
+        """All links are as they should be."""
+        return self.factor == 1 or not (self.links or self.ports or self.random_links)
 
 
 class FailureConfig(FailedConfig):

@@ -29,13 +29,16 @@ def _network(config: Config) -> Sections:
         return {"router", "routing", "packet", "traffic", "simulation", "failed"}
     program = {"workload"} if config.traffic.source == "program" else set()
     speeds = {"timing"} if config.topology.kind == "tiers" else set()
-    return {"router", "traffic", "simulation", "failed", *_routing(config), *_engines(config), *program, *speeds}
+    sections = {"router", "traffic", "simulation", "failed", "degraded", *_routing(config), *_engines(config)}
+    return sections | program | speeds
 
 
 def _app(config: Config) -> Sections:
     if config.app.engine == "loggops":
         return {"workload", "app"}
-    sections = {"workload", "app", "timing", "energy", "router", "traffic", "failed", "lookup", *_routing(config)}
+    sections = {
+        "workload", "app", "timing", "energy", "router", "traffic", "failed", "degraded", "lookup", *_routing(config),
+    }  # fmt: skip
     if config.app.engine == "packet":
         sections |= {"simulation", *_engines(config)}
     return sections | (_KEYS if config.app.lookup == "cache" else set())

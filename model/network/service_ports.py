@@ -35,13 +35,14 @@ def with_service_ports(topology: Topology) -> Topology:
             f"traffic.acknowledge: needs a service port at every router, and routers of the {topology.name} have "
             f"{topology.max_ports} of at most {MAX_PORTS} ports already"
         )
-    cycles, groups = topology.link_cycles, topology.aggregation
+    cycles, groups, shares = topology.link_cycles, topology.aggregation, topology.rate_share
     return replace(
         topology,
         peer_router=_wider(topology.peer_router),
         peer_port=_wider(topology.peer_port),
         host_at=_wider(topology.host_at),
         link_cycles=None if cycles is None else np.pad(cycles, ((0, 0), (0, 1))),
+        rate_share=None if shares is None else np.pad(shares, ((0, 0), (0, 1)), constant_values=1.0),
         aggregation=None if groups is None else replace(groups, group=_wider(groups.group)),
     )
 

@@ -185,7 +185,7 @@ def router_parameters(config: Config, topology: Topology) -> RouterParameters:
         timing = config.timing
         cycle = router.cycle_ns or config.traffic.flit_bytes * 8 / timing.link_gbps
         more = np.rint((link_ns(topology, timing.cable_ns) - timing.cable_ns) / cycle).astype(np.int64)
-        latency = np.maximum(between + more, 1)
+        latency = np.maximum(latency + more, 1)
         flit = cycles.get("cycles_per_flit", router.cycles_per_flit)
         speeds["cycles_per_flit"] = flit * cycles_per_flit(topology, timing.link_gbps)
     simulated = {field.name for field in dataclasses.fields(RouterParameters)} - {"link_latency_cycles"}

@@ -97,6 +97,8 @@ class Topology:
         Parallel links that act as one (`topology.aggregation`).
     damaged : bool
         Links of it have failed (`topology.failed`).
+    rate_share : ndarray, float64[router, port], optional
+        Part of its rate that the link at each port has left (`topology.degraded`); None: all of it everywhere.
     """
 
     name: str
@@ -115,6 +117,7 @@ class Topology:
     link_cycles: NDArray[np.int32] | None = None
     aggregation: Aggregation | None = None
     damaged: bool = False
+    rate_share: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "params", MappingProxyType(dict(self.params)))

@@ -164,6 +164,7 @@ def survivors(topology: Topology, gone: NDArray[np.bool_]) -> tuple[Topology, ND
             ports=topology.ports[numbers],
             position=positions(topology)[numbers],
             link_cycles=None if topology.link_cycles is None else topology.link_cycles[numbers],
+            rate_share=None if topology.rate_share is None else topology.rate_share[numbers],
         ),
         numbers,
     )

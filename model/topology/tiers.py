@@ -84,26 +84,34 @@ def link_tiers(topology: Topology) -> NDArray[np.int64]:
 
 
 def has_speeds(topology: Topology) -> bool:
-    """Whether tiers have rates or latencies of their own."""
-    return topology.kind == "tiers" and any(
-        value is not None for key in ("gbps", "latency_ns") for value in topology.params[key]
+    """Whether links have rates or latencies of their own: tiers, or links that are degraded."""
+    return topology.rate_share is not None or (
+        topology.kind == "tiers"
+        and any(value is not None for key in ("gbps", "latency_ns") for value in topology.params[key])
     )
 
 
-def _of_tiers(topology: Topology, values: Sequence[float | None], default: float) -> NDArray[np.float64]:
+def _of_tiers(topology: Topology, key: str, default: float) -> NDArray[np.float64]:
+    if topology.kind != "tiers":
+        return np.full(topology.peer_router.shape, default)
+    values: Sequence[float | None] = topology.params[key]
     each = np.array([default if value is None else value for value in values] + [default])  # the last one: hosts
     found: NDArray[np.float64] = each[link_tiers(topology)]
     return found
 
 
 def link_gbps(topology: Topology, default: float) -> NDArray[np.float64]:
-    """Return the rate of the link at each port, float64[router, port]; `default` where its tier has none."""
-    return _of_tiers(topology, topology.params["gbps"], default)
+    """Return the rate of the link at each port, float64[router, port]; `default` where its tier has none.
+
+    Of a degraded link what is left of that.
+    """
+    found = _of_tiers(topology, "gbps", default)
+    return found if topology.rate_share is None else found * topology.rate_share
 
 
 def link_ns(topology: Topology, default: float) -> NDArray[np.float64]:
     """Return the latency of the link at each port, float64[router, port]; `default` where its tier has none."""
-    return _of_tiers(topology, topology.params["latency_ns"], default)
+    return _of_tiers(topology, "latency_ns", default)
 
 
 def cycles_per_flit(topology: Topology, fastest_gbps: float) -> NDArray[np.int64]:
@@ -114,23 +122,32 @@ def cycles_per_flit(topology: Topology, fastest_gbps: float) -> NDArray[np.int64
     UserError
         A rate that does not divide `fastest_gbps`.
     """
-    for number, gbps in enumerate(topology.params["gbps"]):
+    for number, gbps in enumerate(topology.params["gbps"] if topology.kind == "tiers" else ()):
         times = 1.0 if gbps is None else fastest_gbps / gbps
         if times < 1 - 1e-9 or not math.isclose(times, round(times), rel_tol=1e-9):
             raise UserError(
                 f"topology.tiers[{number}].gbps: must be timing.link_gbps={fastest_gbps:g} or that divided by a whole"
                 f" number, for the simulator counts whole cycles of a flit, not {gbps:g}"
             )
-    return np.rint(fastest_gbps / link_gbps(topology, fastest_gbps)).astype(np.int64)
+    exact = fastest_gbps / link_gbps(topology, fastest_gbps)
+    found = np.rint(exact)
+    if topology.rate_share is not None and not np.allclose(found, exact, rtol=1e-9, atol=0):
+        raise UserError(
+            "degraded.factor: must be 1 divided by a whole number, for the simulator counts whole cycles of a flit, "
+            f"not {topology.rate_share.min():g} (app.engine: flow takes any)"
+        )
+    return found.astype(np.int64)
 
 
 def refuse_speeds(topology: Topology, what: str) -> None:
-    """Refuse tiers with rates or latencies of their own.
+    """Refuse degraded links, and tiers with rates or latencies of their own.
 
     Raises
     ------
     UserError
         Naming what takes all links as alike.
     """
+    if topology.rate_share is not None:
+        raise UserError(f"degraded: {what} takes all links as alike")
     if has_speeds(topology):
         raise UserError(f"topology.tiers: {what} takes all links as alike; remove gbps and latency_ns")

@@ -15,6 +15,7 @@ from hopforge.model.irregular.table_routes import configured_routes
 from hopforge.model.lookup.routes import Routes
 from hopforge.model.lookup.spread_routes import SpreadRoutes
 from hopforge.model.topology import Topology, build
+from hopforge.model.topology.degraded import with_degraded
 from hopforge.model.topology.failed import refuse_failed
 from hopforge.model.topology.link_times import queued_cycle_ns
 from hopforge.model.topology.tiers import refuse_speeds
@@ -101,7 +102,7 @@ def prepare_programs(jobs: Sequence[Job]) -> None:
 
 def _prepare_flow(config: Config) -> AppSetup:
     refuse_failed(config.failed, "engine: flow")
-    topology = build(config.topology, config.address)
+    topology = with_degraded(build(config.topology, config.address), config.degraded, config.seed)
     if config.app.injection == "queued":
         refuse_speeds(topology, "app.injection: queued in engine flow")
     workload = program_workload(config)

@@ -13,6 +13,7 @@ from hopforge.model.config import Config
 from hopforge.model.config.workload import CollectivesConfig, MappingConfig, ProgramWorkload
 from hopforge.model.output.results import run_metadata, staged, write_metadata, write_tables
 from hopforge.model.topology import build
+from hopforge.model.topology.degraded import with_degraded
 from hopforge.model.workload.program import Program, compile_program
 from hopforge.model.workload.read_trace import read_trace, write_trace
 from hopforge.model.workload.trace import Trace, TraceError
@@ -100,7 +101,7 @@ def run_executable(
     """
     if not (executable.is_file() and os.access(executable, os.X_OK)):
         raise SmpiError(f"--program: {executable} is no program that can be run")
-    topology = build(config.topology, config.address)
+    topology = with_degraded(build(config.topology, config.address), config.degraded, config.seed)
     workload = config.workload if isinstance(config.workload, ProgramWorkload) else None
     mapping, collectives = MappingConfig(), CollectivesConfig()
     if workload is not None:

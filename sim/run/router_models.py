@@ -64,6 +64,8 @@ def router_model(config: Config, command: str) -> RouterModel:
     model = ROUTER_MODELS[config.router.model]
     if command not in model.able:
         raise refuse(model, f"hopforge {command}")
+    if model.name != "input_queued" and not config.degraded.none:
+        raise UserError(f"degraded: router.model {model.name} takes all links as alike")
     tiers = config.topology.tiers if isinstance(config.topology, TiersConfig) else ()
     if model.name != "input_queued" and any(tier.gbps or tier.latency_ns is not None for tier in tiers):
         what = f"router.model {model.name}"

@@ -30,6 +30,7 @@ from hopforge.model.routing.short_proof import prove_routing
 from hopforge.model.shared import once
 from hopforge.model.topology import Topology
 from hopforge.model.topology.configured import network_topology
+from hopforge.model.topology.degraded import with_degraded
 from hopforge.model.topology.failed import failed_hosts, without_failed
 from hopforge.model.topology.limits import MAX_PORTS
 from hopforge.sim.failures.epochs import Epoch, check_algorithm, make_epochs
@@ -112,7 +113,7 @@ class Simulation:
             problem = simulated_ports_problem(config.topology, MAX_PORTS)
             if problem is not None:  # before a network of thousands of links per router is built
                 raise NetworkError(str(problem))
-        whole = network_topology(config) if topology is None else topology
+        whole = with_degraded(network_topology(config) if topology is None else topology, config.degraded, config.seed)
         if config.traffic.acknowledge is not None:
             whole = with_service_ports(whole)
         self.topology = without_failed(whole, config.failed)
