@@ -23,6 +23,7 @@ from hopforge.sim.packet.packets import (
     settle,
     stands_still,
 )
+from hopforge.sim.packet.program_hosts import wake_host
 from hopforge.sim.packet.records import (
     ABR,
     ADAPTIVE,
@@ -70,7 +71,10 @@ def take_credits(net: Net, now: int) -> None:
         int8s(net.held)[q] -= 1
         activate(net, q // (PORT_STRIDE * VC_STRIDE))
     while time_of(net, HOST_CREDITS) == now:
-        int8s(net.held)[take(net, HOST_CREDITS)] -= 1
+        q = take(net, HOST_CREDITS)
+        int8s(net.held)[q] -= 1
+        if net.programs:
+            wake_host(net, q // (PORT_STRIDE * VC_STRIDE))
 
 
 @inlined
@@ -244,6 +248,19 @@ def feed(net: Net, now: int) -> None:
             source.accepted = 0
 
 
+@inlined
+def route(net: Net, now: int) -> None:
+    """Do what the routers do in a cycle."""
+    net.active_nodes = 0
+    take_credits(net, now)
+    take_departures(net, now)
+    take_landings(net, now)
+    for k in range(net.active_nodes):
+        node = int64s(net.active_node)[k]
+        int8s(net.active)[node] = 0
+        serve(net, node, now)
+
+
 @entry(int64(int64, NET_RECORD))
 def run(until: int, net: Net) -> int:
     """Go on until cycle `until` or until everything is delivered; as `kernel.run`."""
@@ -255,14 +272,7 @@ def run(until: int, net: Net) -> int:
             return DONE
         if stands_still(net, now):
             return STUCK
-        net.active_nodes = 0
-        take_credits(net, now)
-        take_departures(net, now)
-        take_landings(net, now)
-        for k in range(net.active_nodes):
-            node = int64s(net.active_node)[k]
-            int8s(net.active)[node] = 0
-            serve(net, node, now)
+        route(net, now)
         if now == net.next_feed:
             feed(net, now)
     return EMPTY

@@ -13,6 +13,7 @@ import numpy as np
 from hopforge.model.kernel.compile import inlined
 from hopforge.model.kernel.constant_record import constant_record
 from hopforge.model.kernel.memory import int32s, record_reader
+from hopforge.model.network.core.records import HOST, MESSAGE, RANK
 
 #: virtual channels of a link: shared adaptive one, escape to the intermediate destination, escape to the destination
 ADAPTIVE, ESCAPE_VIA, ESCAPE = range(3)
@@ -31,11 +32,11 @@ MINIMAL, OUTFLANK, WRAPAROUND = range(3)
 MOST_VIA = 13
 
 #: kinds of events
-ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS = range(6)
-EVENT_KINDS = 6
+ARRIVALS, ANSWERS, FREES, OFFERS, SINKS, HOST_CREDITS, HOST_FREES = range(7)
+EVENT_KINDS = 7
 
-#: why the kernel came back
-DONE, EMPTY, STUCK = range(3)
+#: why the kernel came back; WAITING: ranks of a program wait and nothing is under way
+DONE, EMPTY, STUCK, WAITING = range(4)
 
 #: cycles of a bin of lifetimes (`model.kernel.histogram`)
 BIN_CYCLES = 16
@@ -142,6 +143,9 @@ _SETTINGS = [
     ("messages", "i8"),
     ("standstill_cycles", "i8"),  # without a packet taken, with packets inside
     ("logs", "i8"),  # the life of every packet is noted
+    ("programs", "i8"),  # the sources are hosts with ranks of a program
+    ("interleaved", "i8"),  # ... a host sends packets of its messages in turn
+    ("message_bits", "i8"),  # ... of an entry of `coming_message` that are taken by the message
 ]
 
 COUNTERS = [
@@ -159,12 +163,20 @@ COUNTERS = [
     ("refused", "i8"),  # packets that a router sent back
     ("sent", "i8"),  # transmissions on external links
     ("finish", "i8"),  # cycle of the last delivery
+    # of a program, by the names of model.network.core.records
+    ("timers", "i8"),
+    ("ranks_running", "i8"),
+    ("messages_queued", "i8"),
+    ("messages_arrived", "i8"),
+    ("coming", "i8"),  # messages whose last packet is on its way from its router to the sink
 ]
 
 #: lengths of lists that hold what happens in one cycle
 _PRESENT = [
     ("active_nodes", "i8"),
     ("ready_links", "i8"),
+    ("due_hosts", "i8"),
+    ("departures", "i8"),
 ]
 
 #: arrays: name, element type (dtypes above, or a scalar), meaning
@@ -198,6 +210,19 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "ready_link": np.dtype("int64"),  # int64[8 · links]: links that may be able to send in this cycle
     "used": np.dtype("int64"),  # int64[ports]: used slots of the links of one node
     "place": np.dtype("int64"),  # int64[dimensions]: coordinates of one intermediate destination
+    # of a program, by the names of model.network.core.records
+    "rank": RANK,  # RANK[ranks]
+    "message": MESSAGE,  # MESSAGE[messages]
+    "program_kind": np.dtype("uint8"),  # uint8[operations]
+    "program_operand": np.dtype("int64"),  # int64[operations]
+    "timer": np.dtype("int64"),  # int64[ranks]: heap
+    "host": HOST,  # HOST[nodes]: of it the queue of messages
+    "host_wake": np.dtype("int64"),  # int64[nodes]: cycle in which a message last came into the empty queue of a host
+    "coming_message": np.dtype("int64"),  # int64[...]: heap of time << 31 | message
+    "untaken": np.dtype("int32"),  # int32[messages]: packets that have not left the host for good
+    "due_host": np.dtype("int64"),  # int64[nodes]: hosts that may be able to send in this cycle
+    "due": np.dtype("uint8"),  # uint8[nodes]: whether it is in that list
+    "departure": np.dtype("int64"),  # int64[2 · nodes]: messages that left their hosts in this cycle
 }
 
 Net = Any  # what kernels call the record below

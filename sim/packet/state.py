@@ -1,14 +1,18 @@
 """The state of a packet network: its arrays, and the record of their addresses that the kernels get."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopforge.model.kernel.histogram import HISTOGRAM_BINS
+from hopforge.model.network.core.records import HOST
 from hopforge.model.topology import Topology
 from hopforge.sim.packet import records as r
+from hopforge.sim.packet.events import NEVER
 from hopforge.sim.packet.intermediate import TURNS, Grid
 from hopforge.sim.packet.settings import Settings
 
@@ -16,6 +20,44 @@ from hopforge.sim.packet.settings import Settings
 STANDSTILL_PACKET_TIMES = 2000
 
 _ALGORITHMS = {"abr": r.ABR, "por": r.POR, "ofr": r.OFR}
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Messages of the nodes.
+
+    Attributes
+    ----------
+    destinations, births : int64[node, message]
+        Where messages go, and in which cycle they are created.
+    """
+
+    destinations: NDArray[np.int64]
+    births: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class HostProgram:
+    """A program on the nodes.
+
+    Attributes
+    ----------
+    arrays : dict
+        Of `model.network.parts.program_arrays.program_arrays`.
+    ranks : int
+        Ranks.
+    interleaved : bool
+        A host sends packets of its messages in turn.
+    """
+
+    arrays: Mapping[str, NDArray[Any]]
+    ranks: int
+    interleaved: bool
+
+    @property
+    def message_bits(self) -> int:
+        """Bits of the number of a message."""
+        return len(self.arrays["message"]).bit_length()
 
 
 class PacketState:
@@ -29,8 +71,8 @@ class PacketState:
         Nodes and minimal directions.
     topology : Topology
         The same network, with its channels.
-    destinations, births : int64[node, message]
-        Where messages go, and in which cycle they are created.
+    sources : Sources or HostProgram
+        What the sources send.
     log : bool
         Note the life of every packet.
 
@@ -47,8 +89,7 @@ class PacketState:
         settings: Settings,
         grid: Grid,
         topology: Topology,
-        destinations: NDArray[np.int64],
-        births: NDArray[np.int64],
+        sources: Sources | HostProgram,
         *,
         log: bool,
     ) -> None:
@@ -61,7 +102,12 @@ class PacketState:
         self._fill_settings(grid, log)
         self._add_grid(grid, topology)
         self._add_queues()
-        self._add_sources(topology, destinations, births)
+        self._add_sources(topology)
+        if isinstance(sources, HostProgram):
+            self._add_program(sources)
+        else:
+            self._add("destination", sources.destinations)
+            self._add("birth", sources.births)
         self._add_rings()
         self._add_results(log)
         self._add_cycle()
@@ -127,17 +173,35 @@ class PacketState:
         self._add("free_packet", np.arange(pool)[::-1])
         self.record["free_packets"] = pool
 
-    def _add_sources(self, topology: Topology, destinations: NDArray[np.int64], births: NDArray[np.int64]) -> None:
-        """Messages of the sources and the ways of the present ones."""
+    def _add_sources(self, topology: Topology) -> None:
+        """Add the sources and the ways of their present messages."""
         source = np.zeros(self._nodes, r.SOURCE)
         source["listed"] = -1
         routes = np.zeros(self._nodes, r.ROUTES)
         routes["links"] = (topology.peer_router[:, 1:] >= 0) @ (1 << np.arange(self._ports))
-        self._add("destination", destinations)
-        self._add("birth", births)
         self._add("source", source)
         self._add("routes", routes)
         self._add("via", np.zeros((self._nodes, r.MOST_VIA), r.VIA))
+
+    def _add_program(self, program: HostProgram) -> None:
+        """Ranks and messages of a program, and the queues of their hosts."""
+        nodes, record, s = self._nodes, self.record, self._settings
+        for name, array in program.arrays.items():
+            self._add(name, array)
+        host = np.zeros(nodes, HOST)
+        host["queue_first"] = host["queue_last"] = host["packet"] = -1
+        self._add("host", host)
+        self._add("host_wake", np.full(nodes, -1))
+        # what a sink holds, and what is on its link
+        self._add("coming_message", np.zeros(nodes * (s.queue_packets + s.host_cycles // s.host_send_cycles + 2)))
+        self._add("untaken", program.arrays["message"]["to_send"].copy())
+        self._add("due_host", np.zeros(nodes))
+        self._add("due", np.zeros(nodes))
+        self._add("departure", np.zeros(2 * nodes))
+        record["programs"], record["interleaved"] = True, program.interleaved
+        record["message_bits"] = program.message_bits
+        record["timers"] = record["ranks_running"] = program.ranks
+        record["next_feed"] = NEVER
 
     def _add_rings(self) -> None:
         """Rings that hold as many events of their kind as there can be."""
@@ -150,7 +214,8 @@ class PacketState:
             r.FREES: 2 * links,
             r.OFFERS: nodes * max(offers, s.queue_packets),
             r.SINKS: 2 * nodes,
-            r.HOST_CREDITS: nodes * (s.queue_packets + 1),
+            r.HOST_CREDITS: nodes * max(s.queue_packets + 1, offers),
+            r.HOST_FREES: 2 * nodes,
         }
         ring = np.zeros(r.EVENT_KINDS, r.RING)
         for kind in range(r.EVENT_KINDS):
