@@ -1,4 +1,4 @@
-"""Keys that a program on packet routers (``router.model: packet``) does not read: its messages and hosts make them."""
+"""Keys that packet routers (``router.model: packet``) do not read: of other sources, and of other routing."""
 
 from collections.abc import Iterable
 
@@ -7,6 +7,8 @@ from hopforge.model.config.workload import ProgramWorkload
 
 #: of section `packet`: about sources with a load
 _OF_SOURCES = ("feed", "process", "phase", "messages")
+#: of section `packet`: about intermediate destinations beside the minimal way
+_OF_OUTFLANK = ("outflank_distance", "outflank_share")
 #: commands that run a network
 _NETWORKS = {"net", "series", "sweep"}
 
@@ -30,7 +32,7 @@ def unread_packet_keys(configs: Iterable[Config], commands: set[str]) -> list[st
 
 def _written(config: Config) -> list[str]:
     """Return the keys in question that a file gives."""
-    found = [f"packet.{key}" for key in _OF_SOURCES if key in config.packet.model_fields_set]
+    found = [f"packet.{key}" for key in (*_OF_SOURCES, *_OF_OUTFLANK) if key in config.packet.model_fields_set]
     if isinstance(config.workload, ProgramWorkload) and "mtu_bytes" in config.workload.model_fields_set:
         found.append("workload.mtu_bytes")
     if "flit_bytes" in config.traffic.model_fields_set:
@@ -45,6 +47,8 @@ def _reads(config: Config, command: str, key: str) -> bool:
         return command == "demo" or key == "workload.mtu_bytes"
     if config.router.model != "packet":
         return not key.startswith("packet.")
+    if key.removeprefix("packet.") in _OF_OUTFLANK:
+        return config.routing.algorithm == "ofr" and (not of_app or config.app.engine == "packet")
     if of_app:
         return config.app.engine != "packet" or key == "traffic.flit_bytes"
     return config.traffic.source != "program"

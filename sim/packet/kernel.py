@@ -46,14 +46,15 @@ from hopforge.sim.packet.records import (
     NET_RECORD,
     OFFERS,
     PACKET,
-    PORT_STRIDE,
     STUCK,
     VC_STRIDE,
     VCS,
     Net,
     event_at,
     link_at,
+    link_of,
     packet_at,
+    port_of,
     ring_at,
     source_at,
 )
@@ -106,9 +107,9 @@ def gather_arrivals(net: Net, now: int) -> None:
     while time_of(net, ARRIVALS) == now:
         what = take(net, ARRIVALS)
         prefetch(net.packet + (what >> QUEUE_BITS) * _PACKET_BYTES)
-        link = (what & QUEUE_MASK) // VC_STRIDE
-        node = int64(int32s(net.peer)[link])
-        int64s(net.arrived)[node * ports + link % PORT_STRIDE + 1] = what
+        q = what & QUEUE_MASK
+        node = int64(int32s(net.peer)[q // VC_STRIDE])
+        int64s(net.arrived)[node * ports + port_of(net, q) + 1] = what
         activate(net, node)
     while time_of(net, OFFERS) == now:
         what = take(net, OFFERS)  # the node, and behind it the message of a program
@@ -126,7 +127,7 @@ def _find_queue(net: Net, mask: int, node: int, to_via: bool, comes_from: int) -
     best, space = _NO_ROOM, 0
     for port in range(2 * net.dimensions):
         if (mask >> port) & 1:
-            q = (node * PORT_STRIDE + port) * VC_STRIDE + ADAPTIVE
+            q = link_of(net, node, port) * VC_STRIDE + ADAPTIVE
             free = net.queue_packets - int8s(net.queue_count)[q]
             if free > space:
                 best, space = q, free
@@ -134,11 +135,11 @@ def _find_queue(net: Net, mask: int, node: int, to_via: bool, comes_from: int) -
         return best
     port = escape_port(mask)
     vc = ESCAPE_VIA if to_via else ESCAPE
-    q = (node * PORT_STRIDE + port) * VC_STRIDE + vc
+    q = link_of(net, node, port) * VC_STRIDE + vc
     need = net.enter_slots
     if comes_from == _SOURCE:
         need = max(need, net.inject_slots)
-    elif comes_from % VC_STRIDE == vc and comes_from // VC_STRIDE % PORT_STRIDE == port:
+    elif comes_from % VC_STRIDE == vc and port_of(net, comes_from) == port:
         need = 1
     return q if net.queue_packets - int8s(net.queue_count)[q] >= need else _NO_ROOM
 

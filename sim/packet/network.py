@@ -71,7 +71,7 @@ class RouterNetwork:
     def channel_packets(self) -> NDArray[np.int64]:
         """Packets that each channel between routers has sent, refused ones too, in the order of `Topology.channels`."""
         channels = self.topology.channels()
-        sent = self.state["link"]["sent"].reshape(self.topology.routers, r.PORT_STRIDE)
+        sent = self.state["link"]["sent"].reshape(self.topology.routers, -1)
         return np.asarray(sent[channels.src_router, channels.src_port - 1])  # port 0 is the host's
 
     @property

@@ -15,15 +15,14 @@ from hopforge.sim.packet.records import (
     EMPTY,
     HOST_CREDITS,
     HOST_FREES,
-    HOST_PORT,
     NET_RECORD,
     OFFERS,
-    PORT_STRIDE,
     SINKS,
     STUCK,
     VC_STRIDE,
     WAITING,
     Net,
+    link_of,
     source_at,
 )
 
@@ -54,7 +53,7 @@ def feed_with_credits(net: Net, now: int) -> None:
         h = int64s(net.due_host)[k]
         int8s(net.due)[h] = 0
         m, source = int64(host_at(net, h).queue_first), source_at(net, h)
-        q = (h * PORT_STRIDE + HOST_PORT) * VC_STRIDE
+        q = link_of(net, h, net.host_port) * VC_STRIDE
         if m < 0 or source.may_offer > now or int8s(net.held)[q] >= net.queue_packets:
             continue
         t = target_of(net, m)

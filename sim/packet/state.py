@@ -13,13 +13,18 @@ from hopforge.model.network.core.records import HOST
 from hopforge.model.topology import Topology
 from hopforge.sim.packet import records as r
 from hopforge.sim.packet.events import NEVER
-from hopforge.sim.packet.intermediate import TURNS, Grid
+from hopforge.sim.packet.intermediate import Grid, turns_of
 from hopforge.sim.packet.settings import Settings
 
 #: cycles without a packet taken by any router, with packets inside, after which a run has come to a standstill
 STANDSTILL_PACKET_TIMES = 2000
 
 _ALGORITHMS = {"abr": r.ABR, "por": r.POR, "ofr": r.OFR}
+
+
+def port_bits(dimensions: int) -> int:
+    """Bits of a port: room for the links of a node, one of its source, and one more."""
+    return max(3, (2 * dimensions + 1).bit_length())
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +99,7 @@ class PacketState:
         log: bool,
     ) -> None:
         self._settings, self._nodes, self._ports = settings, topology.routers, 2 * len(grid.radices)
+        self._port_bits = port_bits(len(grid.radices))
         self._arrays: dict[str, NDArray[Any]] = {}
         self._events: list[NDArray[Any]] = []
         whole = np.zeros(1, r.NET)
@@ -131,6 +137,8 @@ class PacketState:
         ):  # fmt: skip
             record[name] = getattr(s, name)
         record["torus"] = grid.torus
+        record["port_bits"], record["host_port"] = self._port_bits, (1 << self._port_bits) - 2
+        record["share"], record["share_parts"] = s.outflank_share
         record["adaptive_only"] = s.congestion == "adaptive"
         record["idle_counts_one"], record["full_is_worthless"] = s.idle_ratio == "one", s.full_profit == "zero"
         record["keeps_directions"] = s.wraparound == "directions"
@@ -143,31 +151,35 @@ class PacketState:
         """Nodes, their neighbours, and the steps between coordinates."""
         nodes, ports = self._nodes, self._ports
         neighbours = topology.peer_router[:, 1:]  # port 0 is the host's
-        peer = np.zeros((nodes, r.PORT_STRIDE), np.int32)
+        stride = 1 << self._port_bits
+        peer = np.zeros((nodes, stride), np.int32)
         peer[:, :ports] = neighbours
-        peer[:, r.HOST_PORT] = np.arange(nodes)
+        peer[:, stride - 2] = np.arange(nodes)
         # what a neighbour sends to its port p comes from the side of the opposite port
-        into = np.full((nodes, r.PORT_STRIDE), -1, np.int32)
+        into = np.full((nodes, stride), -1, np.int32)
         for port in range(ports):
             there = neighbours[:, port ^ 1] >= 0
-            into[there, port] = neighbours[there, port ^ 1] * r.PORT_STRIDE + port
+            into[there, port] = neighbours[there, port ^ 1] * stride + port
         self._add("radix", np.array(grid.radices))
         self._add("step", _steps(grid))
         self._add("coordinate", _coordinates(grid.radices, nodes))
         self._add("peer", peer)
         self._add("into", into)
-        self._add("turn", _turns())
+        turn = _turns(len(grid.radices))
+        self._add("turn", turn)
+        self.record["turn_rows"] = turn.shape[1]
 
     def _add_queues(self) -> None:
         """Queues, links and the packets in them."""
         nodes, size = self._nodes, self._settings.queue_packets
-        queues = nodes * r.PORT_STRIDE * r.VC_STRIDE
+        links = nodes << self._port_bits
+        queues = links * r.VC_STRIDE
         pool = nodes * (self._ports * r.VCS * size + size + 4)
         self._add("queue_packet", np.zeros((queues, size)))
         self._add("queue_count", np.zeros(queues))
         self._add("queue_sent", np.zeros(queues))
         self._add("held", np.zeros(queues))
-        self._add("link", np.zeros(nodes * r.PORT_STRIDE, r.LINK))
+        self._add("link", np.zeros(links, r.LINK))
         self._add("sink_free", np.zeros(nodes))
         self._add("packet", np.zeros(pool, r.PACKET))
         self._add("free_packet", np.arange(pool)[::-1])
@@ -181,7 +193,10 @@ class PacketState:
         routes["links"] = (topology.peer_router[:, 1:] >= 0) @ (1 << np.arange(self._ports))
         self._add("source", source)
         self._add("routes", routes)
-        self._add("via", np.zeros((self._nodes, r.MOST_VIA), r.VIA))
+        # outflank, and the orthants but one
+        most = int(self.record["turn_rows"]) + (1 << self._ports // 2)
+        self.record["most_via"] = most
+        self._add("via", np.zeros((self._nodes, most), r.VIA))
 
     def _add_program(self, program: HostProgram) -> None:
         """Ranks and messages of a program, and the queues of their hosts."""
@@ -266,9 +281,11 @@ def _coordinates(radices: tuple[int, ...], nodes: int) -> NDArray[np.int32]:
     return np.stack([np.arange(nodes) // w % k for w, k in zip(weights, radices, strict=True)], axis=1).astype(np.int32)
 
 
-def _turns() -> NDArray[np.int64]:
-    table = np.full((2, 4, 6, 3), 2, np.int64)
-    for (n, equal), rows in TURNS.items():
+def _turns(dimensions: int) -> NDArray[np.int64]:
+    """λ by equal coordinates: int64[dimensions, …, dimensions]; a 2 ends a list."""
+    lists = [turns_of(dimensions, equal) for equal in range(dimensions)]
+    table = np.full((dimensions, max(map(len, lists)) + 1, dimensions), 2, np.int64)
+    for equal, rows in enumerate(lists):
         for k, row in enumerate(rows):
-            table[n - 2, equal, k, :n] = row
+            table[equal, k] = row
     return table

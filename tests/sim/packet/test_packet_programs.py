@@ -261,5 +261,7 @@ def test_keys_that_a_program_on_packet_routers_does_not_read_are_told() -> None:
     assert unused_sections(checked, ["net"])[-4:] == [
         "packet.feed", "packet.messages", "workload.mtu_bytes", "traffic.flit_bytes",
     ]  # fmt: skip
+    other = config(workload, (2, 2), "abr", "outflank_share: 0.5")
+    assert "packet.outflank_share" in unused_sections(other, ["net"])
     assert unused_sections(checked, ["app"]) == ["packet.feed", "packet.messages", "workload.mtu_bytes"]
     assert unused_sections(checked, ["net", "hits"])[1:] == ["packet.feed", "packet.messages", "traffic.flit_bytes"]
