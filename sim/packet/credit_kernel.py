@@ -242,6 +242,7 @@ def feed(net: Net, now: int) -> None:
         t = int64s(net.destination)[node * net.messages + message]
         p = new_packet(net, node, message, source.accepted, t)
         packet_at(net, p).queue = q
+        net.last_move = now  # it has been quiet since the last message, not stuck
         append(net, OFFERS, done, packet_and_queue(p, q))
         source.accepted += 1
         if source.accepted == net.message_packets:

@@ -159,6 +159,16 @@ def test_lifetime_of_a_packet_alone(algorithm: str) -> None:
     assert found.lifetime_ns == found.lifetime_max_ns == pytest.approx((64 + 80) + 6 * (204.8 + 200) + (64 + 80))
 
 
+@pytest.mark.parametrize("queues", ["sending", "receiving"])
+def test_long_gaps_between_messages_are_no_standstill(queues: str) -> None:
+    # a message of one packet each 204.8 · 4/8 / 10⁻⁴ ns = 1.02 ms; a standstill is 2000 packets of 204.8 ns = 0.41 ms
+    checked = config((4, 4), "abr", f"{{messages: 3, queues: {queues}}}", "tornado", message_packets=1)
+    found = run_packets(PacketNetwork(checked, 1e-4, 1))
+    assert found.complete
+    # a source offers in every 1/2.4 of the time between two packets at load 1
+    assert 0 <= found.lifetime_max_ns - (144 + 2 * 404.8 + 144) + 1e-6 < 204.8 * 4 / 8 / 2.4 + 1.6
+
+
 def ring_loads(network: PacketNetwork) -> dict[tuple[int, int, tuple[int, ...]], int]:
     """Slots taken in every ring of both escape networks: (VC, port, coordinates of the line) → number."""
     nodes = places(network)
