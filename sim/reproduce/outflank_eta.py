@@ -52,15 +52,15 @@ def _searches(data: pd.DataFrame) -> pd.DataFrame:
 
 def _compare(data: pd.DataFrame, _options: Options) -> list[Comparison]:
     result = []
-    for row in _searches(data).itertuples():
-        pattern, algorithm, eta = str(row.pattern), str(row.algorithm), float(row.eta)
+    for row in _searches(data).to_dict("records"):
+        pattern, algorithm, eta = str(row["pattern"]), str(row["algorithm"]), float(row["eta"])
         paper = PAPER[_K][pattern][ALGORITHMS.index(algorithm)] if eta == DEFAULT_ETA[algorithm] else None
         note = (
-            f"answers: {row.answers}; at load {LOAD:g}: lifetime {row.lifetime_at_load_ns:.0f} ns, "
-            f"{row.derouted_at_load:.1%} on detours"
+            f"answers: {row['answers']}; at load {LOAD:g}: lifetime {row['lifetime_at_load_ns']:.0f} ns, "
+            f"{row['derouted_at_load']:.1%} on detours"
         )
         name = f"γ*, {PATTERNS[pattern]}, {algorithm.upper()}, η = {eta:g}"
-        result.append(Comparison(name, "", paper, float(row.saturation), note))
+        result.append(Comparison(name, "", paper, float(row["saturation"]), note))
     return result
 
 
